@@ -1,0 +1,209 @@
+"""Every private name of scikit-learn and joblib that the package uses.
+
+Each has a line: why it is needed, and when it can go. The tests run this module against
+every supported scikit-learn (1.7, 1.8, 1.9), so that a move upstream shows here and
+nowhere else.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+# Batches of calls with the nested backend set, as joblib's backends expect them in
+# `submit`. Undocumented, though without underscore. Goes when joblib can add tasks to a
+# running call (a generator that waits for a result starves: joblib holds its lock).
+from joblib.parallel import BatchedCalls
+
+# The decorator that validates parameters and sets the configuration and the callbacks of
+# a `fit`. Goes when scikit-learn makes it public.
+from sklearn.base import _fit_context
+
+# One score or a dict of them, with error_score and scikit-learn's own messages. No public
+# name does this for an estimator that is fitted already.
+from sklearn.metrics._scorer import _MultimetricScorer
+
+# The columns `param_*` of `cv_results_`, with the dtypes that GridSearchCV gives them.
+from sklearn.model_selection._search import BaseSearchCV, _yield_masked_array_for_each_param
+from sklearn.model_selection._validation import _score
+
+# The rules by which scikit-learn's estimators validate their parameters.
+from sklearn.utils._param_validation import Interval, StrOptions
+
+# Row selection that knows DataFrames, sparse matrices, lists and precomputed kernels.
+from sklearn.utils.metaestimators import _safe_split
+
+# Cuts the fit and score parameters that have one entry a row. No public counterpart.
+from sklearn.utils.validation import _check_method_params, _num_samples
+
+try:  # joblib >= 1.6 no longer vendors it and depends on it instead
+    import cloudpickle
+except ImportError:  # pragma: no cover - depends on the joblib that is installed
+    from joblib.externals import cloudpickle
+
+__all__ = [
+    "BaseSearchCV",
+    "BatchedCalls",
+    "Interval",
+    "JoblibSession",
+    "StrOptions",
+    "cloudpickle",
+    "evaluated_pre_dispatch",
+    "fit_context",
+    "init_callbacks",
+    "is_multimetric_scorer",
+    "lone_branch",
+    "method_params",
+    "num_samples",
+    "param_columns",
+    "propagated_callbacks",
+    "routed_fit_params",
+    "safe_split",
+    "score",
+    "scorers_of",
+]
+
+fit_context = _fit_context
+method_params = _check_method_params
+num_samples = _num_samples
+param_columns = _yield_masked_array_for_each_param
+safe_split = _safe_split
+score = _score
+
+
+def is_multimetric_scorer(scorer: Any) -> bool:
+    """Return whether the scorer is scikit-learn's container of several named scorers."""
+    return isinstance(scorer, _MultimetricScorer)
+
+
+def evaluated_pre_dispatch(pre_dispatch: int | str, n_jobs: int) -> int | None:
+    """Return the number that ``pre_dispatch`` stands for; None for ``"all"``."""
+    if pre_dispatch == "all":
+        return None
+    if isinstance(pre_dispatch, str):
+        # joblib's own reader of expressions such as "2*n_jobs"; has no public name.
+        from joblib._utils import eval_expr
+
+        return max(1, int(eval_expr(pre_dispatch.replace("n_jobs", str(n_jobs)))))
+    return max(1, int(pre_dispatch))
+
+
+class JoblibSession:
+    """joblib's active backend, opened for single submissions.
+
+    Uses the methods that joblib documents for authors of backends (``submit``,
+    ``retrieve_result_callback``, ``start_call``, ``abort_everything``) through the private
+    attribute ``Parallel._backend``. Goes when joblib can add tasks to a running call.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        As for `joblib.Parallel`.
+    """
+
+    def __init__(self, n_jobs: int | None) -> None:
+        # scikit-learn's Parallel would warn that the tasks are not made by its `delayed`;
+        # the workers restore its configuration themselves.
+        from joblib import Parallel
+
+        self._parallel = Parallel(n_jobs=n_jobs)
+        self._is_aborted = False
+
+    def __enter__(self) -> JoblibSession:
+        self._parallel.__enter__()
+        self._backend = self._parallel._backend
+        self.n_workers = max(1, int(self._parallel._effective_n_jobs()))
+        if self.can_submit:
+            self._parallel._calling = True
+            self._backend.start_call()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if error[0] is not None and self.can_submit and not self._is_aborted:
+            self.abort()
+        self._parallel.__exit__(*error)
+
+    @property
+    def can_submit(self) -> bool:
+        """Whether the backend takes single tasks and says when one is done."""
+        return self.n_workers > 1 and bool(self._backend.supports_retrieve_callback)
+
+    @property
+    def shares_memory(self) -> bool:
+        """Whether the workers are threads of this process."""
+        return bool(getattr(self._backend, "supports_sharedmem", False))
+
+    def submit(
+        self, function: Callable[..., Any], arguments: list[Any], done: Callable[[Any], None]
+    ) -> None:
+        """Run ``function(*arguments)`` in a worker; ``done(handle)`` comes from a thread."""
+        calls = BatchedCalls(
+            [(function, arguments, {})],
+            self._backend.get_nested_backend(),
+            self._set_temporary_folder,
+            {},
+        )
+        self._backend.submit(calls, callback=done)
+
+    def result(self, handle: Any) -> Any:
+        """Return what the function returned, or raise what it raised."""
+        with self._backend.retrieval_context():
+            (value,) = self._backend.retrieve_result_callback(handle)
+        return value
+
+    def abort(self) -> None:
+        """Stop the running tasks."""
+        self._is_aborted = True
+        self._backend.abort_everything(ensure_ready=False)
+
+    def _set_temporary_folder(self) -> None:
+        """Let loky write memory maps to the folder of this session, which it then removes."""
+        workers = getattr(self._backend, "_workers", None)
+        manager = getattr(workers, "_temp_folder_manager", None)
+        if manager is not None:
+            manager.set_current_context(self._parallel._id)
+
+
+
+
+def propagated_callbacks(context: Any, estimator: Any) -> AbstractContextManager[Any]:
+    """Hand a callback context down to an estimator (scikit-learn >= 1.9); else do nothing."""
+    if context is None:
+        return nullcontext()
+    manager: AbstractContextManager[Any] = context.propagate_callback_context(estimator)
+    return manager
+
+
+def scorers_of(search: BaseSearchCV) -> tuple[Any, Any]:
+    """Return the scorers and the metric of ``refit``, checked as GridSearchCV checks them."""
+    scorers, refit_metric = search._get_scorers()
+    return scorers, refit_metric
+
+
+def routed_fit_params(search: BaseSearchCV, params: dict[str, Any]) -> Any:
+    """Return the parameters of ``fit``, routed to estimator, splitter and scorer."""
+    return search._get_routed_params_for_fit(params)
+
+
+def init_callbacks(search: BaseSearchCV, max_subtasks: int) -> Any:
+    """Return the callback context of `fit`; None where scikit-learn (< 1.9) has none."""
+    if not hasattr(search, "_init_callback_context"):
+        return None
+    return search._init_callback_context(max_subtasks=max_subtasks)
+
+
+def lone_branch(context: Any) -> Any:
+    """Return a copy of a context whose ancestors know no other child.
+
+    What is pickled into a worker then has the size of one branch, not of the whole tree.
+    """
+    lone = copy.copy(context)
+    child = lone
+    while child.parent is not None:
+        parent = copy.copy(child.parent)
+        parent._children_map = {child.task_id: child}
+        child.parent = parent
+        child = parent
+    return lone

@@ -1,0 +1,180 @@
+"""One pull in a worker: split, train or continue, score -> Outcome."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from traceback import format_exc
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from sklearn_halving._unstable_imports import (
+    is_multimetric_scorer,
+    method_params,
+    propagated_callbacks,
+    safe_split,
+    score,
+)
+from sklearn_halving.execution._messages import end_message, start_message, write_line
+from sklearn_halving.execution._splits import Rows
+from sklearn_halving.execution._types import EvaluationTask, Job, Landing, Outcome, Scores
+from sklearn_halving.policies._types import Pull
+
+IMMUTABLE = (int, float, str, bool, type(None), np.generic)
+
+
+@dataclass
+class _Part:
+    """The data and the parameters of one side of a split."""
+
+    X: Any
+    y: Any
+    params: dict[str, Any]
+
+
+def evaluate(task: EvaluationTask, job: Job) -> Landing:
+    """Return the outcome of a pull, and the fitted model if it may be trained on.
+
+    An estimator that fails to fit costs this pull: its scores are ``error_score``.
+    """
+    pull = job.pull
+    fold = task.splits.fold(pull.repetition)
+    rows = fold.train_rows(pull.level)
+    if task.verbose > 9:
+        write_line(start_message(task, pull))
+    started = time.time()
+    estimator = job.model if job.model is not None else arm_estimator(task, pull)
+    train = _part(task, estimator, rows, None, task.fit_params)
+    clock = time.perf_counter()
+    error = _train(task, job, estimator, train)
+    fitted = time.perf_counter()
+    train_scores: Scores | None = None
+    if error is not None:
+        test_scores = _error_scores(task)
+        train_scores = _error_scores(task) if task.return_train_score else None
+    else:
+        test = _part(task, estimator, fold.test, rows, task.score_params)
+        test_scores = _scores(task, estimator, test)
+        if task.return_train_score:
+            score_params = method_params(task.X, params=task.score_params, indices=rows)
+            train_scores = _scores(task, estimator, replace(train, params=score_params))
+    outcome = Outcome(
+        pull,
+        test_scores,
+        train_scores,
+        started,
+        fit_seconds=fitted - clock,
+        score_seconds=time.perf_counter() - fitted if error is None else 0.0,
+        n_train=len(rows),
+        n_test=len(fold.test),
+        previous_level=job.previous_level,
+        error=error,
+    )
+    if task.verbose > 1:
+        write_line(end_message(task, outcome))
+    keep = job.keep_model and error is None and task.resource.can_continue(estimator)
+    return Landing(outcome, estimator if keep else None)
+
+
+def arm_estimator(task: EvaluationTask, pull: Pull) -> Any:
+    """Return an unfitted estimator with the arm's parameters, rescaled to the level."""
+    params = task.candidates[pull.arm]
+    estimator = clone(task.estimator)
+    if not params and task.rescaling is None and task.seed is None:
+        return estimator
+    # Parameters are cloned too: they may be estimators, which no two fits may share.
+    params = {
+        name: value if isinstance(value, IMMUTABLE) else clone(value, safe=False)
+        for name, value in params.items()
+    }
+    if params:
+        estimator.set_params(**params)
+    if task.rescaling is not None:
+        estimator.set_params(**rescaled_params(task, estimator, pull))
+    if task.seed is not None:
+        seed_random_states(estimator, task.seed, (pull.arm, pull.repetition))
+    return estimator
+
+
+def rescaled_params(task: EvaluationTask, estimator: Any, pull: Pull) -> dict[str, Any]:
+    """Return the parameters that depend on the level, with their values at this one."""
+    amount = task.resource.to_amount(pull.level)
+    max_amount = task.resource.to_amount(task.max_level)
+    rescaled: dict[str, Any] = task.rescaling.apply(
+        task.candidates[pull.arm], estimator, amount, max_amount
+    )
+    return rescaled
+
+
+def seed_random_states(
+    estimator: Any, seed: np.random.SeedSequence, spawn_key: tuple[int, ...]
+) -> None:
+    """Set every ``random_state`` that is None to a number that depends on the key only."""
+    unset = sorted(
+        name
+        for name, value in estimator.get_params(deep=True).items()
+        if value is None and (name == "random_state" or name.endswith("__random_state"))
+    )
+    if unset:
+        stream = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, *spawn_key))
+        numbers = stream.generate_state(len(unset)) >> 1
+        estimator.set_params(**dict(zip(unset, numbers.tolist(), strict=True)))
+
+
+def _part(
+    task: EvaluationTask, estimator: Any, rows: Rows, train_rows: Rows | None, params: Any
+) -> _Part:
+    """Select rows of the data and of the parameters that have one entry a row."""
+    X, y = task.X, task.y
+    if _is_plain(X) and (y is None or type(y) is np.ndarray):
+        X, y = X[rows], None if y is None else y[rows]
+    else:
+        X, y = safe_split(estimator, X, y, rows, train_rows)
+    return _Part(X, y, method_params(task.X, params=params, indices=rows) if params else {})
+
+
+def _is_plain(X: Any) -> bool:
+    """Return whether selecting rows is all: a square array may be a precomputed kernel."""
+    return type(X) is np.ndarray and not (X.ndim == 2 and X.shape[0] == X.shape[1])
+
+
+def _train(task: EvaluationTask, job: Job, estimator: Any, part: _Part) -> str | None:
+    """Train up to the level of the pull; return the traceback if that fails."""
+    context = job.context
+    data = {"X": part.X, "y": part.y, "metadata": _weights(part.params)}
+    try:
+        with propagated_callbacks(context, estimator):
+            if context is not None:
+                context.call_on_fit_task_begin(estimator=task.caller, **data)
+            task.resource.train(
+                estimator, part.X, part.y, job.pull.level, job.previous_level, part.params
+            )
+    except Exception:
+        if task.error_score == "raise":
+            raise
+        return format_exc()
+    finally:
+        if context is not None:
+            context.call_on_fit_task_end(estimator=task.caller, **data)
+    return None
+
+
+def _weights(params: dict[str, Any]) -> dict[str, Any] | None:
+    weights = params.get("sample_weight")
+    return None if weights is None else {"sample_weight": weights}
+
+
+def _scores(task: EvaluationTask, estimator: Any, part: _Part) -> Scores:
+    scores: Scores = score(
+        estimator, part.X, part.y, task.scorer, part.params, task.error_score
+    )
+    return scores
+
+
+def _error_scores(task: EvaluationTask) -> Scores:
+    value = float(task.error_score)
+    if is_multimetric_scorer(task.scorer):
+        return dict.fromkeys(task.scorer._scorers, value)
+    return value

@@ -1,0 +1,69 @@
+"""The lines that workers write at ``verbose`` > 1, in the form of GridSearchCV's."""
+
+from __future__ import annotations
+
+import sys
+
+from joblib.logger import short_format_time
+
+from sklearn_halving.execution._types import EvaluationTask, Outcome, Scores
+from sklearn_halving.policies._types import Pull
+
+WIDTH = 80
+
+
+def write_line(line: str) -> None:
+    """Write a line where ``print`` would."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def start_message(task: EvaluationTask, pull: Pull) -> str:
+    """Return the line that a pull writes before it starts."""
+    line = f"[CV{_progress(task, pull)}] START {_params_text(task, pull)}"
+    return line.ljust(WIDTH, ".")
+
+
+def end_message(task: EvaluationTask, outcome: Outcome) -> str:
+    """Return the line that a pull writes when it is done."""
+    params = _params_text(task, outcome.pull)
+    result = params + (";" if params else "")
+    if task.verbose > 2:
+        result += _scores_text(outcome)
+    seconds = outcome.fit_seconds + outcome.score_seconds
+    result += f" total time={short_format_time(seconds)}"
+    return f"[CV{_progress(task, outcome.pull)}] END " + result.rjust(
+        WIDTH - len(f"[CV{_progress(task, outcome.pull)}] END "), "."
+    )
+
+
+def _progress(task: EvaluationTask, pull: Pull) -> str:
+    if task.verbose <= 2:
+        return ""
+    text = f" {pull.repetition + 1}/{task.n_repetitions}"
+    if task.verbose > 9:
+        text += f"; {pull.arm + 1}/{len(task.candidates)}"
+    return text
+
+
+def _params_text(task: EvaluationTask, pull: Pull) -> str:
+    params = task.candidates[pull.arm] | task.resource.params_at(pull.level)
+    return ", ".join(f"{name}={params[name]}" for name in sorted(params))
+
+
+def _scores_text(outcome: Outcome) -> str:
+    test, train = outcome.test_scores, outcome.train_scores
+    if isinstance(test, dict):
+        return "".join(
+            f" {name}: ({_train_text(train, name)}test={test[name]:.3f})" for name in sorted(test)
+        )
+    if train is None:
+        return f", score={test:.3f}"
+    return f", score=({_train_text(train, None)}test={test:.3f})"
+
+
+def _train_text(train: Scores | None, name: str | None) -> str:
+    if train is None:
+        return ""
+    value = train[name] if isinstance(train, dict) and name is not None else train
+    return f"train={value:.3f}, "

@@ -1,0 +1,133 @@
+"""Ask, submit, tell: the only place where a policy and the execution of pulls meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sklearn_halving.execution._executors import Executor
+from sklearn_halving.execution._model_store import ModelStore
+from sklearn_halving.execution._types import Job, Landing, Outcome
+from sklearn_halving.policies._types import Policy, Pull, Pulls
+
+NO_LIMIT = 2**31
+
+
+@dataclass
+class PullLog:
+    """Every outcome so far; still there when a search ends with an exception."""
+
+    outcomes: dict[Pull, Outcome] = field(default_factory=dict)
+
+    def record(self, outcome: Outcome) -> None:
+        """Enter an outcome; each pull is entered once."""
+        self.outcomes[outcome.pull] = outcome
+
+
+@dataclass
+class PullLoop:
+    """Runs a policy against an executor.
+
+    Parameters
+    ----------
+    policy : Policy
+        What decides the next pulls.
+    state : object
+        The policy's state.
+    executor : Executor
+        Where the pulls run.
+    reward : callable
+        Outcome -> the number that the policy sees.
+    log : PullLog
+        Where the outcomes go.
+    top_level : int
+        Models at this level are not kept: nothing comes after it.
+    window : int or None, default=None
+        For a policy whose decisions depend on the order of outcomes: how many pulls are
+        open at a time. It is the same for every number of workers, and outcomes are told
+        oldest first, so that the result does not depend on which pull came back first.
+    context_of : callable, default=None
+        Pull -> scikit-learn's callback context.
+    landed : callable, default=None
+        Called with each pull that came back.
+    """
+
+    policy: Policy
+    state: Any
+    executor: Executor
+    reward: Callable[[Outcome], float]
+    log: PullLog
+    top_level: int
+    window: int | None = None
+    context_of: Callable[[Pull], Any] | None = None
+    landed: Callable[[Pull], None] | None = None
+    models: ModelStore = field(default_factory=ModelStore)
+    _open: dict[Pull, None] = field(default_factory=dict)
+    _landed: dict[Pull, Outcome] = field(default_factory=dict)
+
+    def run(self) -> None:
+        """Pull until the policy is finished."""
+        while True:
+            self._tell()
+            if self.policy.is_finished(self.state):
+                return
+            self._ask()
+            if not self._open:
+                raise RuntimeError(
+                    f"{self.policy!r} is not finished, yet asks for nothing and waits for "
+                    "nothing. This is a mistake in the policy."
+                )
+            if self._must_wait():
+                for landing in self.executor.wait_any():
+                    self._land(landing)
+
+    def _ask(self) -> None:
+        room = self.executor.room
+        if self.window is not None:
+            room = self.window - len(self._open)
+        if room <= 0:
+            return
+        for pull in self.policy.ask(self.state, room).each():
+            self._open[pull] = None
+            model, previous_level = self.models.take(pull)
+            context = None if self.context_of is None else self.context_of(pull)
+            keep_model = pull.level < self.top_level
+            self.executor.submit(Job(pull, model, previous_level, keep_model, context))
+
+    def _land(self, landing: Landing) -> None:
+        outcome = landing.outcome
+        self.log.record(outcome)
+        self._landed[outcome.pull] = outcome
+        if landing.model is not None:
+            self.models.put(outcome.pull, landing.model)
+        if self.landed is not None:
+            self.landed(outcome.pull)
+
+    def _must_wait(self) -> bool:
+        if self.policy.order_free:
+            return len(self._landed) < len(self._open)
+        return next(iter(self._open)) not in self._landed
+
+    def _tell(self) -> None:
+        """Tell all that landed, or, where the order counts, no more than the oldest pull."""
+        if not self._landed:
+            return
+        if not self.policy.order_free:
+            # One at a time: what is asked next must not depend on how many came back.
+            oldest = next(iter(self._open))
+            if oldest in self._landed:
+                self._tell_pulls([oldest])
+        elif self.executor.room > 0 or len(self._landed) == len(self._open):
+            # Telling in batches is cheaper; nothing is decided before there is room again.
+            self._tell_pulls(list(self._landed))
+
+    def _tell_pulls(self, pulls: list[Pull]) -> None:
+        rewards = np.array([self.reward(self._landed.pop(pull)) for pull in pulls])
+        for pull in pulls:
+            del self._open[pull]
+        self.policy.tell(self.state, Pulls.of(*pulls), rewards)
+        if len(self.models):
+            self.models.drop(self.policy.is_alive(self.state))

@@ -1,0 +1,246 @@
+"""How brackets of successive halving are played: the part all scheduled policies share.
+
+Brackets share no arm, so they never wait for each other. Inside a bracket a rung closes
+when every pull of it has been told, whatever the order, and its best arms make the next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from sklearn_halving.policies._types import (
+    NO_ARM,
+    BoolArray,
+    Bracket,
+    FloatArray,
+    IntArray,
+    Problem,
+    Pulls,
+    Schedule,
+)
+
+
+@dataclass
+class BracketState:
+    """Where one bracket stands.
+
+    Parameters
+    ----------
+    bracket : Bracket
+        The plan.
+    first_arm : int
+        The bracket's arms are ``first_arm, first_arm + 1, ...``.
+    arms : ndarray of shape (*batch, n_arms of the rung)
+        The arms of the current rung in increasing order.
+    rewards : ndarray of shape (*batch, n_arms of the bracket, n_repetitions)
+        The rewards of the current rung; NaN where there is none.
+    rung, n_asked, n_told : int
+        Index of the current rung, and how many of its pulls were asked for and told.
+    is_abandoned : bool
+        Whether, in every problem, all rewards of a rung were NaN.
+    """
+
+    bracket: Bracket
+    first_arm: int
+    arms: IntArray
+    rewards: FloatArray
+    rung: int = 0
+    n_asked: int = 0
+    n_told: int = 0
+    is_abandoned: bool = False
+
+    @property
+    def is_finished(self) -> bool:
+        return self.is_abandoned or self.rung >= len(self.bracket.rungs)
+
+    @property
+    def n_pulls_of_rung(self) -> int:
+        return int(self.arms.shape[-1] * self.rewards.shape[-1])
+
+
+@dataclass
+class BracketsState:
+    """Where all brackets stand, and the best arm so far."""
+
+    brackets: list[BracketState]
+    bracket_of_arm: IntArray
+    best_arm: IntArray
+    best_reward: FloatArray
+    open_brackets: list[int] = field(default_factory=list)
+
+
+class ScheduledPolicy:
+    """Play a schedule: a subclass says which, and which rungs the answer may come from."""
+
+    order_free: ClassVar[bool] = True
+
+    def schedule(
+        self, min_level: int, max_level: int, n_available: int | None = None
+    ) -> Schedule:
+        """Return the brackets that will be played."""
+        raise NotImplementedError
+
+    def _may_win(self, level: int, problem: Problem) -> bool:
+        """Return whether a reward at this level can make an arm the answer."""
+        return True
+
+    def start(
+        self,
+        problem: Problem,
+        *,
+        batch_shape: tuple[int, ...] = (),
+        seed: np.random.SeedSequence | None = None,
+    ) -> tuple[Problem, BracketsState]:
+        """Return the state before the first pull; nothing is random, so no seed is used."""
+        schedule = self.schedule(problem.min_level, problem.max_level, problem.n_available)
+        if schedule.n_arms != problem.n_arms:
+            raise ValueError(
+                f"The schedule of {self!r} has {schedule.n_arms} arms, the problem "
+                f"{problem.n_arms}. Make the problem with n_arms=schedule(...).n_arms."
+            )
+        n_repetitions = problem.max_repetitions or 1
+        brackets, first_arm = [], 0
+        for bracket in schedule.brackets:
+            arms = np.arange(first_arm, first_arm + bracket.n_arms)
+            shape = (*batch_shape, bracket.n_arms)
+            rewards = np.full((*shape, n_repetitions), np.nan)
+            arms = np.broadcast_to(arms, shape).copy()
+            brackets.append(BracketState(bracket, first_arm, arms, rewards))
+            first_arm += bracket.n_arms
+        alone = schedule.n_arms == 1 and not schedule.brackets[0].rungs
+        state = BracketsState(
+            brackets,
+            schedule.bracket_of_arm(),
+            best_arm=np.full(batch_shape, 0 if alone else NO_ARM),
+            best_reward=np.full(batch_shape, np.nan),
+            open_brackets=[i for i, b in enumerate(brackets) if not b.is_finished],
+        )
+        return problem, state
+
+    def ask(self, state: tuple[Problem, BracketsState], max_pulls: int) -> Pulls:
+        """Return up to ``max_pulls`` pulls, from the most exploratory open bracket first."""
+        _, play = state
+        parts: list[Pulls] = []
+        for index in play.open_brackets:
+            if max_pulls <= 0:
+                break
+            bracket = play.brackets[index]
+            stop = min(bracket.n_asked + max_pulls, bracket.n_pulls_of_rung)
+            if stop > bracket.n_asked:
+                parts.append(_pulls_of(bracket, bracket.n_asked, stop))
+                max_pulls -= stop - bracket.n_asked
+                bracket.n_asked = stop
+        if len(parts) == 1:
+            return parts[0]
+        if not parts:
+            empty = np.empty((*play.best_arm.shape, 0), dtype=np.int64)
+            return Pulls(empty, empty, empty)
+        return Pulls(*(np.concatenate(columns, axis=-1) for columns in zip(*parts, strict=True)))
+
+    def tell(
+        self, state: tuple[Problem, BracketsState], pulls: Pulls, rewards: FloatArray
+    ) -> None:
+        """Take in rewards; a rung whose last reward this was closes."""
+        problem, play = state
+        owner = np.where(pulls.arm == NO_ARM, -1, play.bracket_of_arm[pulls.arm])
+        column_owner = owner.reshape(-1, len(pulls)).max(axis=0)
+        for index in np.unique(column_owner).tolist():
+            if index < 0:
+                continue
+            columns = np.flatnonzero(column_owner == index)
+            bracket = play.brackets[index]
+            _store(bracket, pulls, np.asarray(rewards), columns)
+            bracket.n_told += len(columns)
+            if bracket.n_told == bracket.n_pulls_of_rung:
+                self._close_rung(problem, play, bracket)
+                if bracket.is_finished:
+                    play.open_brackets.remove(index)
+
+    def _close_rung(self, problem: Problem, play: BracketsState, bracket: BracketState) -> None:
+        means = _rung_means(bracket)
+        if self._may_win(bracket.bracket.rungs[bracket.rung].level, problem):
+            _update_best(play, bracket, means)
+        bracket.rung += 1
+        bracket.n_asked = bracket.n_told = 0
+        if bracket.rung < len(bracket.bracket.rungs):
+            n_kept = bracket.bracket.rungs[bracket.rung].n_arms
+            bracket.arms = top_arms(bracket.arms, means, n_kept)
+            bracket.is_abandoned = bool((bracket.arms == NO_ARM).all())
+            bracket.rewards.fill(np.nan)
+
+    def is_finished(self, state: tuple[Problem, BracketsState]) -> bool:
+        """Return whether every bracket has been played to its end."""
+        return not state[1].open_brackets
+
+    def is_alive(self, state: tuple[Problem, BracketsState]) -> BoolArray:
+        """Return which arms stand in the current rung of an open bracket."""
+        problem, play = state
+        alive = np.zeros((*play.best_arm.shape, problem.n_arms + 1), dtype=bool)
+        for index in play.open_brackets:
+            # NO_ARM is -1, so padding marks the spare last place.
+            np.put_along_axis(alive, play.brackets[index].arms, True, axis=-1)
+        return alive[..., :-1]
+
+    def recommend(self, state: tuple[Problem, BracketsState]) -> IntArray:
+        """Return the arm with the best mean reward at a level that may win."""
+        return state[1].best_arm.copy()
+
+
+def top_arms(arms: IntArray, means: FloatArray, n_kept: int) -> IntArray:
+    """Return the ``n_kept`` best arms in increasing order, shape ``(*batch, n_kept)``.
+
+    NaN is worst and ties go to the smaller arm. Where all means are NaN nothing speaks for
+    any arm: the result is ``NO_ARM``, never an arbitrary choice.
+    """
+    order = np.argsort(-means, axis=-1, kind="stable")  # NaN sorts last
+    kept = np.sort(np.take_along_axis(arms, order[..., :n_kept], axis=-1), axis=-1)
+    nothing_known = np.isnan(means).all(axis=-1, keepdims=True)
+    return np.where(nothing_known, NO_ARM, kept)
+
+
+def _pulls_of(bracket: BracketState, start: int, stop: int) -> Pulls:
+    """Return pulls ``start`` to ``stop`` of the rung: all arms on split 0, then on split 1, ..."""
+    place = np.arange(start, stop)
+    n_arms = bracket.arms.shape[-1]
+    arm = bracket.arms[..., place % n_arms]
+    level = np.full_like(arm, bracket.bracket.rungs[bracket.rung].level)
+    return Pulls(arm, level, np.broadcast_to(place // n_arms, arm.shape))
+
+
+def _store(bracket: BracketState, pulls: Pulls, rewards: FloatArray, columns: IntArray) -> None:
+    arm = pulls.arm[..., columns].reshape(-1, len(columns))
+    repetition = pulls.repetition[..., columns].reshape(-1, len(columns))
+    reward = rewards[..., columns].reshape(-1, len(columns))
+    table = bracket.rewards.reshape(-1, *bracket.rewards.shape[-2:])
+    problem, column = np.nonzero(arm != NO_ARM)
+    arm_place = arm[problem, column] - bracket.first_arm
+    table[problem, arm_place, repetition[problem, column]] = reward[problem, column]
+
+
+def _rung_means(bracket: BracketState) -> FloatArray:
+    """Return the mean over the splits, shape ``(*batch, n_arms of the rung)``.
+
+    The mean is taken once the rung is complete, in the order of the splits: a sum kept up
+    to date would depend, in its last bits, on the order in which the pulls came back.
+    """
+    place = np.where(bracket.arms == NO_ARM, 0, bracket.arms - bracket.first_arm)
+    means = np.take_along_axis(bracket.rewards.mean(axis=-1), place, axis=-1)
+    return np.where(bracket.arms == NO_ARM, np.nan, means)
+
+
+def _update_best(play: BracketsState, bracket: BracketState, means: FloatArray) -> None:
+    """Let the rung's best arm be the answer if it is better, or as good and smaller."""
+    known = np.where(np.isnan(means), -np.inf, means)
+    place = known.argmax(axis=-1)[..., np.newaxis]
+    reward = np.take_along_axis(means, place, axis=-1)[..., 0]
+    arm = np.take_along_axis(bracket.arms, place, axis=-1)[..., 0]
+    is_better = ~np.isnan(reward) & (
+        np.isnan(play.best_reward)
+        | (reward > play.best_reward)
+        | ((reward == play.best_reward) & (arm < play.best_arm))
+    )
+    play.best_arm = np.where(is_better, arm, play.best_arm)
+    play.best_reward = np.where(is_better, reward, play.best_reward)

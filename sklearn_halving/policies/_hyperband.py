@@ -1,0 +1,107 @@
+"""Hyperband: many brackets of successive halving (Li et al. 2018, Algorithm 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sklearn_halving.policies._brackets import ScheduledPolicy
+from sklearn_halving.policies._rungs import hyperband_brackets
+from sklearn_halving.policies._types import Problem, Schedule
+
+
+@dataclass(frozen=True)
+class Hyperband(ScheduledPolicy):
+    """Brackets from many arms at little resource to few arms at all of it.
+
+    Bracket s starts ``n = ceil((s_max + 1) / (s + 1) * factor ** s)`` arms at
+    ``max_level * factor ** -s`` units and keeps ``floor(n * factor ** -i)`` of them in rung
+    i, up to ``max_level`` units in rung s.
+
+    Parameters
+    ----------
+    factor : float, default=3
+        The paper's eta: one of every ``factor`` arms is kept. At least 2.
+    brackets : {"all", "most_exploratory"} or sequence of int, default="all"
+        Which brackets to play: all of them, the one with the most arms, or those with the
+        given values of the paper's s.
+    n_loops : int, default=1
+        How often the chosen brackets are played, each time with new arms.
+    min_candidates : int or None, default=None
+        The paper's n_min (section 2.6): leave out brackets that start with fewer arms.
+    max_candidates : int or None, default=None
+        The paper's n_max (section 2.6): ``s_max`` is at most ``floor(log(max_candidates))``
+        to the base ``factor``.
+    select : {"max_resources", "all_rungs"}, default="max_resources"
+        Whether the answer is the best arm at the largest level, or the best reward seen in
+        any rung (the paper's line 11).
+    schedule_rule : {"algorithm_1", "table_1"}, default="algorithm_1"
+        Table 1 of the paper differs from its Algorithm 1: for R = 81 and eta = 3 its
+        brackets start with 81, 27, 9, 6, 5 arms, where the formula gives 81, 34, 15, 8, 5.
+
+    References
+    ----------
+    Li, Jamieson, DeSalvo, Rostamizadeh and Talwalkar. Hyperband: a novel bandit-based
+    approach to hyperparameter optimization. JMLR 18 (2018), Algorithm 1.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import Hyperband
+    >>> for bracket in Hyperband(factor=3).schedule(1, 9).brackets:
+    ...     print(bracket.label, [(rung.n_arms, rung.level) for rung in bracket.rungs])
+    2 [(9, 1), (3, 3), (1, 9)]
+    1 [(5, 3), (1, 9)]
+    0 [(3, 9)]
+    """
+
+    factor: float = 3
+    brackets: str | Sequence[int] = "all"
+    n_loops: int = 1
+    min_candidates: int | None = None
+    max_candidates: int | None = None
+    select: str = "max_resources"
+    schedule_rule: str = "algorithm_1"
+
+    def __post_init__(self) -> None:
+        """Refuse what no schedule can be made from."""
+        if self.select not in ("max_resources", "all_rungs"):
+            raise ValueError(
+                f"select must be 'max_resources' or 'all_rungs', got {self.select!r}."
+            )
+        if self.schedule_rule not in ("algorithm_1", "table_1"):
+            raise ValueError(
+                f"schedule_rule must be 'algorithm_1' or 'table_1', got {self.schedule_rule!r}."
+            )
+        for name in ("n_loops", "min_candidates", "max_candidates"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value!r}.")
+
+    def schedule(
+        self, min_level: int, max_level: int, n_available: int | None = None
+    ) -> Schedule:
+        """Return the brackets, most exploratory first, loop by loop.
+
+        Parameters
+        ----------
+        min_level, max_level : int
+            Smallest and largest level. The last rung of each bracket is at ``max_level``.
+        n_available : int or None, default=None
+            No bracket starts with more arms than this.
+        """
+        return Schedule(
+            hyperband_brackets(
+                min_level,
+                max_level,
+                self.factor,
+                brackets=self.brackets,
+                n_loops=self.n_loops,
+                min_candidates=self.min_candidates,
+                max_candidates=self.max_candidates,
+                printed_table=self.schedule_rule == "table_1",
+                n_available=n_available,
+            )
+        )
+
+    def _may_win(self, level: int, problem: Problem) -> bool:
+        return self.select == "all_rungs" or level == problem.max_level

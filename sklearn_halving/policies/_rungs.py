@@ -1,0 +1,179 @@
+"""Rung and bracket arithmetic in exact integers; the only place where eta is a power.
+
+``floor(log(243, 3))`` is 4 in floating point and 5 in truth, so nothing here takes a
+logarithm: powers of the exact fraction are compared instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from math import ceil, floor
+from numbers import Real
+
+from sklearn_halving.policies._types import Bracket, Rung
+
+MOST_EXPLORATORY = "most_exploratory"
+
+
+def exact_factor(factor: Real | float) -> Fraction:
+    """Return the factor as an exact fraction, or raise if it is below 2."""
+    if isinstance(factor, bool) or not isinstance(factor, Real) or not float(factor) >= 2:
+        raise ValueError(
+            f"factor must be a number of at least 2, got {factor!r}: 1 of every `factor` arms "
+            "is kept from rung to rung. Use 3, the default, or 4."
+        )
+    if float(factor) == float("inf"):
+        raise ValueError("factor must be finite, got inf. Use 3, the default, or 4.")
+    return Fraction(float(factor)) if int(factor) != factor else Fraction(int(factor))
+
+
+def floor_log(value: Fraction | int, base: Fraction | int) -> int:
+    """Return the largest whole t with ``base ** t <= value``; needs ``value >= 1``.
+
+    Examples
+    --------
+    >>> floor_log(243, 3)
+    5
+    """
+    exponent, power = 0, Fraction(base)
+    while power <= value:
+        exponent += 1
+        power *= base
+    return exponent
+
+
+def round_half_up(value: Fraction) -> int:
+    """Return the nearest whole number; exact halves go up, not to even."""
+    return floor(value + Fraction(1, 2))
+
+
+def hyperband_widths(s: int, s_max: int, factor: Fraction, *, printed_table: bool = False) -> int:
+    """Return the number of arms with which bracket s starts.
+
+    Algorithm 1, line 3 of Li et al. (2018): ``n = ceil((B / R) eta^s / (s + 1))`` with
+    ``B = (s_max + 1) R``. Their Table 1 was made with the floor taken before the power,
+    ``floor((s_max + 1) / (s + 1)) eta^s``, which gives 81, 27, 9, 6, 5 for R = 81, eta = 3.
+    """
+    if printed_table:
+        return floor((s_max + 1) // (s + 1) * factor**s)
+    return ceil(Fraction(s_max + 1, s + 1) * factor**s)
+
+
+def halving_rungs(n_arms: int, levels: Sequence[int], factor: Fraction) -> tuple[Rung, ...]:
+    """Return ``floor(n eta^-i)`` arms at each of the levels, smallest level first.
+
+    A floor that would empty a rung keeps one arm. One arm has nobody to be compared with,
+    so of the rungs with one arm only the last is played; and of neighbouring rungs at the
+    same level only the first, which is the widest.
+    """
+    widths = [max(1, floor(n_arms / factor**i)) for i in range(len(levels))]
+    rungs: list[Rung] = []
+    for width, level in zip(widths, levels, strict=True):
+        if rungs and rungs[-1].level == level:
+            continue
+        if rungs and rungs[-1].n_arms == 1:
+            rungs.pop()
+        rungs.append(Rung(width, level))
+    return tuple(rungs)
+
+
+def hyperband_brackets(
+    min_level: int,
+    max_level: int,
+    factor: float = 3,
+    *,
+    brackets: str | Sequence[int] = "all",
+    n_loops: int = 1,
+    min_candidates: int | None = None,
+    max_candidates: int | None = None,
+    printed_table: bool = False,
+    n_available: int | None = None,
+) -> tuple[Bracket, ...]:
+    """Return the brackets of Algorithm 1 of Li et al. (2018), most exploratory first."""
+    eta = exact_factor(factor)
+    s_max = _largest_s(min_level, max_level, eta, max_candidates)
+    one_loop = []
+    for s in _chosen(brackets, s_max):
+        n_arms = hyperband_widths(s, s_max, eta, printed_table=printed_table)
+        if min_candidates is not None and n_arms < min_candidates:
+            continue
+        if n_available is not None:
+            n_arms = min(n_arms, n_available)
+        levels = [round_half_up(max_level / eta ** (s - i)) for i in range(s + 1)]
+        one_loop.append(Bracket(s, halving_rungs(n_arms, levels, eta)))
+    if not one_loop:
+        raise ValueError(
+            f"min_candidates={min_candidates} leaves no bracket: the widest of "
+            f"brackets={brackets!r} starts with "
+            f"{max(hyperband_widths(s, s_max, eta) for s in _chosen(brackets, s_max))} candidates. "
+            "Lower min_candidates, or lower min_resources to allow wider brackets."
+        )
+    return tuple(replace(bracket, loop=loop) for loop in range(n_loops) for bracket in one_loop)
+
+
+def _largest_s(min_level: int, max_level: int, eta: Fraction, max_candidates: int | None) -> int:
+    """Return s_max: as many eliminations as the levels, and n_max of section 2.6, allow."""
+    if not 1 <= min_level <= max_level:
+        raise ValueError(
+            f"The smallest level must be at least 1 and at most the largest, got "
+            f"{min_level} and {max_level}."
+        )
+    s_max = floor_log(Fraction(max_level, min_level), eta)
+    if max_candidates is not None:
+        s_max = min(s_max, floor_log(max_candidates, eta))
+    return s_max
+
+
+def _chosen(brackets: str | Sequence[int], s_max: int) -> list[int]:
+    """Return the s of the brackets to play, most exploratory first."""
+    if isinstance(brackets, str):
+        if brackets == MOST_EXPLORATORY:
+            return [s_max]
+        if brackets == "all":
+            return list(range(s_max, -1, -1))
+    wanted = [] if isinstance(brackets, str) else [int(s) for s in brackets]
+    if not wanted or len(set(wanted)) < len(wanted) or not set(wanted) <= set(range(s_max + 1)):
+        raise ValueError(
+            f"brackets must be 'all', 'most_exploratory' or a list of different whole numbers s "
+            f"with 0 <= s <= {s_max} (the number of eliminations that the resources allow at "
+            f"this factor), got {brackets!r}. For a larger s lower min_resources or factor."
+        )
+    return sorted(wanted, reverse=True)
+
+
+def fixed_budget_rungs(n_arms: int, budget: int) -> tuple[Rung, ...]:
+    """Return the rounds of Fig. 3 of Jamieson & Talwalkar (2015).
+
+    Round k gives each of its arms ``floor(B / (|S_k| ceil(log2 n)))`` further units.
+    """
+    n_rounds = (n_arms - 1).bit_length()  # ceil(log2 n), exact
+    if n_arms * n_rounds > budget:
+        raise ValueError(
+            f"budget={budget} is too small to pull each of {n_arms} arms once in the first of "
+            f"{n_rounds} rounds. The least budget that works is {n_arms * n_rounds}."
+        )
+    rungs, level, width = [], 0, n_arms
+    while width > 1:
+        level += budget // (width * n_rounds)
+        rungs.append(Rung(width, level))
+        width //= 2
+    return tuple(rungs)
+
+
+def finite_horizon_rungs(
+    n_arms: int, budget: int, max_level: int, factor: float
+) -> tuple[Rung, ...]:
+    """Return the rungs of Fig. 10 of Li et al. (2018), finite horizon R = ``max_level``."""
+    eta = exact_factor(factor)
+    for s in range(floor_log(min(max_level, n_arms), eta) + 1):
+        if n_arms * max_level * (s + 1) / eta**s <= budget:
+            levels = [floor(max_level * eta ** (k - s)) for k in range(s + 1)]
+            return halving_rungs(n_arms, levels, eta)
+    t = range(floor_log(min(max_level, n_arms), eta) + 1)
+    least = ceil(min(n_arms * max_level * (s + 1) / eta**s for s in t))
+    raise ValueError(
+        f"budget={budget} is too small for {n_arms} arms and {max_level} units each. The least "
+        f"budget that works is {least}; fewer arms or a smaller largest level need less."
+    )

@@ -1,0 +1,138 @@
+"""Successive halving: one bracket, for a budget given beforehand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sklearn_halving.policies._brackets import ScheduledPolicy
+from sklearn_halving.policies._rungs import (
+    exact_factor,
+    finite_horizon_rungs,
+    fixed_budget_rungs,
+)
+from sklearn_halving.policies._types import Bracket, Problem, Schedule
+
+
+@dataclass(frozen=True)
+class SuccessiveHalving(ScheduledPolicy):
+    """Halve the arms ``ceil(log2 n)`` times within a budget of units.
+
+    Round k spends ``floor(budget / (|S_k| * ceil(log2 n)))`` further units on each of its
+    arms and keeps the better ``floor(|S_k| / 2)``; it ends when one arm is left.
+
+    Parameters
+    ----------
+    n_arms : int
+        Number of arms, n.
+    budget : int
+        Units of resource for all arms together, B; never exceeded. Units are counted once:
+        an arm that stands at 15 and goes to 46 costs 31 more.
+
+    References
+    ----------
+    Jamieson and Talwalkar. Non-stochastic best arm identification and hyperparameter
+    optimization. AISTATS 2016, Fig. 3.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import SuccessiveHalving
+    >>> rungs = SuccessiveHalving(n_arms=16, budget=1000).schedule(1, 1000).brackets[0].rungs
+    >>> [(rung.n_arms, rung.level) for rung in rungs]
+    [(16, 15), (8, 46), (4, 108), (2, 233)]
+    """
+
+    n_arms: int
+    budget: int
+
+    def __post_init__(self) -> None:
+        """Refuse a budget that cannot pull every arm once."""
+        _check_n_arms(self.n_arms)
+        fixed_budget_rungs(self.n_arms, self.budget)
+
+    def schedule(
+        self, min_level: int, max_level: int, n_available: int | None = None
+    ) -> Schedule:
+        """Return the one bracket; the levels follow from the budget alone.
+
+        Parameters
+        ----------
+        min_level, max_level : int
+            Not used: the form with a budget has no largest level.
+        n_available : int or None, default=None
+            Number of arms to play if there are fewer than ``n_arms``.
+        """
+        n_arms = self.n_arms if n_available is None else min(self.n_arms, n_available)
+        rungs = fixed_budget_rungs(n_arms, self.budget)
+        return Schedule((Bracket(max(0, len(rungs) - 1), rungs),))
+
+    def _may_win(self, level: int, problem: Problem) -> bool:
+        # The last round's winner is the answer; its level is the highest of all.
+        rungs = fixed_budget_rungs(problem.n_arms, self.budget)
+        return level == rungs[-1].level
+
+
+@dataclass(frozen=True)
+class FiniteHorizonHalving(ScheduledPolicy):
+    """Successive halving within a budget, for a known largest level R.
+
+    It makes the fewest eliminations s that the budget allows:
+    ``s = min {t : n R (t + 1) eta^-t <= B, t <= log_eta(min(R, n))}``; rung k has
+    ``floor(n eta^-k)`` arms at ``floor(R eta^(k - s))`` units.
+
+    Parameters
+    ----------
+    n_arms : int
+        Number of arms, n.
+    budget : int
+        Units of resource for all arms together, B; never exceeded, even where every rung is
+        trained from scratch.
+    factor : float, default=3
+        The paper's eta. At least 2.
+
+    References
+    ----------
+    Li et al. Hyperband. JMLR 18 (2018), Fig. 10 (finite horizon).
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import FiniteHorizonHalving
+    >>> policy = FiniteHorizonHalving(n_arms=81, budget=405, factor=3)
+    >>> rungs = policy.schedule(1, 81).brackets[0].rungs
+    >>> [(rung.n_arms, rung.level) for rung in rungs]
+    [(81, 1), (27, 3), (9, 9), (3, 27), (1, 81)]
+    """
+
+    n_arms: int
+    budget: int
+    factor: float = 3
+
+    def __post_init__(self) -> None:
+        """Refuse a factor below 2 and no arms."""
+        _check_n_arms(self.n_arms)
+        exact_factor(self.factor)
+
+    def schedule(
+        self, min_level: int, max_level: int, n_available: int | None = None
+    ) -> Schedule:
+        """Return the one bracket.
+
+        Parameters
+        ----------
+        min_level : int
+            Not used: the budget says how low the first rung is.
+        max_level : int
+            The level of the last rung, R.
+        n_available : int or None, default=None
+            Number of arms to play if there are fewer than ``n_arms``.
+        """
+        n_arms = self.n_arms if n_available is None else min(self.n_arms, n_available)
+        rungs = finite_horizon_rungs(n_arms, self.budget, max_level, self.factor)
+        return Schedule((Bracket(len(rungs) - 1, rungs),))
+
+    def _may_win(self, level: int, problem: Problem) -> bool:
+        return level == problem.max_level
+
+
+def _check_n_arms(n_arms: int) -> None:
+    if n_arms < 1:
+        raise ValueError(f"n_arms must be at least 1, got {n_arms!r}.")

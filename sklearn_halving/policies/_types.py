@@ -1,0 +1,189 @@
+"""What a policy is, and the few types that it exchanges with its caller.
+
+Everything here is NumPy only. A leading ``*batch`` in a shape means any number of
+leading axes: ``()`` inside a search, ``(n_problems,)`` inside a simulation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+NO_ARM = -1
+"""Stands in ``Pulls.arm`` where a problem of a batch has nothing to pull."""
+
+
+class Pull(NamedTuple):
+    """One evaluation: the key of its randomness, its record and its place in a table.
+
+    Parameters
+    ----------
+    arm : int
+        Index of the candidate.
+    level : int
+        Amount of resource, in whole units of the resource.
+    repetition : int
+        Index of the train/test split.
+    """
+
+    arm: int
+    level: int
+    repetition: int
+
+
+class Pulls(NamedTuple):
+    """Several pulls as arrays of shape ``(*batch, n)``.
+
+    An entry whose arm is ``NO_ARM`` is padding and is not to be pulled.
+    """
+
+    arm: IntArray
+    level: IntArray
+    repetition: IntArray
+
+    @classmethod
+    def of(cls, *pulls: Pull) -> Pulls:
+        """Return single pulls as arrays of shape ``(len(pulls),)``."""
+        columns = np.array(pulls, dtype=np.int64).reshape(-1, 3).T
+        return cls(*columns)
+
+    def each(self) -> Iterator[Pull]:
+        """Yield the pulls of an unbatched set one by one, padding left out."""
+        columns = (self.arm.tolist(), self.level.tolist(), self.repetition.tolist())
+        for arm, level, repetition in zip(*columns, strict=True):
+            if arm != NO_ARM:
+                yield Pull(arm, level, repetition)
+
+    def __len__(self) -> int:
+        return int(self.arm.shape[-1])
+
+
+@dataclass(frozen=True)
+class Problem:
+    """All that a policy knows at the start.
+
+    Parameters
+    ----------
+    n_arms : int
+        Number of arms.
+    min_level, max_level : int
+        Smallest and largest amount of resource, in whole units.
+    max_repetitions : int or None
+        Number of splits on which an arm can be pulled at one level; None if there is no end
+        of them.
+    n_available : int or None
+        Number of different candidates among which the arms were drawn, where it is smaller
+        than the number of arms: the same candidate can be an arm of several brackets.
+    """
+
+    n_arms: int
+    min_level: int = 1
+    max_level: int = 1
+    max_repetitions: int | None = None
+    n_available: int | None = None
+
+
+@dataclass(frozen=True)
+class Rung:
+    """``n_arms`` arms that stand at ``level`` units of the resource."""
+
+    n_arms: int
+    level: int
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """A sequence of rungs.
+
+    Parameters
+    ----------
+    label : int
+        The paper's s: the number of eliminations that were planned for the bracket.
+    rungs : tuple of Rung
+        From the widest and cheapest to the narrowest and dearest.
+    loop : int, default=0
+        Which run of the outer loop the bracket belongs to.
+    """
+
+    label: int
+    rungs: tuple[Rung, ...]
+    loop: int = 0
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms with which the bracket starts; one arm needs no rung."""
+        return self.rungs[0].n_arms if self.rungs else 1
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The brackets that a policy will play, known before the first pull."""
+
+    brackets: tuple[Bracket, ...]
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms of all brackets together; no arm is in two brackets."""
+        return sum(bracket.n_arms for bracket in self.brackets)
+
+    @property
+    def n_pulls(self) -> int:
+        """Number of (arm, level) pairs; times the number of splits, that of fits."""
+        return sum(rung.n_arms for bracket in self.brackets for rung in bracket.rungs)
+
+    def bracket_of_arm(self) -> IntArray:
+        """Return the index in ``brackets`` of each arm, shape ``(n_arms,)``."""
+        sizes = [bracket.n_arms for bracket in self.brackets]
+        return np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """What decides the next pulls: a frozen dataclass of parameters.
+
+    All that changes lives in the state which `start` makes and which the other methods
+    take. Rewards are larger-is-better; NaN is worse than every number.
+    """
+
+    order_free: ClassVar[bool]
+    """Whether decisions depend on the set of outcomes told, not on their order."""
+
+    def schedule(
+        self, min_level: int, max_level: int, n_available: int | None = None
+    ) -> Schedule | None:
+        """Return the planned brackets, or None if the policy adapts as it goes.
+
+        ``n_available`` is the number of candidates there are; None: no end of them.
+        """
+
+    def start(
+        self,
+        problem: Problem,
+        *,
+        batch_shape: tuple[int, ...] = (),
+        seed: np.random.SeedSequence | None = None,
+    ) -> Any:
+        """Return the state before the first pull."""
+
+    def ask(self, state: Any, max_pulls: int) -> Pulls:
+        """Return at most ``max_pulls`` pulls; none means: tell me something first."""
+
+    def tell(self, state: Any, pulls: Pulls, rewards: FloatArray) -> None:
+        """Take in the rewards, shape ``(*batch, n)``, of pulls that were asked for."""
+
+    def is_finished(self, state: Any) -> bool:
+        """Return whether there is nothing left to ask, in any problem of the batch."""
+
+    def is_alive(self, state: Any) -> BoolArray:
+        """Return which arms may still be pulled, shape ``(*batch, n_arms)``."""
+
+    def recommend(self, state: Any) -> IntArray:
+        """Return the arm to choose, shape ``batch``; ``NO_ARM`` if none has a reward."""

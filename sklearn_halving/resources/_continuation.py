@@ -1,0 +1,207 @@
+"""How a fitted estimator is trained on: which way it has, and one function per way."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Literal
+
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from sklearn_halving.resources._fitting import class_names, fit
+
+Way = Literal["total", "remaining", "lightgbm", "xgboost", "catboost", "refit"]
+
+# Other names of the number of trees. CatBoost knows a parameter only if it was set, so that
+# get_params does not list them.
+BOOSTING_NAMES: dict[str, frozenset[str]] = {
+    "lightgbm": frozenset(
+        {"n_estimators", "num_boost_round", "num_iterations", "num_iteration", "n_iter"}
+        | {"num_tree", "num_trees", "num_round", "num_rounds", "nrounds", "max_iter"}
+    ),
+    "xgboost": frozenset({"n_estimators"}),
+    "catboost": frozenset({"iterations", "num_boost_round", "n_estimators", "num_trees"}),
+}
+
+_HISTOGRAM_BOOSTING = {"HistGradientBoostingClassifier", "HistGradientBoostingRegressor"}
+_GRADIENT_BOOSTING = {"GradientBoostingClassifier", "GradientBoostingRegressor"}
+_BAGGING = {"BaggingClassifier", "BaggingRegressor"}
+_NEURAL_NETWORK = {"MLPClassifier", "MLPRegressor"}
+_EPOCHS = _NEURAL_NETWORK | {
+    "SGDClassifier",
+    "SGDRegressor",
+    "SGDOneClassSVM",
+    "Perceptron",
+    "PassiveAggressiveClassifier",
+    "PassiveAggressiveRegressor",
+}
+_UNITS_ASKED = "_halving_units_asked"
+
+
+def boosting_library(estimator: Any) -> str | None:
+    """Return which boosting library the estimator is from, without importing any."""
+    for cls in type(estimator).__mro__:
+        package = cls.__module__.partition(".")[0]
+        if package in BOOSTING_NAMES:
+            return package
+    return None
+
+
+def way_to_continue(step: Any, parameter: str) -> Way:
+    """Return how ``step`` is trained on when its own ``parameter`` grows."""
+    library = boosting_library(step)
+    if library is not None:
+        return _way_of_boosting(step, parameter, library)
+    params = step.get_params(deep=False)
+    if "warm_start" not in params or parameter not in params:
+        return "refit"
+    names = class_names(step)
+    if parameter == "n_estimators":
+        return "total" if _extends_exactly(names, params) else "refit"
+    if parameter == "max_iter" and names & _HISTOGRAM_BOOSTING:
+        return "total"
+    if parameter == "max_iter" and names & _EPOCHS:
+        batch_solver = names & _NEURAL_NETWORK and params.get("solver") == "lbfgs"
+        return "refit" if batch_solver else "remaining"
+    if _has_word(parameter, ("iter", "epoch")) and not _is_from_scikit_learn(step):
+        return "remaining"
+    # scikit-learn's other solvers start at the earlier solution, but not where they stopped.
+    return "refit"
+
+
+def is_iteration_name(parameter: str) -> bool:
+    """Return whether a parameter is called like a number of iterations."""
+    leaf = parameter.rpartition("__")[2]
+    known = any(leaf in names for names in BOOSTING_NAMES.values())
+    return known or _has_word(leaf, ("iter", "epoch", "round"))
+
+
+def _has_word(parameter: str, starts: tuple[str, ...]) -> bool:
+    # as a word: n_iter_no_change, criterion and max_iter_predict are no numbers of iterations
+    words = parameter.split("_")
+    return any(word.startswith(starts) for word in words) and words[-1] not in (
+        "change",
+        "predict",
+    )
+
+
+def fit_first(step: Any, whole: Any, X: Any, y: Any, way: Way, params: dict[str, Any]) -> Any:
+    """Fit ``whole``, whose last step is ``step``, such that it can be continued later."""
+    temporary = {"warm_start": True} if way in ("total", "remaining") else {}
+    with set_for_a_while(step, temporary), _expected_warnings():
+        return fit(whole, X, y, params)
+
+
+def train_on(
+    step: Any,
+    X: Any,
+    y: Any,
+    parameter: str,
+    level: int,
+    previous_level: int,
+    way: Way,
+    fit_params: dict[str, Any],
+) -> Any:
+    """Train a fitted ``step`` from ``previous_level`` to ``level`` and return the model."""
+    more = level - previous_level
+    if way == "catboost":  # a fitted model refuses set_params
+        longer = clone(step).set_params(**{parameter: more})
+        return fit(longer, X, y, {**fit_params, "init_model": step})
+    step.set_params(**{parameter: level})
+    if way == "lightgbm":
+        with set_for_a_while(step, {parameter: more}):
+            return fit(step, X, y, {**fit_params, "init_model": step})
+    if way == "xgboost":
+        with set_for_a_while(step, {parameter: more}):
+            return fit(step, X, y, {**fit_params, "xgb_model": step.get_booster()})
+    if has_stopped(step, way, previous_level):
+        return step
+    temporary: dict[str, Any] = {"warm_start": True}
+    if way == "remaining":
+        temporary[parameter] = more
+        setattr(step, _UNITS_ASKED, more)
+    with set_for_a_while(step, temporary), _expected_warnings():
+        return fit(step, X, y, fit_params)
+
+
+def has_stopped(step: Any, way: Way, level: int) -> bool:
+    """Return whether a model at ``level`` ended by itself, and more iterations change nothing.
+
+    A fit from scratch with more iterations would end at the same place, where a continued one
+    would begin to count anew how often there was no improvement.
+    """
+    names = class_names(step)
+    if way == "remaining" and names & _EPOCHS:
+        return bool(step.n_iter_ < getattr(step, _UNITS_ASKED, level))
+    if names & _HISTOGRAM_BOOSTING and step.do_early_stopping_:
+        return bool(step.n_iter_ < level) or _had_no_improvement(step)
+    return False
+
+
+@contextmanager
+def set_for_a_while(step: Any, temporary: dict[str, Any]) -> Iterator[None]:
+    """Set parameters for the time of a fit, and put them back as they were."""
+    params = step.get_params(deep=False) if temporary else {}
+    before = {name: params[name] for name in temporary}
+    try:
+        if temporary:
+            step.set_params(**temporary)
+        yield
+    finally:
+        if before:
+            step.set_params(**before)
+
+
+@contextmanager
+def _expected_warnings() -> Iterator[None]:
+    """Silence what is said because a level is a limit, and because all rows are seen again."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", message=r"class_weight presets .* warm_start")
+        yield
+
+
+def _way_of_boosting(step: Any, parameter: str, library: str) -> Way:
+    params = step.get_params()
+    if parameter not in BOOSTING_NAMES[library] or any(
+        # stopped early, the number of trees is no longer the level
+        params.get(name) is not None
+        for name in ("early_stopping_rounds", "early_stopping_round", "od_type", "od_wait")
+    ):
+        return "refit"
+    if library == "lightgbm":
+        plain = params.get("boosting", params.get("boosting_type", "gbdt")) == "gbdt"
+        return "lightgbm" if plain else "refit"
+    if library == "xgboost":
+        forest = bool({"XGBRFClassifier", "XGBRFRegressor"} & class_names(step))
+        plain = params.get("booster") in (None, "gbtree") and not forest
+        return "xgboost" if plain else "refit"
+    encoded = any(params.get(name) for name in ("cat_features", "text_features"))
+    return "refit" if encoded else "catboost"
+
+
+def _extends_exactly(names: frozenset[str], params: dict[str, Any]) -> bool:
+    if names & _GRADIENT_BOOSTING:
+        # its warm start forgets the losses that early stopping compares
+        return params.get("n_iter_no_change") is None
+    if names & _BAGGING:
+        return not params.get("oob_score")  # an error of scikit-learn together with warm_start
+    return True
+
+
+def _is_from_scikit_learn(step: Any) -> bool:
+    modules = [cls.__module__ for cls in type(step).__mro__]
+    shared = ("sklearn.base", "sklearn.utils")
+    return any(m.startswith("sklearn.") and not m.startswith(shared) for m in modules)
+
+
+def _had_no_improvement(step: Any) -> bool:
+    """Apply the stopping rule of HistGradientBoosting to the scores that the model keeps."""
+    scores = step.train_score_ if step.validation_fraction is None else step.validation_score_
+    patience = step.n_iter_no_change
+    if len(scores) <= patience:
+        return False
+    reference, *recent = scores[-patience - 1 :]
+    return all(score <= reference + step.tol for score in recent)

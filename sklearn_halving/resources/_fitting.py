@@ -1,0 +1,123 @@
+"""How the resources fit an estimator, alone or as the last step of a pipeline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn import get_config
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metadata_routing import process_routing
+
+# Their fit_transform gives the training rows other values than transform does (predictions
+# out of fold), or changes the rows: a step behind them cannot be continued on transform's.
+_CROSS_FITTED = frozenset(
+    {
+        "TargetEncoder",
+        "StackingClassifier",
+        "StackingRegressor",
+        "LeaveOneOutEncoder",
+        "CatBoostEncoder",
+    }
+)
+
+
+def fit(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
+    """Fit as scikit-learn's searches do: without ``y`` if there is none."""
+    if y is None:
+        estimator.fit(X, **fit_params)
+    else:
+        estimator.fit(X, y, **fit_params)
+    return estimator
+
+
+def class_names(estimator: Any) -> frozenset[str]:
+    """Return the names of the estimator's class and of all classes it derives from."""
+    return frozenset(cls.__name__ for cls in type(estimator).__mro__)
+
+
+def last_step(estimator: Any) -> Any:
+    """Return the last step of a pipeline, also of nested ones, or the estimator itself."""
+    while isinstance(estimator, Pipeline):
+        estimator = estimator.steps[-1][1]
+    return estimator
+
+
+def owner_of(estimator: Any, parameter: str) -> Any | None:
+    """Return the last step if ``parameter`` is one of its own, else None."""
+    *path, _ = parameter.split("__")
+    for name in path:
+        if not isinstance(estimator, Pipeline) or estimator.steps[-1][0] != name:
+            return None
+        estimator = estimator.steps[-1][1]
+    if isinstance(estimator, (Pipeline, type)) or not hasattr(estimator, "set_params"):
+        return None
+    return estimator
+
+
+def replace_last_step(estimator: Any, step: Any) -> Any:
+    """Put ``step`` in the place of the last step, and return the whole."""
+    if not isinstance(estimator, Pipeline):
+        return step
+    name, old = estimator.steps[-1]
+    estimator.steps[-1] = (name, replace_last_step(old, step))
+    return estimator
+
+
+def keeps_training_rows(estimator: Any) -> bool:
+    """Return whether all steps but the last transform the training rows as any others.
+
+    Then the last step can be trained on with ``transform`` of the earlier ones, which need no
+    second fit.
+    """
+    while isinstance(estimator, Pipeline):
+        if getattr(estimator, "transform_input", None) is not None:
+            return False  # the steps hand each other more than X
+        for _, step in estimator.steps[:-1]:
+            nested = step.get_params().values() if hasattr(step, "get_params") else ()
+            for part in (step, *nested):
+                if hasattr(part, "fit_resample") or class_names(part) & _CROSS_FITTED:
+                    return False
+        estimator = estimator.steps[-1][1]
+    return True
+
+
+def to_last_step(
+    estimator: Any, X: Any, y: Any, fit_params: dict[str, Any], *, first: bool
+) -> tuple[Any, Any, dict[str, Any]]:
+    """Take the data through the earlier steps, fitting them if this is the first time.
+
+    Returns
+    -------
+    step, Xt, step_params
+        The last step, the rows as it sees them, and its share of the fit parameters.
+    """
+    while isinstance(estimator, Pipeline):
+        head = estimator[:-1]
+        step_params = _params_of_last(estimator, fit_params)
+        if len(head.steps) > 0:
+            if first:
+                X = head.fit_transform(X, y, **_params_of_head(head, "fit_transform", fit_params))
+                estimator.steps[:-1] = head.steps  # a pipeline with a memory fits copies
+            else:
+                X = head.transform(X, **_params_of_head(head, "transform", fit_params))
+        estimator, fit_params = estimator.steps[-1][1], step_params
+    return estimator, X, fit_params
+
+
+def _params_of_last(pipeline: Pipeline, fit_params: dict[str, Any]) -> dict[str, Any]:
+    name = pipeline.steps[-1][0]
+    if get_config()["enable_metadata_routing"]:
+        routed = process_routing(pipeline, "fit", **fit_params)
+        return dict(routed[name]["fit"])
+    start = f"{name}__"
+    return {key[len(start) :]: v for key, v in fit_params.items() if key.startswith(start)}
+
+
+def _params_of_head(head: Pipeline, method: str, fit_params: dict[str, Any]) -> dict[str, Any]:
+    if get_config()["enable_metadata_routing"]:
+        wanted = head.get_metadata_routing().consumes(method, fit_params)
+        return {key: fit_params[key] for key in wanted}
+    if method == "transform":
+        return {}
+    names = {name for name, _ in head.steps}
+    return {key: v for key, v in fit_params.items() if key.partition("__")[0] in names}

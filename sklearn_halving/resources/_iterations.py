@@ -1,0 +1,188 @@
+"""The number of iterations as the resource: trees, epochs, boosting rounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, Literal, get_args
+
+from sklearn.base import clone
+
+from sklearn_halving.resources._continuation import (
+    BOOSTING_NAMES,
+    Way,
+    boosting_library,
+    fit_first,
+    train_on,
+    way_to_continue,
+)
+from sklearn_halving.resources._fitting import (
+    fit,
+    keeps_training_rows,
+    owner_of,
+    replace_last_step,
+    to_last_step,
+)
+from sklearn_halving.resources._parameters import (
+    check_not_searched,
+    check_parameter,
+    is_replaced,
+    number_of,
+)
+
+ContinuationOption = Literal["auto", "total", "remaining", "refit"]
+
+
+@dataclass(frozen=True)
+class Iterations:
+    """Train for more and more iterations, going on where the level before has ended.
+
+    A level is the value of an integer parameter. Where the estimator can be trained on, only
+    what is missing is trained: forests, bagging and gradient boosting grow the missing trees
+    and predict exactly as if fitted at once (with an integer ``random_state``); stochastic
+    gradient descent, the perceptron and multi-layer perceptrons run the missing epochs, begun
+    with a new learning rate schedule or optimiser state, hence near to one long fit but not
+    equal to it; LightGBM, XGBoost and CatBoost add trees to their model, equal to one long
+    fit as long as they draw no random rows or columns. Where it cannot, it is fitted again.
+
+    The estimator may be the last step of a pipeline, whose earlier steps are then fitted at
+    the first level only.
+
+    Parameters
+    ----------
+    parameter : str
+        Name of the parameter, such as ``"n_estimators"`` or ``"clf__max_iter"``.
+    continuation : {"auto", "total", "remaining", "refit"}, default="auto"
+        How a fitted estimator goes on. ``"total"``: with ``warm_start=True`` and the parameter
+        at the level. ``"remaining"``: with ``warm_start=True`` and the parameter at the number
+        of iterations that are missing. ``"refit"``: not at all. ``"auto"``: as suits it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sklearn_halving.resources import Iterations
+    >>> trees = Iterations("n_estimators")
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = trees.train(RandomForestClassifier(), X, y, 3, 0, {})
+    >>> first = forest.estimators_[0]
+    >>> forest = trees.train(forest, X, y, 9, 3, {})
+    >>> len(forest.estimators_), forest.estimators_[0] is first
+    (9, True)
+    """
+
+    parameter: str
+    continuation: ContinuationOption = "auto"
+
+    subsamples_rows = False
+
+    def __post_init__(self) -> None:
+        """Refuse an unknown way to continue."""
+        if self.continuation not in get_args(ContinuationOption):
+            raise ValueError(
+                f"continuation of Iterations must be one of {get_args(ContinuationOption)}; "
+                f"got {self.continuation!r}. With 'auto' it is chosen by the estimator."
+            )
+
+    @property
+    def name(self) -> str:
+        """The name of the parameter."""
+        return self.parameter
+
+    def check(self, estimator: Any, searched: frozenset[str]) -> None:
+        """Raise a ValueError if the parameter is unknown, also searched, or set under an alias."""
+        check_not_searched(self.parameter, searched)
+        owner = owner_of(estimator, self.parameter)
+        library = None if owner is None else boosting_library(owner)
+        leaf = self.parameter.rpartition("__")[2]
+        if library is not None and leaf in BOOSTING_NAMES[library]:
+            _check_aliases(self.parameter, owner, library, searched)
+            return
+        check_parameter(self.parameter, estimator, searched)
+        self._check_warm_start(owner, searched)
+
+    def level_range(self, estimator: Any, n_train: int, n_rows_needed: int) -> tuple[int, int]:
+        """Return 1 and the value that the estimator has; 0 where that is no positive integer.
+
+        A largest level of 0 means that only the user can say it, with ``max_resources``.
+        """
+        value = number_of(estimator.get_params().get(self.parameter))
+        is_count = isinstance(value, Integral) and value > 0
+        return 1, int(value) if value is not None and is_count else 0
+
+    def to_level(self, amount: float) -> int:
+        """Return the number of iterations as a whole number."""
+        return round(amount)
+
+    def to_amount(self, level: int) -> float:
+        """Return the number of iterations."""
+        return level
+
+    def params_at(self, level: int) -> dict[str, Any]:
+        """Return the parameter with the level as its value."""
+        return {self.parameter: level}
+
+    def can_continue(self, estimator: Any) -> bool:
+        """Return whether the estimator, with a candidate's parameters set, can be trained on."""
+        return self._way(estimator) != "refit"
+
+    def train(
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        level: int,
+        previous_level: int,
+        fit_params: dict[str, Any],
+    ) -> Any:
+        """Train up to ``level`` iterations; at ``previous_level`` 0 the estimator is unfitted."""
+        if level == previous_level:
+            return estimator
+        way = self._way(estimator)
+        if way == "refit" or previous_level == 0:
+            fresh = clone(estimator) if previous_level else estimator
+            fresh.set_params(**self.params_at(level))
+            if way == "refit":
+                return fit(fresh, X, y, fit_params)
+            return fit_first(owner_of(fresh, self.parameter), fresh, X, y, way, fit_params)
+        step, Xt, params = to_last_step(estimator, X, y, fit_params, first=False)
+        leaf = self.parameter.rpartition("__")[2]
+        trained = train_on(step, Xt, y, leaf, level, previous_level, way, params)
+        return estimator if trained is step else replace_last_step(estimator, trained)
+
+    def _check_warm_start(self, owner: Any | None, searched: frozenset[str]) -> None:
+        asked = self.continuation in ("total", "remaining")
+        if not asked or is_replaced(self.parameter, searched):
+            return
+        if owner is None or "warm_start" not in owner.get_params(deep=False):
+            got = "a parameter of another object" if owner is None else type(owner).__name__
+            raise ValueError(
+                f"continuation={self.continuation!r} of Iterations({self.parameter!r}) needs a "
+                f"parameter of the last step, and that step to have warm_start; got {got}. Use "
+                "continuation='auto', which refits where nothing can be continued."
+            )
+
+    def _way(self, estimator: Any) -> Way:
+        step = owner_of(estimator, self.parameter)
+        if self.continuation == "refit" or step is None or not keeps_training_rows(estimator):
+            return "refit"
+        if self.continuation in ("total", "remaining"):
+            known = "warm_start" in step.get_params(deep=False)
+            return self.continuation if known else "refit"
+        return way_to_continue(step, self.parameter.rpartition("__")[2])
+
+
+def _check_aliases(parameter: str, step: Any, library: str, searched: frozenset[str]) -> None:
+    """Raise a ValueError if the number of trees is set by another of its names too."""
+    prefix, separator, leaf = parameter.rpartition("__")
+    others = BOOSTING_NAMES[library] - {leaf}
+    given = {name for name in others if step.get_params(deep=False).get(name) is not None}
+    if library == "lightgbm":
+        given -= {"n_estimators"}  # has a default, which every other name overrules
+    also_searched = {name for name in others if prefix + separator + name in searched}
+    if given | also_searched:
+        raise ValueError(
+            f"Cannot use parameter {parameter!r} as the resource: {type(step).__name__} must "
+            f"be given its number of trees by one name only; got {sorted(given | also_searched)} "
+            "besides. Name the resource like that, or leave the other name out."
+        )

@@ -1,0 +1,153 @@
+"""Epochs of ``partial_fit`` as the resource."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils.multiclass import type_of_target
+
+from sklearn_halving.resources._fitting import (
+    class_names,
+    keeps_training_rows,
+    last_step,
+    to_last_step,
+)
+
+
+@dataclass(frozen=True)
+class PartialFit:
+    """Train by calls of ``partial_fit``, each with all rows of the training fold.
+
+    A level is the number of calls. The estimator may be the last step of a pipeline, whose
+    earlier steps are fitted before the first call.
+
+    Parameters
+    ----------
+    classes : tuple or None, default=None
+        The labels that a classifier is told at the first call; for several outputs one tuple
+        per output. None takes those of the ``y`` it is trained on, where a class may be
+        missing that the whole ``y`` has: see `for_target`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import SGDClassifier
+    >>> from sklearn_halving.resources import PartialFit
+    >>> X, y = load_iris(return_X_y=True)
+    >>> epochs = PartialFit().for_target(y)
+    >>> model = epochs.train(SGDClassifier(random_state=0), X, y, 2, 0, {})
+    >>> epochs.train(model, X, y, 6, 2, {}).t_ == 6 * 150 + 1
+    True
+    """
+
+    classes: tuple[Any, ...] | None = None
+
+    name = "partial_fit"
+    subsamples_rows = False
+
+    def for_target(self, y: Any) -> PartialFit:
+        """Return the resource that knows the classes of the whole ``y``."""
+        if self.classes is not None or y is None:
+            return self
+        return replace(self, classes=_classes_of(y))
+
+    def check(self, estimator: Any, searched: frozenset[str]) -> None:
+        """Raise a ValueError if the estimator, or its last step, has no ``partial_fit``."""
+        step = last_step(estimator)
+        if not hasattr(step, "partial_fit") and not _is_replaced(estimator, searched):
+            raise ValueError(
+                "resource='partial_fit' needs an estimator with the method partial_fit, or a "
+                f"pipeline whose last step has it; got {type(step).__name__}. Name one of its "
+                "parameters as the resource instead, or use 'n_samples'."
+            )
+
+    def level_range(self, estimator: Any, n_train: int, n_rows_needed: int) -> tuple[int, int]:
+        """Return 1, and 0 for unknown: only the user can say how many epochs are the most."""
+        return 1, 0
+
+    def to_level(self, amount: float) -> int:
+        """Return the number of epochs as a whole number."""
+        return round(amount)
+
+    def to_amount(self, level: int) -> float:
+        """Return the number of epochs."""
+        return level
+
+    def params_at(self, level: int) -> dict[str, Any]:
+        """Return no parameter: the estimator does not know how often it will be called."""
+        return {}
+
+    def can_continue(self, estimator: Any) -> bool:
+        """Return whether epochs can be added to the fitted estimator."""
+        return hasattr(last_step(estimator), "partial_fit") and keeps_training_rows(estimator)
+
+    def train(
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        level: int,
+        previous_level: int,
+        fit_params: dict[str, Any],
+    ) -> Any:
+        """Run the epochs from ``previous_level`` to ``level``."""
+        if level == previous_level:
+            return estimator
+        first = previous_level == 0
+        step, Xt, params = to_last_step(estimator, X, y, fit_params, first=first)
+        for epoch in range(previous_level, level):
+            self.run_epoch(step, Xt, y, params, first=epoch == 0)
+        return estimator
+
+    def run_epoch(
+        self, step: Any, X: Any, y: Any, fit_params: dict[str, Any], *, first: bool
+    ) -> None:
+        """Call ``partial_fit`` once, with the classes if it is the first time."""
+        if first and y is not None and is_classifier(step) and _takes_classes(step):
+            fit_params = {"classes": self._classes_for(step, y), **fit_params}
+        if y is None:
+            step.partial_fit(X, **fit_params)
+        else:
+            step.partial_fit(X, y, **fit_params)
+
+    def _classes_for(self, step: Any, y: Any) -> Any:
+        classes = self.classes if self.classes is not None else _classes_of(y)
+        if classes is not None and len(classes) > 0 and isinstance(classes[0], tuple):
+            if "MultiOutputClassifier" in class_names(step):
+                return [np.array(one) for one in classes]
+            return np.arange(len(classes))  # multi-label: the labels are the columns
+        return None if classes is None else np.array(classes)
+
+
+def _classes_of(y: Any) -> tuple[Any, ...] | None:
+    """Return the classes of ``y``, of each of its columns if it has several, else None."""
+    values = y.to_numpy() if hasattr(y, "to_numpy") else y
+    kind = type_of_target(values)
+    if kind in ("binary", "multiclass"):
+        return tuple(np.unique(np.asarray(values)))
+    if kind in ("multilabel-indicator", "multiclass-multioutput"):
+        dense = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
+        return tuple(tuple(np.unique(column)) for column in dense.T)
+    return None
+
+
+def _takes_classes(step: Any) -> bool:
+    parameters = inspect.signature(step.partial_fit).parameters
+    return "classes" in parameters
+
+
+def _is_replaced(estimator: Any, searched: frozenset[str]) -> bool:
+    """Return whether candidates replace the last step of a pipeline."""
+    steps = getattr(estimator, "steps", None)
+    path = ""
+    while steps:
+        name, estimator = steps[-1]
+        path = f"{path}__{name}" if path else name
+        if path in searched:
+            return True
+        steps = getattr(estimator, "steps", None)
+    return False

@@ -1,0 +1,115 @@
+"""A number of features, or any other parameter, as the resource."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+from sklearn.base import clone
+
+from sklearn_halving.resources._fitting import fit
+from sklearn_halving.resources._parameters import (
+    check_not_searched,
+    check_parameter,
+    number_of,
+)
+
+FRACTION = 1e-3
+
+
+@dataclass(frozen=True)
+class RandomFeatures:
+    """Refit with a larger and larger value of an integer or float parameter.
+
+    The number of random features of a kernel approximation is the usual one.
+
+    Parameters
+    ----------
+    parameter : str
+        Name of the parameter, such as ``"rbfsampler__n_components"``.
+    unit : float or None, default=None
+        How much one level adds to a float parameter. None: the parameter is an integer and
+        the level its value; for a parameter that is a float in the estimator,
+        `resolve_resource` (or `for_estimator`) puts 0.001.
+
+    Examples
+    --------
+    >>> from sklearn_halving.resources import RandomFeatures
+    >>> RandomFeatures("rbfsampler__n_components").params_at(50)
+    {'rbfsampler__n_components': 50}
+    >>> share = RandomFeatures("max_samples", unit=1e-3)
+    >>> share.to_level(0.5), share.params_at(500)
+    (500, {'max_samples': 0.5})
+    """
+
+    parameter: str
+    unit: float | None = None
+
+    subsamples_rows = False
+
+    def __post_init__(self) -> None:
+        """Refuse a unit that is no amount."""
+        if self.unit is not None and not self.unit > 0:
+            raise ValueError(
+                f"unit of RandomFeatures({self.parameter!r}) must be positive; got "
+                f"{self.unit!r}. Leave it out for an integer parameter."
+            )
+
+    @property
+    def name(self) -> str:
+        """The name of the parameter."""
+        return self.parameter
+
+    def for_estimator(self, estimator: Any) -> RandomFeatures:
+        """Return the resource with a unit if the estimator's parameter is a float."""
+        value = number_of(estimator.get_params().get(self.parameter))
+        is_float = value is not None and not isinstance(value, Integral)
+        return replace(self, unit=FRACTION) if self.unit is None and is_float else self
+
+    def check(self, estimator: Any, searched: frozenset[str]) -> None:
+        """Raise a ValueError if the parameter is unknown, also searched, or needs a unit."""
+        check_not_searched(self.parameter, searched)
+        check_parameter(self.parameter, estimator, searched)
+        if self.for_estimator(estimator) != self:
+            value = estimator.get_params()[self.parameter]
+            raise ValueError(
+                f"unit of RandomFeatures({self.parameter!r}) must be given for a parameter "
+                f"whose value is a float; got None where the estimator has {value!r}. Give the "
+                f"amount of one level, such as unit={FRACTION}."
+            )
+
+    def level_range(self, estimator: Any, n_train: int, n_rows_needed: int) -> tuple[int, int]:
+        """Return 1 and the level of the estimator's value; 0 if that is no positive number."""
+        value = number_of(estimator.get_params().get(self.parameter))
+        return 1, 0 if value is None or value <= 0 else self.to_level(value)
+
+    def to_level(self, amount: float) -> int:
+        """Return how many units the amount is."""
+        return round(amount if self.unit is None else amount / self.unit)
+
+    def to_amount(self, level: int) -> float:
+        """Return the value of the parameter."""
+        # twelve digits, or 3 * 0.1 would be 0.30000000000000004
+        return level if self.unit is None else float(f"{level * self.unit:.12g}")
+
+    def params_at(self, level: int) -> dict[str, Any]:
+        """Return the parameter with its value."""
+        return {self.parameter: self.to_amount(level)}
+
+    def can_continue(self, estimator: Any) -> bool:
+        """Return False: another number of features is another model."""
+        return False
+
+    def train(
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        level: int,
+        previous_level: int,
+        fit_params: dict[str, Any],
+    ) -> Any:
+        """Fit from scratch with the parameter at the level."""
+        fresh = clone(estimator) if previous_level else estimator
+        return fit(fresh.set_params(**self.params_at(level)), X, y, fit_params)

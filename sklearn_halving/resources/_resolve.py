@@ -1,0 +1,80 @@
+"""From the name of a resource to the resource."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sklearn_halving.resources._continuation import is_iteration_name
+from sklearn_halving.resources._fit_time import FitTime
+from sklearn_halving.resources._iterations import Iterations
+from sklearn_halving.resources._parameters import suggestion
+from sklearn_halving.resources._partial_fit import PartialFit
+from sklearn_halving.resources._random_features import RandomFeatures
+from sklearn_halving.resources._training_size import TrainingSize
+from sklearn_halving.resources._types import Resource
+
+_BY_NAME: dict[str, Callable[[], Resource]] = {
+    "n_samples": TrainingSize,
+    "partial_fit": PartialFit,
+    "fit_time": FitTime,
+}
+
+
+def resolve_resource(resource: object, estimator: Any) -> Resource:
+    """Return the resource that a name stands for.
+
+    Parameters
+    ----------
+    resource : str or Resource
+        ``"n_samples"``, ``"partial_fit"``, ``"fit_time"``, the name of a parameter of the
+        estimator, or a resource, which is returned (with a unit, if it lacks one).
+    estimator : estimator
+        Tells what the parameters are, and which of them it can be trained on with.
+
+    Returns
+    -------
+    resource : Resource
+        For a parameter `Iterations` if the estimator can be trained on by it, or if it is
+        called like a number of iterations, and `RandomFeatures` otherwise.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import BaggingClassifier
+    >>> from sklearn_halving.resources import resolve_resource
+    >>> resolve_resource("n_estimators", BaggingClassifier())
+    Iterations(parameter='n_estimators', continuation='auto')
+    >>> resolve_resource("max_samples", BaggingClassifier(max_samples=0.5))
+    RandomFeatures(parameter='max_samples', unit=0.001)
+    """
+    if isinstance(resource, RandomFeatures):
+        return resource.for_estimator(estimator)
+    if isinstance(resource, str):
+        if resource in _BY_NAME:
+            return _BY_NAME[resource]()
+        iterations = Iterations(resource)
+        if is_iteration_name(resource) or iterations.can_continue(estimator):
+            if _may_exist(resource, estimator, iterations):
+                return iterations
+        elif _may_exist(resource, estimator, iterations):
+            return RandomFeatures(resource).for_estimator(estimator)
+    elif isinstance(resource, Resource) and not isinstance(resource, type):
+        return resource
+    known = [*_BY_NAME, *estimator.get_params()]
+    close = suggestion(resource, known) if isinstance(resource, str) else ""
+    raise ValueError(
+        "resource must be 'n_samples', 'partial_fit', 'fit_time', a parameter of "
+        f"{type(estimator).__name__} (one of {sorted(estimator.get_params())}), or a Resource "
+        f"object; got {resource!r}.{close}"
+    )
+
+
+def _may_exist(parameter: str, estimator: Any, iterations: Iterations) -> bool:
+    """Return whether the estimator has the parameter, or candidates may come to have it."""
+    params = estimator.get_params()
+    # A candidate may replace the step: only `check` sees what is searched.
+    return (
+        parameter in params
+        or parameter.rpartition("__")[0] in params
+        or iterations.can_continue(estimator)
+    )

@@ -1,0 +1,246 @@
+"""The number of rows as the resource: nested subsets of each training fold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_halving.resources._fitting import fit
+
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class TrainingSize:
+    """Train on more and more rows of the training fold.
+
+    A level is a number of rows. The caller draws the rows (see `subset_order` and
+    `training_rows`); a model is always fitted from scratch, since it would otherwise see
+    the first rows more often than the later ones.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyRegressor
+    >>> from sklearn_halving.resources import TrainingSize
+    >>> TrainingSize().level_range(DummyRegressor(), n_train=100, n_rows_needed=6)
+    (6, 100)
+    """
+
+    name = "n_samples"
+    subsamples_rows = True
+
+    def check(self, estimator: Any, searched: frozenset[str]) -> None:
+        """Accept every estimator: a number of rows is no parameter of it."""
+
+    def level_range(self, estimator: Any, n_train: int, n_rows_needed: int) -> tuple[int, int]:
+        """Return the rows that hold every class (at least one), and all rows of the fold."""
+        return max(1, n_rows_needed), n_train
+
+    def to_level(self, amount: float) -> int:
+        """Return the number of rows as a whole number."""
+        return round(amount)
+
+    def to_amount(self, level: int) -> float:
+        """Return the number of rows."""
+        return level
+
+    def params_at(self, level: int) -> dict[str, Any]:
+        """Return no parameter: the rows are chosen outside the estimator."""
+        return {}
+
+    def can_continue(self, estimator: Any) -> bool:
+        """Return False: on other rows every fit starts from scratch."""
+        return False
+
+    def train(
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        level: int,
+        previous_level: int,
+        fit_params: dict[str, Any],
+    ) -> Any:
+        """Fit on the rows given, which are those of the level already."""
+        return fit(estimator, X, y, fit_params)
+
+
+def subset_order(
+    y: Any,
+    groups: Any,
+    rng: np.random.Generator,
+    *,
+    stratify: bool,
+    keep_order: bool,
+    min_per_class: int = 2,
+    n_rows: int | None = None,
+) -> Rows:
+    """Rank the rows of a training fold: the first ``level`` of them are its subset.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,) or (n, n_outputs), or None
+        Targets of the rows; None needs ``groups`` or ``n_rows``.
+    groups : array-like of shape (n,) or None
+        Group labels. Groups come one after the other, so a subset cuts at most one.
+    rng : numpy.random.Generator
+        Where the order comes from.
+    stratify : bool
+        Keep the shares of the classes of ``y``. The first rows hold ``min_per_class`` rows
+        of each class in turn, the others follow in proportion.
+    keep_order : bool
+        Rows are in order of time: take the most recent first, whatever else is asked for.
+    min_per_class : int, default=2
+        Rows that a subset needs of each class, as far as the class has them.
+    n_rows : int or None
+        Number of rows, if neither ``y`` nor ``groups`` tells it.
+
+    Returns
+    -------
+    order : int array of shape (n,)
+        Positions in the fold, each once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.resources import subset_order
+    >>> y = ["a"] * 8 + ["b"] * 4
+    >>> order = subset_order(y, None, np.random.default_rng(0), stratify=True, keep_order=False)
+    >>> [int(sum(i < 8 for i in order[:level])) for level in (2, 3, 6, 9, 12)]
+    [1, 2, 4, 6, 8]
+    """
+    n = _count_rows(y, groups, n_rows)
+    if keep_order:
+        return np.arange(n, dtype=np.intp)[::-1]
+    classes = class_codes(y) if stratify and y is not None else np.zeros(n, dtype=np.intp)
+    shuffled = rng.permutation(n)
+    place = np.empty(n, dtype=np.intp)
+    place[shuffled] = np.arange(n)
+    if groups is None:
+        return np.lexsort((place, _priority(classes, place, min_per_class)))
+    group_codes = class_codes(groups)
+    n_classes = int(classes.max(initial=0)) + 1
+    within = _priority(group_codes * n_classes + classes, place, min_per_class)
+    group_rank = _rank_groups(group_codes, classes, rng, min_per_class if stratify else 0)
+    return np.lexsort((place, within, group_rank[group_codes]))
+
+
+def rows_needed(order: Rows, y: Any, min_per_class: int) -> int:
+    """Return the smallest level whose subset holds enough rows of every class.
+
+    Enough is ``min_per_class``, or all rows of a class that has fewer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.resources import rows_needed
+    >>> rows_needed(np.array([3, 0, 1, 2]), ["a", "a", "a", "b"], min_per_class=2)
+    3
+    """
+    if len(order) == 0:
+        return 0
+    codes = class_codes(y)[order]
+    counts = np.bincount(codes)
+    starts = np.cumsum(counts) - counts
+    last = starts + np.minimum(min_per_class, counts) - 1
+    return int(np.argsort(codes, kind="stable")[last].max()) + 1
+
+
+def training_rows(train: Any, order: Rows, level: int) -> Any:
+    """Return the rows of a fold at a level, in the order in which the splitter gave them.
+
+    Parameters
+    ----------
+    train : array-like of int or bool
+        The rows of the fold, as the splitter gave them.
+    order : int array
+        What `subset_order` returned for them.
+    level : int
+        How many rows. At the length of the fold ``train`` itself is returned.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.resources import training_rows
+    >>> training_rows(np.array([10, 11, 12, 13]), np.array([2, 0, 3, 1]), 2)
+    array([10, 12])
+    """
+    if level >= len(order):
+        return train
+    rows = np.asarray(train)
+    if rows.dtype == bool:
+        rows = np.flatnonzero(rows)
+    return rows[np.sort(order[:level])]
+
+
+def class_codes(y: Any) -> Rows:
+    """Return the numbers of the distinct values, or of the distinct rows of several columns."""
+    values = y.to_numpy() if hasattr(y, "to_numpy") else y
+    values = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
+    if values.ndim > 1:
+        columns = values.reshape(len(values), -1).T
+        codes = np.zeros(len(values), dtype=np.intp)
+        for column in columns:  # renumbered each time, or the codes would outgrow an integer
+            column_codes = class_codes(column)
+            joint = codes * (int(column_codes.max(initial=0)) + 1) + column_codes
+            codes = np.unique(joint, return_inverse=True)[1]
+        return codes
+    try:
+        return np.unique(values, return_inverse=True)[1].astype(np.intp, copy=False)
+    except TypeError:  # values without an order: mixed types, or missing ones of pandas
+        seen: dict[str, int] = {}
+        return np.array([seen.setdefault(repr(value), len(seen)) for value in values], np.intp)
+
+
+def _count_rows(y: Any, groups: Any, n_rows: int | None) -> int:
+    for known in (y, groups):
+        if known is not None:
+            return int(known.shape[0]) if hasattr(known, "shape") else len(known)
+    if n_rows is None:
+        raise ValueError("n_rows must be given where y and groups are None; got None.")
+    return n_rows
+
+
+def _priority(strata: Rows, place: Rows, n_first: int) -> NDArray[np.float64]:
+    """Key by which rows are taken: small keys first, each stratum spread over [0, 1).
+
+    The i-th row of a stratum of n has the key (i + 1/2) / n, so any prefix of the sorted keys
+    holds a like share of each stratum. The first ``n_first`` rows come before all others:
+    first the first row of each stratum, then the second of each.
+    """
+    counts = np.bincount(strata)
+    by_stratum = np.lexsort((place, strata))
+    sorted_strata = strata[by_stratum]
+    rank = np.empty(len(strata), dtype=np.intp)
+    rank[by_stratum] = np.arange(len(strata)) - (np.cumsum(counts) - counts)[sorted_strata]
+    spread = (rank + 0.5) / counts[strata]
+    key: NDArray[np.float64] = np.where(rank < n_first, rank - n_first, spread)
+    return key
+
+
+def _rank_groups(
+    group_codes: Rows, classes: Rows, rng: np.random.Generator, min_per_class: int
+) -> Rows:
+    """Return the rank of each group: a random order, those that a class still needs first."""
+    n_groups = int(group_codes.max(initial=-1)) + 1
+    shuffled = rng.permutation(n_groups)
+    if min_per_class == 0:
+        return np.argsort(shuffled)
+    n_classes = int(classes.max(initial=0)) + 1
+    pairs, in_pair = np.unique(group_codes * n_classes + classes, return_counts=True)
+    groups_of_pairs, classes_of_pairs = np.divmod(pairs, n_classes)
+    by_class = np.lexsort((shuffled[groups_of_pairs], classes_of_pairs))
+    held = np.cumsum(in_pair[by_class]) - in_pair[by_class]
+    sorted_classes = classes_of_pairs[by_class]
+    first_of_class = np.searchsorted(sorted_classes, sorted_classes, side="left")
+    # Rows of the class in the groups drawn before this one. A group counts as needed exactly
+    # if a class was short when it was drawn: going through the groups one by one finds the same.
+    short = held - held[first_of_class] < min_per_class
+    needed = np.zeros(n_groups, dtype=bool)
+    needed[groups_of_pairs[by_class[short]]] = True
+    rank = np.empty(n_groups, dtype=np.intp)
+    rank[np.lexsort((shuffled, ~needed))] = np.arange(n_groups)
+    return rank

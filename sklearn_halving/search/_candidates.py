@@ -1,0 +1,108 @@
+"""Grid or distributions -> tuple of parameter dicts; arm i is candidate i."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import joblib
+import numpy as np
+from sklearn.model_selection import ParameterGrid, ParameterSampler
+from sklearn.utils.random import sample_without_replacement
+
+Params = dict[str, Any]
+
+MAX_REDRAWS = 20
+"""How often a repeated draw is drawn again before the space is taken to be used up."""
+
+
+class SearchSpace:
+    """A grid, a list of grids, or distributions, checked when made.
+
+    Parameters
+    ----------
+    param_distributions : dict or list of dict
+        As for GridSearchCV or RandomizedSearchCV: parameter names to lists of values or to
+        objects with a method ``rvs``.
+    """
+
+    def __init__(self, param_distributions: Any) -> None:
+        _check_lists(param_distributions)
+        self._sampler = ParameterSampler(param_distributions, n_iter=1)
+        spaces = self._sampler.param_distributions
+        self.names = frozenset(name for space in spaces for name in space)
+        has_distribution = any(hasattr(v, "rvs") for space in spaces for v in space.values())
+        self._grid = None if has_distribution else ParameterGrid(param_distributions)
+
+    @property
+    def size(self) -> int | None:
+        """Number of candidates of a grid; None where a value is drawn from a distribution."""
+        return None if self._grid is None else len(self._grid)
+
+    def draw(self, n_of_bracket: Sequence[int], rng: np.random.RandomState) -> tuple[Params, ...]:
+        """Draw candidates for brackets of the given sizes, one bracket after the other.
+
+        No candidate is twice in a bracket. A grid is not used a second time before all of
+        it has been used, and a bracket that takes all of it takes it in its own order.
+        """
+        if self._grid is None:
+            return tuple(self._draw_from_distributions(sum(n_of_bracket), rng))
+        return tuple(self._grid[i] for i in _draw_indices(len(self._grid), n_of_bracket, rng))
+
+    def _draw_from_distributions(self, n: int, rng: np.random.RandomState) -> list[Params]:
+        """Draw n candidates, again where one came up before, while that finds new ones."""
+        drawn: list[Params] = []
+        seen: set[Hashable] = set()
+        n_redraws = 0
+        self._sampler.random_state = rng
+        while len(drawn) < n:
+            self._sampler.n_iter = n - len(drawn)
+            for params in self._sampler:
+                key = _key(params)
+                if key not in seen or n_redraws >= MAX_REDRAWS:
+                    seen.add(key)
+                    drawn.append(params)
+            n_redraws += 1
+        return drawn
+
+
+def _check_lists(param_distributions: Any) -> None:
+    """Refuse empty lists of values, which only a grid refuses in scikit-learn."""
+    if isinstance(param_distributions, Mapping):
+        param_distributions = [param_distributions]
+    if not isinstance(param_distributions, Iterable):
+        return  # ParameterSampler says what is accepted
+    for space in param_distributions:
+        for name, values in space.items() if isinstance(space, Mapping) else ():
+            if hasattr(values, "rvs"):
+                continue
+            # Through ParameterGrid, so that bad values get the words of GridSearchCV.
+            ParameterGrid({name: values})
+
+
+def _draw_indices(
+    size: int, n_of_bracket: Sequence[int], rng: np.random.RandomState
+) -> list[int]:
+    """Return places in a grid of the given size: no place twice in a bracket."""
+    if size >= sum(n_of_bracket) and size not in n_of_bracket:
+        return sample_without_replacement(size, sum(n_of_bracket), random_state=rng).tolist()
+    drawn: list[int] = []
+    unused: list[int] = []
+    for n in n_of_bracket:
+        if n >= size:
+            drawn += range(size)
+            continue
+        first, unused = unused[:n], unused[n:]
+        if len(first) < n:
+            again = [i for i in rng.permutation(size).tolist() if i not in set(first)]
+            first, unused = first + again[: n - len(first)], again[n - len(first) :]
+        drawn += first
+    return drawn
+
+
+def _key(params: Params) -> Hashable:
+    """Return what two equal candidates share, also where a value cannot be hashed."""
+    try:
+        return frozenset(params.items())
+    except TypeError:
+        return str(joblib.hash(params))

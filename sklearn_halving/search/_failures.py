@@ -1,0 +1,76 @@
+"""What a search says of fits that failed and of rungs that told it nothing."""
+
+from __future__ import annotations
+
+import warnings
+from collections import defaultdict
+from collections.abc import Iterable
+
+from sklearn.exceptions import FitFailedWarning
+
+from sklearn_halving.execution._types import EvaluationTask, Outcome
+from sklearn_halving.policies._types import Schedule
+
+MAX_NAMED = 5
+"""How many of the failing candidates a message names for each error."""
+
+
+def report_failures(task: EvaluationTask, outcomes: Iterable[Outcome]) -> None:
+    """Warn of failed fits, with their parameters; raise if all failed."""
+    outcomes = list(outcomes)
+    failed = [outcome for outcome in outcomes if outcome.error is not None]
+    if not failed:
+        return
+    details = _details(task, failed)
+    if len(failed) == len(outcomes):
+        raise ValueError(
+            f"\nAll the {len(outcomes)} fits failed.\n"
+            "It is very likely that the estimator is misconfigured: error_score='raise' shows "
+            f"the first error where it happens.\n\nThe errors, and who met them:\n{details}"
+        )
+    warnings.warn(
+        f"\n{len(failed)} fits failed out of a total of {len(outcomes)}.\n"
+        "The score on these train-test partitions for these parameters will be set to "
+        f"{task.error_score}.\nIf that is not expected, error_score='raise' shows the first "
+        f"error where it happens.\n\nThe errors, and who met them:\n{details}",
+        FitFailedWarning,
+        stacklevel=2,
+    )
+
+
+def _details(task: EvaluationTask, failed: list[Outcome]) -> str:
+    by_error: dict[str, list[Outcome]] = defaultdict(list)
+    for outcome in failed:
+        by_error[outcome.error or ""].append(outcome)
+    return "\n".join(
+        f"{'-' * 80}\n{len(group)} fits failed with the following error:\n{error}"
+        f"{_who(task, group)}"
+        for error, group in by_error.items()
+    )
+
+
+def _who(task: EvaluationTask, group: list[Outcome]) -> str:
+    arms = list(dict.fromkeys(outcome.pull.arm for outcome in group))
+    lines = [f"candidate {arm}: {task.candidates[arm]}" for arm in arms[:MAX_NAMED]]
+    if len(arms) > MAX_NAMED:
+        lines.append(f"and {len(arms) - MAX_NAMED} more candidates")
+    return "with the parameters of\n" + "\n".join(lines) + "\n"
+
+
+def report_abandoned(
+    task: EvaluationTask, schedule: Schedule, outcomes: Iterable[Outcome]
+) -> None:
+    """Warn of brackets that stopped because every score of a rung was NaN."""
+    bracket_of_arm = schedule.bracket_of_arm()
+    reached = {(int(bracket_of_arm[o.pull.arm]), o.pull.level) for o in outcomes}
+    for place, bracket in enumerate(schedule.brackets):
+        missing = [rung.level for rung in bracket.rungs if (place, rung.level) not in reached]
+        if missing:
+            last = bracket.rungs[len(bracket.rungs) - len(missing) - 1]
+            warnings.warn(
+                f"Bracket s={bracket.label} was stopped: all scores of its rung at "
+                f"n_resources={task.resource.to_amount(last.level)} are NaN, and nothing speaks "
+                "for any of its candidates. A larger min_resources may help.",
+                UserWarning,
+                stacklevel=2,
+            )

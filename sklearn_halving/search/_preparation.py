@@ -1,0 +1,176 @@
+"""From the arguments of a search to everything its pulls need, before the first of them."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from sklearn_halving.execution._splits import FixedSplits
+from sklearn_halving.policies._types import Policy, Schedule
+from sklearn_halving.resources._types import Resource
+from sklearn_halving.search._candidates import Params, SearchSpace
+from sklearn_halving.search._inputs import FitInputs
+
+MAX_HALVINGS = 4
+"""``min_resources="auto"`` allows at most this many eliminations, that is five brackets, as
+in the experiments of Li et al. (2018, sections 4.1 and 4.2)."""
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What is known before the first pull; the same for `plan` and `fit`.
+
+    Parameters
+    ----------
+    inputs : FitInputs
+        Data, scorers and routed parameters.
+    resource : Resource
+        What a level means.
+    splits : FixedSplits
+        Train and test rows.
+    min_level, max_level : int
+        Smallest and largest level, in units of the resource.
+    policy : Policy
+        What decides.
+    schedule : Schedule
+        Its brackets.
+    space : SearchSpace
+        Where the candidates come from.
+    """
+
+    inputs: FitInputs
+    resource: Resource
+    splits: FixedSplits
+    min_level: int
+    max_level: int
+    policy: Policy
+    schedule: Schedule
+    space: SearchSpace
+
+    def plan(self) -> pd.DataFrame:
+        """Return one row for each rung, in the order of `cv_results_`."""
+        n_splits = len(self.splits)
+        rows = [
+            (
+                bracket.label,
+                place,
+                rung.n_arms,
+                self.resource.to_amount(rung.level),
+                rung.n_arms * n_splits,
+            )
+            for bracket in self.schedule.brackets
+            for place, rung in enumerate(bracket.rungs)
+        ]
+        columns = ["bracket", "rung", "n_candidates", "n_resources", "n_fits"]
+        return pd.DataFrame(rows, columns=columns)
+
+
+def choose_levels(
+    resource: Resource,
+    smallest: int,
+    largest: int,
+    *,
+    min_resources: float | str,
+    max_resources: float | str,
+    factor: float,
+) -> tuple[int, int]:
+    """Return the smallest and the largest level, or say what is wrong with those asked for.
+
+    Parameters
+    ----------
+    resource : Resource
+        What a level means.
+    smallest, largest : int
+        What the resource allows; largest 0 means that it cannot know.
+    min_resources, max_resources : float or "auto"
+        What the user asked for, as amounts.
+    factor : float
+        Says how many eliminations fit between two levels.
+    """
+    if isinstance(max_resources, str):
+        if largest < 1:
+            raise ValueError(
+                f"max_resources='auto' does not know how far resource={resource.name!r} can go. "
+                "Give max_resources as a number."
+            )
+        max_level = largest
+    else:
+        max_level = resource.to_level(max_resources)
+    if resource.subsamples_rows and max_level > largest:
+        raise ValueError(
+            f"max_resources={max_resources} is more than the {largest} rows of the smallest "
+            "training fold. Use max_resources='auto' for all rows."
+        )
+    if isinstance(min_resources, str):
+        return _automatic_min_level(resource, smallest, max_level, factor), max_level
+    min_level = resource.to_level(min_resources)
+    if not 1 <= min_level <= max_level:
+        raise ValueError(
+            f"min_resources={min_resources} must be at least {resource.to_amount(1)} and at most "
+            f"max_resources={resource.to_amount(max_level)}. Lower min_resources, or use 'auto'."
+        )
+    if min_level < smallest:
+        raise ValueError(
+            f"min_resources={min_resources} is too small: a training subset needs at least "
+            f"{smallest} rows to hold every class. Use min_resources='auto' or at least "
+            f"{smallest}."
+        )
+    return min_level, max_level
+
+
+def _automatic_min_level(resource: Resource, smallest: int, max_level: int, factor: float) -> int:
+    if smallest >= max_level > 1 and resource.subsamples_rows:
+        warnings.warn(
+            f"The smallest training fold has {max_level} rows and a subset needs {smallest}: "
+            "there is room for one rung only, at all rows, and nothing is eliminated early.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return min(max_level, max(smallest, ceil(max_level / factor**MAX_HALVINGS)))
+
+
+def warn_of_small_grid(space: SearchSpace, schedule: Schedule, wanted: Schedule) -> None:
+    """Say so where a bracket would start with more candidates than there are."""
+    if space.size is None or schedule == wanted:
+        return
+    short = [b.label for b in wanted.brackets if b.n_arms > space.size and b.loop == 0]
+    warnings.warn(
+        f"The grid has {space.size} candidates, fewer than the brackets {short} start with: "
+        "these brackets take all of them.",
+        UserWarning,
+        stacklevel=2,
+    )
+
+
+def check_candidates(estimator: Any, candidates: tuple[Params, ...]) -> None:
+    """Set each combination of parameter names once, so that a wrong name shows at once."""
+    seen = set()
+    for params in candidates:
+        kind = tuple(
+            (name, type(value) if hasattr(value, "get_params") else None)
+            for name, value in sorted(params.items())
+        )
+        if kind not in seen:
+            seen.add(kind)
+            clone(estimator).set_params(**clone(params, safe=False))
+
+
+def check_rescaling(rescaling: Any, estimator: Any, candidates: tuple[Params, ...]) -> None:
+    """Rescale one candidate, so that a wrong name or value shows before any fit."""
+    if rescaling is not None and candidates:
+        params = clone(candidates[0], safe=False)
+        rescaling.apply(params, clone(estimator).set_params(**params), 1, 1)
+
+
+def seed_of(random_state: Any) -> tuple[np.random.RandomState, np.random.SeedSequence]:
+    """Return a generator for the candidates and a seed for splits and fits."""
+    from sklearn.utils import check_random_state
+
+    rng = check_random_state(random_state)
+    return rng, np.random.SeedSequence(rng.randint(0, 2**31 - 1, size=4).tolist())
