@@ -1,6 +1,54 @@
-"""A stub until the search exists: print the brackets of a Hyperband."""
+"""A Hyperband search beside GridSearchCV, on the handwritten digits that scikit-learn ships.
 
-from sklearn_halving.policies import Hyperband
+Both choose C and gamma of a support vector classifier from the same grid, with the same
+five folds. What differs is on how many rows a candidate is tried before it is dropped.
 
-for bracket in Hyperband(factor=3).schedule(1, 81).brackets:
-    print(bracket.label, [(rung.n_arms, rung.level) for rung in bracket.rungs])
+    python examples/quick_start.py
+"""
+
+import time
+
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from sklearn_halving import HyperbandSearchCV
+
+
+def main() -> None:
+    """Run both searches and print what each found and spent."""
+    X, y = load_digits(return_X_y=True)
+    X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
+    pipeline = make_pipeline(StandardScaler(), SVC())
+    grid = {"svc__C": np.logspace(-2, 4, 10), "svc__gamma": np.logspace(-5, 0, 10)}
+    searches = {
+        "GridSearchCV": GridSearchCV(pipeline, grid, n_jobs=2),
+        "HyperbandSearchCV": HyperbandSearchCV(pipeline, grid, n_jobs=2, random_state=0),
+    }
+    print("HyperbandSearchCV will do this (n_resources: training rows of a fit):")
+    print(searches["HyperbandSearchCV"].plan(X_train, y_train).to_string(index=False))
+
+    n_rows = round(0.8 * len(X_train))
+    header = f"{'':18}{'fits':>6}{'rows trained on':>17}{'seconds':>9}{'cv score':>10}{'test':>7}"
+    print("\n" + header)
+    for name, search in searches.items():
+        start = time.perf_counter()
+        search.fit(X_train, y_train)
+        seconds = time.perf_counter() - start
+        n_fits = getattr(search, "n_fits_", 100 * search.n_splits_)
+        n_trained = int(getattr(search, "n_resources_spent_", n_fits * n_rows))
+        print(
+            f"{name:18}{n_fits:>6}{n_trained:>17,}{seconds:>9.1f}{search.best_score_:>10.4f}"
+            f"{search.score(X_test, y_test):>7.3f}"
+        )
+    print()
+    for name, search in searches.items():
+        found = ", ".join(f"{key[5:]} = {value:.3g}" for key, value in sorted(search.best_params_.items()))
+        print(f"{name:18} found {found}")
+
+
+if __name__ == "__main__":
+    main()

@@ -48,7 +48,7 @@ def evaluate(task: EvaluationTask, job: Job) -> Landing:
     estimator = job.model if job.model is not None else arm_estimator(task, pull)
     train = _part(task, estimator, rows, None, task.fit_params)
     clock = time.perf_counter()
-    error = _train(task, job, estimator, train)
+    estimator, error = _train(task, job, estimator, train)
     fitted = time.perf_counter()
     train_scores: Scores | None = None
     if error is not None:
@@ -74,7 +74,12 @@ def evaluate(task: EvaluationTask, job: Job) -> Landing:
     )
     if task.verbose > 1:
         write_line(end_message(task, outcome))
-    keep = job.keep_model and error is None and task.resource.can_continue(estimator)
+    keep = (
+        job.keep_model
+        and error is None
+        and task.rescaling is None  # a model that is trained on keeps its parameters
+        and task.resource.can_continue(estimator)
+    )
     return Landing(outcome, estimator if keep else None)
 
 
@@ -92,7 +97,9 @@ def arm_estimator(task: EvaluationTask, pull: Pull) -> Any:
     if params:
         estimator.set_params(**params)
     if task.rescaling is not None:
-        estimator.set_params(**rescaled_params(task, estimator, pull))
+        rescaled = rescaled_params(task, estimator, pull)
+        if rescaled:
+            estimator.set_params(**rescaled)
     if task.seed is not None:
         seed_random_states(estimator, task.seed, (pull.arm, pull.repetition))
     return estimator
@@ -140,25 +147,28 @@ def _is_plain(X: Any) -> bool:
     return type(X) is np.ndarray and not (X.ndim == 2 and X.shape[0] == X.shape[1])
 
 
-def _train(task: EvaluationTask, job: Job, estimator: Any, part: _Part) -> str | None:
-    """Train up to the level of the pull; return the traceback if that fails."""
+def _train(
+    task: EvaluationTask, job: Job, estimator: Any, part: _Part
+) -> tuple[Any, str | None]:
+    """Train up to the level of the pull; return the model, and the traceback if that fails."""
     context = job.context
     data = {"X": part.X, "y": part.y, "metadata": _weights(part.params)}
     try:
         with propagated_callbacks(context, estimator):
             if context is not None:
                 context.call_on_fit_task_begin(estimator=task.caller, **data)
-            task.resource.train(
+            # A resource may train another object than the one it is given.
+            estimator = task.resource.train(
                 estimator, part.X, part.y, job.pull.level, job.previous_level, part.params
             )
     except Exception:
         if task.error_score == "raise":
             raise
-        return format_exc()
+        return estimator, format_exc()
     finally:
         if context is not None:
             context.call_on_fit_task_end(estimator=task.caller, **data)
-    return None
+    return estimator, None
 
 
 def _weights(params: dict[str, Any]) -> dict[str, Any] | None:

@@ -32,6 +32,11 @@ class Hyperband(ScheduledPolicy):
     max_candidates : int or None, default=None
         The paper's n_max (section 2.6): ``s_max`` is at most ``floor(log(max_candidates))``
         to the base ``factor``.
+    max_eliminations : int or None, default=None
+        The paper's s_max. None: as many as fit between the levels,
+        ``floor(log(max_level / min_level))`` to the base ``factor``. With more, the rungs
+        that would lie below ``min_level`` are raised to it, and of several there only the
+        widest is played.
     select : {"max_resources", "all_rungs"}, default="max_resources"
         Whether the answer is the best arm at the largest level, or the best reward seen in
         any rung (the paper's line 11).
@@ -59,6 +64,7 @@ class Hyperband(ScheduledPolicy):
     n_loops: int = 1
     min_candidates: int | None = None
     max_candidates: int | None = None
+    max_eliminations: int | None = None
     select: str = "max_resources"
     schedule_rule: str = "algorithm_1"
 
@@ -98,6 +104,7 @@ class Hyperband(ScheduledPolicy):
                 n_loops=self.n_loops,
                 min_candidates=self.min_candidates,
                 max_candidates=self.max_candidates,
+                max_eliminations=self.max_eliminations,
                 printed_table=self.schedule_rule == "table_1",
                 n_available=n_available,
             )

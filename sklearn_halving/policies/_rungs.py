@@ -88,12 +88,13 @@ def hyperband_brackets(
     n_loops: int = 1,
     min_candidates: int | None = None,
     max_candidates: int | None = None,
+    max_eliminations: int | None = None,
     printed_table: bool = False,
     n_available: int | None = None,
 ) -> tuple[Bracket, ...]:
     """Return the brackets of Algorithm 1 of Li et al. (2018), most exploratory first."""
     eta = exact_factor(factor)
-    s_max = _largest_s(min_level, max_level, eta, max_candidates)
+    s_max = _largest_s(min_level, max_level, eta, max_candidates, max_eliminations)
     one_loop = []
     for s in _chosen(brackets, s_max):
         n_arms = hyperband_widths(s, s_max, eta, printed_table=printed_table)
@@ -101,7 +102,7 @@ def hyperband_brackets(
             continue
         if n_available is not None:
             n_arms = min(n_arms, n_available)
-        levels = [round_half_up(max_level / eta ** (s - i)) for i in range(s + 1)]
+        levels = [max(min_level, round_half_up(max_level / eta ** (s - i))) for i in range(s + 1)]
         one_loop.append(Bracket(s, halving_rungs(n_arms, levels, eta)))
     if not one_loop:
         raise ValueError(
@@ -113,14 +114,22 @@ def hyperband_brackets(
     return tuple(replace(bracket, loop=loop) for loop in range(n_loops) for bracket in one_loop)
 
 
-def _largest_s(min_level: int, max_level: int, eta: Fraction, max_candidates: int | None) -> int:
+def _largest_s(
+    min_level: int,
+    max_level: int,
+    eta: Fraction,
+    max_candidates: int | None,
+    max_eliminations: int | None,
+) -> int:
     """Return s_max: as many eliminations as the levels, and n_max of section 2.6, allow."""
     if not 1 <= min_level <= max_level:
         raise ValueError(
             f"The smallest level must be at least 1 and at most the largest, got "
             f"{min_level} and {max_level}."
         )
-    s_max = floor_log(Fraction(max_level, min_level), eta)
+    s_max = max_eliminations
+    if s_max is None:
+        s_max = floor_log(Fraction(max_level, min_level), eta)
     if max_candidates is not None:
         s_max = min(s_max, floor_log(max_candidates, eta))
     return s_max

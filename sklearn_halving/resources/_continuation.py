@@ -90,7 +90,7 @@ def _has_word(parameter: str, starts: tuple[str, ...]) -> bool:
 def fit_first(step: Any, whole: Any, X: Any, y: Any, way: Way, params: dict[str, Any]) -> Any:
     """Fit ``whole``, whose last step is ``step``, such that it can be continued later."""
     temporary = {"warm_start": True} if way in ("total", "remaining") else {}
-    with set_for_a_while(step, temporary), _expected_warnings():
+    with set_for_a_while(step, temporary), expected_warnings():
         return fit(whole, X, y, params)
 
 
@@ -122,7 +122,7 @@ def train_on(
     if way == "remaining":
         temporary[parameter] = more
         setattr(step, _UNITS_ASKED, more)
-    with set_for_a_while(step, temporary), _expected_warnings():
+    with set_for_a_while(step, temporary), expected_warnings():
         return fit(step, X, y, fit_params)
 
 
@@ -155,7 +155,7 @@ def set_for_a_while(step: Any, temporary: dict[str, Any]) -> Iterator[None]:
 
 
 @contextmanager
-def _expected_warnings() -> Iterator[None]:
+def expected_warnings() -> Iterator[None]:
     """Silence what is said because a level is a limit, and because all rows are seen again."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -179,7 +179,9 @@ def _way_of_boosting(step: Any, parameter: str, library: str) -> Way:
         plain = params.get("booster") in (None, "gbtree") and not forest
         return "xgboost" if plain else "refit"
     encoded = any(params.get(name) for name in ("cat_features", "text_features"))
-    return "refit" if encoded else "catboost"
+    # left to CatBoost, the learning rate depends on the number of iterations asked for
+    has_rate = any(params.get(name) is not None for name in ("learning_rate", "eta"))
+    return "catboost" if has_rate and not encoded else "refit"
 
 
 def _extends_exactly(names: frozenset[str], params: dict[str, Any]) -> bool:

@@ -10,7 +10,7 @@ from sklearn_halving.resources._continuation import has_stopped, way_to_continue
 from sklearn_halving.resources._fitting import keeps_training_rows, last_step, to_last_step
 from sklearn_halving.resources._iterations import Iterations
 from sklearn_halving.resources._parameters import check_not_searched
-from sklearn_halving.resources._partial_fit import PartialFit
+from sklearn_halving.resources._partial_fit import PartialFit, last_step_is_replaced
 
 MILLISECOND = 1e-3
 """Seconds that one level is."""
@@ -63,11 +63,13 @@ class FitTime:
 
     def check(self, estimator: Any, searched: frozenset[str]) -> None:
         """Raise a ValueError if the estimator cannot be trained in steps."""
-        if not self.can_continue(estimator):
-            PartialFit().check(estimator, searched)  # which says what is missing
+        if last_step_is_replaced(estimator, searched):
+            return
         count = _count_of(estimator)
         if count is not None:
             check_not_searched(count, searched)
+        elif not hasattr(last_step(estimator), "partial_fit"):
+            raise ValueError(_cannot_train(estimator))
 
     def level_range(self, estimator: Any, n_train: int, n_rows_needed: int) -> tuple[int, int]:
         """Return 1, and 0 for unknown: only the user can say what time is the most."""
@@ -135,11 +137,7 @@ def _run_iterations(
 ) -> Any:
     parameter = _count_of(estimator)
     if parameter is None:
-        raise ValueError(
-            "resource='fit_time' needs partial_fit, or warm_start with a number of iterations; "
-            f"got {type(last_step(estimator)).__name__} with parameters that rule both out. "
-            "Leave such candidates out, or use 'n_samples'."
-        )
+        raise ValueError(_cannot_train(estimator))
     iterations = Iterations(parameter)
     # a trained model's parameter says how far it has come
     done = 0 if first else int(estimator.get_params()[parameter])
@@ -156,6 +154,14 @@ def _run_iterations(
         if affordable < 1 or has_stopped(trained, way_to_continue(trained, leaf), done):
             return estimator
         step = min(2 * step, affordable)
+
+
+def _cannot_train(estimator: Any) -> str:
+    return (
+        "resource='fit_time' needs an estimator, or the last step of a pipeline, with partial_fit "
+        "or with warm_start and a number of iterations by which it is continued; got "
+        f"{estimator!r}. Leave such candidates out, or use 'n_samples'."
+    )
 
 
 def _count_of(estimator: Any) -> str | None:

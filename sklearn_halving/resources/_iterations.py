@@ -12,6 +12,7 @@ from sklearn_halving.resources._continuation import (
     BOOSTING_NAMES,
     Way,
     boosting_library,
+    expected_warnings,
     fit_first,
     train_on,
     way_to_continue,
@@ -43,7 +44,9 @@ class Iterations:
     gradient descent, the perceptron and multi-layer perceptrons run the missing epochs, begun
     with a new learning rate schedule or optimiser state, hence near to one long fit but not
     equal to it; LightGBM, XGBoost and CatBoost add trees to their model, equal to one long
-    fit as long as they draw no random rows or columns. Where it cannot, it is fitted again.
+    fit as long as they draw no random rows or columns (CatBoost only with a ``learning_rate``:
+    the one it chooses itself depends on the number of trees). Where it cannot, it is fitted
+    again.
 
     The estimator may be the last step of a pipeline, whose earlier steps are then fitted at
     the first level only.
@@ -143,7 +146,8 @@ class Iterations:
             fresh = clone(estimator) if previous_level else estimator
             fresh.set_params(**self.params_at(level))
             if way == "refit":
-                return fit(fresh, X, y, fit_params)
+                with expected_warnings():
+                    return fit(fresh, X, y, fit_params)
             return fit_first(owner_of(fresh, self.parameter), fresh, X, y, way, fit_params)
         step, Xt, params = to_last_step(estimator, X, y, fit_params, first=False)
         leaf = self.parameter.rpartition("__")[2]

@@ -58,7 +58,7 @@ class PartialFit:
     def check(self, estimator: Any, searched: frozenset[str]) -> None:
         """Raise a ValueError if the estimator, or its last step, has no ``partial_fit``."""
         step = last_step(estimator)
-        if not hasattr(step, "partial_fit") and not _is_replaced(estimator, searched):
+        if not hasattr(step, "partial_fit") and not last_step_is_replaced(estimator, searched):
             raise ValueError(
                 "resource='partial_fit' needs an estimator with the method partial_fit, or a "
                 f"pipeline whose last step has it; got {type(step).__name__}. Name one of its "
@@ -140,7 +140,7 @@ def _takes_classes(step: Any) -> bool:
     return "classes" in parameters
 
 
-def _is_replaced(estimator: Any, searched: frozenset[str]) -> bool:
+def last_step_is_replaced(estimator: Any, searched: frozenset[str]) -> bool:
     """Return whether candidates replace the last step of a pipeline."""
     steps = getattr(estimator, "steps", None)
     path = ""

@@ -117,6 +117,8 @@ def subset_order(
         return np.arange(n, dtype=np.intp)[::-1]
     classes = class_codes(y) if stratify and y is not None else np.zeros(n, dtype=np.intp)
     shuffled = rng.permutation(n)
+    if groups is None and not stratify:
+        return shuffled
     place = np.empty(n, dtype=np.intp)
     place[shuffled] = np.arange(n)
     if groups is None:
@@ -211,13 +213,13 @@ def _priority(strata: Rows, place: Rows, n_first: int) -> NDArray[np.float64]:
     holds a like share of each stratum. The first ``n_first`` rows come before all others:
     first the first row of each stratum, then the second of each.
     """
-    counts = np.bincount(strata)
     by_stratum = np.lexsort((place, strata))
-    sorted_strata = strata[by_stratum]
-    rank = np.empty(len(strata), dtype=np.intp)
-    rank[by_stratum] = np.arange(len(strata)) - (np.cumsum(counts) - counts)[sorted_strata]
-    spread = (rank + 0.5) / counts[strata]
-    key: NDArray[np.float64] = np.where(rank < n_first, rank - n_first, spread)
+    starts = np.flatnonzero(np.diff(strata[by_stratum], prepend=-1))
+    sizes = np.diff(starts, append=len(strata))
+    rank = np.arange(len(strata)) - np.repeat(starts, sizes)
+    spread = (rank + 0.5) / np.repeat(sizes, sizes)
+    key = np.empty(len(strata))
+    key[by_stratum] = np.where(rank < n_first, rank - n_first, spread)
     return key
 
 

@@ -6,10 +6,9 @@ import time
 from abc import abstractmethod
 from copy import deepcopy
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from sklearn import get_config
 from sklearn.base import clone
 
@@ -32,6 +31,7 @@ from sklearn_halving.search._callbacks import CallbackTree
 from sklearn_halving.search._candidates import SearchSpace
 from sklearn_halving.search._cv_results import ResultRows, make_cv_results
 from sklearn_halving.search._failures import report_abandoned, report_failures
+from sklearn_halving.search._history import make_history
 from sklearn_halving.search._inputs import (
     FitInputs,
     ask_splitter,
@@ -40,13 +40,18 @@ from sklearn_halving.search._inputs import (
     whole_folds,
 )
 from sklearn_halving.search._preparation import (
+    Levels,
     Preparation,
     check_candidates,
     check_rescaling,
     choose_levels,
     seed_of,
+    warn_of_refitting,
     warn_of_small_grid,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 REFIT = 2**31 - 1
 """Stands for the repetition in the seed of the refit, which uses all rows."""
@@ -67,7 +72,7 @@ class BaseBanditSearchCV(BaseSearchCV):  # type: ignore[misc]
     }
 
     @abstractmethod
-    def _make_policy(self, min_level: int, max_level: int, space: SearchSpace) -> Policy:
+    def _make_policy(self, levels: Levels, space: SearchSpace) -> Policy:
         """Return the policy for this range of levels."""
 
     @fit_context(prefer_skip_nested_validation=False)
@@ -135,6 +140,19 @@ class BaseBanditSearchCV(BaseSearchCV):  # type: ignore[misc]
         _, seed = seed_of(deepcopy(self.random_state))
         return self._prepare(inputs, seed).plan()
 
+    @property
+    def history_(self) -> pd.DataFrame:
+        """One row for each pull, in the order in which they came back.
+
+        Columns: ``candidate``, ``bracket``, ``loop``, ``rung``, ``n_resources``, ``split``,
+        ``started`` (seconds since the epoch), ``fit_time`` and ``score_time`` (seconds),
+        ``continued_from`` (resource at which a fitted model was taken up; 0: from scratch),
+        ``n_train``, ``n_test``, ``failed``, and a column for each score.
+        """
+        if not hasattr(self, "_record"):
+            raise AttributeError(f"This {type(self).__name__} has no history_: it is not fitted.")
+        return make_history(*self._record)
+
     def _prepare(self, inputs: FitInputs, seed: np.random.SeedSequence) -> Preparation:
         """Check everything that can be checked before the first fit."""
         space = SearchSpace(self.param_distributions)
@@ -147,7 +165,7 @@ class BaseBanditSearchCV(BaseSearchCV):  # type: ignore[misc]
             splits, n_rows_needed = whole_folds(pairs), 1
         n_train = min(len(train) for train, _ in pairs)
         smallest, largest = resource.level_range(self.estimator, n_train, n_rows_needed)
-        min_level, max_level = choose_levels(
+        levels = choose_levels(
             resource,
             smallest,
             largest,
@@ -155,12 +173,12 @@ class BaseBanditSearchCV(BaseSearchCV):  # type: ignore[misc]
             max_resources=self.max_resources,
             factor=float(self.factor),
         )
-        policy = self._make_policy(min_level, max_level, space)
-        schedule = policy.schedule(min_level, max_level, space.size)
-        wanted = policy.schedule(min_level, max_level, None)
+        policy = self._make_policy(levels, space)
+        schedule = policy.schedule(levels.smallest, levels.largest, space.size)
+        wanted = policy.schedule(levels.smallest, levels.largest, None)
         warn_of_small_grid(space, schedule, wanted)
         return Preparation(
-            inputs, resource, splits, min_level, max_level, policy, schedule, space
+            inputs, resource, splits, levels, policy, schedule, space
         )
 
     def _make_task(
@@ -175,7 +193,9 @@ class BaseBanditSearchCV(BaseSearchCV):  # type: ignore[misc]
         candidates = prepared.space.draw(sizes, rng)
         check_candidates(self.estimator, candidates)
         rescaling = Rescaling.from_option(self.rescale)
+        rescaling.check(self.estimator, prepared.space.names)
         check_rescaling(rescaling, self.estimator, candidates)
+        warn_of_refitting(prepared.resource, self.estimator, rescaling)
         inputs, resource = prepared.inputs, prepared.resource
         if hasattr(resource, "for_target"):
             resource = resource.for_target(inputs.y)
@@ -193,8 +213,8 @@ class BaseBanditSearchCV(BaseSearchCV):  # type: ignore[misc]
             error_score=self.error_score,
             verbose=int(self.verbose),
             n_repetitions=len(prepared.splits),
-            max_level=prepared.max_level,
-            rescaling=rescaling,
+            max_level=prepared.levels.largest,
+            rescaling=rescaling if rescaling.rules else None,
             seed=None if self.random_state is None else seed,
             config=get_config(),
             caller=self if callbacks.is_watched else None,
@@ -207,8 +227,8 @@ class BaseBanditSearchCV(BaseSearchCV):  # type: ignore[misc]
         schedule, policy = prepared.schedule, prepared.policy
         problem = Problem(
             n_arms=schedule.n_arms,
-            min_level=prepared.min_level,
-            max_level=prepared.max_level,
+            min_level=prepared.levels.smallest,
+            max_level=prepared.levels.largest,
             max_repetitions=task.n_repetitions,
             n_available=prepared.space.size,
         )
@@ -227,7 +247,7 @@ class BaseBanditSearchCV(BaseSearchCV):  # type: ignore[misc]
                 executor,
                 reward=_Reward(prepared.inputs.refit_metric),
                 log=log,
-                top_level=prepared.max_level,
+                top_level=prepared.levels.largest,
                 context_of=callbacks.context_of if callbacks.is_watched else None,
                 landed=callbacks.end_pull if callbacks.is_watched else None,
             ).run()
@@ -248,6 +268,7 @@ class BaseBanditSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.n_resources_spent_ = sum(
             task.resource.to_amount(o.pull.level - o.previous_level) for o in outcomes
         )
+        self._record = (task.resource, list(outcomes), prepared.schedule)
         is_container = is_multimetric_scorer(task.scorer)
         self.scorer_ = task.scorer._scorers if is_container else task.scorer
 
@@ -293,7 +314,7 @@ class BaseBanditSearchCV(BaseSearchCV):  # type: ignore[misc]
             if context is not None:
                 context.call_on_fit_task_begin(estimator=self, **callbacks.data)
             start = time.time()
-            task.resource.train(
+            self.best_estimator_ = task.resource.train(
                 self.best_estimator_, inputs.X, inputs.y, level, 0, inputs.fit_params
             )
             self.refit_time_ = time.time() - start

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
 
 from sklearn_halving._unstable_imports import param_columns
+from sklearn_halving.execution._evaluation import arm_estimator, rescaled_params
 from sklearn_halving.execution._types import EvaluationTask, Outcome, Scores
-from sklearn_halving.policies._types import FloatArray, IntArray, Schedule
+from sklearn_halving.policies._types import FloatArray, IntArray, Pull, Schedule
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,7 @@ def make_cv_results(
         for arm, level in zip(rows.arm.tolist(), rows.level.tolist(), strict=True)
     ]
     results.update(param_columns(params))
+    results.update(_rescaled_columns(task, rows))
     results["params"] = params
     rank_level = rows.level if by_level else np.zeros_like(rows.level)
     for metric, table in pulls.scores("test_scores").items():
@@ -134,6 +135,19 @@ class _Cells:
         }
 
 
+def _rescaled_columns(task: EvaluationTask, rows: ResultRows) -> dict[str, Any]:
+    """Return ``rescaled_<parameter>``: the values used where they depend on the level."""
+    if task.rescaling is None:
+        return {}
+    unscaled = replace(task, rescaling=None, seed=None)
+    values = []
+    for arm, level in zip(rows.arm.tolist(), rows.level.tolist(), strict=True):
+        pull = Pull(arm, level, 0)
+        values.append(rescaled_params(task, arm_estimator(unscaled, pull), pull))
+    columns = param_columns(values)
+    return {f"rescaled_{key.removeprefix('param_')}": column for key, column in columns}
+
+
 def _add_times(results: dict[str, Any], pulls: _Cells) -> None:
     for name in ("fit", "score"):
         seconds = [getattr(outcome, f"{name}_seconds") for outcome in pulls.outcomes]
@@ -149,12 +163,6 @@ def _add_scores(results: dict[str, Any], key: str, table: FloatArray) -> None:
     results[f"mean_{key}"] = means
     with np.errstate(invalid="ignore"):  # infinite scores have no spread
         results[f"std_{key}"] = table.std(axis=1)
-    if not np.isfinite(means).all():
-        warnings.warn(
-            f"One or more of the {key.split('_')[0]} scores are non-finite: {means}",
-            category=UserWarning,
-            stacklevel=2,
-        )
 
 
 def _ranks(means: FloatArray, level: IntArray) -> IntArray:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import defaultdict
 from collections.abc import Iterable
+from typing import Any
 
+import numpy as np
 from sklearn.exceptions import FitFailedWarning
 
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._types import Schedule
+from sklearn_halving.search._user_warnings import warn_user
 
 MAX_NAMED = 5
 """How many of the failing candidates a message names for each error."""
@@ -25,16 +27,16 @@ def report_failures(task: EvaluationTask, outcomes: Iterable[Outcome]) -> None:
     if len(failed) == len(outcomes):
         raise ValueError(
             f"\nAll the {len(outcomes)} fits failed.\n"
-            "It is very likely that the estimator is misconfigured: error_score='raise' shows "
-            f"the first error where it happens.\n\nThe errors, and who met them:\n{details}"
+            "It is very likely that your model is misconfigured.\n"
+            "You can try to debug the error by setting error_score='raise'.\n\n"
+            f"Below are more details about the failures:\n{details}"
         )
-    warnings.warn(
+    warn_user(
         f"\n{len(failed)} fits failed out of a total of {len(outcomes)}.\n"
         "The score on these train-test partitions for these parameters will be set to "
-        f"{task.error_score}.\nIf that is not expected, error_score='raise' shows the first "
-        f"error where it happens.\n\nThe errors, and who met them:\n{details}",
+        f"{task.error_score}.\nIf these failures are not expected, you can try to debug them "
+        f"by setting error_score='raise'.\n\nBelow are more details about the failures:\n{details}",
         FitFailedWarning,
-        stacklevel=2,
     )
 
 
@@ -67,10 +69,17 @@ def report_abandoned(
         missing = [rung.level for rung in bracket.rungs if (place, rung.level) not in reached]
         if missing:
             last = bracket.rungs[len(bracket.rungs) - len(missing) - 1]
-            warnings.warn(
+            warn_user(
                 f"Bracket s={bracket.label} was stopped: all scores of its rung at "
                 f"n_resources={task.resource.to_amount(last.level)} are NaN, and nothing speaks "
-                "for any of its candidates. A larger min_resources may help.",
-                UserWarning,
-                stacklevel=2,
+                "for any of its candidates. A larger min_resources may help."
+            )
+
+
+def report_non_finite(cv_results: dict[str, Any]) -> None:
+    """Warn of means that are not finite numbers, in the words of GridSearchCV."""
+    for key, means in cv_results.items():
+        if key.startswith(("mean_test_", "mean_train_")) and not np.isfinite(means).all():
+            warn_user(
+                f"One or more of the {key.split('_')[1]} scores are non-finite: {means}"
             )

@@ -13,6 +13,7 @@ from sklearn_halving.policies import FiniteHorizonHalving, Hyperband, Policy
 from sklearn_halving.policies._rungs import exact_factor
 from sklearn_halving.search._bandit_search import BaseBanditSearchCV
 from sklearn_halving.search._candidates import SearchSpace
+from sklearn_halving.search._preparation import Levels
 
 N_WITHOUT_HALVING = 10
 """Candidates drawn from distributions where only one level is possible, the default
@@ -22,7 +23,171 @@ N_WITHOUT_HALVING = 10
 class HyperbandSearchCV(BaseBanditSearchCV):
     """Search by Hyperband: little resource for many candidates, all of it for few.
 
-    Docstring to come.
+    A drop-in replacement for GridSearchCV and RandomizedSearchCV. Bracket s starts
+    ``n = ceil((s_max + 1) / (s + 1) * factor ** s)`` candidates at
+    ``max_resources / factor ** s`` and, rung by rung, keeps the best of every ``factor``
+    candidates and gives each ``factor`` times the resource, up to ``max_resources``. The
+    brackets hedge: the first trusts cheap fits most, the last (s = 0) not at all. They run
+    at the same time, and every candidate of a rung is evaluated on the same splits.
+
+    Parameters
+    ----------
+    estimator : estimator object
+        Implements the scikit-learn estimator interface. It, or ``scoring``, gives the score.
+    param_distributions : dict or list of dict
+        Parameter names to lists of values or to distributions with a method ``rvs``, as for
+        GridSearchCV and RandomizedSearchCV. Values may be estimators. Candidates are drawn
+        without replacement; a grid smaller than a bracket is used whole, with a warning.
+    resource : str or Resource, default="n_samples"
+        What a fit is given little or much of:
+
+        - ``"n_samples"``: rows of the training fold. Subsets are nested, hold at least two
+          rows of every class, keep groups together and, where the splitter goes forward in
+          time, are the most recent rows. Test folds are never cut. The largest level is the
+          whole training fold.
+        - the name of an iteration count, such as ``"n_estimators"`` or ``"clf__max_iter"``:
+          fitted models are trained on from rung to rung where the estimator can do that.
+        - ``"partial_fit"``: epochs of ``partial_fit``.
+        - ``"fit_time"``: seconds of training.
+        - the name of any other integer or float parameter, such as
+          ``"rbfsampler__n_components"``: fitted anew in each rung.
+        - an object from `sklearn_halving.resources`.
+    min_resources : "auto" or float, default="auto"
+        Least resource of a fit. ``"auto"`` makes five brackets, or as many as the resource
+        allows: the smallest rung is at ``max_resources / factor ** 4``, raised to one
+        iteration or to the rows that every class needs.
+    max_resources : "auto" or float, default="auto"
+        Resource of a fit in the last rung of every bracket. ``"auto"`` is all rows of the
+        smallest training fold, or the value that ``estimator`` has for the parameter.
+    factor : float, default=3
+        The paper's eta, at least 2: one of every ``factor`` candidates of a rung goes on.
+    brackets : {"all", "most_exploratory"} or list of int, default="all"
+        Which brackets to play; numbers are values of the paper's s, as in ``brackets=[4]``.
+    n_loops : int, default=1
+        How often the brackets are played, each time with new candidates.
+    min_candidates : int or None, default=None
+        The paper's n_min: leave out brackets that start with fewer candidates.
+    max_candidates : int or None, default=None
+        The paper's n_max: allow at most ``floor(log(max_candidates))`` eliminations, to the
+        base ``factor``.
+    select : {"max_resources", "all_rungs"}, default="max_resources"
+        Whether the best candidate is the best at ``max_resources``, or the one with the best
+        score of any rung. Ranks in ``cv_results_`` follow: with ``"max_resources"`` more
+        resource ranks first.
+    schedule : {"algorithm_1", "table_1"}, default="algorithm_1"
+        Numbers of candidates by the paper's Algorithm 1, or as in its printed Table 1 (81,
+        27, 9, 6, 5 instead of 81, 34, 15, 8, 5 for R = 81), which published results used.
+    rescale : dict of str to {"inverse", "proportional"} or callable, default=None
+        Parameters whose right value depends on the resource (section 3.4 of the paper), and
+        how: ``"inverse"`` multiplies by ``max_resources / n_resources``, ``"proportional"``
+        by the inverse of that, a callable gets ``(value, n_resources, max_resources)``. For
+        a C that weighs a sum over rows, ``rescale={"svc__C": "inverse"}`` keeps the balance
+        of loss and penalty the same in every rung and in the refit. ``params`` holds the
+        values as drawn, which are those at ``max_resources``; ``rescaled_<name>`` in
+        ``cv_results_`` those in use.
+    scoring : str, callable, list, tuple or dict, default=None
+        As in GridSearchCV. With several metrics the search is steered by the one that
+        ``refit`` names, else by the first.
+    n_jobs : int or None, default=None
+        Number of jobs, as in GridSearchCV. The result does not depend on it.
+    refit : bool, str or callable, default=True
+        As in GridSearchCV. A callable gets ``cv_results_`` and its choice is obeyed.
+    cv : int, cross-validation generator or iterable, default=None
+        As in GridSearchCV; 5 folds by default.
+    verbose : int, default=0
+        As in GridSearchCV.
+    pre_dispatch : int or str, default="2*n_jobs"
+        How many tasks are sent to workers at a time. A task is one fit, or several where
+        they are short.
+    random_state : int, RandomState instance or None, default=None
+        Draws candidates and training subsets. Where it is given, every ``random_state`` of
+        the estimator that is None is set to a number that depends on it, on the candidate
+        and on the split: the same number, the same result, whatever runs where.
+    error_score : "raise" or float, default=np.nan
+        Score of a fit that failed. NaN ranks last; a rung with NaN only ends its bracket.
+    return_train_score : bool, default=False
+        Whether ``cv_results_`` has scores on the training rows, those of the rung.
+
+    Attributes
+    ----------
+    cv_results_ : dict of ndarrays
+        As in GridSearchCV, one row for each candidate and rung, and the columns ``bracket``
+        (the paper's s), ``iter`` (the rung), ``n_resources``, ``candidate`` and, with
+        several loops, ``loop``.
+    history_ : DataFrame
+        One row for each fit.
+    best_estimator_ : estimator
+        The best candidate, refitted on all data with the resource of its row.
+    best_score_ : float
+        Its mean test score.
+    best_params_ : dict
+        Its parameters, the resource among them if that is a parameter.
+    best_index_ : int
+        Its row.
+    scorer_ : function or dict
+        The scorer or scorers.
+    n_splits_ : int
+        Number of splits.
+    n_fits_ : int
+        Number of fits of the search, without the refit.
+    n_resources_spent_ : float
+        Units of resource that all fits trained; what a continued model had before is not
+        counted again.
+    refit_time_ : float
+        Seconds for the refit.
+    multimetric_ : bool
+        Whether there are several metrics.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, for classifiers.
+    n_features_in_ : int
+        Number of features, if the best estimator knows it.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of features, if the best estimator knows them.
+
+    Warns
+    -----
+    UserWarning
+        If there is room for one rung only, a grid is smaller than a bracket, a bracket was
+        stopped because all scores of a rung were NaN, or a model could not be continued.
+    sklearn.exceptions.FitFailedWarning
+        If some fits failed.
+
+    See Also
+    --------
+    sklearn_halving.policies.Hyperband : The policy, usable without scikit-learn.
+
+    Notes
+    -----
+    With room for one level only (few rows, or ``min_resources`` close to
+    ``max_resources``) nothing can be halved: a grid is then searched whole at that level,
+    distributions are sampled 10 times.
+
+    References
+    ----------
+    Li, Jamieson, DeSalvo, Rostamizadeh and Talwalkar. Hyperband: a novel bandit-based
+    approach to hyperparameter optimization. JMLR 18 (2018), Algorithm 1 and section 2.6.
+
+    Examples
+    --------
+    >>> from scipy.stats import loguniform
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.svm import SVC
+    >>> from sklearn_halving import HyperbandSearchCV
+    >>> X, y = load_digits(return_X_y=True)
+    >>> space = {"C": loguniform(1e-1, 1e3), "gamma": loguniform(1e-5, 1e-1)}
+    >>> search = HyperbandSearchCV(SVC(), space, max_candidates=9, random_state=0)
+    >>> search.plan(X, y)
+       bracket  rung  n_candidates  n_resources  n_fits
+    0        2     0             9          160      45
+    1        2     1             3          479      15
+    2        2     2             1         1437       5
+    3        1     0             5          479      25
+    4        1     1             1         1437       5
+    5        0     0             3         1437      15
+    >>> search.fit(X, y).n_fits_
+    110
+    >>> bool(search.best_score_ > 0.95)
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -85,14 +250,15 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         self.rescale = rescale
         self.random_state = random_state
 
-    def _make_policy(self, min_level: int, max_level: int, space: SearchSpace) -> Policy:
+    def _make_policy(self, levels: Levels, space: SearchSpace) -> Policy:
         eta = exact_factor(self.factor)
         is_default = isinstance(self.brackets, str) and self.max_candidates is None
-        if is_default and max_level < min_level * eta:
+        can_halve = levels.n_eliminations or levels.largest >= levels.smallest * eta
+        if is_default and not can_halve:
             # With one level there is nothing to halve, and Algorithm 1 would try one
             # candidate. What is left is a plain search at that level.
             n_arms = space.size or max(N_WITHOUT_HALVING, self.min_candidates or 1)
-            return FiniteHorizonHalving(n_arms, n_arms * max_level, float(self.factor))
+            return FiniteHorizonHalving(n_arms, n_arms * levels.largest, float(self.factor))
         brackets = self.brackets
         return Hyperband(
             factor=self.factor,
@@ -100,6 +266,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
             n_loops=self.n_loops,
             min_candidates=self.min_candidates,
             max_candidates=self.max_candidates,
+            max_eliminations=levels.n_eliminations,
             select=self.select,
             schedule_rule=self.schedule,
         )

@@ -103,12 +103,13 @@ def nested_folds(
         )
         y_train = None if target is None else target[train]
         order = subset_order(
-            np.zeros(len(train)) if y_train is None else y_train,
+            y_train,
             None if groups is None else groups[train],
             rng,
             stratify=y_train is not None,
             keep_order=keep_order,
             min_per_class=MIN_PER_CLASS,
+            n_rows=len(train),
         )
         folds.append(Fold(train, test, order, full_level))
         if y_train is not None:

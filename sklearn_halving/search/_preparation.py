@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
-from math import ceil
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from sklearn.base import clone
 
 from sklearn_halving.execution._splits import FixedSplits
+from sklearn_halving.policies._rungs import exact_factor, round_half_up
 from sklearn_halving.policies._types import Policy, Schedule
-from sklearn_halving.resources._types import Resource
+from sklearn_halving.resources import FitTime, Iterations, PartialFit, Rescaling, Resource
 from sklearn_halving.search._candidates import Params, SearchSpace
 from sklearn_halving.search._inputs import FitInputs
+from sklearn_halving.search._user_warnings import warn_user
 
-MAX_HALVINGS = 4
+if TYPE_CHECKING:
+    import pandas as pd
+
+MAX_ELIMINATIONS = 4
 """``min_resources="auto"`` allows at most this many eliminations, that is five brackets, as
 in the experiments of Li et al. (2018, sections 4.1 and 4.2)."""
+
+
+@dataclass(frozen=True)
+class Levels:
+    """From where to where the resource goes, in units.
+
+    Parameters
+    ----------
+    smallest, largest : int
+        Levels of the first rung of the widest bracket, and of the last rung of all.
+    n_eliminations : int or None
+        Eliminations on the way; None: as many as fit in between.
+    """
+
+    smallest: int
+    largest: int
+    n_eliminations: int | None = None
 
 
 @dataclass(frozen=True)
@@ -34,8 +53,8 @@ class Preparation:
         What a level means.
     splits : FixedSplits
         Train and test rows.
-    min_level, max_level : int
-        Smallest and largest level, in units of the resource.
+    levels : Levels
+        Smallest and largest level.
     policy : Policy
         What decides.
     schedule : Schedule
@@ -47,14 +66,15 @@ class Preparation:
     inputs: FitInputs
     resource: Resource
     splits: FixedSplits
-    min_level: int
-    max_level: int
+    levels: Levels
     policy: Policy
     schedule: Schedule
     space: SearchSpace
 
     def plan(self) -> pd.DataFrame:
         """Return one row for each rung, in the order of `cv_results_`."""
+        import pandas as pd  # not needed by a plain `fit`, and slow to import
+
         n_splits = len(self.splits)
         rows = [
             (
@@ -79,7 +99,7 @@ def choose_levels(
     min_resources: float | str,
     max_resources: float | str,
     factor: float,
-) -> tuple[int, int]:
+) -> Levels:
     """Return the smallest and the largest level, or say what is wrong with those asked for.
 
     Parameters
@@ -108,7 +128,7 @@ def choose_levels(
             "training fold. Use max_resources='auto' for all rows."
         )
     if isinstance(min_resources, str):
-        return _automatic_min_level(resource, smallest, max_level, factor), max_level
+        return _automatic_levels(resource, smallest, max_level, factor)
     min_level = resource.to_level(min_resources)
     if not 1 <= min_level <= max_level:
         raise ValueError(
@@ -121,18 +141,28 @@ def choose_levels(
             f"{smallest} rows to hold every class. Use min_resources='auto' or at least "
             f"{smallest}."
         )
-    return min_level, max_level
+    return Levels(min_level, max_level)
 
 
-def _automatic_min_level(resource: Resource, smallest: int, max_level: int, factor: float) -> int:
-    if smallest >= max_level > 1 and resource.subsamples_rows:
-        warnings.warn(
-            f"The smallest training fold has {max_level} rows and a subset needs {smallest}: "
-            "there is room for one rung only, at all rows, and nothing is eliminated early.",
-            UserWarning,
-            stacklevel=2,
+def _automatic_levels(resource: Resource, needed: int, max_level: int, factor: float) -> Levels:
+    """Return at most five rungs, the smallest raised to what every subset needs.
+
+    A raised rung is kept while it is at most half of the next: closer than that it would
+    cost nearly as much as the next one, and say less.
+    """
+    if needed >= max_level > 1 and resource.subsamples_rows:
+        warn_user(
+            f"The smallest training fold has {max_level} rows and a subset needs {needed}: "
+            "there is room for one rung only, at all rows, and nothing is eliminated early."
         )
-    return min(max_level, max(smallest, ceil(max_level / factor**MAX_HALVINGS)))
+    eta = exact_factor(factor)
+    n_fitting = 0
+    while n_fitting < MAX_ELIMINATIONS and max_level / eta ** (n_fitting + 1) >= needed:
+        n_fitting += 1
+    has_raised_rung = n_fitting < MAX_ELIMINATIONS and 2 * needed <= max_level / eta**n_fitting
+    n_eliminations = n_fitting + has_raised_rung
+    smallest = max(needed, round_half_up(max_level / eta**n_eliminations))
+    return Levels(min(max_level, smallest), max_level, n_eliminations)
 
 
 def warn_of_small_grid(space: SearchSpace, schedule: Schedule, wanted: Schedule) -> None:
@@ -140,11 +170,9 @@ def warn_of_small_grid(space: SearchSpace, schedule: Schedule, wanted: Schedule)
     if space.size is None or schedule == wanted:
         return
     short = [b.label for b in wanted.brackets if b.n_arms > space.size and b.loop == 0]
-    warnings.warn(
+    warn_user(
         f"The grid has {space.size} candidates, fewer than the brackets {short} start with: "
-        "these brackets take all of them.",
-        UserWarning,
-        stacklevel=2,
+        "these brackets take all of them."
     )
 
 
@@ -161,9 +189,26 @@ def check_candidates(estimator: Any, candidates: tuple[Params, ...]) -> None:
             clone(estimator).set_params(**clone(params, safe=False))
 
 
-def check_rescaling(rescaling: Any, estimator: Any, candidates: tuple[Params, ...]) -> None:
+def warn_of_refitting(resource: Resource, estimator: Any, rescaling: Rescaling) -> None:
+    """Say so once where models are fitted anew in each rung though the resource builds up."""
+    if not isinstance(resource, (Iterations, PartialFit, FitTime)):
+        return
+    if rescaling.rules:
+        reason = "rescale changes the parameters from rung to rung"
+    elif not resource.can_continue(estimator):
+        reason = f"{type(estimator).__name__} cannot be trained on by {resource.name!r}"
+    else:
+        return
+    warnings.warn(
+        f"Models are fitted from scratch in every rung, since {reason}.",
+        UserWarning,
+        stacklevel=2,
+    )
+
+
+def check_rescaling(rescaling: Rescaling, estimator: Any, candidates: tuple[Params, ...]) -> None:
     """Rescale one candidate, so that a wrong name or value shows before any fit."""
-    if rescaling is not None and candidates:
+    if rescaling.rules and candidates:
         params = clone(candidates[0], safe=False)
         rescaling.apply(params, clone(estimator).set_params(**params), 1, 1)
 

@@ -1,0 +1,102 @@
+"""Estimators that count what they are trained, and packages that must not be missing in CI."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import time
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from threadpoolctl import threadpool_limits
+
+
+class CountingEpochs(ClassifierMixin, BaseEstimator):
+    """Counts the calls of ``partial_fit``, and keeps what came with them."""
+
+    def __init__(self, seconds=0.0):
+        self.seconds = seconds
+
+    def partial_fit(self, X, y=None, classes=None, sample_weight=None):
+        if classes is not None:
+            self.classes_ = np.asarray(classes)
+            self.told_classes_ = getattr(self, "told_classes_", 0) + 1
+        self.units_ = getattr(self, "units_", 0) + 1
+        self.weights_ = sample_weight
+        self.rows_ = np.asarray(X)
+        time.sleep(self.seconds)
+        return self
+
+
+class CountingWarmStart(BaseEstimator):
+    """Counts iterations; with ``warm_start`` those that ``max_iter`` says are added."""
+
+    def __init__(self, max_iter=100, warm_start=False):
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+
+    def fit(self, X, y=None):
+        before = getattr(self, "units_", 0) if self.warm_start else 0
+        self.units_ = before + self.max_iter
+        self.work_ = getattr(self, "work_", 0) + self.max_iter
+        self.seen_ = [*getattr(self, "seen_", []), (self.max_iter, self.warm_start)]
+        return self
+
+
+class CountingTrees(BaseEstimator):
+    """Counts trees; with ``warm_start`` those are added that are missing to ``n_estimators``."""
+
+    def __init__(self, n_estimators=100, warm_start=False):
+        self.n_estimators = n_estimators
+        self.warm_start = warm_start
+
+    def fit(self, X, y=None):
+        before = getattr(self, "units_", 0) if self.warm_start else 0
+        self.work_ = getattr(self, "work_", 0) + self.n_estimators - before
+        self.units_ = self.n_estimators
+        return self
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Fit in one thread: tiny fits in two take a hundred times longer on a busy machine."""
+    with threadpool_limits(1):
+        yield
+
+
+@pytest.fixture
+def counting_epochs():
+    return CountingEpochs
+
+
+@pytest.fixture(params=["partial_fit", "remaining", "total"])
+def counting_resource(request):
+    """A resource by which training is counted, and an estimator that counts."""
+    from sklearn_halving.resources import Iterations, PartialFit
+
+    return {
+        "partial_fit": (PartialFit(), CountingEpochs()),
+        "remaining": (Iterations("max_iter"), CountingWarmStart()),
+        "total": (Iterations("n_estimators"), CountingTrees()),
+    }[request.param]
+
+
+@pytest.fixture
+def counting_warm_start():
+    return CountingWarmStart
+
+
+@pytest.fixture
+def need():
+    """Import a package; skip without it, but not in CI, where every test must run."""
+
+    def import_or_skip(name):
+        try:
+            return importlib.import_module(name)
+        except ImportError:
+            if os.environ.get("CI"):
+                pytest.fail(f"{name} is not installed, and in CI every test must run")
+            pytest.skip(f"{name} is not installed")
+
+    return import_or_skip

@@ -1,0 +1,267 @@
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.ensemble import (
+    BaggingClassifier,
+    BaggingRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    IsolationForest,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    RandomTreesEmbedding,
+)
+from sklearn.linear_model import Lasso, LogisticRegression, Perceptron, SGDClassifier, SGDRegressor
+from sklearn.neural_network import MLPClassifier
+
+from sklearn_halving.resources import Iterations
+
+X, Y = make_classification(300, 10, n_informative=6, random_state=0)
+
+FOREST, HISTOGRAM = "n_estimators", "max_iter"
+ENSEMBLES = [
+    (RandomForestClassifier(), FOREST),
+    (RandomForestClassifier(max_samples=0.5, class_weight="balanced"), FOREST),
+    (RandomForestClassifier(oob_score=True), FOREST),
+    (RandomForestRegressor(), FOREST),
+    (ExtraTreesClassifier(), FOREST),
+    (ExtraTreesRegressor(bootstrap=True), FOREST),
+    (RandomTreesEmbedding(), FOREST),
+    (IsolationForest(contamination=0.1), FOREST),
+    (BaggingClassifier(), FOREST),
+    (BaggingRegressor(max_features=0.5, max_samples=0.5, bootstrap=False), FOREST),
+    (GradientBoostingClassifier(), FOREST),
+    (GradientBoostingClassifier(subsample=0.5, max_features=0.5), FOREST),
+    (GradientBoostingRegressor(loss="huber", subsample=0.7, init="zero"), FOREST),
+    (HistGradientBoostingClassifier(), HISTOGRAM),
+    (HistGradientBoostingClassifier(max_features=0.5), HISTOGRAM),
+    (HistGradientBoostingRegressor(loss="absolute_error"), HISTOGRAM),
+    (HistGradientBoostingRegressor(early_stopping=True), HISTOGRAM),
+]
+
+
+def climb(resource, estimator, levels, X=X, y=Y):
+    previous, model = 0, clone(estimator)
+    for level in levels:
+        model = resource.train(model, X, y, level, previous, {})
+        previous = level
+    return model
+
+
+def output(model):
+    for method in ("predict_proba", "decision_function", "predict", "transform"):
+        if hasattr(model, method):
+            result = getattr(model, method)(X)
+            return result.toarray() if hasattr(result, "toarray") else result
+    raise AssertionError
+
+
+@pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")
+@pytest.mark.parametrize(("estimator", "parameter"), ENSEMBLES)
+def test_continued_ensembles_predict_as_if_fitted_cold(estimator, parameter):
+    estimator = clone(estimator).set_params(random_state=0)
+    resource = Iterations(parameter)
+    assert resource.can_continue(estimator)
+    continued = climb(resource, estimator, [2, 6, 18])
+    cold = clone(estimator).set_params(**{parameter: 18}).fit(X, Y)
+    np.testing.assert_array_equal(output(continued), output(cold))
+    assert continued.get_params() == cold.get_params()
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+@pytest.mark.parametrize("kind", [HistGradientBoostingClassifier, HistGradientBoostingRegressor])
+@pytest.mark.parametrize("share", [0.2, None])
+def test_histogram_boosting_that_stopped_early_stays_as_it_is(kind, seed, share):
+    """Continued by scikit-learn alone it would grow on, patience being counted anew."""
+    model = kind(
+        random_state=seed,
+        learning_rate=0.7,
+        n_iter_no_change=2,
+        tol=1e-3,
+        validation_fraction=share,
+        max_iter=200,
+        early_stopping=True,
+    )
+    cold = clone(model).fit(X, Y)
+    assert cold.n_iter_ < 200
+    stop = cold.n_iter_
+    for levels in ([stop - 1, 200], [stop, 200], [stop + 1, 200], [2, stop, stop + 5, 200]):
+        continued = climb(Iterations("max_iter"), model, [at for at in levels if at > 0])
+        assert continued.n_iter_ == stop, levels
+        np.testing.assert_array_equal(output(continued), output(cold))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "parameter"),
+    [
+        (GradientBoostingClassifier(n_iter_no_change=3), FOREST),
+        (BaggingClassifier(oob_score=True), FOREST),
+        (MLPClassifier(solver="lbfgs"), "max_iter"),
+        (LogisticRegression(), "max_iter"),
+        (Lasso(), "max_iter"),
+        (RandomForestClassifier(), "max_depth"),
+        (RandomForestClassifier(), "unknown"),
+        (SGDClassifier(), "n_iter_no_change"),
+        (BaggingClassifier(RandomForestClassifier()), "estimator__n_estimators"),
+    ],
+)
+def test_what_cannot_be_continued(estimator, parameter):
+    assert not Iterations(parameter).can_continue(estimator)
+
+
+@pytest.mark.parametrize("estimator", [LogisticRegression(), GradientBoostingClassifier()])
+def test_refit_starts_from_scratch(estimator):
+    parameter = "max_iter" if isinstance(estimator, LogisticRegression) else "n_estimators"
+    resource = Iterations(parameter, "refit")
+    estimator.set_params(random_state=0)
+    continued = climb(resource, estimator, [2, 5])
+    cold = clone(estimator).set_params(**{parameter: 5})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cold.fit(X, Y)
+    np.testing.assert_array_equal(output(continued), output(cold))
+
+
+def test_a_counting_estimator_trains_only_what_is_missing(counting_resource):
+    """The bracket of 81 at R = 81: 297 units continued, where refitting takes 405."""
+    resource, estimator = counting_resource
+    models = [clone(estimator) for _ in range(81)]
+    previous = 0
+    for level in (1, 3, 9, 27, 81):
+        models = [resource.train(m, X, Y, level, previous, {}) for m in models[: 81 // level]]
+        assert all(m.units_ == level for m in models)
+        previous = level
+    continued = sum(
+        (level - before) * (81 // level)
+        for level, before in [(1, 0), (3, 1), (9, 3), (27, 9), (81, 27)]
+    )
+    assert continued == 297
+    assert sum(level * (81 // level) for level in (1, 3, 9, 27, 81)) == 405
+
+
+def test_units_trained_of_a_whole_bracket(counting_warm_start):
+    ledger = []
+
+    class Ledger(counting_warm_start):
+        def fit(self, X, y=None):
+            ledger.append(self.max_iter)
+            return super().fit(X, y)
+
+    def run(resource):
+        ledger.clear()
+        models = [Ledger() for _ in range(81)]
+        previous = 0
+        for level in (1, 3, 9, 27, 81):
+            models = [resource.train(m, X, Y, level, previous, {}) for m in models[: 81 // level]]
+            previous = level
+        return sum(ledger)
+
+    assert run(Iterations("max_iter")) == 297
+    assert run(Iterations("max_iter", "refit")) == 405
+
+
+@pytest.mark.parametrize("warm_start", [False, True])
+def test_parameters_are_put_back(counting_warm_start, warm_start):
+    model = climb(Iterations("max_iter"), counting_warm_start(warm_start=warm_start), [3, 9, 27])
+    assert model.seen_ == [(3, True), (6, True), (18, True)]
+    assert model.get_params() == {"max_iter": 27, "warm_start": warm_start}
+
+
+def test_parameters_are_put_back_after_a_failure(counting_warm_start):
+    model = climb(Iterations("max_iter"), counting_warm_start(), [3])
+    model.fit = lambda X, y: 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        Iterations("max_iter").train(model, X, Y, 9, 3, {})
+    assert model.get_params() == {"max_iter": 9, "warm_start": False}
+
+
+def test_the_same_level_trains_nothing(counting_warm_start):
+    model = climb(Iterations("max_iter"), counting_warm_start(), [3])
+    assert Iterations("max_iter").train(model, X, Y, 3, 3, {}).seen_ == [(3, True)]
+
+
+def test_the_way_to_continue_can_be_said(counting_warm_start):
+    model = climb(Iterations("max_iter", "total"), counting_warm_start(), [3, 9])
+    assert [asked for asked, _ in model.seen_] == [3, 9]
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        SGDClassifier(tol=None, learning_rate="constant", eta0=0.01, shuffle=False),
+        Perceptron(tol=None, shuffle=False),
+    ],
+)
+def test_epochs_at_a_constant_rate_go_on_as_if_never_stopped(estimator):
+    continued = climb(Iterations("max_iter"), estimator, [2, 6, 18])
+    cold = clone(estimator).set_params(max_iter=18).fit(X, Y)
+    np.testing.assert_allclose(continued.coef_, cold.coef_)
+    assert continued.max_iter == 18
+
+
+@pytest.mark.parametrize(
+    "estimator", [SGDClassifier(), SGDRegressor(alpha=0.01), MLPClassifier(n_iter_no_change=3)]
+)
+def test_a_converged_model_is_not_trained_on(estimator):
+    model = clone(estimator).set_params(random_state=0, tol=0.05)
+    cold = clone(model).set_params(max_iter=1000).fit(X, Y)
+    stop = cold.n_iter_
+    assert stop < 900
+    for levels in ([stop + 1, 1000], [stop + 1, 2 * stop + 2, 1000]):
+        continued = climb(Iterations("max_iter"), model, levels)
+        np.testing.assert_array_equal(output(continued), output(cold))
+    assert continued.max_iter == 1000
+
+
+def test_a_continued_model_that_converges_is_then_left_alone():
+    model = SGDClassifier(random_state=0, tol=0.05)
+    stop = clone(model).set_params(max_iter=1000).fit(X, Y).n_iter_
+    resource = Iterations("max_iter")
+    at_stop = climb(resource, model, [stop - 1, 500])
+    before = at_stop.coef_.copy()
+    resource.train(at_stop, X, Y, 1000, 500, {})
+    np.testing.assert_array_equal(at_stop.coef_, before)
+
+
+def test_a_limit_that_is_a_level_is_no_reason_to_warn():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        climb(Iterations("max_iter"), SGDClassifier(random_state=0), [1, 2])
+        climb(Iterations("max_iter"), MLPClassifier((3,), random_state=0), [1, 2])
+        climb(FORESTS, RandomForestClassifier(class_weight="balanced_subsample"), [1, 2])
+
+
+FORESTS = Iterations("n_estimators")
+
+
+def test_level_range():
+    assert FORESTS.level_range(RandomForestClassifier(n_estimators=50), 100, 4) == (1, 50)
+    assert Iterations("max_depth").level_range(RandomForestClassifier(), 100, 4) == (1, 0)
+    assert Iterations("max_iter").level_range(SGDClassifier(max_iter=np.int64(7)), 9, 4) == (1, 7)
+    assert (FORESTS.to_level(9.6), FORESTS.to_amount(9)) == (10, 9)
+    assert FORESTS.params_at(9) == {"n_estimators": 9}
+    assert FORESTS.name == "n_estimators"
+
+
+def test_errors():
+    forest = RandomForestClassifier()
+    with pytest.raises(ValueError, match="Cannot use parameter 'n_estimators' as the resource"):
+        FORESTS.check(forest, frozenset({"n_estimators"}))
+    with pytest.raises(ValueError, match=r"'n_estimator' .*bootstrap.*Did you mean 'n_estimators"):
+        Iterations("n_estimator").check(forest, frozenset())
+    with pytest.raises(ValueError, match="continuation of Iterations must be one of"):
+        Iterations("n_estimators", "warm")
+    with pytest.raises(ValueError, match="needs a parameter of the last step"):
+        Iterations("estimator__max_depth", "total").check(
+            BaggingClassifier(RandomForestClassifier()), frozenset()
+        )
+    FORESTS.check(forest, frozenset({"max_depth"}))

@@ -1,0 +1,178 @@
+"""RandomFeatures, FitTime, and what all resources have in common."""
+
+from __future__ import annotations
+
+import pickle
+import time
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.ensemble import (
+    BaggingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.pipeline import make_pipeline
+
+from sklearn_halving.resources import (
+    FitTime,
+    Iterations,
+    PartialFit,
+    RandomFeatures,
+    Resource,
+    TrainingSize,
+    resolve_resource,
+)
+
+X, Y = make_classification(200, 6, random_state=0)
+FEATURES = make_pipeline(RBFSampler(n_components=64, random_state=0), RidgeClassifier())
+
+
+@pytest.mark.parametrize(
+    "resource",
+    [
+        TrainingSize(),
+        Iterations("n_estimators"),
+        PartialFit(),
+        RandomFeatures("max_samples", 0.01),
+        FitTime(),
+    ],
+)
+def test_what_all_resources_have_in_common(resource):
+    assert isinstance(resource, Resource)
+    assert isinstance(resource.name, str)
+    assert pickle.loads(pickle.dumps(resource)) == resource
+    assert hash(resource) == hash(pickle.loads(pickle.dumps(resource)))
+    for level in (1, 2, 3, 7, 81, 1000, 123_456):
+        assert resource.to_level(resource.to_amount(level)) == level
+    assert resource.level_range(BaggingClassifier(), 100, 4)[0] >= 1
+
+
+def test_random_features_are_refitted():
+    resource = RandomFeatures("rbfsampler__n_components")
+    assert resource.name == "rbfsampler__n_components"
+    assert resource.level_range(FEATURES, 100, 4) == (1, 64)
+    assert not resource.can_continue(FEATURES)
+    model = resource.train(FEATURES, X, Y, 8, 0, {})
+    assert model is FEATURES
+    larger = resource.train(model, X, Y, 32, 8, {})
+    assert (model[-1].coef_.size, larger[-1].coef_.size) == (8, 32)
+
+
+def test_random_features_of_a_float_parameter():
+    bagging = BaggingClassifier(max_samples=0.5)
+    resource = RandomFeatures("max_samples").for_estimator(bagging)
+    assert resource.unit == 1e-3
+    assert resource.level_range(bagging, 100, 4) == (1, 500)
+    assert [resource.params_at(level)["max_samples"] for level in (1, 3, 500, 1000)] == [
+        0.001,
+        0.003,
+        0.5,
+        1.0,
+    ]
+    assert RandomFeatures("n_estimators").for_estimator(bagging).unit is None
+    assert RandomFeatures("estimator").level_range(bagging, 100, 4) == (1, 0)
+
+
+def test_random_features_errors():
+    with pytest.raises(ValueError, match=r"unit of RandomFeatures\('C'\) must be positive; got 0"):
+        RandomFeatures("C", 0)
+    with pytest.raises(ValueError, match="must be given for a parameter whose value is a float"):
+        RandomFeatures("C").check(LogisticRegression(C=1.0), frozenset())
+    with pytest.raises(ValueError, match="part of the searched parameters"):
+        RandomFeatures("C", 0.1).check(LogisticRegression(), frozenset({"C"}))
+    with pytest.raises(ValueError, match="Did you mean 'rbfsampler__n_components'"):
+        RandomFeatures("rbfsampler__n_component").check(FEATURES, frozenset())
+
+
+def test_fit_time_ends_before_the_step_that_would_be_too_late(counting_epochs):
+    resource = FitTime()
+    model = counting_epochs(seconds=0.02)
+    begin = time.perf_counter()
+    model = resource.train(model, X, Y, resource.to_level(0.2), 0, {})
+    took = time.perf_counter() - begin
+    assert 1 <= model.units_ <= 9
+    assert took < 0.2 + 0.1  # one step late at most, on a busy machine
+    units = model.units_
+    model = resource.train(model, X, Y, 250, 200, {})
+    assert units + 1 <= model.units_ <= units + 2
+
+
+def test_fit_time_makes_at_least_one_step(counting_epochs):
+    model = FitTime().train(counting_epochs(seconds=0.01), X, Y, 1, 0, {})
+    assert model.units_ == 1
+    assert FitTime().train(model, X, Y, 1, 1, {}).units_ == 1
+
+
+def test_fit_time_by_trees():
+    resource = FitTime()
+    forest = resource.train(RandomForestClassifier(max_depth=1), X, Y, 30, 0, {})
+    n_trees = len(forest.estimators_)
+    assert forest.n_estimators == n_trees >= 1
+    assert forest.warm_start is False
+    forest = resource.train(forest, X, Y, 90, 30, {})
+    assert len(forest.estimators_) == forest.n_estimators > n_trees
+
+
+def test_fit_time_ends_with_a_model_that_has_stopped():
+    model = HistGradientBoostingClassifier(
+        early_stopping=True, n_iter_no_change=2, tol=0.1, learning_rate=1.0
+    )
+    begin = time.perf_counter()
+    FitTime().train(model, X, Y, 60_000, 0, {})
+    assert time.perf_counter() - begin < 30
+
+
+def test_fit_time_knows_the_classes():
+    resource = FitTime().for_target(np.array([0, 1, 2]))
+    model = resource.train(SGDClassifier(), X, Y, 5, 0, {})
+    np.testing.assert_array_equal(model.classes_, [0, 1, 2])
+
+
+def test_fit_time_check():
+    resource = FitTime()
+    resource.check(SGDClassifier(), frozenset({"max_iter"}))
+    with pytest.raises(ValueError, match="'n_estimators' as the resource since it is part"):
+        resource.check(RandomForestClassifier(), frozenset({"n_estimators"}))
+    with pytest.raises(ValueError, match=r"resource='fit_time' needs .*LogisticRegression"):
+        resource.check(LogisticRegression(), frozenset())
+    with pytest.raises(ValueError, match=r"resource='fit_time' needs .*BaggingClassifier"):
+        resource.train(BaggingClassifier(oob_score=True), X, Y, 5, 0, {})
+    assert resource.level_range(SGDClassifier(), 100, 4) == (1, 0)
+    assert (resource.to_level(1.5), resource.to_amount(1500)) == (1500, 1.5)
+    assert resource.params_at(5) == {}
+
+
+@pytest.mark.parametrize(
+    ("resource", "estimator", "expected"),
+    [
+        ("n_samples", LogisticRegression(), TrainingSize()),
+        ("partial_fit", SGDClassifier(), PartialFit()),
+        ("fit_time", SGDClassifier(), FitTime()),
+        ("n_estimators", BaggingClassifier(), Iterations("n_estimators")),
+        ("max_iter", LogisticRegression(), Iterations("max_iter")),
+        ("max_samples", BaggingClassifier(max_samples=1.0), RandomFeatures("max_samples", 1e-3)),
+        ("n_iter_no_change", SGDClassifier(), RandomFeatures("n_iter_no_change")),
+        ("rbfsampler__n_components", FEATURES, RandomFeatures("rbfsampler__n_components")),
+        ("ridgeclassifier__max_iter", FEATURES, Iterations("ridgeclassifier__max_iter")),
+        # candidates may replace the step: `check` knows whether they do
+        ("ridgeclassifier__n_estimators", FEATURES, Iterations("ridgeclassifier__n_estimators")),
+        (RandomFeatures("C"), LogisticRegression(C=1.0), RandomFeatures("C", 1e-3)),
+        (Iterations("x"), LogisticRegression(), Iterations("x")),
+    ],
+)
+def test_resolve_resource(resource, estimator, expected):
+    assert resolve_resource(resource, estimator) == expected
+
+
+@pytest.mark.parametrize("resource", ["n_sample", "n_estimator", "nothing", 3, None, PartialFit])
+def test_resolve_resource_errors(resource):
+    with pytest.raises(ValueError, match="resource must be 'n_samples', 'partial_fit'") as error:
+        resolve_resource(resource, BaggingClassifier())
+    if resource == "n_sample":
+        assert "Did you mean 'n_samples'" in str(error.value)
+    if resource == "n_estimator":
+        assert "Did you mean 'n_estimators'" in str(error.value)
