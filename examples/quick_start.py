@@ -46,8 +46,8 @@ def main() -> None:
         )
     print()
     for name, search in searches.items():
-        found = ", ".join(f"{key[5:]} = {value:.3g}" for key, value in sorted(search.best_params_.items()))
-        print(f"{name:18} found {found}")
+        found = sorted((key[5:], value) for key, value in search.best_params_.items())
+        print(f"{name:18} found", ", ".join(f"{key} = {value:.3g}" for key, value in found))
 
 
 if __name__ == "__main__":

@@ -166,8 +166,6 @@ class JoblibSession:
             manager.set_current_context(self._parallel._id)
 
 
-
-
 def propagated_callbacks(context: Any, estimator: Any) -> AbstractContextManager[Any]:
     """Hand a callback context down to an estimator (scikit-learn >= 1.9); else do nothing."""
     if context is None:

@@ -147,9 +147,7 @@ def _is_plain(X: Any) -> bool:
     return type(X) is np.ndarray and not (X.ndim == 2 and X.shape[0] == X.shape[1])
 
 
-def _train(
-    task: EvaluationTask, job: Job, estimator: Any, part: _Part
-) -> tuple[Any, str | None]:
+def _train(task: EvaluationTask, job: Job, estimator: Any, part: _Part) -> tuple[Any, str | None]:
     """Train up to the level of the pull; return the model, and the traceback if that fails."""
     context = job.context
     data = {"X": part.X, "y": part.y, "metadata": _weights(part.params)}
@@ -177,9 +175,7 @@ def _weights(params: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _scores(task: EvaluationTask, estimator: Any, part: _Part) -> Scores:
-    scores: Scores = score(
-        estimator, part.X, part.y, task.scorer, part.params, task.error_score
-    )
+    scores: Scores = score(estimator, part.X, part.y, task.scorer, part.params, task.error_score)
     return scores
 
 

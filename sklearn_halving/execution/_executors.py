@@ -12,6 +12,7 @@ import warnings
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from math import ceil
 from queue import SimpleQueue
 from typing import Any, Protocol
@@ -133,8 +134,12 @@ class JoblibExecutor:
             self._session.submit(
                 _evaluate_chunk,
                 [*self._packed.arguments(), self._packed.pack_jobs(chunk)],
-                lambda handle, key=key: self._done.put((key, handle)),
+                partial(self._on_done, key),
             )
+
+    def _on_done(self, key: int, handle: Any) -> None:
+        """Note that a chunk is done; called from a thread of joblib's."""
+        self._done.put((key, handle))
 
     def _receive(self, key: int, handle: Any) -> list[Landing]:
         del self._chunks[key]
@@ -204,7 +209,7 @@ def _unpacked_task(token: str, buffer: npt.NDArray[np.uint8]) -> EvaluationTask:
     """Return the task, unpickled once a process; the latest two are kept."""
     task = _task_of_token.pop(token, None)
     if task is None:
-        task = pickle.loads(buffer)  # made by this very search
+        task = pickle.loads(memoryview(buffer))  # made by this very search
     _task_of_token[token] = task
     while len(_task_of_token) > _MAX_TASKS:
         _task_of_token.popitem(last=False)

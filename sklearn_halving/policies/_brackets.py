@@ -77,9 +77,7 @@ class ScheduledPolicy:
 
     order_free: ClassVar[bool] = True
 
-    def schedule(
-        self, min_level: int, max_level: int, n_available: int | None = None
-    ) -> Schedule:
+    def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
         """Return the brackets that will be played."""
         raise NotImplementedError
 

@@ -83,9 +83,7 @@ class Hyperband(ScheduledPolicy):
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, got {value!r}.")
 
-    def schedule(
-        self, min_level: int, max_level: int, n_available: int | None = None
-    ) -> Schedule:
+    def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
         """Return the brackets, most exploratory first, loop by loop.
 
         Parameters

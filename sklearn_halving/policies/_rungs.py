@@ -26,7 +26,7 @@ def exact_factor(factor: Real | float) -> Fraction:
         )
     if float(factor) == float("inf"):
         raise ValueError("factor must be finite, got inf. Use 3, the default, or 4.")
-    return Fraction(float(factor)) if int(factor) != factor else Fraction(int(factor))
+    return Fraction(float(factor))  # exact: a float is a fraction with a power of two below
 
 
 def floor_log(value: Fraction | int, base: Fraction | int) -> int:
@@ -105,10 +105,10 @@ def hyperband_brackets(
         levels = [max(min_level, round_half_up(max_level / eta ** (s - i))) for i in range(s + 1)]
         one_loop.append(Bracket(s, halving_rungs(n_arms, levels, eta)))
     if not one_loop:
+        widest = max(hyperband_widths(s, s_max, eta) for s in _chosen(brackets, s_max))
         raise ValueError(
             f"min_candidates={min_candidates} leaves no bracket: the widest of "
-            f"brackets={brackets!r} starts with "
-            f"{max(hyperband_widths(s, s_max, eta) for s in _chosen(brackets, s_max))} candidates. "
+            f"brackets={brackets!r} starts with {widest} candidates. "
             "Lower min_candidates, or lower min_resources to allow wider brackets."
         )
     return tuple(replace(bracket, loop=loop) for loop in range(n_loops) for bracket in one_loop)

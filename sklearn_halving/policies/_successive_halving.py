@@ -49,9 +49,7 @@ class SuccessiveHalving(ScheduledPolicy):
         _check_n_arms(self.n_arms)
         fixed_budget_rungs(self.n_arms, self.budget)
 
-    def schedule(
-        self, min_level: int, max_level: int, n_available: int | None = None
-    ) -> Schedule:
+    def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
         """Return the one bracket; the levels follow from the budget alone.
 
         Parameters
@@ -111,9 +109,7 @@ class FiniteHorizonHalving(ScheduledPolicy):
         _check_n_arms(self.n_arms)
         exact_factor(self.factor)
 
-    def schedule(
-        self, min_level: int, max_level: int, n_available: int | None = None
-    ) -> Schedule:
+    def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
         """Return the one bracket.
 
         Parameters

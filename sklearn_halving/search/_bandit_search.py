@@ -6,7 +6,7 @@ import time
 from abc import abstractmethod
 from copy import deepcopy
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn import get_config
@@ -25,12 +25,17 @@ from sklearn_halving.execution._executors import open_executor
 from sklearn_halving.execution._messages import write_line
 from sklearn_halving.execution._pull_loop import PullLog, PullLoop
 from sklearn_halving.execution._types import EvaluationTask, Outcome
-from sklearn_halving.policies._types import NO_ARM, Policy, Problem, Pull
+from sklearn_halving.policies._brackets import ScheduledPolicy
+from sklearn_halving.policies._types import NO_ARM, Problem, Pull
 from sklearn_halving.resources import Rescaling, resolve_resource
 from sklearn_halving.search._callbacks import CallbackTree
 from sklearn_halving.search._candidates import SearchSpace
 from sklearn_halving.search._cv_results import ResultRows, make_cv_results
-from sklearn_halving.search._failures import report_abandoned, report_failures
+from sklearn_halving.search._failures import (
+    report_abandoned,
+    report_failures,
+    report_non_finite,
+)
 from sklearn_halving.search._history import make_history
 from sklearn_halving.search._inputs import (
     FitInputs,
@@ -57,10 +62,10 @@ REFIT = 2**31 - 1
 """Stands for the repetition in the seed of the refit, which uses all rows."""
 
 
-class BaseBanditSearchCV(BaseSearchCV):  # type: ignore[misc]
+class BaseBanditSearchCV(BaseSearchCV):
     """Base of the searches: a subclass names its policy and the parameters of that."""
 
-    _parameter_constraints: dict[str, list[Any]] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseSearchCV._parameter_constraints,
         "resource": [str, object],
         "min_resources": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
@@ -72,7 +77,7 @@ class BaseBanditSearchCV(BaseSearchCV):  # type: ignore[misc]
     }
 
     @abstractmethod
-    def _make_policy(self, levels: Levels, space: SearchSpace) -> Policy:
+    def _make_policy(self, levels: Levels, space: SearchSpace) -> ScheduledPolicy:
         """Return the policy for this range of levels."""
 
     @fit_context(prefer_skip_nested_validation=False)
@@ -114,6 +119,7 @@ class BaseBanditSearchCV(BaseSearchCV):  # type: ignore[misc]
         finally:
             self._set_results(prepared, task, log)
         report_failures(task, log.outcomes.values())
+        report_non_finite(self.cv_results_)
         report_abandoned(task, prepared.schedule, log.outcomes.values())
         self._set_best(inputs, best_arm)
         self._refit_best(prepared, task, callbacks)
@@ -177,9 +183,7 @@ class BaseBanditSearchCV(BaseSearchCV):  # type: ignore[misc]
         schedule = policy.schedule(levels.smallest, levels.largest, space.size)
         wanted = policy.schedule(levels.smallest, levels.largest, None)
         warn_of_small_grid(space, schedule, wanted)
-        return Preparation(
-            inputs, resource, splits, levels, policy, schedule, space
-        )
+        return Preparation(inputs, resource, splits, levels, policy, schedule, space)
 
     def _make_task(
         self,
@@ -192,9 +196,9 @@ class BaseBanditSearchCV(BaseSearchCV):  # type: ignore[misc]
         sizes = [bracket.n_arms for bracket in prepared.schedule.brackets]
         candidates = prepared.space.draw(sizes, rng)
         check_candidates(self.estimator, candidates)
-        rescaling = Rescaling.from_option(self.rescale)
-        rescaling.check(self.estimator, prepared.space.names)
-        check_rescaling(rescaling, self.estimator, candidates)
+        rescaling = check_rescaling(
+            Rescaling.from_option(self.rescale), self.estimator, prepared, candidates
+        )
         warn_of_refitting(prepared.resource, self.estimator, rescaling)
         inputs, resource = prepared.inputs, prepared.resource
         if hasattr(resource, "for_target"):
@@ -234,8 +238,8 @@ class BaseBanditSearchCV(BaseSearchCV):  # type: ignore[misc]
         )
         if self.verbose > 0:
             write_line(
-                f"Fitting {task.n_repetitions} folds for each of {schedule.n_pulls} candidates "
-                f"in {len(schedule.brackets)} brackets, totalling "
+                f"Fitting {task.n_repetitions} folds for {schedule.n_arms} candidates in "
+                f"{len(schedule.brackets)} brackets, totalling "
                 f"{schedule.n_pulls * task.n_repetitions} fits"
             )
         state = policy.start(problem)

@@ -80,12 +80,11 @@ def _check_lists(param_distributions: Any) -> None:
             ParameterGrid({name: values})
 
 
-def _draw_indices(
-    size: int, n_of_bracket: Sequence[int], rng: np.random.RandomState
-) -> list[int]:
+def _draw_indices(size: int, n_of_bracket: Sequence[int], rng: np.random.RandomState) -> list[int]:
     """Return places in a grid of the given size: no place twice in a bracket."""
     if size >= sum(n_of_bracket) and size not in n_of_bracket:
-        return sample_without_replacement(size, sum(n_of_bracket), random_state=rng).tolist()
+        indices = sample_without_replacement(size, sum(n_of_bracket), random_state=rng)
+        return [int(i) for i in indices]
     drawn: list[int] = []
     unused: list[int] = []
     for n in n_of_bracket:

@@ -176,4 +176,5 @@ def _ranks(means: FloatArray, level: IntArray) -> IntArray:
     )
     places = np.empty(len(means), dtype=np.int64)
     places[order] = np.cumsum(differs)
-    return rankdata(places, method="min").astype(np.int32)
+    ranks: IntArray = rankdata(places, method="min").astype(np.int32)
+    return ranks

@@ -80,6 +80,4 @@ def report_non_finite(cv_results: dict[str, Any]) -> None:
     """Warn of means that are not finite numbers, in the words of GridSearchCV."""
     for key, means in cv_results.items():
         if key.startswith(("mean_test_", "mean_train_")) and not np.isfinite(means).all():
-            warn_user(
-                f"One or more of the {key.split('_')[1]} scores are non-finite: {means}"
-            )
+            warn_user(f"One or more of the {key.split('_')[1]} scores are non-finite: {means}")

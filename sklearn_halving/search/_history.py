@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-
 from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies._types import Schedule
 from sklearn_halving.resources import Resource
@@ -22,7 +21,10 @@ def make_history(
 
     bracket_of_arm = schedule.bracket_of_arm().tolist()
     return pd.DataFrame(
-        [_row(resource, outcome, schedule, bracket_of_arm[outcome.pull.arm]) for outcome in outcomes]
+        [
+            _row(resource, outcome, schedule, bracket_of_arm[outcome.pull.arm])
+            for outcome in outcomes
+        ]
     )
 
 

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sklearn_halving._unstable_imports import Interval, StrOptions
-from sklearn_halving.policies import FiniteHorizonHalving, Hyperband, Policy
+from sklearn_halving.policies import FiniteHorizonHalving, Hyperband
+from sklearn_halving.policies._brackets import ScheduledPolicy
 from sklearn_halving.policies._rungs import exact_factor
 from sklearn_halving.search._bandit_search import BaseBanditSearchCV
 from sklearn_halving.search._candidates import SearchSpace
@@ -250,7 +251,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         self.rescale = rescale
         self.random_state = random_state
 
-    def _make_policy(self, levels: Levels, space: SearchSpace) -> Policy:
+    def _make_policy(self, levels: Levels, space: SearchSpace) -> ScheduledPolicy:
         eta = exact_factor(self.factor)
         is_default = isinstance(self.brackets, str) and self.max_candidates is None
         can_halve = levels.n_eliminations or levels.largest >= levels.smallest * eta

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 
 from sklearn_halving.execution._splits import FixedSplits
+from sklearn_halving.policies._brackets import ScheduledPolicy
 from sklearn_halving.policies._rungs import exact_factor, round_half_up
-from sklearn_halving.policies._types import Policy, Schedule
+from sklearn_halving.policies._types import Schedule
 from sklearn_halving.resources import FitTime, Iterations, PartialFit, Rescaling, Resource
 from sklearn_halving.search._candidates import Params, SearchSpace
 from sklearn_halving.search._inputs import FitInputs
@@ -55,7 +58,7 @@ class Preparation:
         Train and test rows.
     levels : Levels
         Smallest and largest level.
-    policy : Policy
+    policy : ScheduledPolicy
         What decides.
     schedule : Schedule
         Its brackets.
@@ -67,7 +70,7 @@ class Preparation:
     resource: Resource
     splits: FixedSplits
     levels: Levels
-    policy: Policy
+    policy: ScheduledPolicy
     schedule: Schedule
     space: SearchSpace
 
@@ -121,7 +124,12 @@ def choose_levels(
             )
         max_level = largest
     else:
-        max_level = resource.to_level(max_resources)
+        max_level = _level_of("max_resources", max_resources, resource)
+    if resource.subsamples_rows and max_level < smallest and max_level < largest:
+        raise ValueError(
+            f"max_resources={max_resources} is too small: a training subset needs at least "
+            f"{smallest} rows to hold every class. Use max_resources='auto' for all rows."
+        )
     if resource.subsamples_rows and max_level > largest:
         raise ValueError(
             f"max_resources={max_resources} is more than the {largest} rows of the smallest "
@@ -129,11 +137,11 @@ def choose_levels(
         )
     if isinstance(min_resources, str):
         return _automatic_levels(resource, smallest, max_level, factor)
-    min_level = resource.to_level(min_resources)
-    if not 1 <= min_level <= max_level:
+    min_level = _level_of("min_resources", min_resources, resource)
+    if min_level > max_level:
         raise ValueError(
-            f"min_resources={min_resources} must be at least {resource.to_amount(1)} and at most "
-            f"max_resources={resource.to_amount(max_level)}. Lower min_resources, or use 'auto'."
+            f"min_resources={min_resources} must be at most max_resources="
+            f"{resource.to_amount(max_level)}. Lower min_resources, or use 'auto'."
         )
     if min_level < smallest:
         raise ValueError(
@@ -142,6 +150,17 @@ def choose_levels(
             f"{smallest}."
         )
     return Levels(min_level, max_level)
+
+
+def _level_of(name: str, amount: float, resource: Resource) -> int:
+    """Return the level of an amount that the user gave."""
+    level = resource.to_level(amount) if np.isfinite(amount) else 0
+    if level < 1:
+        raise ValueError(
+            f"{name}={amount} must be finite and at least {resource.to_amount(1)}, the smallest "
+            f"amount of resource={resource.name!r}. Give another number or 'auto'."
+        )
+    return level
 
 
 def _automatic_levels(resource: Resource, needed: int, max_level: int, factor: float) -> Levels:
@@ -199,23 +218,31 @@ def warn_of_refitting(resource: Resource, estimator: Any, rescaling: Rescaling) 
         reason = f"{type(estimator).__name__} cannot be trained on by {resource.name!r}"
     else:
         return
-    warnings.warn(
-        f"Models are fitted from scratch in every rung, since {reason}.",
-        UserWarning,
-        stacklevel=2,
-    )
+    warn_user(f"Models are fitted from scratch in every rung, since {reason}.")
 
 
-def check_rescaling(rescaling: Rescaling, estimator: Any, candidates: tuple[Params, ...]) -> None:
-    """Rescale one candidate, so that a wrong name or value shows before any fit."""
-    if rescaling.rules and candidates:
-        params = clone(candidates[0], safe=False)
-        rescaling.apply(params, clone(estimator).set_params(**params), 1, 1)
+def check_rescaling(
+    rescaling: Rescaling, estimator: Any, prepared: Preparation, candidates: tuple[Params, ...]
+) -> Rescaling | None:
+    """Return the rescaling, None if there is nothing to rescale.
+
+    Every candidate is rescaled to the smallest level once, so that a wrong name or a value
+    that cannot be rescaled shows before any fit.
+    """
+    if not rescaling.rules:
+        return None
+    rescaling.check(estimator, prepared.space.names)
+    to_amount = prepared.resource.to_amount
+    amounts = to_amount(prepared.levels.smallest), to_amount(prepared.levels.largest)
+    for params in candidates:
+        unfitted = clone(estimator).set_params(**clone(params, safe=False))
+        rescaling.apply(params, unfitted, *amounts)
+    return rescaling
 
 
 def seed_of(random_state: Any) -> tuple[np.random.RandomState, np.random.SeedSequence]:
     """Return a generator for the candidates and a seed for splits and fits."""
-    from sklearn.utils import check_random_state
-
     rng = check_random_state(random_state)
-    return rng, np.random.SeedSequence(rng.randint(0, 2**31 - 1, size=4).tolist())
+    # From a copy, so that the same candidates are drawn as by RandomizedSearchCV.
+    entropy = deepcopy(rng).randint(0, 2**31 - 1, size=4)
+    return rng, np.random.SeedSequence(entropy.tolist())
