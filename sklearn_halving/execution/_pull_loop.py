@@ -13,7 +13,8 @@ from sklearn_halving.execution._model_store import ModelStore
 from sklearn_halving.execution._types import Job, Landing, Outcome
 from sklearn_halving.policies._types import Policy, Pull, Pulls
 
-NO_LIMIT = 2**31
+DEFAULT_WINDOW = 8
+"""Open pulls of a policy that depends on the order of outcomes and names no window."""
 
 
 @dataclass
@@ -46,9 +47,10 @@ class PullLoop:
     top_level : int
         Models at this level are not kept: nothing comes after it.
     window : int or None, default=None
-        For a policy whose decisions depend on the order of outcomes: how many pulls are
-        open at a time. It is the same for every number of workers, and outcomes are told
-        oldest first, so that the result does not depend on which pull came back first.
+        How many pulls are open at a time; None leaves it to the executor. For a policy whose
+        decisions depend on the order of outcomes None means `DEFAULT_WINDOW`: the same for
+        every number of workers, and outcomes are told oldest first, so that the result does
+        not depend on which pull came back first.
     context_of : callable, default=None
         Pull -> scikit-learn's callback context.
     landed : callable, default=None
@@ -67,12 +69,19 @@ class PullLoop:
     models: ModelStore = field(default_factory=ModelStore)
     _open: dict[Pull, None] = field(default_factory=dict)
     _landed: dict[Pull, Outcome] = field(default_factory=dict)
+    _may_ask: bool = True
+
+    def __post_init__(self) -> None:
+        """Fix the window of a policy for which the order counts."""
+        if not self.policy.order_free and self.window is None:
+            self.window = DEFAULT_WINDOW
 
     def run(self) -> None:
         """Pull until the policy is finished."""
         while True:
             self._tell()
             if self.policy.is_finished(self.state):
+                self._drain()
                 return
             self._ask()
             if not self._open:
@@ -85,17 +94,37 @@ class PullLoop:
                     self._land(landing)
 
     def _ask(self) -> None:
-        room = self.executor.room
-        if self.window is not None:
-            room = self.window - len(self._open)
-        if room <= 0:
-            return
-        for pull in self.policy.ask(self.state, room).each():
-            self._open[pull] = None
-            model, previous_level = self.models.take(pull)
-            context = None if self.context_of is None else self.context_of(pull)
-            keep_model = pull.level < self.top_level
-            self.executor.submit(Job(pull, model, previous_level, keep_model, context))
+        """Ask until there is no room, or the policy wants to be told something first."""
+        while self._may_ask and (room := self._room()) > 0:
+            n_before = len(self._open)
+            for pull in self.policy.ask(self.state, room).each():
+                self._submit(pull)
+            # Not before the next tell: how often a policy is asked in vain must not depend on
+            # how the pulls come back.
+            self._may_ask = len(self._open) > n_before
+
+    def _room(self) -> int:
+        if self.window is None:
+            return self.executor.room
+        return self.window - len(self._open)
+
+    def _submit(self, pull: Pull) -> None:
+        if pull in self._open or pull in self.log.outcomes:
+            raise RuntimeError(
+                f"{self.policy!r} asks for {pull} a second time. This is a mistake in the "
+                "policy: another look at an arm is another repetition."
+            )
+        self._open[pull] = None
+        model, previous_level = self.models.take(pull)
+        context = None if self.context_of is None else self.context_of(pull)
+        keep_model = pull.level < self.top_level
+        self.executor.submit(Job(pull, model, previous_level, keep_model, context))
+
+    def _drain(self) -> None:
+        """Wait for pulls that a policy left open: which were paid for is no matter of time."""
+        while len(self._landed) < len(self._open):
+            for landing in self.executor.wait_any():
+                self._land(landing)
 
     def _land(self, landing: Landing) -> None:
         outcome = landing.outcome
@@ -129,5 +158,6 @@ class PullLoop:
         for pull in pulls:
             del self._open[pull]
         self.policy.tell(self.state, Pulls.of(*pulls), rewards)
+        self._may_ask = True
         if len(self.models):
             self.models.drop(self.policy.is_alive(self.state))

@@ -218,7 +218,7 @@ class BaseBanditSearchCV(BaseSearchCV):
             verbose=int(self.verbose),
             n_repetitions=len(prepared.splits),
             max_level=prepared.levels.largest,
-            rescaling=rescaling if rescaling.rules else None,
+            rescaling=rescaling,
             seed=None if self.random_state is None else seed,
             config=get_config(),
             caller=self if callbacks.is_watched else None,

@@ -35,7 +35,8 @@ def report_failures(task: EvaluationTask, outcomes: Iterable[Outcome]) -> None:
         f"\n{len(failed)} fits failed out of a total of {len(outcomes)}.\n"
         "The score on these train-test partitions for these parameters will be set to "
         f"{task.error_score}.\nIf these failures are not expected, you can try to debug them "
-        f"by setting error_score='raise'.\n\nBelow are more details about the failures:\n{details}",
+        "by setting error_score='raise'.\n\n"
+        f"Below are more details about the failures:\n{details}",
         FitFailedWarning,
     )
 

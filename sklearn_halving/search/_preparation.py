@@ -208,11 +208,11 @@ def check_candidates(estimator: Any, candidates: tuple[Params, ...]) -> None:
             clone(estimator).set_params(**clone(params, safe=False))
 
 
-def warn_of_refitting(resource: Resource, estimator: Any, rescaling: Rescaling) -> None:
+def warn_of_refitting(resource: Resource, estimator: Any, rescaling: Rescaling | None) -> None:
     """Say so once where models are fitted anew in each rung though the resource builds up."""
     if not isinstance(resource, (Iterations, PartialFit, FitTime)):
         return
-    if rescaling.rules:
+    if rescaling is not None:
         reason = "rescale changes the parameters from rung to rung"
     elif not resource.can_continue(estimator):
         reason = f"{type(estimator).__name__} cannot be trained on by {resource.name!r}"

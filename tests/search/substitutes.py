@@ -112,25 +112,36 @@ class _Randomized(_Substitute):
         self._set(**params)
 
 
+class _WithoutRungs(_Substitute):
+    """Gives every candidate all rows, and has no columns that say on how many it was tried."""
+
+    resource = WholeFold()
+
+    def fit(self, X, y=None, **params):
+        super().fit(X, y, **params)
+        for column in ("bracket", "iter", "n_resources", "candidate"):
+            del self.cv_results_[column]
+        return self
+
+
 class OneRung:
     """Every candidate is fitted on the whole training fold, as in the originals."""
 
-    class GridSearchCV(_Grid):
-        resource = WholeFold()
+    class GridSearchCV(_WithoutRungs, _Grid):
+        pass
 
-    class RandomizedSearchCV(_Randomized):
-        resource = WholeFold()
+    class RandomizedSearchCV(_WithoutRungs, _Randomized):
 
-        def _make_policy(self, min_level, max_level, space):
+        def _make_policy(self, levels, space):
             n = self.n_iter if space.size is None else min(self.n_iter, space.size)
-            return FiniteHorizonHalving(n, n * max_level)
+            return FiniteHorizonHalving(n, n * levels.largest)
 
 
 class Halving:
     """Candidates are eliminated on subsets of the rows; ``n_iter`` follows from the brackets."""
 
     class GridSearchCV(_Grid):
-        pass
+        random_state = 0  # two searches are only equal on equal subsets of the rows
 
     class RandomizedSearchCV(_Randomized):
         pass
