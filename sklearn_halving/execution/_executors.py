@@ -6,32 +6,27 @@ jobs that would be put to use now.
 
 from __future__ import annotations
 
-import pickle
-import uuid
 import warnings
-from collections import OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from math import ceil
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
-from sklearn import config_context
 
-from sklearn_halving._unstable_imports import (
-    JoblibSession,
-    cloudpickle,
-    evaluated_pre_dispatch,
-)
+from sklearn_halving._unstable_imports import JoblibSession, evaluated_pre_dispatch
+from sklearn_halving.execution._chunks import Failure, evaluate_chunk, packed
 from sklearn_halving.execution._evaluation import evaluate
 from sklearn_halving.execution._types import EvaluationTask, Job, Landing
 
 CHUNK_SECONDS = 0.1
 """Pulls that are shorter than this are sent together, so that sending does not dominate."""
 MAX_CHUNK = 200
+POLL_SECONDS = 1.0
+"""How long to wait at a stretch: on Windows a wait without end cannot be interrupted."""
 SERIAL_WINDOW = 64
 """Pulls asked for at once where they run one after the other: asking has a price too."""
 
@@ -55,7 +50,8 @@ def open_executor(
     task: EvaluationTask, n_jobs: int | None, pre_dispatch: int | str
 ) -> Iterator[Executor]:
     """Open joblib's active backend, and run the pulls there or, with one worker, here."""
-    with JoblibSession(n_jobs) as session:
+    # Threads that silence a warning at the same time put each other's filters back.
+    with warnings.catch_warnings(), JoblibSession(n_jobs) as session:
         if session.can_submit:
             in_flight = evaluated_pre_dispatch(pre_dispatch, session.n_workers)
             yield JoblibExecutor(task, session, in_flight)
@@ -97,43 +93,62 @@ class JoblibExecutor:
     ) -> None:
         self._session = session
         self._max_chunks = max_chunks or 10 * session.n_workers
-        self._packed = _Shared(task) if session.shares_memory else _Packed.of(task)
+        self._task_arguments = [None, task] if session.shares_memory else packed(task)
         self._waiting: deque[Job] = deque()
         self._chunks: dict[int, list[Job]] = {}
+        self._n_held: Counter[int] = Counter()
+        self._last_level: int | None = None
         self._done: SimpleQueue[tuple[int, Any]] = SimpleQueue()
         self._seconds: dict[int, float] = {}
         self._n_sent = 0
+        self._error: Exception | None = None
 
     @property
     def room(self) -> int:
-        """As many jobs as keep every worker busy while one more chunk waits for it."""
-        n_held = len(self._waiting) + sum(len(chunk) for chunk in self._chunks.values())
-        return max(0, self._max_chunks * self._chunk_size(None) - n_held)
+        """A chunk of what was submitted last, unless there are chunks enough already."""
+        # No more than one: what comes next may be much longer, and should not be asked for
+        # long before it can run.
+        held = sum(n / self._chunk_size(level) for level, n in self._n_held.items())
+        size = 1 if self._last_level is None else self._chunk_size(self._last_level)
+        return ceil(min(1.0, self._max_chunks - held) * size) if held < self._max_chunks else 0
 
     def submit(self, job: Job) -> None:
         """Take a job; it leaves with the next `wait_any`."""
         self._waiting.append(job)
+        self._n_held[job.pull.level] += 1
+        self._last_level = job.pull.level
 
     def wait_any(self) -> list[Landing]:
-        """Send what is waiting, and return all that has come back, at least one chunk."""
-        self._send()
-        landings = self._receive(*self._done.get())
+        """Send what is waiting, and return all that has come back, at least one chunk.
+
+        What a chunk raised is raised once all that came back besides has been returned.
+        """
+        landings: list[Landing] = []
+        if self._error is None:
+            self._send()
+            landings = self._receive(*self._next_done())
         while not self._done.empty():
             landings += self._receive(*self._done.get())
+        if self._error is not None and not landings:
+            raise self._error
         return landings
+
+    def _next_done(self) -> tuple[int, Any]:
+        while True:
+            try:
+                return self._done.get(timeout=POLL_SECONDS)
+            except Empty:
+                continue
 
     def _send(self) -> None:
         while self._waiting and len(self._chunks) < self._max_chunks:
-            size = self._chunk_size(self._waiting[0].pull.level)
-            fair_share = ceil(len(self._waiting) / self._max_chunks)
-            size = max(1, min(size, fair_share, len(self._waiting)))
-            chunk = [self._waiting.popleft() for _ in range(size)]
+            chunk = self._next_chunk()
             key = self._n_sent
             self._n_sent += 1
             self._chunks[key] = chunk
             self._session.submit(
-                _evaluate_chunk,
-                [*self._packed.arguments(), self._packed.pack_jobs(chunk)],
+                evaluate_chunk,
+                [*self._task_arguments, chunk],
                 partial(self._on_done, key),
             )
 
@@ -141,9 +156,27 @@ class JoblibExecutor:
         """Note that a chunk is done; called from a thread of joblib's."""
         self._done.put((key, handle))
 
+    def _next_chunk(self) -> list[Job]:
+        """Return jobs for about `CHUNK_SECONDS`, and no more than leaves some for others."""
+        fair_share = ceil(len(self._waiting) / self._max_chunks)
+        chunk, filled = [self._waiting.popleft()], 0.0
+        while self._waiting and len(chunk) < fair_share:
+            filled += 1 / self._chunk_size(chunk[-1].pull.level)
+            # Jobs of another level may be much longer than those before them.
+            if filled + 1 / self._chunk_size(self._waiting[0].pull.level) > 1:
+                break
+            chunk.append(self._waiting.popleft())
+        return chunk
+
     def _receive(self, key: int, handle: Any) -> list[Landing]:
-        del self._chunks[key]
-        landings = self._packed.unpack_landings(self._session.result(handle))
+        for job in self._chunks.pop(key):
+            self._n_held[job.pull.level] -= 1
+        try:
+            landings, failure = self._session.result(handle)
+        except Exception as error:  # noqa: BLE001 - raised by `wait_any`, in its turn
+            landings, failure = [], Failure(error)
+        if failure is not None and self._error is None:
+            self._error = failure.exception()
         for landing in landings:
             outcome = landing.outcome
             seconds = outcome.fit_seconds + outcome.score_seconds
@@ -151,83 +184,9 @@ class JoblibExecutor:
             # The longest is remembered, with a slow decay: a chunk that turns out long
             # keeps one worker busy while the others stand idle.
             self._seconds[level] = max(seconds, 0.9 * self._seconds.get(level, 0.0))
-        return landings
+        return list(landings)
 
-    def _chunk_size(self, level: int | None) -> int:
+    def _chunk_size(self, level: int) -> int:
         """Return how many pulls of a level fill `CHUNK_SECONDS`; one where none is known."""
-        if level is None:
-            seconds = min(self._seconds.values(), default=CHUNK_SECONDS)
-        else:
-            seconds = self._seconds.get(level, CHUNK_SECONDS)
+        seconds = self._seconds.get(level, CHUNK_SECONDS)
         return int(np.clip(CHUNK_SECONDS / max(seconds, 1e-9), 1, MAX_CHUNK))
-
-
-class _Shared:
-    """How a task and its jobs reach threads of this process: as they are."""
-
-    def __init__(self, task: EvaluationTask) -> None:
-        self._task = task
-
-    def arguments(self) -> list[Any]:
-        return [None, self._task]
-
-    def pack_jobs(self, jobs: list[Job]) -> list[Job]:
-        return jobs
-
-    def unpack_landings(self, landings: list[Landing]) -> list[Landing]:
-        return landings
-
-
-class _Packed:
-    """How a task and its jobs reach other processes: pickled, the task only once."""
-
-    def __init__(self, token: str, buffer: npt.NDArray[np.uint8]) -> None:
-        self._token = token
-        self._buffer = buffer
-
-    @classmethod
-    def of(cls, task: EvaluationTask) -> _Packed:
-        return cls(uuid.uuid4().hex, np.frombuffer(cloudpickle.dumps(task), dtype=np.uint8))
-
-    def arguments(self) -> list[Any]:
-        return [self._token, self._buffer]
-
-    def pack_jobs(self, jobs: list[Job]) -> list[Job]:
-        # The models are bytes already, as the worker that made them packed them: joblib
-        # would turn their large arrays into read-only maps, which cannot be trained on.
-        return jobs
-
-    def unpack_landings(self, landings: list[Landing]) -> list[Landing]:
-        return landings
-
-
-_task_of_token: OrderedDict[str, EvaluationTask] = OrderedDict()
-_MAX_TASKS = 2
-
-
-def _unpacked_task(token: str, buffer: npt.NDArray[np.uint8]) -> EvaluationTask:
-    """Return the task, unpickled once a process; the latest two are kept."""
-    task = _task_of_token.pop(token, None)
-    if task is None:
-        task = pickle.loads(memoryview(buffer))  # made by this very search
-    _task_of_token[token] = task
-    while len(_task_of_token) > _MAX_TASKS:
-        _task_of_token.popitem(last=False)
-    return task
-
-
-def _evaluate_chunk(token: str | None, task: Any, jobs: list[Job]) -> list[Landing]:
-    """Evaluate some jobs in a worker, under the configuration of the calling process."""
-    is_remote = token is not None
-    if token is not None:
-        task = _unpacked_task(token, task)
-    landings = []
-    with config_context(**task.config), warnings.catch_warnings():
-        for job in jobs:
-            if is_remote and job.model is not None:
-                job = job._replace(model=pickle.loads(job.model))
-            landing = evaluate(task, job)
-            if is_remote and landing.model is not None:
-                landing = landing._replace(model=cloudpickle.dumps(landing.model))
-            landings.append(landing)
-    return landings

@@ -143,6 +143,8 @@ class ScheduledPolicy:
     ) -> None:
         """Take in rewards; a rung whose last reward this was closes."""
         problem, play = state
+        if len(pulls) == 0:
+            return
         owner = np.where(pulls.arm == NO_ARM, -1, play.bracket_of_arm[pulls.arm])
         column_owner = owner.reshape(-1, len(pulls)).max(axis=0)
         for index in np.unique(column_owner).tolist():

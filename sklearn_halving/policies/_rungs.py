@@ -142,7 +142,7 @@ def _chosen(brackets: str | Sequence[int], s_max: int) -> list[int]:
             return [s_max]
         if brackets == "all":
             return list(range(s_max, -1, -1))
-    wanted = [] if isinstance(brackets, str) else [int(s) for s in brackets]
+    wanted = [] if isinstance(brackets, str) else list(brackets)
     if not wanted or len(set(wanted)) < len(wanted) or not set(wanted) <= set(range(s_max + 1)):
         raise ValueError(
             f"brackets must be 'all', 'most_exploratory' or a list of different whole numbers s "

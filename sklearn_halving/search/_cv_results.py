@@ -166,15 +166,8 @@ def _add_scores(results: dict[str, Any], key: str, table: FloatArray) -> None:
 
 
 def _ranks(means: FloatArray, level: IntArray) -> IntArray:
-    """Return ranks from 1: larger level first, then larger mean, NaN last; ties share."""
-    order = np.lexsort((np.where(np.isnan(means), np.inf, -means), -level))
-    sorted_level, sorted_means = level[order], means[order]
-    differs = np.ones(len(means), dtype=bool)
-    differs[1:] = (sorted_level[1:] != sorted_level[:-1]) | ~(
-        (sorted_means[1:] == sorted_means[:-1])
-        | (np.isnan(sorted_means[1:]) & np.isnan(sorted_means[:-1]))
-    )
-    places = np.empty(len(means), dtype=np.int64)
-    places[order] = np.cumsum(differs)
-    ranks: IntArray = rankdata(places, method="min").astype(np.int32)
-    return ranks
+    """Return ranks from 1: larger level first, then larger mean; ties share; NaN is last."""
+    is_nan = np.isnan(means)
+    keys = np.column_stack([is_nan, np.where(is_nan, 0, -level), np.where(is_nan, 0, -means)])
+    places = np.unique(keys, axis=0, return_inverse=True)[1]
+    return rankdata(places.reshape(-1), method="min").astype(np.int32)

@@ -39,7 +39,9 @@ class WholeFold:
         return False
 
     def train(self, estimator, X, y, level, previous_level, fit_params):
-        return estimator.fit(X, **fit_params) if y is None else estimator.fit(X, y, **fit_params)
+        targets = () if y is None else (y,)
+        estimator.fit(X, *targets, **fit_params)  # may return nothing
+        return estimator
 
 
 class _Substitute(HyperbandSearchCV):

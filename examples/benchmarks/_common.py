@@ -1,0 +1,184 @@
+"""What the benchmarks share: options, clocks, data, and a report in Markdown.
+
+A report opens with the command and the versions. A claim of the project is a line with the
+least, middle and largest value of several repetitions, its target, and whether the middle
+value reached it. All ratios are taken side by side: A and B take turns in one process, so
+that a busy machine slows both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import operator
+import os
+import platform
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import sklearn
+from sklearn.datasets import load_digits
+from threadpoolctl import threadpool_limits
+
+import sklearn_halving
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = Path(os.environ.get("SKLEARN_HALVING_DATA", ROOT.parent / "shared" / "data"))
+ORDERS = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
+
+
+def parse_options(description: str | None, *, seeds: int = 5) -> argparse.Namespace:
+    """Return the options that every benchmark has: quick, seeds, output."""
+    parser = argparse.ArgumentParser(description=(description or "").partition("\n\n")[0])
+    parser.add_argument("--quick", action="store_true", help="small sizes, under a minute")
+    parser.add_argument("--seeds", type=int, default=None, help=f"repetitions ({seeds})")
+    parser.add_argument("--output", type=Path, help="Markdown file for the report")
+    options = parser.parse_args()
+    options.seeds = options.seeds or (1 if options.quick else seeds)
+    return options
+
+
+class Report:
+    """Markdown that is printed line by line as it comes, and kept."""
+
+    def __init__(self, title: str, options: argparse.Namespace) -> None:
+        self._lines: list[str] = []
+        self._output = options.output
+        self.write(f"# {title}", "", f"`{_command()}`", "", environment(), "")
+        if options.quick:
+            self.write("Quick run: sizes are small, the figures mean little.", "")
+
+    def write(self, *lines: str) -> None:
+        """Add lines, and show them."""
+        self._lines += lines
+        print(*lines, sep="\n", flush=True)
+
+    def table(self, title: str, columns: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Add a table, shown row by row; ``columns`` are separated by ``|``."""
+        names = [name.strip() for name in columns.split("|")]
+        rule = " | ".join(["---"] + ["---:"] * (len(names) - 1))
+        self.write(f"## {title}", "", f"| {' | '.join(names)} |", f"| {rule} |")
+        for row in rows:
+            self.write(f"| {' | '.join(map(_cell, row))} |")
+        self.write("")
+
+    def save(self) -> None:
+        """Write the file that was asked for."""
+        if self._output is not None:
+            self._output.write_text("\n".join(self._lines), encoding="utf-8")
+
+
+CLAIM_COLUMNS = "what | min | median | max | target | reached"
+
+
+def claim(what: str, values: Sequence[float], target: str | None = None) -> list[Any]:
+    """Return a row of a table with `CLAIM_COLUMNS`; ``target`` is such as ``"<= 0.3"``.
+
+    It is reached if the median reaches it.
+    """
+    values = [float(value) for value in values]
+    low, middle, high = min(values), float(np.median(values)), max(values)
+    if target is None:
+        return [what, low, middle, high, "", ""]
+    sign, bound = target.split()
+    reached = "yes" if ORDERS[sign](middle, float(bound)) else "**no**"
+    return [what, low, middle, high, target, reached]
+
+
+def paired_ratios(
+    a: Callable[[], float], b: Callable[[], float], repeats: int
+) -> tuple[list[float], list[float], list[float]]:
+    """Measure a and b in turn; return the ratios a / b and what was measured.
+
+    Which comes first alternates, so that neither always finds the warmer machine.
+    """
+    of_a, of_b = [], []
+    for i in range(repeats):
+        for measure, values in ((a, of_a), (b, of_b)) if i % 2 else ((b, of_b), (a, of_a)):
+            values.append(measure())
+    return [x / y for x, y in zip(of_a, of_b, strict=True)], of_a, of_b
+
+
+def cpu_seconds(function: Callable[[], Any]) -> float:
+    """Return the CPU time of a call, of all threads of this process."""
+    start = time.process_time()
+    function()
+    return time.process_time() - start
+
+
+def wall_seconds(function: Callable[[], Any]) -> float:
+    """Return the time of a call."""
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Keep BLAS and OpenMP to one thread, and warnings about levels to themselves."""
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def environment() -> str:
+    """Return versions and cores in one line."""
+    return (
+        f"Python {platform.python_version()}, scikit-learn {sklearn.__version__}, NumPy "
+        f"{np.__version__}, joblib {joblib.__version__}, sklearn_halving "
+        f"{sklearn_halving.__version__}; {os.cpu_count()} cores ({platform.machine()})."
+    )
+
+
+def load_images(n_samples: int, seed: int) -> tuple[Any, Any, str]:
+    """Return rows of MNIST (the 10,000 test images) in [0, 1], labels, and their name.
+
+    Without the files of MNIST these are the digits that scikit-learn ships.
+    """
+    folder = DATA / "mnist"
+    try:
+        X = _read_idx(folder / "t10k-images-idx3-ubyte.gz", header=16).reshape(-1, 784)
+        y = _read_idx(folder / "t10k-labels-idx1-ubyte.gz", header=8)
+        name = "MNIST"
+    except FileNotFoundError:
+        print(
+            f"No MNIST in {folder}: taking the digits of scikit-learn instead. The files "
+            "t10k-images-idx3-ubyte.gz and t10k-labels-idx1-ubyte.gz belong in the folder "
+            "mnist/ of SKLEARN_HALVING_DATA; sklearn.datasets.fetch_openml('mnist_784') has "
+            "the same images.",
+            file=sys.stderr,
+        )
+        X, y = load_digits(return_X_y=True)
+        name = "digits"
+    rows = np.random.default_rng(seed).permutation(len(X))[:n_samples]
+    return X[rows] / float(X.max()), y[rows].astype(int), f"{name}, {len(rows)} images"
+
+
+def _read_idx(path: Path, header: int) -> np.ndarray:
+    with gzip.open(path) as file:
+        return np.frombuffer(file.read(), dtype=np.uint8, offset=header)
+
+
+def _command() -> str:
+    script = Path(sys.argv[0]).resolve()
+    name = script.relative_to(ROOT) if script.is_relative_to(ROOT) else script.name
+    # Where the report goes says nothing about what is in it.
+    arguments = [
+        a for i, a in enumerate(sys.argv[1:], 1) if "--output" not in (a, sys.argv[i - 1])
+    ]
+    return " ".join(["python", str(name), *arguments])
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, (float, np.floating)):
+        if np.isnan(value):
+            return "-"
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return str(value)

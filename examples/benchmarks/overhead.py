@@ -1,0 +1,250 @@
+"""What the search itself costs: an estimator that does nothing, beside GridSearchCV.
+
+    python examples/benchmarks/overhead.py [--quick] [--seeds N] [--output FILE.md]
+
+CPU time at n_jobs=1 per fit, how it grows with the number of fits, pulls asked one by one
+against one batch, wall time and bytes sent at n_jobs=2, and the import of the package.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from _common import (
+    CLAIM_COLUMNS,
+    Report,
+    claim,
+    cpu_seconds,
+    one_thread,
+    paired_ratios,
+    parse_options,
+    wall_seconds,
+)
+from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import GridSearchCV, KFold
+
+from sklearn_halving import HyperbandSearchCV
+from sklearn_halving._unstable_imports import JoblibSession, cloudpickle
+from sklearn_halving.execution import _executors
+
+N_SPLITS = 5
+X, Y = np.zeros((100, 2)), np.zeros(100)
+MAPPED_BYTES = 1_000_000
+"""joblib maps larger arrays into memory instead of sending them."""
+
+
+class DoNothing(BaseEstimator):
+    """An estimator that costs nothing but what a search does with it."""
+
+    def __init__(self, value: float = 0, level: int = 1) -> None:
+        self.value = value
+        self.level = level
+
+    def fit(self, X: Any, y: Any) -> DoNothing:
+        """Do nothing."""
+        return self
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return a number that tells the candidates apart."""
+        return self.value
+
+
+class OneByOne:
+    """A policy that wants to know every outcome before it names the next pull."""
+
+    order_free = False
+
+    def __init__(self, policy: Any) -> None:
+        self._policy = policy
+        self._n_open = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._policy, name)
+
+    def ask(self, state: Any, max_pulls: int) -> Any:
+        """Ask for one pull, and for none while one is open."""
+        pulls = self._policy.ask(state, 0 if self._n_open else 1)
+        self._n_open += len(pulls)
+        return pulls
+
+    def tell(self, state: Any, pulls: Any, rewards: Any) -> None:
+        """Hand on the outcome."""
+        self._n_open -= len(pulls)
+        self._policy.tell(state, pulls, rewards)
+
+
+class OneByOneSearchCV(HyperbandSearchCV):
+    """Hyperband whose policy is asked for one pull at a time."""
+
+    def _make_policy(self, *args: Any) -> Any:
+        return OneByOne(super()._make_policy(*args))
+
+
+def bare_loop(n_fits: int) -> None:
+    """Clone, fit and score; what no search can do without."""
+    splits = list(KFold(N_SPLITS).split(X))
+    for value in range(n_fits // N_SPLITS):
+        for train, test in splits:
+            model = clone(DoNothing()).set_params(value=value)
+            model.fit(X[train], Y[train]).score(X[test], Y[test])
+
+
+def grid_search(n_fits: int, n_jobs: int = 1) -> None:
+    """Search that many fits exhaustively."""
+    grid = {"value": list(range(n_fits // N_SPLITS))}
+    GridSearchCV(DoNothing(), grid, cv=KFold(N_SPLITS), refit=False, n_jobs=n_jobs).fit(X, Y)
+
+
+def one_rung(n_fits: int, n_jobs: int = 1, kind: type = HyperbandSearchCV) -> None:
+    """Run the same fits as `grid_search`, on the same rows, by our engine."""
+    grid = {"value": list(range(n_fits // N_SPLITS))}
+    options = {"resource": "level", "max_resources": 1, "cv": KFold(N_SPLITS), "refit": False}
+    search = kind(DoNothing(), grid, n_jobs=n_jobs, **options).fit(X, Y)
+    if search.n_fits_ != n_fits:
+        raise RuntimeError(f"{search.n_fits_} fits, not {n_fits}")
+
+
+def brackets(n_fits: int) -> int:
+    """Run Hyperband with R = 81 (206 pulls a loop) for about that many fits; return how many."""
+    n_loops = max(1, round(n_fits / (206 * N_SPLITS)))
+    grid = {"value": np.arange(400 * n_loops)}
+    options = {"resource": "level", "max_resources": 81, "cv": KFold(N_SPLITS), "refit": False}
+    return HyperbandSearchCV(DoNothing(), grid, n_loops=n_loops, **options).fit(X, Y).n_fits_
+
+
+def serial_rows(n_fits: int, repeats: int) -> Iterator[list[Any]]:
+    """Yield CPU time at n_jobs=1 over that of GridSearchCV."""
+    n_in_brackets = brackets(n_fits)
+    for name, function, target in (
+        ("HyperbandSearchCV, one rung / GridSearchCV", lambda: one_rung(n_fits), "<= 0.3"),
+        (
+            "HyperbandSearchCV, five brackets / GridSearchCV, per fit",
+            lambda: brackets(n_fits),
+            "<= 0.3",
+        ),
+        ("bare clone-fit-score loop / GridSearchCV", lambda: bare_loop(n_fits), None),
+    ):
+        n_own = n_in_brackets if "brackets" in name else n_fits
+        ratios, ours, theirs = paired_ratios(
+            lambda function=function, n_own=n_own: cpu_seconds(function) / n_own,
+            lambda: cpu_seconds(lambda: grid_search(n_fits)) / n_fits,
+            repeats,
+        )
+        microseconds = f"{1e6 * np.median(ours):.0f} / {1e6 * np.median(theirs):.0f} µs a fit"
+        yield claim(f"{name} ({microseconds})", ratios, target)
+
+
+def growth_rows(sizes: tuple[int, int], repeats: int) -> Iterator[list[Any]]:
+    """Yield CPU time per fit of many fits over that of few, and of asking one by one."""
+    few, many = sizes
+
+    def per_fit(n_fits: int) -> float:
+        times = max(1, many // n_fits // 5)
+        return cpu_seconds(lambda: [one_rung(n_fits) for _ in range(times)]) / n_fits / times
+
+    ratios, _, _ = paired_ratios(lambda: per_fit(many), lambda: per_fit(few), repeats)
+    yield claim(f"CPU per fit, {many:,} fits / {few:,} fits", ratios, "<= 1.1")
+    n_fits = many // 2
+
+    def in_one_batch() -> None:
+        with patch.object(_executors, "SERIAL_WINDOW", n_fits):
+            one_rung(n_fits)
+
+    ratios, _, _ = paired_ratios(
+        lambda: cpu_seconds(lambda: one_rung(n_fits, kind=OneByOneSearchCV)),
+        lambda: cpu_seconds(in_one_batch),
+        repeats,
+    )
+    yield claim(f"CPU, {n_fits:,} pulls asked one by one / in one batch", ratios, "<= 1.1")
+
+
+def parallel_rows(n_fits: int, repeats: int) -> Iterator[list[Any]]:
+    """Yield wall time with two workers over that of GridSearchCV, the workers running."""
+    one_rung(n_fits, n_jobs=2)
+    grid_search(100, n_jobs=2)
+    ratios, ours, theirs = paired_ratios(
+        lambda: wall_seconds(lambda: one_rung(n_fits, n_jobs=2)),
+        lambda: wall_seconds(lambda: grid_search(n_fits, n_jobs=2)),
+        repeats,
+    )
+    seconds = f"{np.median(ours):.3f} / {np.median(theirs):.3f} s"
+    yield claim(
+        f"wall, n_jobs=2, {n_fits:,} fits, ours / GridSearchCV ({seconds})", ratios, "<= 0.15"
+    )
+
+
+def bytes_per_pull(n_fits: int) -> tuple[float, float]:
+    """Return how many bytes are pickled a pull, and how many pulls there are in a message."""
+    sizes = []
+    submit = JoblibSession.submit
+
+    def counted(self: Any, function: Any, arguments: list[Any], done: Any) -> None:
+        mapped = [isinstance(a, np.ndarray) and a.nbytes > MAPPED_BYTES for a in arguments]
+        sent = [a for a, is_mapped in zip(arguments, mapped, strict=True) if not is_mapped]
+        sizes.append(len(cloudpickle.dumps((function, sent))))
+        submit(self, function, arguments, done)
+
+    with patch.object(JoblibSession, "submit", counted):
+        one_rung(n_fits, n_jobs=2)
+    return sum(sizes) / n_fits, n_fits / len(sizes)
+
+
+def message_rows(sizes: tuple[int, int]) -> Iterator[list[Any]]:
+    """Yield what is sent to two workers, at few and at many pulls."""
+    few, many = (bytes_per_pull(n_fits) for n_fits in sizes)
+    for n_fits, (n_bytes, n_pulls) in zip(sizes, (few, many), strict=True):
+        yield claim(f"bytes sent a pull, {n_fits:,} pulls ({n_pulls:.0f} a message)", [n_bytes])
+    yield claim("bytes a pull, many pulls / few pulls", [many[0] / few[0]], "<= 1.1")
+
+
+def import_seconds(module: str) -> float:
+    """Return the CPU time of an import in a fresh interpreter."""
+    code = (
+        "import time; start = time.process_time(); import " + module + "; "
+        "print(time.process_time() - start)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return float(done.stdout)
+
+
+def import_rows(repeats: int) -> Iterator[list[Any]]:
+    """Yield the import of the package over that of what it stands on."""
+    ratios, ours, theirs = paired_ratios(
+        lambda: import_seconds("sklearn_halving"),
+        lambda: import_seconds("sklearn.model_selection"),
+        repeats,
+    )
+    seconds = f"{np.median(ours):.3f} / {np.median(theirs):.3f} s"
+    name = f"import CPU, sklearn_halving / sklearn.model_selection ({seconds})"
+    yield claim(name, ratios, "<= 1.05")
+    yield claim("the same, least of all / least of all", [min(ours) / min(theirs)], "<= 1.05")
+
+
+def main() -> None:
+    """Measure everything, and print one table."""
+    options = parse_options(__doc__, seeds=7)
+    report = Report("Overhead", options)
+    started = time.perf_counter()
+    n_fits, sizes = (200, (100, 1000)) if options.quick else (1000, (100, 10_000))
+
+    def rows() -> Iterator[list[Any]]:
+        yield from serial_rows(n_fits, options.seeds)
+        yield from growth_rows(sizes, options.seeds)
+        yield from parallel_rows(n_fits, options.seeds)
+        yield from message_rows((1000, 2000 if options.quick else 10_000))
+        yield from import_rows(3 if options.quick else 5 * options.seeds)
+
+    with one_thread():
+        report.table("An estimator that does nothing", CLAIM_COLUMNS, rows())
+    report.write(f"Took {time.perf_counter() - started:.0f} s.")
+    report.save()
+
+
+if __name__ == "__main__":
+    main()

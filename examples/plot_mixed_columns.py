@@ -1,0 +1,61 @@
+"""
+A pipeline over mixed columns
+=============================
+
+The census data has numbers, words and gaps. The search chooses between two kinds of model
+and their parameters at once; the resource is the number of rows, which means something to
+both. The data stays a DataFrame all the way.
+"""
+
+import pandas as pd
+from _data import load_adult
+from scipy.stats import loguniform, randint
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from sklearn_halving import HyperbandSearchCV
+
+X, y = load_adult()
+X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
+
+columns = make_column_transformer(
+    (
+        make_pipeline(SimpleImputer(), StandardScaler()),
+        make_column_selector(dtype_include="number"),
+    ),
+    (
+        OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=20, sparse_output=False),
+        make_column_selector(dtype_exclude="number"),
+    ),
+)
+pipeline = Pipeline([("columns", columns), ("model", LogisticRegression())])
+space = [
+    {"model": [LogisticRegression(max_iter=500)], "model__C": loguniform(1e-3, 1e2)},
+    {
+        "model": [HistGradientBoostingClassifier()],
+        "model__learning_rate": loguniform(0.02, 0.5),
+        "model__max_leaf_nodes": randint(5, 60),
+        "model__l2_regularization": loguniform(1e-3, 1e2),
+    },
+]
+
+# %%
+# ``plan`` says what ``fit`` will do. Three folds and at most 27 candidates a bracket keep
+# the example short.
+search = HyperbandSearchCV(
+    pipeline, space, max_candidates=27, cv=3, scoring="roc_auc", random_state=0
+)
+print(search.plan(X_train, y_train).to_string(index=False))
+
+# %%
+search.fit(X_train, y_train)
+best = pd.Series(search.best_params_)
+print(best.to_string())
+print(f"\nfits: {search.n_fits_}, rows trained on: {search.n_resources_spent_:,}")
+print(f"area under the curve: {search.best_score_:.4f} in cross-validation, ", end="")
+print(f"{search.score(X_test, y_test):.4f} on new data")
