@@ -11,35 +11,14 @@ import pandas as pd
 from sklearn.datasets import fetch_openml
 
 ADULT_COLUMNS = [
-    "age",
-    "workclass",
-    "fnlwgt",
-    "education",
-    "education_num",
-    "marital_status",
-    "occupation",
-    "relationship",
-    "race",
-    "sex",
-    "capital_gain",
-    "capital_loss",
-    "hours_per_week",
-    "native_country",
-    "income",
+    *("age", "workclass", "fnlwgt", "education", "education_num", "marital_status"),
+    *("occupation", "relationship", "race", "sex", "capital_gain", "capital_loss"),
+    *("hours_per_week", "native_country", "income"),
 ]
 WINE_COLUMNS = [
-    "fixed_acidity",
-    "volatile_acidity",
-    "citric_acid",
-    "residual_sugar",
-    "chlorides",
-    "free_sulfur_dioxide",
-    "total_sulfur_dioxide",
-    "density",
-    "pH",
-    "sulphates",
-    "alcohol",
-    "quality",
+    *("fixed_acidity", "volatile_acidity", "citric_acid", "residual_sugar", "chlorides"),
+    *("free_sulfur_dioxide", "total_sulfur_dioxide", "density", "pH", "sulphates"),
+    *("alcohol", "quality"),
 ]
 
 

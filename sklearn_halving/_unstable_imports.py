@@ -8,6 +8,7 @@ nowhere else.
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -65,6 +66,9 @@ __all__ = [
     "scorers_of",
 ]
 
+ABORT_SECONDS = 0.1
+"""How long after the last submission an abort is safe."""
+
 fit_context = _fit_context
 method_params = _check_method_params
 num_samples = _num_samples
@@ -110,6 +114,7 @@ class JoblibSession:
 
         self._parallel = Parallel(n_jobs=n_jobs)
         self._is_aborted = False
+        self._last_submit = -ABORT_SECONDS
 
     def __enter__(self) -> JoblibSession:
         self._parallel.__enter__()
@@ -121,9 +126,11 @@ class JoblibSession:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if error[0] is not None and self.can_submit and not self._is_aborted:
-            self.abort()
-        self._parallel.__exit__(*error)
+        try:
+            if error[0] is not None and self.can_submit and not self._is_aborted:
+                self.abort()
+        finally:
+            self._parallel.__exit__(*error)
 
     @property
     def can_submit(self) -> bool:
@@ -145,6 +152,7 @@ class JoblibSession:
             self._set_temporary_folder,
             {},
         )
+        self._last_submit = time.monotonic()
         self._backend.submit(calls, callback=done)
 
     def result(self, handle: Any) -> Any:
@@ -156,6 +164,9 @@ class JoblibSession:
     def abort(self) -> None:
         """Stop the running tasks."""
         self._is_aborted = True
+        # A thread of loky's stumbles over what it is given in the moment before the abort, and
+        # prints a KeyError (process_executor.py, add_call_item_to_queue; joblib 1.6).
+        time.sleep(max(0.0, self._last_submit + ABORT_SECONDS - time.monotonic()))
         self._backend.abort_everything(ensure_ready=False)
 
     def _set_temporary_folder(self) -> None:

@@ -123,14 +123,19 @@ class JoblibExecutor:
 
         What a chunk raised is raised once all that came back besides has been returned.
         """
-        landings: list[Landing] = []
+        landings = self._receive_done()
         if self._error is None:
             self._send()
-            landings = self._receive(*self._next_done())
-        while not self._done.empty():
-            landings += self._receive(*self._done.get())
+            if not landings:
+                landings = self._receive(*self._next_done()) + self._receive_done()
         if self._error is not None and not landings:
             raise self._error
+        return landings
+
+    def _receive_done(self) -> list[Landing]:
+        landings: list[Landing] = []
+        while not self._done.empty():
+            landings += self._receive(*self._done.get())
         return landings
 
     def _next_done(self) -> tuple[int, Any]:

@@ -12,6 +12,8 @@ from fractions import Fraction
 from math import ceil, floor
 from numbers import Real
 
+import numpy as np
+
 from sklearn_halving.policies._types import Bracket, Rung
 
 MOST_EXPLORATORY = "most_exploratory"
@@ -26,7 +28,8 @@ def exact_factor(factor: Real | float) -> Fraction:
         )
     if float(factor) == float("inf"):
         raise ValueError("factor must be finite, got inf. Use 3, the default, or 4.")
-    return Fraction(float(factor))  # exact: a float is a fraction with a power of two below
+    # As it is written: 2.2 is 11/5, not the nearest sum of powers of two.
+    return factor if isinstance(factor, Fraction) else Fraction(str(float(factor)))
 
 
 def floor_log(value: Fraction | int, base: Fraction | int) -> int:
@@ -142,14 +145,14 @@ def _chosen(brackets: str | Sequence[int], s_max: int) -> list[int]:
             return [s_max]
         if brackets == "all":
             return list(range(s_max, -1, -1))
-    wanted = [] if isinstance(brackets, str) else list(brackets)
+    wanted: list[int] = [] if np.ndim(brackets) == 0 else list(brackets)  # type: ignore[arg-type]
     if not wanted or len(set(wanted)) < len(wanted) or not set(wanted) <= set(range(s_max + 1)):
         raise ValueError(
             f"brackets must be 'all', 'most_exploratory' or a list of different whole numbers s "
             f"with 0 <= s <= {s_max} (the number of eliminations that the resources allow at "
             f"this factor), got {brackets!r}. For a larger s lower min_resources or factor."
         )
-    return sorted(wanted, reverse=True)
+    return sorted(map(int, wanted), reverse=True)
 
 
 def fixed_budget_rungs(n_arms: int, budget: int) -> tuple[Rung, ...]:

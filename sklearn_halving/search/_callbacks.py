@@ -112,7 +112,10 @@ class CallbackTree:
             task.context.call_on_fit_task_end(estimator=self.search)
 
     def end_search(self) -> None:
-        """Close the task of the search."""
+        """Close the task of the search, and first the brackets that were stopped early."""
+        for task in (*self._rungs.values(), *self._brackets):
+            if task.n_begun and task.n_left > 0:
+                task.context.call_on_fit_task_end(estimator=self.search)
         if self._search_task is not None:
             self._search_task.call_on_fit_task_end(estimator=self.search)
 

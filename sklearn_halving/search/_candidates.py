@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import cycle, islice
 from typing import Any
 
 import joblib
 import numpy as np
+from scipy.stats import rv_discrete
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils.random import sample_without_replacement
 
+from sklearn_halving.search._user_warnings import warn_user
+
 Params = dict[str, Any]
 
-MAX_REDRAWS = 20
-"""How often a repeated draw is drawn again before the space is taken to be used up."""
+MAX_REDRAWS = 1000
+"""How many draws in a row may bring nothing new before the space is taken to be used up."""
+MAX_VALUES = 10_000
+"""A discrete distribution with more values is treated as one that has no end of them."""
 
 
 class SearchSpace:
@@ -31,39 +37,43 @@ class SearchSpace:
         self._sampler = ParameterSampler(param_distributions, n_iter=1)
         spaces = self._sampler.param_distributions
         self.names = frozenset(name for space in spaces for name in space)
-        has_distribution = any(hasattr(v, "rvs") for space in spaces for v in space.values())
-        self._grid = None if has_distribution else ParameterGrid(param_distributions)
+        self.is_grid = not any(hasattr(v, "rvs") for space in spaces for v in space.values())
+        self._grid = _grid_of(spaces)
 
     @property
     def size(self) -> int | None:
-        """Number of candidates of a grid; None where a value is drawn from a distribution."""
+        """Number of different candidates; None where there is no end of them."""
         return None if self._grid is None else len(self._grid)
 
     def draw(self, n_of_bracket: Sequence[int], rng: np.random.RandomState) -> tuple[Params, ...]:
         """Draw candidates for brackets of the given sizes, one bracket after the other.
 
         No candidate is twice in a bracket. A grid is not used a second time before all of
-        it has been used, and a bracket that takes all of it takes it in its own order.
+        it has been used, and a bracket that takes all of it takes it in its own order. So
+        are discrete distributions that have fewer values than there are to draw.
         """
-        if self._grid is None:
+        if self._grid is None or not (self.is_grid or len(self._grid) <= sum(n_of_bracket)):
             return tuple(self._draw_from_distributions(sum(n_of_bracket), rng))
         return tuple(self._grid[i] for i in _draw_indices(len(self._grid), n_of_bracket, rng))
 
     def _draw_from_distributions(self, n: int, rng: np.random.RandomState) -> list[Params]:
         """Draw n candidates, again where one came up before, while that finds new ones."""
-        drawn: list[Params] = []
-        seen: set[Hashable] = set()
-        n_redraws = 0
+        drawn: dict[Hashable, Params] = {}
+        n_in_vain = 0
         self._sampler.random_state = rng
-        while len(drawn) < n:
-            self._sampler.n_iter = n - len(drawn)
+        while len(drawn) < n and n_in_vain < MAX_REDRAWS:
+            n_before = len(drawn)
+            self._sampler.n_iter = n - n_before
             for params in self._sampler:
-                key = _key(params)
-                if key not in seen or n_redraws >= MAX_REDRAWS:
-                    seen.add(key)
-                    drawn.append(params)
-            n_redraws += 1
-        return drawn
+                drawn.setdefault(_key(params), params)
+            n_in_vain = 0 if len(drawn) > n_before else n_in_vain + self._sampler.n_iter
+        different = list(drawn.values())
+        if len(different) < n:
+            warn_user(
+                f"The distributions gave only {len(different)} different candidates where {n} "
+                "are needed: some are tried again, in other brackets or in the same."
+            )
+        return list(islice(cycle(different), n))
 
 
 def _check_lists(param_distributions: Any) -> None:
@@ -78,6 +88,28 @@ def _check_lists(param_distributions: Any) -> None:
                 continue
             # Through ParameterGrid, so that bad values get the words of GridSearchCV.
             ParameterGrid({name: values})
+
+
+def _grid_of(spaces: Iterable[Mapping[str, Any]]) -> ParameterGrid | None:
+    """Return all candidates there are; None where there is no end of them."""
+    grids = [{name: _values(v) for name, v in space.items()} for space in spaces]
+    if any(values is None for grid in grids for values in grid.values()):
+        return None
+    return ParameterGrid(grids)
+
+
+def _values(values: Any) -> Any:
+    """Return the values of a list or of a discrete distribution; None if they have no end."""
+    if not hasattr(values, "rvs"):
+        return values
+    distribution = getattr(values, "dist", values)  # a frozen distribution has one inside
+    if not isinstance(distribution, rv_discrete):
+        return None
+    first, last = values.support()
+    if not last - first < MAX_VALUES:
+        return None
+    possible = np.arange(first, last + 1)
+    return possible[values.pmf(possible) > 0].tolist()
 
 
 def _draw_indices(size: int, n_of_bracket: Sequence[int], rng: np.random.RandomState) -> list[int]:

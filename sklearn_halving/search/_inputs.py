@@ -94,7 +94,7 @@ def nested_folds(
     target = _class_target(search, inputs)
     groups = inputs.split_params.get("groups")
     groups = None if groups is None else np.asarray(groups)
-    keep_order = all(train.max(initial=-1) < test.min(initial=0) for train, test in pairs)
+    keep_order = _goes_forward(pairs)
     full_level = min(len(train) for train, _ in pairs)
     folds, needed = [], 1
     for repetition, (train, test) in enumerate(pairs):
@@ -115,6 +115,16 @@ def nested_folds(
         if y_train is not None:
             needed = max(needed, rows_needed(order, y_train, MIN_PER_CLASS))
     return FixedSplits(tuple(folds)), needed
+
+
+def _goes_forward(pairs: list[tuple[Rows, Rows]]) -> bool:
+    """Return whether every split tests on rows after its training rows, as in time series.
+
+    A single split tells nothing: it may be a hold-out set at the end of the table.
+    """
+    return len(pairs) > 1 and all(
+        len(train) and len(test) and train.max() < test.min() for train, test in pairs
+    )
 
 
 def _class_target(search: BaseSearchCV, inputs: FitInputs) -> Any:

@@ -190,8 +190,8 @@ def warn_of_small_grid(space: SearchSpace, schedule: Schedule, wanted: Schedule)
         return
     short = [b.label for b in wanted.brackets if b.n_arms > space.size and b.loop == 0]
     warn_user(
-        f"The grid has {space.size} candidates, fewer than the brackets {short} start with: "
-        "these brackets take all of them."
+        f"The {'grid has' if space.is_grid else 'distributions have'} {space.size} candidates, "
+        f"fewer than the brackets {short} start with: these brackets take all of them."
     )
 
 

@@ -1,0 +1,234 @@
+"""Estimators whose answer is known by construction, and what the engine tests need around them.
+
+Everything is at module level: workers in other processes import it from here.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from sklearn_halving.execution._splits import FixedSplits, Fold
+from sklearn_halving.execution._types import EvaluationTask
+
+
+class Known(ClassifierMixin, BaseEstimator):
+    """Scores ``quality`` minus what is missing to ``full`` training, whatever the data.
+
+    It is trained in steps (see `Steps`), or in one go by ``fit``, which counts as ``n_steps``.
+
+    Parameters
+    ----------
+    quality : float
+        The score after full training.
+    n_steps : int
+        How far ``fit`` trains.
+    seconds : float
+        How long a step takes; with ``tail`` > 0 times a Pareto number with mean 1, the same
+        for the same quality and number of steps.
+    fails_at : int or None
+        Raise in training once there are more steps than this.
+    ballast : int
+        Number of floats in the fitted model, written to at every step.
+    """
+
+    def __init__(
+        self,
+        quality: float = 0.0,
+        n_steps: int = 1,
+        seconds: float = 0.0,
+        tail: float = 0.0,
+        fails_at: int | None = None,
+        ballast: int = 0,
+    ) -> None:
+        self.quality = quality
+        self.n_steps = n_steps
+        self.seconds = seconds
+        self.tail = tail
+        self.fails_at = fails_at
+        self.ballast = ballast
+
+    def fit(self, X: Any, y: Any = None) -> Known:
+        return self.train_to(self.n_steps, 0, len(X))
+
+    def train_to(self, level: int, previous_level: int, n_rows: int = 0) -> Known:
+        if previous_level == 0:
+            self.log_: list[tuple[int, int]] = []
+            self.ballast_ = np.zeros(self.ballast)
+        elif self.log_[-1][1] != previous_level:
+            raise AssertionError(f"continues at {previous_level}, but was at {self.log_[-1][1]}")
+        if self.fails_at is not None and level > self.fails_at:
+            raise ValueError(f"cannot be trained to {level} steps")
+        if self.seconds:
+            time.sleep(self.seconds * (level - previous_level) * self._slowness(level))
+        self.ballast_ += level - previous_level
+        self.log_.append((previous_level, level))
+        self.classes_ = np.array([0, 1])
+        self.n_rows_ = n_rows
+        return self
+
+    def _slowness(self, level: int) -> float:
+        if not self.tail:
+            return 1.0
+        rng = np.random.default_rng([abs(hash(self.quality)), level])
+        return float((rng.pareto(self.tail) + 1) * (self.tail - 1) / self.tail)
+
+    def predict(self, X: Any) -> np.ndarray:
+        return np.zeros(len(X), dtype=int)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        if self.ballast and not (self.ballast_ == self.log_[-1][1]).all():
+            raise AssertionError("the ballast was not trained along")
+        return self.quality - 1 / self.log_[-1][1]
+
+
+class Unpicklable(Known):
+    """Cannot leave its process once it is fitted."""
+
+    def train_to(self, level: int, previous_level: int, n_rows: int = 0) -> Unpicklable:
+        super().train_to(level, previous_level, n_rows)
+        self.lock_ = (step for step in range(level))
+        return self
+
+
+class Lossy(Known):
+    """Can be pickled when it is fitted, but not unpickled."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "log_" in state:
+            raise ValueError("this pickle is damaged")
+        super().__setstate__(state)
+
+
+class Fatal(Known):
+    """Kills its process, as the system does when memory runs out."""
+
+    def train_to(self, level: int, previous_level: int, n_rows: int = 0) -> Fatal:
+        if self.quality < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        super().train_to(level, previous_level, n_rows)
+        return self
+
+
+class CountsPickles(Known):
+    """Counts how often it is pickled in this process."""
+
+    n_pickled: ClassVar[int] = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        type(self).n_pickled += 1
+        return super().__getstate__()
+
+
+class ReportsItsSurroundings(Known):
+    """Scores 1 if it finds the configuration and the warning filter that the tests set."""
+
+    def score(self, X: Any, y: Any = None) -> float:
+        try:
+            warnings.warn("seen by the filter", UserWarning, stacklevel=1)
+            is_filtered = False
+        except UserWarning:
+            is_filtered = True
+        return float(get_config()["assume_finite"]) + 10 * float(is_filtered)
+
+
+class ParallelInside(Known):
+    """Uses joblib in ``fit``, as forests do."""
+
+    def train_to(self, level: int, previous_level: int, n_rows: int = 0) -> ParallelInside:
+        from joblib import Parallel, delayed
+
+        squares = Parallel(n_jobs=2)(delayed(pow)(i, 2) for i in range(4))
+        if squares != [0, 1, 4, 9]:
+            raise AssertionError(squares)
+        super().train_to(level, previous_level, n_rows)
+        return self
+
+
+class Steps:
+    """A resource: a level is a number of training steps of `Known`, which continue."""
+
+    name = "steps"
+    subsamples_rows = False
+
+    def check(self, estimator: Any, searched: frozenset[str]) -> None:
+        pass
+
+    def level_range(self, estimator: Any, n_train: int, n_rows_needed: int) -> tuple[int, int]:
+        return 1, 9
+
+    def to_level(self, amount: float) -> int:
+        return int(amount)
+
+    def to_amount(self, level: int) -> int:
+        return level
+
+    def params_at(self, level: int) -> dict[str, Any]:
+        return {}
+
+    def can_continue(self, estimator: Any) -> bool:
+        return True
+
+    def train(
+        self,
+        estimator: Known,
+        X: Any,
+        y: Any,
+        level: int,
+        previous_level: int,
+        fit_params: dict[str, Any],
+    ) -> Known:
+        return estimator.train_to(level, previous_level, len(X))
+
+
+def own_score(estimator: Any, X: Any, y: Any) -> float:
+    return float(estimator.score(X, y))
+
+
+def first_feature(estimator: Any, X: Any, y: Any) -> float:
+    """Score by the data alone: equal only if the same rows arrived."""
+    return float(np.sum(X[:, 0] * np.arange(1, len(X) + 1)) + np.sum(y) + estimator.n_rows_)
+
+
+def fails_for_negative_quality(estimator: Any, X: Any, y: Any) -> float:
+    if estimator.quality < 0:
+        raise ZeroDivisionError("the scorer fails")
+    return own_score(estimator, X, y)
+
+
+def make_task(
+    estimator: Known,
+    qualities: Any,
+    *,
+    n_splits: int = 2,
+    n_rows: int = 12,
+    n_features: int = 1,
+    scorer: Any = own_score,
+    max_level: int = 9,
+    **options: Any,
+) -> EvaluationTask:
+    """Return a task in which arm i has the i-th quality."""
+    rng = np.random.default_rng(0)
+    X, y = rng.random((n_rows, n_features)), np.arange(n_rows) % 2
+    rows = np.arange(n_rows)
+    folds = [Fold(rows[rows % n_splits != i], rows[rows % n_splits == i]) for i in range(n_splits)]
+    return EvaluationTask(
+        estimator=estimator,
+        X=X,
+        y=y,
+        candidates=tuple({"quality": float(quality)} for quality in qualities),
+        splits=FixedSplits(tuple(folds)),
+        resource=Steps(),
+        scorer=scorer,
+        n_repetitions=n_splits,
+        max_level=max_level,
+        config=get_config(),
+        **options,
+    )

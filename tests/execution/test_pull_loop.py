@@ -1,0 +1,296 @@
+"""The loop between a policy and workers: the same decisions however pulls come back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+
+from doubles import Known, Unpicklable, fails_for_negative_quality, make_task
+from sklearn_halving.execution._executors import open_executor
+from sklearn_halving.execution._pull_loop import DEFAULT_WINDOW, PullLog, PullLoop
+from sklearn_halving.execution._types import EvaluationTask
+from sklearn_halving.policies import Hyperband, Problem, Pull, Pulls
+
+BACKENDS = [("sequential", 1), ("threading", 2), ("threading", 5), ("loky", 2)]
+
+
+def run(
+    policy: Any,
+    task: EvaluationTask,
+    *,
+    backend: str = "sequential",
+    n_jobs: int = 1,
+    pre_dispatch: int | str = "2*n_jobs",
+    window: int | None = None,
+    max_level: int = 9,
+    watch: Callable[[PullLoop, Pull], None] | None = None,
+    log: PullLog | None = None,
+) -> tuple[Any, PullLog]:
+    """Play a policy against real workers; return its last state and the log."""
+    log = PullLog() if log is None else log
+    problem = Problem(len(task.candidates), 1, max_level, task.n_repetitions)
+    state = policy.start(problem)
+    with (
+        parallel_config(backend),
+        open_executor(task, n_jobs, pre_dispatch) as executor,
+    ):
+        loop = PullLoop(
+            policy,
+            state,
+            executor,
+            reward=lambda outcome: float(outcome.test_scores),
+            log=log,
+            top_level=max_level,
+            window=window,
+        )
+        if watch is not None:
+            loop.landed = lambda pull: watch(loop, pull)
+        loop.run()
+    return state, log
+
+
+@dataclass
+class Trail:
+    told: list[tuple[Pull, float]] = field(default_factory=list)
+    asks: list[tuple[int, list[Pull]]] = field(default_factory=list)
+    n_pulls: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
+
+
+@dataclass(frozen=True)
+class Capricious:
+    """What it asks for next depends on everything it was told, in that order."""
+
+    n_pulls: int = 40
+    most_at_once: int = 2
+    order_free: ClassVar[bool] = False
+
+    def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> None:
+        return None
+
+    def start(self, problem: Problem, *, batch_shape: Any = (), seed: Any = None) -> Trail:
+        return Trail(n_pulls=np.zeros(problem.n_arms, dtype=int))
+
+    def ask(self, state: Trail, max_pulls: int) -> Pulls:
+        pulls = []
+        for _ in range(min(self.most_at_once, max_pulls)):
+            digest = hash((len(state.asks), tuple(reward for _, reward in state.told)))
+            arm = digest % len(state.n_pulls)
+            pulls.append(Pull(arm, 1, int(state.n_pulls[arm])))
+            state.n_pulls[arm] += 1
+        state.asks.append((len(state.told), pulls))
+        return Pulls.of(*pulls)
+
+    def tell(self, state: Trail, pulls: Pulls, rewards: np.ndarray) -> None:
+        state.told += zip(pulls.each(), rewards.tolist(), strict=True)
+
+    def is_finished(self, state: Trail) -> bool:
+        return len(state.told) >= self.n_pulls
+
+    def is_alive(self, state: Trail) -> np.ndarray:
+        return np.ones(len(state.n_pulls), dtype=bool)
+
+    def recommend(self, state: Trail) -> np.ndarray:
+        return np.array(0)
+
+
+def slow_task(n_arms: int = 6, seconds: float = 0.002) -> EvaluationTask:
+    """Return a task whose pulls come back in an order that nobody can foresee."""
+    estimator = Known(seconds=seconds, tail=1.2)
+    return make_task(estimator, np.arange(n_arms) / 7, n_splits=60, n_rows=120)
+
+
+@pytest.mark.parametrize("window", [1, 4, None])
+def test_an_order_sensitive_policy_decides_alike_everywhere(window: int | None) -> None:
+    task = slow_task()
+    trails, logs = [], []
+    for backend, n_jobs in BACKENDS:
+        state, log = run(Capricious(), task, backend=backend, n_jobs=n_jobs, window=window)
+        trails.append(state)
+        logs.append(set(log.outcomes))
+    assert len(trails[0].told) == 40
+    for trail, pulled in zip(trails[1:], logs[1:], strict=True):
+        assert trail.asks == trails[0].asks
+        assert trail.told == trails[0].told
+        assert pulled == logs[0], "what was paid for is in the log, told or not"
+
+
+def test_the_window_is_kept_full_and_does_not_depend_on_workers() -> None:
+    open_pulls = []
+    run(
+        Capricious(),
+        slow_task(),
+        backend="threading",
+        n_jobs=2,
+        watch=lambda loop, pull: open_pulls.append(len(loop._open)),
+    )
+    assert max(open_pulls) == DEFAULT_WINDOW
+
+
+@pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS)
+def test_pulls_left_open_by_a_policy_that_stops_are_waited_for(backend: str, n_jobs: int) -> None:
+    state, log = run(Capricious(n_pulls=5), slow_task(), backend=backend, n_jobs=n_jobs)
+    asked = [pull for _, pulls in state.asks for pull in pulls]
+    assert len(state.told) == 5
+    assert sorted(log.outcomes) == sorted(asked)
+    assert len(asked) > 5
+
+
+@dataclass(frozen=True)
+class Mute(Capricious):
+    """Never asks, never ends."""
+
+    def ask(self, state: Trail, max_pulls: int) -> Pulls:
+        return Pulls.of()
+
+
+@dataclass(frozen=True)
+class Forgetful(Capricious):
+    """Asks for the same pull again and again."""
+
+    def ask(self, state: Trail, max_pulls: int) -> Pulls:
+        return Pulls.of(Pull(0, 1, 0))
+
+
+@pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS)
+@pytest.mark.parametrize(
+    ("policy", "message"), [(Mute(), "asks for nothing"), (Forgetful(), "a second time")]
+)
+def test_a_mistake_in_a_policy_is_an_error_not_a_hang(
+    policy: Capricious, message: str, backend: str, n_jobs: int
+) -> None:
+    with pytest.raises(RuntimeError, match=message):
+        run(policy, slow_task(), backend=backend, n_jobs=n_jobs)
+
+
+# ------------------------------------------------------- Hyperband, order-free, with models
+
+
+def hyperband_task(estimator: Known, n_splits: int = 2, **options: Any) -> EvaluationTask:
+    n_arms = Hyperband().schedule(1, 9).n_arms  # brackets of 9, 5 and 3 arms
+    qualities = np.random.default_rng(1).permutation(n_arms)
+    return make_task(estimator, qualities, n_splits=n_splits, **options)
+
+
+@pytest.mark.parametrize("pre_dispatch", ["all", "2*n_jobs", "n_jobs", 1])
+@pytest.mark.parametrize(("backend", "n_jobs"), [*BACKENDS, ("multiprocessing", 2)])
+def test_every_backend_finds_the_same(backend: str, n_jobs: int, pre_dispatch: int | str) -> None:
+    task = hyperband_task(Known())
+    state, log = run(Hyperband(), task, backend=backend, n_jobs=n_jobs, pre_dispatch=pre_dispatch)
+    expected_state, expected = run(Hyperband(), task)
+    assert Hyperband().recommend(state) == Hyperband().recommend(expected_state)
+    assert scores(log) == scores(expected)
+    assert levels(log) == levels(expected)
+
+
+def scores(log: PullLog) -> dict[Pull, Any]:
+    return {pull: outcome.test_scores for pull, outcome in log.outcomes.items()}
+
+
+def levels(log: PullLog) -> dict[Pull, int]:
+    return {pull: outcome.previous_level for pull, outcome in log.outcomes.items()}
+
+
+@pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS)
+def test_models_are_held_for_survivors_only(backend: str, n_jobs: int) -> None:
+    n_splits, sizes = 3, []
+    schedule = Hyperband().schedule(1, 9)
+    bracket_of_arm = schedule.bracket_of_arm()
+
+    def watch(loop: PullLoop, pull: Pull) -> None:
+        alive = Hyperband().is_alive(loop.state)
+        sizes.append(len(loop.models))
+        assert len(loop.models) <= alive.sum() * n_splits
+        # The last bracket is one rung at the top: nothing comes after it.
+        assert not any(bracket_of_arm[arm] == 2 for arm, _ in loop.models._models)
+
+    task = hyperband_task(Known(), n_splits=n_splits)
+    run(Hyperband(), task, backend=backend, n_jobs=n_jobs, watch=watch)
+    assert max(sizes) > 0
+    assert sizes[-1] == 0
+
+
+@pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS)
+def test_continued_models_are_those_of_the_same_arm_and_split(backend: str, n_jobs: int) -> None:
+    """`Known` itself refuses to go on from another level; large arrays must be writable."""
+    ballast = 200_000  # 1.6 MB: above joblib's limit for read-only maps
+    _, log = run(
+        Hyperband(), hyperband_task(Known(ballast=ballast)), backend=backend, n_jobs=n_jobs
+    )
+    assert all(outcome.error is None for outcome in log.outcomes.values())
+    levels_of: dict[tuple[int, int], list[int]] = {}
+    for pull in sorted(log.outcomes):
+        seen = levels_of.setdefault((pull.arm, pull.repetition), [0])
+        assert log.outcomes[pull].previous_level == seen[-1]
+        seen.append(pull.level)
+    spent = sum(p.level - o.previous_level for p, o in log.outcomes.items())
+    # 9 + 3 * (3 - 1) + 1 * (9 - 3), then 5 * 3 + 1 * (9 - 3), then 3 * 9; two splits
+    assert spent == 2 * (21 + 21 + 27)
+
+
+@pytest.mark.parametrize("name", ["Unpicklable", "Lossy"])
+def test_a_model_that_cannot_travel_costs_a_refit_not_the_search(name: str) -> None:
+    import doubles
+
+    task = hyperband_task(getattr(doubles, name)())
+    _, log = run(Hyperband(), task, backend="loky", n_jobs=2)
+    _, expected = run(Hyperband(), hyperband_task(Known()))
+    assert scores(log) == scores(expected)
+    assert all(outcome.error is None for outcome in log.outcomes.values())
+    assert {outcome.previous_level for outcome in log.outcomes.values()} == {0}
+
+
+def test_threads_hand_over_models_that_cannot_be_pickled() -> None:
+    _, log = run(Hyperband(), hyperband_task(Unpicklable()), backend="threading", n_jobs=2)
+    assert {outcome.previous_level for outcome in log.outcomes.values()} == {0, 1, 3}
+
+
+@pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS)
+def test_a_failed_level_is_followed_by_a_fit_from_scratch(backend: str, n_jobs: int) -> None:
+    task = hyperband_task(Known(fails_at=2))
+    _, log = run(Hyperband(), task, backend=backend, n_jobs=n_jobs)
+    for pull, outcome in log.outcomes.items():
+        assert (outcome.error is not None) == (pull.level > 2)
+        assert np.isnan(outcome.test_scores) == (pull.level > 2)
+
+
+@pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS)
+def test_an_exception_of_the_scorer_leaves_what_came_before_in_the_log(
+    backend: str, n_jobs: int
+) -> None:
+    qualities = np.arange(17.0)
+    qualities[8] = -1  # the ninth of the first rung
+    task = make_task(
+        Known(),
+        qualities,
+        scorer=fails_for_negative_quality,
+        error_score="raise",
+    )
+    log = PullLog()
+    with pytest.raises(ZeroDivisionError, match="the scorer fails") as info:
+        run(Hyperband(), task, backend=backend, n_jobs=n_jobs, log=log)
+    assert len(log.outcomes) >= 4
+    assert all(pull.arm != 8 for pull in log.outcomes)
+    if backend == "loky":
+        assert "fails_for_negative_quality" in str(info.value.__cause__)
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_what_a_chunk_gave_before_an_exception_is_not_lost(size: int) -> None:
+    """Arms 0 to 7 come back in one chunk with the one that fails, or in one before it."""
+    from sklearn_halving.execution._chunks import evaluate_chunk, packed
+    from sklearn_halving.execution._types import Job
+
+    task = make_task(
+        Known(), [1.0, 2.0, -1.0, 3.0], scorer=fails_for_negative_quality, error_score="raise"
+    )
+    jobs = [Job(Pull(arm, size, 0)) for arm in range(4)]
+    for arguments in ([None, task], packed(task)):
+        landings, failure = evaluate_chunk(*arguments, jobs)
+        assert [landing.outcome.pull.arm for landing in landings] == [0, 1]
+        assert failure is not None
+        assert isinstance(failure.exception(), ZeroDivisionError)

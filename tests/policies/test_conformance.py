@@ -1,0 +1,474 @@
+"""What every policy must do, whichever it is.
+
+The classes are found by walking `sklearn_halving.policies`. A new one needs an entry in
+`CASES`: problems it is played on, what it may spend, and a reference that says, in plain
+loops over a table of all rewards, what should have been pulled and recommended.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import math
+import pkgutil
+from collections.abc import Callable, Iterator
+from dataclasses import FrozenInstanceError, dataclass, field, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sklearn_halving.policies
+from sklearn_halving.policies import (
+    NO_ARM,
+    FiniteHorizonHalving,
+    Hyperband,
+    Policy,
+    Problem,
+    Pull,
+    Pulls,
+    SuccessiveHalving,
+)
+
+Reward = Callable[[Pull], float]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A policy, a problem, and what is true of the two together."""
+
+    policy: Any
+    problem: Problem
+    reference: Callable[[Case, Reward], tuple[set[Pull], int]]
+    """Reward of every pull -> (all pulls of the search, the arm to recommend)."""
+    budget: int
+    """Never exceeded, summed over the splits of one repetition."""
+    cost: str = "pulls"
+    """Unit of the budget: "pulls", "units" (each pull from scratch) or "further units"."""
+    uses_ranks_only: bool = True
+    """Whether a * reward + b, a > 0, changes nothing."""
+
+
+# ------------------------------------------------------------------------- the references
+
+
+def best_of(arms: list[int], mean: dict[int, float]) -> list[int]:
+    """Return the arms from best to worst: NaN last, ties to the smaller arm."""
+    return sorted(arms, key=lambda arm: (math.isnan(mean[arm]), -mean[arm], arm))
+
+
+def play_schedule(case: Case, reward: Reward, *, in_any_rung: bool) -> tuple[set[Pull], int]:
+    """Play successive halving in each bracket of the schedule."""
+    problem = case.problem
+    pulled: set[Pull] = set()
+    candidates: list[tuple[float, int]] = []
+    schedule = case.policy.schedule(problem.min_level, problem.max_level, problem.n_available)
+    first_arm = 0
+    for bracket in schedule.brackets:
+        arms = list(range(first_arm, first_arm + bracket.n_arms))
+        first_arm += bracket.n_arms
+        for i, rung in enumerate(bracket.rungs):
+            repetitions = range(problem.max_repetitions or 1)
+            mean = {}
+            for arm in arms:
+                pulls = [Pull(arm, rung.level, repetition) for repetition in repetitions]
+                pulled.update(pulls)
+                mean[arm] = float(np.mean([reward(pull) for pull in pulls]))
+            ranking = best_of(arms, mean)
+            if math.isnan(mean[ranking[0]]):
+                break  # nothing speaks for any arm
+            is_last = i + 1 == len(bracket.rungs)
+            if is_last or in_any_rung:
+                candidates.append((-mean[ranking[0]], ranking[0]))
+            if not is_last:
+                arms = sorted(ranking[: bracket.rungs[i + 1].n_arms])
+    if not candidates:
+        return pulled, 0 if schedule.n_arms == 1 and not pulled else NO_ARM
+    return pulled, min(candidates)[1]
+
+
+def at_the_end(case: Case, reward: Reward) -> tuple[set[Pull], int]:
+    return play_schedule(case, reward, in_any_rung=False)
+
+
+def in_any_rung(case: Case, reward: Reward) -> tuple[set[Pull], int]:
+    return play_schedule(case, reward, in_any_rung=True)
+
+
+# ------------------------------------------------------------------------------ the cases
+
+
+def hyperband(R: int, n_splits: int = 1, n_available: int | None = None, **options: Any) -> Case:
+    policy = Hyperband(**options)
+    schedule = policy.schedule(1, R, n_available)
+    problem = Problem(schedule.n_arms, 1, R, n_splits, n_available)
+    # The paper spends about B = (s_max + 1) R a bracket; ceil and rounding add to it, so
+    # what is promised is the schedule.
+    budget = sum(r.n_arms * r.level for b in schedule.brackets for r in b.rungs)
+    reference = in_any_rung if policy.select == "all_rungs" else at_the_end
+    return Case(policy, problem, reference, budget, cost="units")
+
+
+def fixed_budget(n_arms: int, budget: int, n_splits: int = 1) -> Case:
+    problem = Problem(n_arms, 1, budget, n_splits)
+    policy = SuccessiveHalving(n_arms, budget)
+    return Case(policy, problem, at_the_end, budget, cost="further units")
+
+
+def finite_horizon(n_arms: int, budget: int, R: int, n_splits: int = 1, factor: float = 3) -> Case:
+    policy = FiniteHorizonHalving(n_arms, budget, factor)
+    return Case(policy, Problem(n_arms, 1, R, n_splits), at_the_end, budget, cost="units")
+
+
+CASES: dict[type, list[Case]] = {
+    Hyperband: [
+        hyperband(27),
+        hyperband(16, n_splits=3, factor=2.5, select="all_rungs"),
+        hyperband(9, n_splits=2, n_loops=2, brackets=[2, 0]),
+        hyperband(27, n_available=7),
+        hyperband(1),
+    ],
+    SuccessiveHalving: [
+        fixed_budget(16, 1000),
+        fixed_budget(7, 40, n_splits=3),
+        fixed_budget(2, 2),
+        fixed_budget(1, 1),
+    ],
+    FiniteHorizonHalving: [
+        finite_horizon(27, 27 * 4, 27),
+        finite_horizon(10, 200, 30, n_splits=2, factor=2),
+        finite_horizon(5, 50, 10),
+    ],
+}
+ALL = [
+    pytest.param(case, id=f"{cls.__name__}-{i}")
+    for cls, cases in CASES.items()
+    for i, case in enumerate(cases)
+]
+
+
+# ------------------------------------------------------------------- the package is walked
+
+
+def policy_classes() -> Iterator[type]:
+    """Yield the classes that play: what has the methods of `Policy`, bases left out."""
+    methods = [name for name, _ in inspect.getmembers(Policy, inspect.isfunction)]
+    methods = [name for name in methods if not name.startswith("_")]
+    found = set()
+    package = sklearn_halving.policies
+    for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        module = importlib.import_module(info.name)
+        for _, cls in inspect.getmembers(module, inspect.isclass):
+            is_here = cls.__module__ == module.__name__ and cls is not Policy
+            if is_here and all(hasattr(cls, name) for name in methods):
+                found.add(cls)
+    for cls in sorted(found, key=lambda cls: cls.__name__):
+        is_base = any(cls in other.__mro__[1:] for other in found)
+        if is_dataclass(cls) or not is_base:
+            yield cls
+
+
+def test_every_policy_has_cases() -> None:
+    missing = [cls.__name__ for cls in policy_classes() if not CASES.get(cls)]
+    assert not missing, (
+        f"{', '.join(missing)}: found in sklearn_halving.policies, but without an entry in CASES "
+        f"of {__file__}. Add a few problems and a reference, so that it is tested like the rest."
+    )
+
+
+def test_the_walk_finds_what_is_public_and_leaves_out_the_base() -> None:
+    names = {cls.__name__ for cls in policy_classes()}
+    assert {"Hyperband", "SuccessiveHalving", "FiniteHorizonHalving"} <= names
+    assert "ScheduledPolicy" not in names
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_is_a_frozen_dataclass_of_parameters(case: Case) -> None:
+    policy = case.policy
+    assert isinstance(policy, Policy)
+    first = fields(policy)[0].name
+    with pytest.raises(FrozenInstanceError):
+        setattr(policy, first, None)
+
+
+# ----------------------------------------------------------------------- playing a policy
+
+
+@dataclass
+class Game:
+    """All that happened in a search."""
+
+    pulls: list[Pull] = field(default_factory=list)
+    recommended: int = NO_ARM
+    alive_at_the_end: list[bool] = field(default_factory=list)
+
+
+def play(
+    case: Case, reward: Reward, *, rng: np.random.Generator | None = None, size: int = 1000
+) -> Game:
+    """Play to the end. With ``rng``: random numbers of pulls, told late and in any order."""
+    policy = case.policy
+    state = policy.start(case.problem, seed=np.random.SeedSequence(0))
+    game, untold = Game(), []
+    was_out = np.zeros(case.problem.n_arms, dtype=bool)
+    while not policy.is_finished(state):
+        alive = policy.is_alive(state)
+        assert alive.shape == (case.problem.n_arms,)
+        assert not (alive & was_out).any(), "an arm that was out came back"
+        was_out |= ~alive
+        wanted = size if rng is None else int(rng.integers(1, 9))
+        asked = list(policy.ask(state, wanted).each())
+        assert len(asked) <= wanted
+        assert all(alive[pull.arm] for pull in asked), "asked for an arm that is not alive"
+        game.pulls += asked
+        untold += asked
+        assert untold, "not finished, but nothing to wait for"
+        if rng is not None:
+            rng.shuffle(untold)
+        n_told = len(untold) if rng is None else int(rng.integers(0, len(untold) + 1))
+        told, untold = [Pull(*pull) for pull in untold[:n_told]], untold[n_told:]
+        policy.tell(state, Pulls.of(*told), np.array([reward(pull) for pull in told]))
+    assert not len(policy.ask(state, 1000)), "finished, yet asks for more"
+    game.recommended = int(policy.recommend(state))
+    game.alive_at_the_end = policy.is_alive(state).tolist()
+    return game
+
+
+@dataclass(frozen=True)
+class Table:
+    """A reward for every pull, the same at every call; some equal, some NaN."""
+
+    seed: int
+    n_values: int = 10**6
+    nan_share: float = 0.0
+    nan_levels: tuple[int, ...] = ()
+
+    def __call__(self, pull: Pull) -> float:
+        rng = np.random.default_rng([self.seed, *pull])
+        if pull.level in self.nan_levels or rng.random() < self.nan_share:
+            return math.nan
+        return float(rng.integers(self.n_values)) / 8  # exact, so that means are too
+
+
+tables = st.builds(
+    Table,
+    st.integers(0, 2**16),
+    st.sampled_from([2, 5, 10**6]),
+    st.sampled_from([0.0, 0.2, 0.8]),
+)
+
+
+@pytest.mark.parametrize("case", ALL)
+@given(table=tables)
+@settings(max_examples=15)
+def test_does_what_the_reference_does(case: Case, table: Table) -> None:
+    """Covers ties (few values), NaN, and what is recommended, against plain loops."""
+    game = play(case, table)
+    pulled, best = case.reference(case, table)
+    assert set(game.pulls) == pulled
+    assert game.recommended == best
+
+
+@pytest.mark.parametrize("case", ALL)
+@given(table=tables)
+@settings(max_examples=10)
+def test_no_pull_twice_and_the_budget_holds(case: Case, table: Table) -> None:
+    game = play(case, table)
+    assert len(set(game.pulls)) == len(game.pulls)
+    for repetition in range(case.problem.max_repetitions or 1):
+        pulls = sorted(pull for pull in game.pulls if pull.repetition == repetition)
+        highest: dict[int, int] = {}
+        further = 0
+        for pull in pulls:
+            further += pull.level - highest.get(pull.arm, 0)
+            highest[pull.arm] = pull.level
+        units = sum(pull.level for pull in pulls)
+        spent = {"pulls": len(pulls), "units": units, "further units": further}[case.cost]
+        assert spent <= case.budget
+
+
+@pytest.mark.parametrize("case", ALL)
+@given(table=tables, seed=st.integers(0, 2**16))
+@settings(max_examples=15)
+def test_the_order_of_tells_is_irrelevant(case: Case, table: Table, seed: int) -> None:
+    if not case.policy.order_free:
+        pytest.skip("decides by the order of outcomes, and says so")
+    calm = play(case, table)
+    wild = play(case, table, rng=np.random.default_rng(seed))
+    assert set(wild.pulls) == set(calm.pulls)
+    assert wild.recommended == calm.recommended
+    assert wild.alive_at_the_end == calm.alive_at_the_end
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_asking_one_by_one_is_asking_for_all(case: Case) -> None:
+    if not case.policy.order_free:
+        pytest.skip("decides by the order of outcomes, and says so")
+    table = Table(3)
+    assert play(case, table, size=1).recommended == play(case, table).recommended
+    assert set(play(case, table, size=1).pulls) == set(play(case, table).pulls)
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_two_games_are_the_same(case: Case) -> None:
+    """State is not kept in the policy, and nothing random is left to chance."""
+    table = Table(5)
+    assert play(case, table).pulls == play(case, table).pulls
+
+
+@pytest.mark.parametrize("case", ALL)
+@given(table=tables, a=st.sampled_from([1e-3, 0.5, 3.0, 1e6]), b=st.integers(-100, 100))
+@settings(max_examples=10)
+def test_scale_of_rewards_is_irrelevant(case: Case, table: Table, a: float, b: int) -> None:
+    if not case.uses_ranks_only:
+        pytest.skip("models the size of rewards")
+    if (case.problem.max_repetitions or 1) > 1:
+        a, b = 2.0 ** round(math.log2(a)), 0  # else the rounding of means makes or breaks ties
+    plain = play(case, table)
+    scaled = play(case, lambda pull: a * table(pull) + b)
+    assert scaled.pulls == plain.pulls
+    assert scaled.recommended == plain.recommended
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_ties_go_to_the_smaller_arm(case: Case) -> None:
+    assert play(case, lambda pull: 1.0).recommended == 0
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_infinite_rewards_are_numbers(case: Case) -> None:
+    worst = play(case, lambda pull: -math.inf)
+    assert worst.recommended == 0, "minus infinity is bad, and better than nothing"
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_nan_is_worse_than_every_number(case: Case) -> None:
+    """All but the last arm of each bracket fail, always: the last must come through."""
+    schedule = case.policy.schedule(
+        case.problem.min_level, case.problem.max_level, case.problem.n_available
+    )
+    if schedule is None:
+        last = {case.problem.n_arms - 1}
+    else:
+        bracket = schedule.bracket_of_arm()
+        last = {int(np.flatnonzero(bracket == i)[-1]) for i in np.unique(bracket)}
+    game = play(case, lambda pull: -1e300 if pull.arm in last else math.nan)
+    assert game.recommended in last
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_where_all_is_nan_nothing_is_recommended(case: Case) -> None:
+    """An abandoned bracket has no arbitrary survivors, and costs one rung."""
+    game = play(case, lambda pull: math.nan)
+    if not game.pulls:
+        assert case.problem.n_arms == 1
+        return
+    assert game.recommended == NO_ARM
+    levels: dict[int, set[int]] = {}
+    for pull in game.pulls:
+        levels.setdefault(pull.arm, set()).add(pull.level)
+    assert all(len(of_arm) == 1 for of_arm in levels.values())
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_a_rung_of_nan_ends_its_bracket_only(case: Case) -> None:
+    schedule = case.policy.schedule(
+        case.problem.min_level, case.problem.max_level, case.problem.n_available
+    )
+    if schedule is None:
+        pytest.skip("has no rungs")
+    for bracket in schedule.brackets:
+        for rung in bracket.rungs:
+            table = Table(7, nan_levels=(rung.level,))
+            pulled, best = case.reference(case, table)
+            game = play(case, table)
+            assert set(game.pulls) == pulled
+            assert game.recommended == best
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_the_schedule_is_what_is_asked_for(case: Case) -> None:
+    problem = case.problem
+    schedule = case.policy.schedule(problem.min_level, problem.max_level, problem.n_available)
+    if schedule is None:
+        pytest.skip("adapts as it goes")
+    assert schedule.n_arms == problem.n_arms
+    bracket_of_arm = schedule.bracket_of_arm()
+    counted: dict[tuple[int, int], int] = {}
+    for pull in play(case, Table(11)).pulls:
+        key = int(bracket_of_arm[pull.arm]), pull.level
+        counted[key] = counted.get(key, 0) + 1
+    n_splits = problem.max_repetitions or 1
+    assert counted == {
+        (i, rung.level): rung.n_arms * n_splits
+        for i, bracket in enumerate(schedule.brackets)
+        for rung in bracket.rungs
+    }
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_a_problem_of_another_size_is_refused(case: Case) -> None:
+    problem = case.problem
+    if case.policy.schedule(problem.min_level, problem.max_level) is None:
+        pytest.skip("plays with any number of arms")
+    wrong = Problem(problem.n_arms + 1, problem.min_level, problem.max_level)
+    with pytest.raises(ValueError, match=f"{problem.n_arms}|n_arms"):
+        case.policy.start(wrong)
+
+
+# ------------------------------------------------------------------------ batched = looped
+
+
+def play_batch(case: Case, tables: list[Reward], size: int) -> list[Game]:
+    policy, n = case.policy, len(tables)
+    state = policy.start(case.problem, batch_shape=(n,), seed=np.random.SeedSequence(0))
+    games = [Game() for _ in tables]
+    while not policy.is_finished(state):
+        pulls = policy.ask(state, size)
+        assert pulls.arm.shape == pulls.level.shape == pulls.repetition.shape == (n, len(pulls))
+        rewards = np.full(pulls.arm.shape, np.nan)
+        for i, (game, table) in enumerate(zip(games, tables, strict=True)):
+            for j in range(len(pulls)):
+                pull = Pull(*(int(column[i, j]) for column in pulls))
+                if pull.arm != NO_ARM:
+                    game.pulls.append(pull)
+                    rewards[i, j] = table(pull)
+        policy.tell(state, pulls, rewards)
+    for game, arm, alive in zip(
+        games, policy.recommend(state), policy.is_alive(state), strict=True
+    ):
+        game.recommended = int(arm)
+        game.alive_at_the_end = alive.tolist()
+    return games
+
+
+@pytest.mark.parametrize("size", [1000, 7])
+@pytest.mark.parametrize("case", ALL)
+def test_batched_equals_looped(case: Case, size: int) -> None:
+    tables: list[Reward] = [
+        Table(1),
+        Table(2, n_values=3),
+        Table(3, nan_share=1.0),  # abandoned at once, while the others play on
+        Table(4, nan_share=0.5),
+        Table(5, nan_levels=(case.problem.max_level,)),
+    ]
+    batch = play_batch(case, tables, size)
+    for game, table in zip(batch, tables, strict=True):
+        alone = play(case, table)
+        assert set(game.pulls) == set(alone.pulls)
+        assert game.recommended == alone.recommended
+        assert game.alive_at_the_end == alone.alive_at_the_end
+
+
+def test_a_batch_may_have_several_axes() -> None:
+    case = hyperband(9, n_splits=2)
+    state = case.policy.start(case.problem, batch_shape=(2, 3))
+    rng = np.random.default_rng(0)
+    while not case.policy.is_finished(state):
+        pulls = case.policy.ask(state, 5)
+        case.policy.tell(state, pulls, rng.random(pulls.arm.shape))
+    assert case.policy.recommend(state).shape == (2, 3)
+    assert case.policy.is_alive(state).shape == (2, 3, case.problem.n_arms)
+    assert (case.policy.recommend(state) >= 0).all()

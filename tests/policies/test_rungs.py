@@ -1,0 +1,319 @@
+"""Schedules against an oracle written from the papers, in whole numbers only.
+
+The oracle holds eta as a fraction p/q and compares ``p**s`` with ``R * q**s``; it shares
+nothing with `_rungs.py`, which works with `Fraction`.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from fractions import Fraction
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sklearn_halving.policies import FiniteHorizonHalving, Hyperband, SuccessiveHalving
+from sklearn_halving.policies._rungs import exact_factor, floor_log, halving_rungs
+
+Rungs = list[tuple[int, int]]
+
+POWERS = [(eta**k, eta) for eta in range(2, 11) for k in range(21) if eta**k <= 10**6]
+NAMED = [(81, 3), (300, 4), (600, 4), (400, 4), (1000, 4), (243, 3), (27, 2), (10, 3)]
+
+
+def rungs_of(policy: object, min_level: int, max_level: int) -> dict[int, Rungs]:
+    """Return the rungs of each bracket by its s, as (arms, level)."""
+    schedule = policy.schedule(min_level, max_level)
+    return {b.label: [(r.n_arms, r.level) for r in b.rungs] for b in schedule.brackets}
+
+
+def algorithm_1(R: int, p: int, q: int = 1) -> dict[int, Rungs]:
+    """Algorithm 1 of Li et al. for eta = p / q, one unit being the smallest level."""
+    s_max = 0
+    while p ** (s_max + 1) <= R * q ** (s_max + 1):
+        s_max += 1
+    brackets = {}
+    for s in range(s_max, -1, -1):
+        n = -(-(s_max + 1) * p**s // ((s + 1) * q**s))  # line 3
+        rungs = []
+        for i in range(s + 1):
+            n_i = n * q**i // p**i  # line 6
+            above, below = R * q ** (s - i), p ** (s - i)  # line 7: r_i = R eta^(i - s)
+            rungs.append((n_i, (2 * above + below) // (2 * below)))
+        brackets[s] = rungs
+    return brackets
+
+
+@pytest.mark.parametrize(("R", "eta"), POWERS + NAMED)
+def test_hyperband_equals_algorithm_1(R: int, eta: int) -> None:
+    assert rungs_of(Hyperband(factor=eta), 1, R) == algorithm_1(R, eta)
+
+
+def test_the_powers_include_those_that_a_float_logarithm_gets_wrong() -> None:
+    assert {(243, 3), (1000, 10), (3**10, 3), (10**6, 10), (2**19, 2)} <= set(POWERS)
+
+
+@pytest.mark.parametrize(("R", "eta"), POWERS)
+def test_of_a_power_every_rung_is_a_power(R: int, eta: int) -> None:
+    """Without rounding the ladder is 1, eta, eta^2, ..., R, and no rung is short of it."""
+    for s, rungs in rungs_of(Hyperband(factor=eta), 1, R).items():
+        assert [level for _, level in rungs] == [R // eta ** (s - i) for i in range(s + 1)]
+
+
+@given(st.integers(1, 10**5), st.integers(20, 90))
+def test_hyperband_equals_algorithm_1_for_decimal_factors(R: int, tenths: int) -> None:
+    assert rungs_of(Hyperband(factor=tenths / 10), 1, R) == algorithm_1(R, tenths, 10)
+
+
+@given(st.integers(1, 1000), st.integers(1, 10**6), st.sampled_from([2, 3, 4, 2.5, 7]))
+def test_a_unit_of_hyperband_is_the_smallest_level(lowest: int, more: int, factor: float) -> None:
+    brackets = rungs_of(Hyperband(factor=factor), lowest, lowest + more)
+    largest_s = max(brackets)
+    eta = Fraction(factor)
+    assert eta**largest_s * lowest <= lowest + more < eta ** (largest_s + 1) * lowest
+    for rungs in brackets.values():
+        levels = [level for _, level in rungs]
+        assert rungs[-1][1] == lowest + more, "the last rung is exactly at max"
+        assert levels == sorted(set(levels)), "equal neighbours are merged"
+        assert levels[0] >= lowest
+
+
+def test_factor_is_read_as_it_is_written() -> None:
+    """The nearest float to 2.2 is a little more, and 484 = 2.2^2 * 100 would be missed."""
+    assert exact_factor(2.2) == Fraction(11, 5)
+    assert exact_factor(2.5) == Fraction(5, 2)
+    assert exact_factor(Fraction(7, 3)) == Fraction(7, 3)
+    brackets = rungs_of(Hyperband(factor=2.2), 100, 484)
+    assert [level for _, level in brackets[2]] == [100, 220, 484]
+
+
+def test_factor_two_and_a_half() -> None:
+    # eta^2 = 6.25, eta^3 = 15.625 <= 16: s_max = 3, n = 16, 16 // 2.5, ...
+    assert rungs_of(Hyperband(factor=2.5), 1, 16) == {
+        3: [(16, 1), (6, 3), (2, 6), (1, 16)],
+        2: [(9, 3), (3, 6), (1, 16)],
+        1: [(5, 6), (2, 16)],
+        0: [(4, 16)],
+    }
+
+
+@pytest.mark.parametrize("factor", [1.99, 1, 0, -3, True, "3", None, float("inf"), float("nan")])
+def test_factor_is_refused(factor: object) -> None:
+    with pytest.raises(ValueError, match="factor must be"):
+        exact_factor(factor)
+
+
+def test_table_1_as_printed() -> None:
+    policy = Hyperband(factor=3, schedule_rule="table_1")
+    assert rungs_of(policy, 1, 81) == {
+        4: [(81, 1), (27, 3), (9, 9), (3, 27), (1, 81)],
+        3: [(27, 3), (9, 9), (3, 27), (1, 81)],
+        2: [(9, 9), (3, 27), (1, 81)],
+        1: [(6, 27), (2, 81)],
+        0: [(5, 81)],
+    }
+    by_formula = rungs_of(Hyperband(factor=3), 1, 81)
+    assert [rungs[0][0] for rungs in by_formula.values()] == [81, 34, 15, 8, 5]
+
+
+def test_huge_resources_take_no_time() -> None:
+    start = time.perf_counter()
+    brackets = rungs_of(Hyperband(factor=2), 1, 2**60)
+    assert time.perf_counter() - start < 2
+    assert brackets[60][0] == (2**60, 1)
+    assert brackets[60][-1] == (1, 2**60)
+
+
+@given(st.integers(1, 10**30), st.integers(2, 50))
+def test_floor_log(value: int, base: int) -> None:
+    t = floor_log(value, base)
+    assert base**t <= value < base ** (t + 1)
+
+
+# ------------------------------------------------------------------ options of Hyperband
+
+
+def test_brackets_can_be_chosen() -> None:
+    every = algorithm_1(81, 3)
+    assert rungs_of(Hyperband(brackets="most_exploratory"), 1, 81) == {4: every[4]}
+    assert rungs_of(Hyperband(brackets=[4]), 1, 81) == {4: every[4]}
+    chosen = rungs_of(Hyperband(brackets=[0, 3]), 1, 81)
+    assert chosen == {3: every[3], 0: every[0]}
+    assert list(chosen) == [3, 0], "most exploratory first, whatever the order asked for"
+
+
+@pytest.mark.parametrize("brackets", ["every", [], [5], [-1], [1, 1], [2.7], ["2"], 2, None])
+def test_brackets_are_refused(brackets: object) -> None:
+    with pytest.raises(ValueError, match=r"brackets must be .*0 <= s <= 4"):
+        Hyperband(brackets=brackets).schedule(1, 81)
+
+
+def test_loops_repeat_the_chosen_brackets_with_new_arms() -> None:
+    schedule = Hyperband(brackets=[4, 2], n_loops=3).schedule(1, 81)
+    assert [(b.loop, b.label) for b in schedule.brackets] == [
+        (loop, s) for loop in range(3) for s in (4, 2)
+    ]
+    assert schedule.n_arms == 3 * (81 + 15)
+    assert schedule.bracket_of_arm().tolist() == [
+        i for i, n in enumerate([81, 15] * 3) for _ in range(n)
+    ]
+
+
+@given(st.integers(1, 10**4), st.integers(1, 3000), st.sampled_from([2, 3, 4, 2.5]))
+def test_max_candidates_caps_every_bracket(R: int, n_max: int, factor: float) -> None:
+    brackets = rungs_of(Hyperband(factor=factor, max_candidates=n_max), 1, R)
+    assert max(rungs[0][0] for rungs in brackets.values()) <= n_max
+    expected = min(floor_log(R, exact_factor(factor)), floor_log(n_max, exact_factor(factor)))
+    assert max(brackets) == expected, "s_max = floor(log_eta n_max), section 2.6"
+
+
+def test_min_candidates_keeps_the_brackets_that_are_wide_enough() -> None:
+    assert list(rungs_of(Hyperband(min_candidates=9), 1, 81)) == [4, 3, 2]
+    with pytest.raises(ValueError, match="starts with 81 candidates"):
+        Hyperband(min_candidates=82).schedule(1, 81)
+
+
+@given(st.integers(1, 100), st.integers(1, 3**7))
+def test_few_candidates_are_used_whole_and_never_play_a_rung_alone(n: int, R: int) -> None:
+    for bracket in Hyperband().schedule(1, R, n_available=n).brackets:
+        widths = [rung.n_arms for rung in bracket.rungs]
+        assert widths[0] <= n
+        assert widths.count(1) <= 1, "one arm has nobody to be compared with before the end"
+        assert bracket.rungs[-1].level == R
+
+
+def test_halving_rungs_merges_equal_levels() -> None:
+    rungs = halving_rungs(9, [1, 1, 2], Fraction(3))
+    assert [(r.n_arms, r.level) for r in rungs] == [(9, 1), (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("select", "best"), ("schedule_rule", "table_2"), ("n_loops", 0), ("max_candidates", 0)],
+)
+def test_options_are_refused(name: str, value: object) -> None:
+    with pytest.raises(ValueError, match=f"{name} must be"):
+        Hyperband(**{name: value})
+
+
+# ------------------------------------------------- Jamieson & Talwalkar, Fig. 3: a budget
+
+
+def figure_3(n: int, B: int) -> Rungs:
+    """Fig. 3 of Jamieson & Talwalkar, with the stop that the figure forgets for odd n."""
+    rounds = 0
+    while 2**rounds < n:
+        rounds += 1
+    rungs, size, level = [], n, 0
+    for _ in range(rounds):
+        if size == 1:
+            break
+        level += B // (size * rounds)
+        rungs.append((size, level))
+        size = size // 2
+    return rungs
+
+
+def test_fixed_budget_example() -> None:
+    (rungs,) = rungs_of(SuccessiveHalving(n_arms=16, budget=1000), 1, 1).values()
+    assert [n for n, _ in rungs] == [16, 8, 4, 2]
+    levels = [0, *(level for _, level in rungs)]
+    further = [after - before for before, after in pairwise(levels)]
+    assert further == [15, 31, 62, 125]
+
+
+@given(st.integers(1, 500), st.integers(0, 10**6))
+def test_fixed_budget_equals_figure_3_and_keeps_to_the_budget(n: int, extra: int) -> None:
+    least = n * (n - 1).bit_length()
+    budget = least + extra
+    (rungs,) = rungs_of(SuccessiveHalving(n_arms=n, budget=budget), 1, 1).values()
+    assert rungs == figure_3(n, budget)
+    spent, level = 0, 0
+    for size, reached in rungs:
+        assert reached > level, "every round gives something"
+        spent += size * (reached - level)
+        level = reached
+    assert spent <= budget
+    assert sum(size for size, _ in rungs) <= 2 * n + 1, "Table 1: observed losses"
+
+
+def test_one_arm_needs_no_round() -> None:
+    schedule = SuccessiveHalving(n_arms=1, budget=1).schedule(1, 1)
+    assert schedule.n_arms == 1
+    assert schedule.n_pulls == 0
+
+
+def test_odd_number_of_arms_stops_at_one() -> None:
+    (rungs,) = rungs_of(SuccessiveHalving(n_arms=5, budget=60), 1, 1).values()
+    # ceil(log2 5) = 3 rounds are planned; floor(5 / 2) = 2, floor(2 / 2) = 1: the third is void
+    assert rungs == [(5, 4), (2, 14)]
+
+
+@given(st.integers(2, 300))
+def test_least_fixed_budget_of_the_message_works_and_one_less_fails(n: int) -> None:
+    with pytest.raises(ValueError, match="The least budget that works is") as refusal:
+        SuccessiveHalving(n_arms=n, budget=1)
+    least = int(re.search(r"least budget that works is (\d+)", str(refusal.value)).group(1))
+    SuccessiveHalving(n_arms=n, budget=least)
+    with pytest.raises(ValueError, match=f"is {least}"):
+        SuccessiveHalving(n_arms=n, budget=least - 1)
+
+
+@pytest.mark.parametrize("policy", [SuccessiveHalving, FiniteHorizonHalving])
+def test_no_arms_are_refused(policy: type) -> None:
+    with pytest.raises(ValueError, match="n_arms must be at least 1"):
+        policy(n_arms=0, budget=100)
+
+
+# --------------------------------------------------- Li et al., Fig. 10: finite horizon
+
+
+def figure_10(n: int, B: int, R: int, eta: Fraction) -> Rungs | None:
+    """Fig. 10 of Li et al.; None where its budget test has no solution."""
+    t = 0
+    while eta**t <= min(R, n):
+        if n * R * (t + 1) / eta**t <= B:
+            return [(int(n / eta**k), int(R / eta ** (t - k))) for k in range(t + 1)]
+        t += 1
+    return None
+
+
+@given(
+    st.integers(1, 300),
+    st.integers(1, 10**5),
+    st.integers(1, 1000),
+    st.sampled_from(["2", "3", "4", "5/2"]),
+)
+def test_finite_horizon_equals_figure_10(n: int, budget: int, R: int, eta: str) -> None:
+    expected = figure_10(n, budget, R, Fraction(eta))
+    policy = FiniteHorizonHalving(n_arms=n, budget=budget, factor=float(Fraction(eta)))
+    if expected is not None:
+        (rungs,) = rungs_of(policy, 1, R).values()
+        # A single arm is trained at once to the end.
+        first = sum(size == 1 for size, _ in expected) - 1
+        kept = [rung for rung in expected if rung[0] > 1] + expected[-1:]
+        assert rungs == (kept if first > 0 else expected)
+        assert sum(size * level for size, level in rungs) <= budget, "even without continuation"
+        assert rungs[-1][1] == R
+        return
+    with pytest.raises(ValueError, match="The least budget that works is") as refusal:
+        policy.schedule(1, R)
+    least = int(re.search(r"least budget that works is (\d+)", str(refusal.value)).group(1))
+    assert figure_10(n, least, R, Fraction(eta)) is not None
+    assert figure_10(n, least - 1, R, Fraction(eta)) is None
+
+
+def test_finite_horizon_eliminates_no_more_than_the_budget_demands() -> None:
+    for budget, expected in [
+        (81 * 81, [(81, 81)]),
+        (81 * 81 - 1, [(81, 27), (27, 81)]),
+        (405, [(81, 1), (27, 3), (9, 9), (3, 27), (1, 81)]),
+    ]:
+        policy = FiniteHorizonHalving(n_arms=81, budget=budget)
+        (rungs,) = rungs_of(policy, 1, 81).values()
+        assert rungs == expected
+    with pytest.raises(ValueError, match="The least budget that works is 405"):
+        FiniteHorizonHalving(n_arms=81, budget=404).schedule(1, 81)

@@ -1,0 +1,104 @@
+"""What the tests of all searches share: which searches there are, and estimators to search."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import make_classification
+
+from sklearn_halving import HyperbandSearchCV
+
+SEARCHES = [HyperbandSearchCV]
+
+# A search of four candidates on few rows, small enough for every behaviour to be tried.
+SMALL = {HyperbandSearchCV: {"max_candidates": 3, "cv": 3, "random_state": 0}}
+
+
+def small(search_class, estimator, space, **params):
+    """Return a search of 3 + 2 candidates on 2 rungs, 18 fits with 3 splits."""
+    return search_class(estimator, space, **{**SMALL[search_class], **params})
+
+
+def with_list(parametrize: pytest.MarkDecorator) -> pytest.MarkDecorator:
+    """Return ``parametrize`` with a list where it has a generator, which pytest 10 refuses."""
+    names, values = parametrize.args
+    return pytest.mark.parametrize(names, list(values), **parametrize.kwargs)
+
+
+def data(n_rows=60, n_classes=2, **params):
+    return make_classification(
+        n_rows,
+        n_features=5,
+        n_informative=4,
+        n_redundant=0,
+        n_classes=n_classes,
+        random_state=0,
+        **params,
+    )
+
+
+class Known(ClassifierMixin, BaseEstimator):
+    """Scores what its parameter says, whatever the data; can be told to fail or to say NaN."""
+
+    def __init__(self, value=0.5, fails=False, nan_below=0):
+        self.value = value
+        self.fails = fails
+        self.nan_below = nan_below
+
+    def fit(self, X, y=None, sample_weight=None):
+        if self.fails:
+            raise ArithmeticError("told to fail")
+        self.classes_ = np.unique(y)
+        self.n_rows_ = len(X)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+    def score(self, X, y=None):
+        return np.nan if self.n_rows_ < self.nan_below else self.value
+
+
+class Fits:
+    """Counts and keeps what was fitted, in this process only."""
+
+    def __init__(self):
+        self.clear()
+
+    def clear(self):
+        self.rows: list[np.ndarray] = []
+        self.params: list[dict] = []
+
+    def __len__(self):
+        return len(self.rows)
+
+
+FITS = Fits()
+
+
+class Recording(ClassifierMixin, BaseEstimator):
+    """Writes into `FITS` which rows it saw: X has the row number as its first column."""
+
+    def __init__(self, value=0.5, other=None):
+        self.value = value
+        self.other = other
+
+    def fit(self, X, y=None, **params):
+        FITS.rows.append(np.asarray(X)[:, 0].astype(int))
+        FITS.params.append({"value": self.value, **params})
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+    def score(self, X, y=None, sample_weight=None):
+        return self.value
+
+
+def numbered(n_rows):
+    """Return X whose first column is the row number, and y with two classes."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.arange(n_rows), rng.normal(size=(n_rows, 2))])
+    return X, np.arange(n_rows) % 2

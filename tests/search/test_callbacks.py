@@ -1,0 +1,189 @@
+"""scikit-learn's callbacks, which came with 1.9: what a search tells them, from any process."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+
+import numpy as np
+import pytest
+from joblib import parallel_backend
+from search.common import SEARCHES, Known, data, small
+from sklearn.base import clone
+
+from sklearn_halving import HyperbandSearchCV
+from sklearn_halving.policies._types import Bracket, Pull, Rung, Schedule
+from sklearn_halving.search._callbacks import CallbackTree
+
+# Goes, with the whole condition, when scikit-learn 1.9 is the oldest supported release.
+callback = pytest.importorskip("sklearn.callback")
+
+KNOWN = {"value": [0.1, 0.2, 0.3, 0.4]}
+parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
+
+
+class Diary:
+    """Writes each hook into a file, which all processes can append to."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def setup(self, estimator, context):
+        self._write("setup", context)
+
+    def on_fit_task_begin(self, estimator, context):
+        self._write("begin", context)
+
+    def on_fit_task_end(self, estimator, context):
+        self._write("end", context)
+
+    def teardown(self, estimator, context):
+        self._write("teardown", context)
+
+    def _write(self, hook, context):
+        names = []
+        while context is not None:
+            names.append(f"{context.task_name}:{context.task_id}")
+            context = context.parent
+        with self.path.open("a") as file:
+            file.write(f"{hook}|{'/'.join(reversed(names))}\n")
+
+    def read(self):
+        return [tuple(line.split("|")) for line in self.path.read_text().splitlines()]
+
+
+class PropagatedDiary(Diary):
+    max_propagation_depth = None
+
+
+def assert_balanced(entries):
+    """Every task begins once, then ends once, inside the task above it."""
+    is_open = set()
+    seen = set()
+    for hook, path in entries:
+        parent = path.rpartition("/")[0]
+        if hook == "begin":
+            assert path not in seen
+            assert not parent or parent in is_open
+            seen.add(path)
+            is_open.add(path)
+        elif hook == "end":
+            assert not any(other.startswith(path + "/") for other in is_open)
+            is_open.remove(path)
+    assert not is_open
+
+
+def tasks_of(entries):
+    names = [path.rpartition("/")[2].partition(":")[0] for hook, path in entries if hook == "begin"]
+    return Counter(name.partition(" ")[0] for name in names)
+
+
+@parametrize_searches
+@pytest.mark.parametrize("refit", [True, False])
+@pytest.mark.parametrize("backend", ["sequential", "threading", "loky"])
+def test_hooks_are_balanced(search_class, backend, refit, tmp_path):
+    diary = Diary(tmp_path / "diary")
+    search = small(search_class, Known(), KNOWN, refit=refit).set_callbacks(diary)
+    with parallel_backend(backend, n_jobs=1 if backend == "sequential" else 2):
+        search.fit(*data())
+    entries = diary.read()
+    assert [hook for hook, _ in entries][:2] == ["setup", "begin"]
+    assert [hook for hook, _ in entries][-2:] == ["end", "teardown"]
+    assert_balanced(entries)
+    tasks = tasks_of(entries)
+    assert tasks["fit"] == tasks["search"] == 1
+    assert tasks["bracket"] == 2
+    assert tasks["rung"] == 3
+    assert tasks["candidate-split-evaluation"] == search.n_fits_ == 18
+    assert tasks["refit-with-best-params"] == refit
+
+
+@parametrize_searches
+@pytest.mark.filterwarnings("ignore:One or more", "ignore:Bracket")
+def test_hooks_are_balanced_where_a_bracket_stops(search_class, tmp_path):
+    diary = Diary(tmp_path / "diary")
+    small(search_class, Known(nan_below=40), KNOWN).set_callbacks(diary).fit(*data())
+    assert_balanced(diary.read())
+    assert tasks_of(diary.read())["rung"] == 2
+
+
+@parametrize_searches
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning", "ignore:One or more")
+def test_hooks_are_balanced_where_fits_fail(search_class, tmp_path):
+    diary = Diary(tmp_path / "diary")
+    space = [{"fails": [True], "value": [0.9]}, {"value": [0.1, 0.2, 0.3]}]
+    search = small(search_class, Known(), space, random_state=2).set_callbacks(diary)
+    search.fit(*data())
+    assert search.history_["failed"].any()
+    assert_balanced(diary.read())
+
+
+@parametrize_searches
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_teardown_also_comes_after_an_exception(search_class, n_jobs, tmp_path):
+    diary = Diary(tmp_path / "diary")
+    search = small(search_class, Known(fails=True), KNOWN, error_score="raise", n_jobs=n_jobs)
+    with pytest.raises(ArithmeticError):
+        search.set_callbacks(diary).fit(*data())
+    assert [hook for hook, _ in diary.read()].count("teardown") == 1
+
+
+class Iterating(callback.CallbackSupportMixin, Known):
+    """Has three iterations, each a task of its own."""
+
+    @callback.with_callbacks
+    def fit(self, X, y=None):
+        context = self._init_callback_context(max_subtasks=3).call_on_fit_task_begin(estimator=self)
+        for step in range(3):
+            inner = context.subcontext(task_name=f"iteration {step}")
+            inner.call_on_fit_task_begin(estimator=self)
+            inner.call_on_fit_task_end(estimator=self)
+        super().fit(X, y)
+        context.call_on_fit_task_end(estimator=self)
+        return self
+
+
+@parametrize_searches
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_callbacks_reach_the_estimator_inside(search_class, n_jobs, tmp_path):
+    diary = PropagatedDiary(tmp_path / "diary")
+    search = small(search_class, Iterating(), KNOWN, n_jobs=n_jobs).set_callbacks(diary)
+    search.fit(*data())
+    entries = diary.read()
+    assert tasks_of(entries)["iteration"] == 3 * (search.n_fits_ + 1)
+    assert_balanced(entries)
+
+
+@parametrize_searches
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_progress_bar(search_class, n_jobs, capsys, monkeypatch):
+    pytest.importorskip("rich")
+    monkeypatch.setenv("COLUMNS", "250")
+    search = small(search_class, Iterating(), KNOWN, n_jobs=n_jobs)
+    search.set_callbacks(callback.ProgressBar()).fit(*data())
+    bars = capsys.readouterr().out.splitlines()
+    assert any(f"{search_class.__name__} - fit" in bar for bar in bars)
+    assert sum("bracket s=" in bar for bar in bars) == 2
+    assert sum("rung n_resources=" in bar for bar in bars) == 3
+    assert all("100%" in bar for bar in bars)
+
+
+@parametrize_searches
+def test_callbacks_change_nothing(search_class, tmp_path):
+    search = small(search_class, Known(), KNOWN)
+    plain = clone(search).fit(*data())
+    watched = search.set_callbacks(Diary(tmp_path / "diary")).fit(*data())
+    assert watched.best_params_ == plain.best_params_
+    np.testing.assert_array_equal(
+        watched.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"]
+    )
+
+
+def test_what_is_sent_with_a_pull_does_not_grow(tmp_path):
+    search = HyperbandSearchCV(Known(), KNOWN).set_callbacks(Diary(tmp_path / "diary"))
+    tree = CallbackTree.begin(search, None, None, {})
+    schedule = Schedule((Bracket(1, (Rung(1000, 1), Rung(1, 3))), Bracket(0, (Rung(1000, 3),))))
+    tree.begin_search(schedule, n_repetitions=1)
+    sizes = [len(pickle.dumps(tree.context_of(Pull(arm, 1, 0)))) for arm in range(1000)]
+    assert max(sizes) - min(sizes) < 16  # the digits of the number of the task
+    assert max(sizes) < 3000
