@@ -75,6 +75,7 @@ LAYERS = {
         "sklearn numpy scipy pandas joblib",
     ),
     "simulation": layer("simulation policies", "numpy scipy"),
+    "splits": layer("splits", "sklearn numpy"),
     "plotting": layer("plotting", "sklearn numpy pandas", "matplotlib"),
     UNSTABLE_IMPORTS: layer("", "sklearn joblib cloudpickle"),
     "__init__.py": layer("search policies resources execution simulation plotting"),

@@ -35,11 +35,12 @@ ORDERS = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.
 
 
 def parse_options(description: str | None, *, seeds: int = 5) -> argparse.Namespace:
-    """Return the options that every benchmark has: quick, seeds, output."""
+    """Return the options that every benchmark has: quick, seeds, output, only."""
     parser = argparse.ArgumentParser(description=(description or "").partition("\n\n")[0])
     parser.add_argument("--quick", action="store_true", help="small sizes, under a minute")
     parser.add_argument("--seeds", type=int, default=None, help=f"repetitions ({seeds})")
     parser.add_argument("--output", type=Path, help="Markdown file for the report")
+    parser.add_argument("--only", default="", help="leave out parts without this in the name")
     options = parser.parse_args()
     options.seeds = options.seeds or (1 if options.quick else seeds)
     return options

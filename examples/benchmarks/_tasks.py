@@ -52,11 +52,11 @@ class Task(NamedTuple):
 
 def tasks(quick: bool) -> Iterator[Task]:
     """Yield the tasks of the issue."""
-    n_images, n_features = (300, 100) if quick else (1500, 1000)
+    n_images, n_features = (200, 50) if quick else (1500, 1000)
 
     def digits(seed: int) -> tuple[Any, Any]:
         X, y = load_digits(return_X_y=True)
-        step = 3 if quick else 1
+        step = 5 if quick else 1
         return X[::step], y[::step]
 
     def images(seed: int) -> tuple[Any, Any]:

@@ -27,8 +27,9 @@ from _common import (
     parse_options,
     wall_seconds,
 )
+from _doubles import AskedAndToldOneByOne, AskedOneByOne, DoNothing
 from joblib.externals.loky.backend import queues
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold
 
 from sklearn_halving import HyperbandSearchCV
@@ -36,59 +37,6 @@ from sklearn_halving.execution import _executors
 
 N_SPLITS = 5
 X, Y = np.zeros((100, 2)), np.zeros(100)
-
-
-class DoNothing(BaseEstimator):
-    """An estimator that costs nothing but what a search does with it."""
-
-    def __init__(self, value: float = 0, level: int = 1) -> None:
-        self.value = value
-        self.level = level
-
-    def fit(self, X: Any, y: Any) -> DoNothing:
-        """Do nothing."""
-        return self
-
-    def score(self, X: Any, y: Any) -> float:
-        """Return a number that tells the candidates apart."""
-        return self.value
-
-
-class OneByOne:
-    """A policy that names one pull at a time; if patient, only when none is open."""
-
-    def __init__(self, policy: Any, *, is_patient: bool) -> None:
-        self._policy = policy
-        self._n_open = 0
-        self.order_free = not is_patient
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._policy, name)
-
-    def ask(self, state: Any, max_pulls: int) -> Any:
-        """Ask for one pull."""
-        pulls = self._policy.ask(state, 1 if self.order_free or not self._n_open else 0)
-        self._n_open += len(pulls)
-        return pulls
-
-    def tell(self, state: Any, pulls: Any, rewards: Any) -> None:
-        """Hand on the outcome."""
-        self._n_open -= len(pulls)
-        self._policy.tell(state, pulls, rewards)
-
-
-class AskedOneByOne(HyperbandSearchCV):
-    """Hyperband whose policy names one pull at a time."""
-
-    def _make_policy(self, *args: Any) -> Any:
-        return OneByOne(super()._make_policy(*args), is_patient=False)
-
-
-class AskedAndToldOneByOne(HyperbandSearchCV):
-    """Hyperband whose policy hears of each outcome before it names the next pull."""
-
-    def _make_policy(self, *args: Any) -> Any:
-        return OneByOne(super()._make_policy(*args), is_patient=True)
 
 
 def bare_loop(n_fits: int) -> None:

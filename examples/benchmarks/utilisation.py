@@ -177,8 +177,7 @@ def main() -> None:
         warnings.simplefilter("ignore")
         report.table("Hyperband, R = 81, factor 3, five brackets", CLAIM_COLUMNS, all_rows())
     report.write(
-        "Every pull was the same at once and in turn. "
-        f"Took {time.perf_counter() - started:.0f} s."
+        f"Every pull was the same at once and in turn. Took {time.perf_counter() - started:.0f} s."
     )
     report.save()
 

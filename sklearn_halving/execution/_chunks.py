@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from threading import Lock
 from traceback import format_exc
 from typing import Any, NamedTuple
@@ -47,21 +48,48 @@ class Failure(NamedTuple):
 
 
 def packed(task: EvaluationTask) -> list[Any]:
-    """Return a token, and the task for other processes: bytes and large arrays.
+    """Return a token, and the task for other processes: bytes, and the large arrays in it.
 
-    The arrays are left to joblib: in the bytes they would be copied into every worker.
+    The arrays in X, y and what goes with the rows, those inside a DataFrame or a sparse
+    matrix too, are left to joblib: in the bytes they would be copied into every worker.
     """
-    X, y = (None if _is_large(data) else data for data in (task.X, task.y))
-    content = cloudpickle.dumps((replace(task, X=X, y=y), list(warnings.filters)))
-    if len(content) > MAX_SENT_BYTES:  # let joblib write it to disk; what follows is not read
+    large: list[Any] = []
+    data = cloudpickle.dumps(
+        [_plain(value) for value in (task.X, task.y, task.fit_params, task.score_params)],
+        buffer_callback=partial(_is_small, large),
+    )
+    rest = replace(task, X=None, y=None, fit_params={}, score_params={}) if large else task
+    content = cloudpickle.dumps((rest, list(warnings.filters)))
+    return [uuid.uuid4().hex, (_sent(content), _sent(data) if large else None, large)]
+
+
+def _plain(data: Any) -> Any:
+    """Return maps of the user's as arrays, which alone are pickled apart from their content."""
+    if isinstance(data, dict):
+        return {name: _plain(value) for name, value in data.items()}
+    return np.asarray(data) if isinstance(data, np.memmap) else data
+
+
+def _is_small(large: list[Any], buffer: pickle.PickleBuffer) -> bool:
+    """Return whether a buffer is to stay in the bytes; else note it as an array."""
+    with buffer.raw() as raw:
+        if raw.nbytes <= MAPPED_BYTES:
+            return True
+        source = raw.obj
+        if isinstance(source, np.ndarray):
+            # A view, not the bare bytes: joblib sends of an array that is mapped already,
+            # by the user, no more than where it lies.
+            large.append(np.asarray(source).ravel(order="K").view(np.uint8))
+        else:
+            large.append(np.frombuffer(raw, dtype=np.uint8))
+        return False
+
+
+def _sent(content: bytes) -> Any:
+    """Return bytes as an array that is sent with each chunk or, if long, written to disk."""
+    if len(content) > MAX_SENT_BYTES:  # for joblib to map it; what follows is not read
         content = content.ljust(MAPPED_BYTES + 1)
-    large = [data if _is_large(data) else None for data in (task.X, task.y)]
-    return [uuid.uuid4().hex, (np.frombuffer(content, dtype=np.uint8), *large)]
-
-
-def _is_large(data: Any) -> bool:
-    is_array = type(data) in (np.ndarray, np.memmap)
-    return is_array and not data.dtype.hasobject and data.nbytes > MAPPED_BYTES
+    return np.frombuffer(content, dtype=np.uint8)
 
 
 _unpacked: OrderedDict[str, tuple[EvaluationTask, list[Any]]] = OrderedDict()
@@ -69,20 +97,22 @@ _unpacked_lock = Lock()  # a worker of a cluster may have threads
 _MAX_UNPACKED = 2
 
 
-def _unpack(token: str, content: tuple[Any, Any, Any]) -> tuple[EvaluationTask, list[Any]]:
+def _unpack(token: str, sent: tuple[Any, Any, list[Any]]) -> tuple[EvaluationTask, list[Any]]:
     """Return task and warning filters, unpickled once a process; the latest two are kept."""
-    buffer, X, y = content
+    content, data, large = sent
     with _unpacked_lock:
         if token not in _unpacked:
-            _unpacked[token] = pickle.loads(memoryview(buffer))  # made by this very search
+            _unpacked[token] = pickle.loads(memoryview(content))  # made by this very search
         _unpacked.move_to_end(token)
         while len(_unpacked) > _MAX_UNPACKED:
             _unpacked.popitem(last=False)
         task, filters = _unpacked[token]
-    # Maps are not kept: joblib removes the file of one when nobody holds it any more.
-    X = task.X if X is None else np.asarray(X)
-    y = task.y if y is None else np.asarray(y)
-    return replace(task, X=X, y=y), filters
+    if large:
+        # Maps are not kept: joblib removes the file of one when nobody holds it any more.
+        values = pickle.loads(memoryview(data), buffers=[memoryview(array) for array in large])
+        X, y, fit_params, score_params = values
+        task = replace(task, X=X, y=y, fit_params=fit_params, score_params=score_params)
+    return task, filters
 
 
 def evaluate_chunk(

@@ -43,6 +43,15 @@ class Pulls(NamedTuple):
     """Several pulls as arrays of shape ``(*batch, n)``.
 
     An entry whose arm is ``NO_ARM`` is padding and is not to be pulled.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import Pull, Pulls
+    >>> pulls = Pulls.of(Pull(arm=4, level=1, repetition=0), Pull(arm=2, level=9, repetition=1))
+    >>> pulls.level
+    array([1, 9])
+    >>> [pull.arm for pull in pulls.each()]
+    [4, 2]
     """
 
     arm: IntArray
@@ -125,7 +134,17 @@ class Bracket:
 
 @dataclass(frozen=True)
 class Schedule:
-    """The brackets that a policy will play, known before the first pull."""
+    """The brackets that a policy will play, known before the first pull.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import Bracket, Rung, Schedule
+    >>> schedule = Schedule((Bracket(1, (Rung(3, 1), Rung(1, 3))), Bracket(0, (Rung(2, 3),))))
+    >>> schedule.n_arms, schedule.n_pulls
+    (5, 6)
+    >>> schedule.bracket_of_arm()
+    array([0, 0, 0, 1, 1])
+    """
 
     brackets: tuple[Bracket, ...]
 

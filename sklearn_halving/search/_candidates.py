@@ -39,6 +39,11 @@ class SearchSpace:
         self.names = frozenset(name for space in spaces for name in space)
         self.is_grid = not any(hasattr(v, "rvs") for space in spaces for v in space.values())
         self._grid = _grid_of(spaces)
+        if self.size == 0:
+            raise ValueError(
+                f"param_distributions must hold candidates; got {param_distributions!r}. Give a "
+                "dict of parameter names and values, or a list of such dicts."
+            )
 
     @property
     def size(self) -> int | None:

@@ -170,4 +170,5 @@ def _ranks(means: FloatArray, level: IntArray) -> IntArray:
     is_nan = np.isnan(means)
     keys = np.column_stack([is_nan, np.where(is_nan, 0, -level), np.where(is_nan, 0, -means)])
     places = np.unique(keys, axis=0, return_inverse=True)[1]
-    return rankdata(places.reshape(-1), method="min").astype(np.int32)
+    ranks: IntArray = rankdata(places.reshape(-1), method="min").astype(np.int32)
+    return ranks

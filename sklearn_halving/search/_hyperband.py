@@ -258,8 +258,9 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         if is_default and not can_halve:
             # With one level there is nothing to halve, and Algorithm 1 would try one
             # candidate. What is left is a plain search at that level.
-            n_arms = space.size if space.is_grid else None
-            n_arms = n_arms or max(N_WITHOUT_HALVING, self.min_candidates or 1)
+            n_arms = max(N_WITHOUT_HALVING, self.min_candidates or 1)
+            if space.size is not None:
+                n_arms = space.size if space.is_grid else min(n_arms, space.size)
             return FiniteHorizonHalving(n_arms, n_arms * levels.largest, float(self.factor))
         brackets = self.brackets
         return Hyperband(

@@ -94,9 +94,9 @@ def test_a_long_pull_is_not_sent_behind_another() -> None:
     first = [Pull(0, 1, 0), Pull(0, 60, 0)]
     mixed = [Pull(arm, 60 if arm % 10 == 0 else 1, 1) for arm in range(1, 120)]
     session = pull_all(task, [*first, *mixed])
-    for chunk in session.chunks[2:]:
+    for chunk in session.chunks:
         levels = [job.pull.level for job in chunk]
-        assert levels.count(60) <= 1
+        assert 60 not in levels or len(levels) == 1
     assert max(map(len, session.chunks)) > 1
 
 
@@ -155,15 +155,15 @@ def test_the_task_is_pickled_once() -> None:
 def test_what_is_sent_for_a_pull_does_not_grow_with_their_number(seconds: float) -> None:
     """Whatever grows with the search (candidates, data) is mapped, not sent."""
     n_pulls, per_chunk, largest = 10, [], []
-    for n_arms in (100, 100_000):
+    for n_arms in (100, 20_000, 100_000):
         task = make_task(Known(seconds=seconds), np.zeros(n_arms), n_features=n_arms // 10)
         session = pull_all(task, [Pull(arm, 1, 0) for arm in range(n_pulls)])
         arguments = [*_chunks.packed(task), session.chunks[-1]]
         per_chunk.append(sent_bytes(arguments) - sent_bytes(session.chunks[-1]))
         largest.append(max(sent_bytes(chunk) / len(chunk) for chunk in session.chunks))
-    assert max(per_chunk) < _chunks.MAX_SENT_BYTES + 2000
-    assert per_chunk[1] < 2000
-    assert largest[1] < 1.1 * largest[0]
+    assert per_chunk[0] < _chunks.MAX_SENT_BYTES
+    assert max(per_chunk[1:]) < 2000, "also what is more than a little and less than 1 MB"
+    assert max(largest) < 1.1 * largest[0]
     assert largest[0] < 1000
 
 

@@ -74,35 +74,49 @@ from doubles import Known
 from sklearn_halving import HyperbandSearchCV
 import numpy as np
 
-qualities = {"quality": list(range(60))}
-search = HyperbandSearchCV(
-    Known(seconds=0.3), qualities, max_resources=36, min_resources=4, cv=3, n_jobs=2
-)
+backend, mark = sys.argv[1:]
+N_BEFORE = 7
+
+def marked_score(estimator, X, y):
+    with open(mark, "a") as file:
+        file.write("x")
+    return estimator.score(X, y)
+
+def is_running(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
 if __name__ == "__main__":
+    open(mark, "w").close()
     workers = []
     def interrupt():
-        time.sleep(float(sys.argv[2]))
-        if sys.argv[1] == "loky":
+        while os.path.getsize(mark) < N_BEFORE:
+            time.sleep(0.01)
+        if backend == "loky":
             workers.extend(get_reusable_executor()._processes)
         os.kill(os.getpid(), signal.SIGINT)
     threading.Thread(target=interrupt, daemon=True).start()
-    start = time.perf_counter()
+    # 0.3 s a fit: a chunk is one fit, and all of the search would take a minute
+    search = HyperbandSearchCV(
+        Known(seconds=0.3), {"quality": list(range(60))}, max_resources=36, min_resources=4,
+        cv=3, n_jobs=2, scoring=marked_score,
+    )
     try:
-        with parallel_config(sys.argv[1]):
+        with parallel_config(backend):
             search.fit(np.zeros((90, 2)), np.arange(90) % 2)
     except KeyboardInterrupt:
         print("interrupted")
-    seconds = time.perf_counter() - start
-    time.sleep(0.5)
-    def is_running(pid):
-        try:
-            with open(f"/proc/{pid}/stat") as stat:
-                return stat.read().rpartition(")")[2].split()[0] != "Z"
-        except FileNotFoundError:
-            return False
-    print("running", sum(map(is_running, workers)), "of", len(workers))
-    print("results", len(getattr(search, "cv_results_", {"params": []})["params"]) > 0)
-    print("quick", seconds < float(sys.argv[2]) + 5)
+    n_scored = os.path.getsize(mark)
+    print("stopped", n_scored < N_BEFORE + 10)
+    print("results", 0 < len(search.cv_results_["params"]) <= n_scored)
+    deadline = time.monotonic() + 20
+    while any(map(is_running, workers)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    print("running", sum(map(is_running, workers)))
+    print("workers", len(workers))
 """
 
 
@@ -113,12 +127,14 @@ def test_an_interrupt_stops_the_workers_and_keeps_what_there_is(
 ) -> None:
     folder = tmp_path / "joblib"
     folder.mkdir()
-    done = run_script(tmp_path, INTERRUPTED, backend, "6", temp_folder=folder)
-    lines = done.stdout.splitlines()
-    assert "interrupted" in lines, done.stdout + done.stderr
-    assert any(line.startswith("running 0 of") for line in lines), lines
-    assert "results True" in lines
-    assert "quick True" in lines
+    done = run_script(tmp_path, INTERRUPTED, backend, str(tmp_path / "mark"), temp_folder=folder)
+    assert done.stdout.splitlines() == [
+        "interrupted",
+        "stopped True",
+        "results True",
+        "running 0",
+        f"workers {2 if backend == 'loky' else 0}",
+    ], done.stdout + done.stderr
     assert left_in(folder) == []
 
 

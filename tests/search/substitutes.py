@@ -133,7 +133,6 @@ class OneRung:
         pass
 
     class RandomizedSearchCV(_WithoutRungs, _Randomized):
-
         def _make_policy(self, levels, space):
             n = self.n_iter if space.size is None else min(self.n_iter, space.size)
             return FiniteHorizonHalving(n, n * levels.largest)

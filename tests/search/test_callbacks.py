@@ -8,9 +8,9 @@ from collections import Counter
 import numpy as np
 import pytest
 from joblib import parallel_backend
-from search.common import SEARCHES, Known, data, small
 from sklearn.base import clone
 
+from search.common import SEARCHES, Known, data, small
 from sklearn_halving import HyperbandSearchCV
 from sklearn_halving.policies._types import Bracket, Pull, Rung, Schedule
 from sklearn_halving.search._callbacks import CallbackTree
@@ -74,8 +74,8 @@ def assert_balanced(entries):
 
 
 def tasks_of(entries):
-    names = [path.rpartition("/")[2].partition(":")[0] for hook, path in entries if hook == "begin"]
-    return Counter(name.partition(" ")[0] for name in names)
+    begun = [path.rpartition("/")[2] for hook, path in entries if hook == "begin"]
+    return Counter(name.partition(":")[0].partition(" ")[0] for name in begun)
 
 
 @parametrize_searches
@@ -133,7 +133,8 @@ class Iterating(callback.CallbackSupportMixin, Known):
 
     @callback.with_callbacks
     def fit(self, X, y=None):
-        context = self._init_callback_context(max_subtasks=3).call_on_fit_task_begin(estimator=self)
+        context = self._init_callback_context(max_subtasks=3)
+        context.call_on_fit_task_begin(estimator=self)
         for step in range(3):
             inner = context.subcontext(task_name=f"iteration {step}")
             inner.call_on_fit_task_begin(estimator=self)

@@ -7,7 +7,6 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.sparse import csr_array, csr_matrix
-from search.common import FITS, SEARCHES, Known, Recording, data, numbered, small
 from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
@@ -20,6 +19,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from search.common import FITS, SEARCHES, Known, Recording, data, numbered, small
 
 parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
 TREE = {"max_depth": [1, 2, 3, 5]}
@@ -80,13 +81,13 @@ TARGETS = {
     "categorical": lambda y: pd.Series(np.array(["no", "yes"])[y], dtype="category"),
     "Int64": lambda y: pd.Series(y, dtype="Int64"),
     "string dtype": lambda y: pd.Series(np.array(["no", "yes"])[y], dtype="string"),
-    "polars": lambda y: pl.Series(y),
+    "polars": pl.Series,
 }
 
 
 @parametrize_searches
 @pytest.mark.parametrize("container", CONTAINERS)
-def test_containers_of_X(search_class, container):
+def test_containers_of_rows(search_class, container):
     X, y = data()
     X = CONTAINERS[container](X)
     search = scores_like_grid_search(small(search_class, tree(), TREE), X, y)
@@ -98,7 +99,7 @@ def test_containers_of_X(search_class, container):
 
 @parametrize_searches
 @pytest.mark.parametrize("container", TARGETS)
-def test_containers_of_y(search_class, container):
+def test_containers_of_targets(search_class, container):
     X, y = data()
     search = small(search_class, tree(), TREE)
     search = scores_like_grid_search(search, X, TARGETS[container](y))
@@ -166,7 +167,8 @@ def test_precomputed_kernel(search_class):
 def test_several_targets(search_class):
     X, y = data()
     both = np.column_stack([y, 1 - y])
-    scores_like_grid_search(small(search_class, DecisionTreeRegressor(random_state=0), TREE), X, both)
+    regressor = DecisionTreeRegressor(random_state=0)
+    scores_like_grid_search(small(search_class, regressor, TREE), X, both)
     search = scores_like_grid_search(small(search_class, tree(), TREE), X, both)
     assert search.predict(X).shape == (60, 2)
     frame = pd.DataFrame(both, columns=["one", "two"])

@@ -14,6 +14,7 @@ from types import ModuleType
 
 import pytest
 import sklearn.model_selection
+
 from search.common import with_list
 from search.substitutes import Halving, OneRung
 

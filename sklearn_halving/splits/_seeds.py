@@ -1,0 +1,36 @@
+"""Seeds: the repetition is part of the seed, so no split depends on which came before."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+
+def seed_of_stream(random_state: Any) -> np.random.SeedSequence:
+    """Return the seed of a stream.
+
+    Parameters
+    ----------
+    random_state : int, RandomState instance, SeedSequence or None
+        An int or a SeedSequence stands for itself. From a RandomState, or NumPy's global one
+        for None, a seed is drawn, so that the next stream is another one.
+    """
+    if isinstance(random_state, np.random.SeedSequence):
+        return random_state
+    rng = check_random_state(random_state)  # also refuses what scikit-learn refuses
+    if isinstance(random_state, Integral):
+        return np.random.SeedSequence(int(random_state))
+    return np.random.SeedSequence(rng.randint(2**32, size=4, dtype=np.uint32).tolist())
+
+
+def seed_of_repetition(seed: np.random.SeedSequence, repetition: int) -> np.random.SeedSequence:
+    """Return the seed of one repetition."""
+    return np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, repetition))
+
+
+def integer_seed(seed: np.random.SeedSequence) -> int:
+    """Return the seed as an int that scikit-learn takes as ``random_state``."""
+    return int(seed.generate_state(1)[0])

@@ -1,0 +1,256 @@
+"""From what scikit-learn takes as ``cv`` to a stream of splits."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import (
+    GroupKFold,
+    GroupShuffleSplit,
+    KFold,
+    LeaveOneGroupOut,
+    LeavePGroupsOut,
+    RepeatedKFold,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+    check_cv,
+)
+from sklearn.utils import column_or_1d
+
+from sklearn_halving.splits._draws import class_table, deal_groups
+from sklearn_halving.splits._learning_testing import (
+    RepeatedLearningTesting,
+    group_codes,
+    has_classes,
+)
+from sklearn_halving.splits._seeds import integer_seed, seed_of_repetition, seed_of_stream
+from sklearn_halving.splits._stream import FixedSplits, Rows, Split, SplitStream
+
+# Exact types: a subclass may have a `split` of its own, which a reshuffle would not respect.
+K_FOLDS = (KFold, StratifiedKFold, GroupKFold, StratifiedGroupKFold)
+REPEATED = {RepeatedKFold: KFold, RepeatedStratifiedKFold: StratifiedKFold}
+SHUFFLE_SPLITS = (ShuffleSplit, StratifiedShuffleSplit, GroupShuffleSplit)
+MAX_BLOCK_LENGTH = 10
+"""Splits of the ShuffleSplit family that are made and kept together."""
+NEED_GROUPS = (
+    GroupKFold,
+    StratifiedGroupKFold,
+    GroupShuffleSplit,
+    LeaveOneGroupOut,
+    LeavePGroupsOut,
+)
+
+
+def split_stream(
+    cv: Any,
+    X: Any,
+    y: Any = None,
+    groups: Any = None,
+    *,
+    classifier: bool = False,
+    random_state: Any = None,
+    split_params: dict[str, Any] | None = None,
+) -> SplitStream:
+    """Return whatever GridSearchCV accepts as ``cv`` as a stream of splits.
+
+    =======================  ==============================================================
+    ``cv``                   stream
+    =======================  ==============================================================
+    None                     endless: `RepeatedLearningTesting`, a fifth for testing
+    int, k-fold splitter     endless: repetition j is fold ``j % k`` of reshuffle ``j // k``
+    repeated k-fold          the same, past its own repeats
+    ShuffleSplit and kin     endless: drawn again with other seeds
+    with method ``stream``   what that returns
+    any other, an iterable   finite: its splits, asked for once
+    =======================  ==============================================================
+
+    K-fold splitters are KFold, StratifiedKFold, GroupKFold and StratifiedGroupKFold; subclasses
+    of these and of other splitters count as any other, since they may split in their own way.
+
+    A splitter whose splits are the same at each call (not shuffled, or with an int as
+    ``random_state``) gives exactly its own splits first.
+
+    Parameters
+    ----------
+    cv : int, splitter, iterable of (train, test), or None
+        Row numbers or boolean masks if an iterable.
+    X : array-like of shape (n_samples, ...)
+        The data.
+    y : array-like or None, default=None
+        The target.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Group labels; passed on to the splitter if given.
+    classifier : bool, default=False
+        Whether the estimator is a classifier: None and an int then mean stratified splits.
+    random_state : int, RandomState instance, SeedSequence or None, default=None
+        Where reshuffles come from, if ``cv`` has no ``random_state`` of its own.
+    split_params : dict or None, default=None
+        What metadata routing gives to ``cv.split``, ``groups`` included.
+
+    Returns
+    -------
+    stream : SplitStream
+        The splits; its ``n_repetitions`` is None if there is no end.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.model_selection import TimeSeriesSplit
+    >>> from sklearn_halving.splits import split_stream
+    >>> X = np.zeros((6, 1))
+    >>> stream = split_stream(3, X, random_state=0)
+    >>> [stream.split(j)[1].tolist() for j in range(3)]  # the folds of KFold(3)
+    [[0, 1], [2, 3], [4, 5]]
+    >>> stream.n_repetitions is None
+    True
+    >>> split_stream(TimeSeriesSplit(4), X).n_repetitions
+    4
+    """
+    params = dict(split_params or {})
+    if groups is not None:
+        params["groups"] = groups
+    if cv is None:
+        cv = RepeatedLearningTesting(stratify=bool(classifier) and has_classes(y))
+    cv = check_cv(cv, y, classifier=classifier)
+    if isinstance(cv, NEED_GROUPS) and params.get("groups") is None:
+        raise ValueError(
+            f"The 'groups' parameter should not be None. {type(cv).__name__} needs a group "
+            "label for each row; got none. Pass groups to fit, or use a cv without groups."
+        )
+    if isinstance(cv, RepeatedLearningTesting) and cv.random_state is None:
+        cv = copy.copy(cv)
+        cv.random_state = random_state
+    if hasattr(cv, "stream"):
+        stream: SplitStream = cv.stream(X, y, **params)
+        return stream
+    source = _reshuffles(cv, X, y, params, random_state)
+    if source is None:
+        splits = _asked_for(cv, X, y, params)
+        return SplitStream(FixedSplits(splits), len(splits))
+    stream = SplitStream(source)
+    stream.split(0)  # what scikit-learn has to say against the splitter, it says here
+    return stream
+
+
+@dataclass(frozen=True)
+class Reshuffles:
+    """Block m holds the splits of the m-th reshuffle.
+
+    Parameters
+    ----------
+    own : object
+        The splitter as the user gave it.
+    n_own : int
+        Blocks that are its own splits: 0 if these are not the same at each call.
+    shuffled : object
+        A splitter of one block, to be copied and given a ``random_state``.
+    seed : SeedSequence
+        The seed of the stream.
+    X, y : object
+        The data.
+    params : dict
+        Parameters of ``split``.
+    block_length : int
+        The number of splits of a block.
+    """
+
+    own: Any
+    n_own: int
+    shuffled: Any
+    seed: np.random.SeedSequence
+    X: Any
+    y: Any
+    params: dict[str, Any]
+    block_length: int
+
+    def block(self, index: int) -> Sequence[Split]:
+        """Return the splits of a reshuffle."""
+        if index < self.n_own:
+            start = index * self.block_length
+            splits = self.own.split(self.X, self.y, **self.params)
+            return _as_rows(islice(splits, start, start + self.block_length))
+        seed = seed_of_repetition(self.seed, index)
+        if type(self.shuffled) is StratifiedGroupKFold and index > 0:
+            return self._dealt(np.random.default_rng(seed))
+        splitter = copy.copy(self.shuffled)
+        splitter.random_state = integer_seed(seed)
+        # Splitters that ignore groups say so each time: once is enough.
+        params = self.params if index == 0 or isinstance(splitter, NEED_GROUPS) else {}
+        return _as_rows(splitter.split(self.X, self.y, **params))
+
+    def _dealt(self, rng: np.random.Generator) -> Sequence[Split]:
+        """Reshuffle groups, stratified.
+
+        StratifiedGroupKFold places the groups in order of size whatever the seed: for groups
+        of different sizes, its "reshuffles" are one and the same partition.
+        """
+        groups = group_codes(self.params["groups"], at_least=self.block_length)
+        classes = np.unique(column_or_1d(self.y), return_inverse=True)[1]
+        folds = deal_groups(class_table(groups, classes), self.block_length, rng)[groups]
+        return [
+            (np.flatnonzero(folds != fold), np.flatnonzero(folds == fold))
+            for fold in range(self.block_length)
+        ]
+
+
+def _reshuffles(
+    cv: Any, X: Any, y: Any, params: dict[str, Any], random_state: Any
+) -> Reshuffles | None:
+    """Return the reshuffles of a splitter; None if it cannot be reshuffled."""
+    if type(cv) in REPEATED:
+        n_blocks = cv.n_repeats
+        length = cv.get_n_splits(X, y) // n_blocks
+        shuffled = REPEATED[type(cv)](length, shuffle=True)
+    elif type(cv) in K_FOLDS:
+        n_blocks, length = 1, cv.n_splits
+        shuffled = copy.copy(cv)
+        shuffled.shuffle = True
+    elif type(cv) in SHUFFLE_SPLITS and cv.n_splits > 0:
+        length = max(d for d in range(1, MAX_BLOCK_LENGTH + 1) if cv.n_splits % d == 0)
+        n_blocks = cv.n_splits // length
+        shuffled = copy.copy(cv)
+        shuffled.n_splits = length
+    else:
+        return None
+    seed = seed_of_stream(random_state if cv.random_state is None else cv.random_state)
+    is_constant = isinstance(cv.random_state, Integral) or not getattr(cv, "shuffle", True)
+    return Reshuffles(cv, n_blocks if is_constant else 0, shuffled, seed, X, y, params, length)
+
+
+def _asked_for(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> tuple[Split, ...]:
+    """Return all splits of a splitter."""
+    n_splits = cv.get_n_splits(X, y, **params)
+    splits = _as_rows(cv.split(X, y, **params))
+    if not splits:
+        raise ValueError(
+            "No fits were performed. Was the CV iterator empty? Were there no candidates? "
+            "cv must give at least one split; got none. A generator can be used only once: pass "
+            "a list of its splits."
+        )
+    if len(splits) != n_splits:
+        raise ValueError(
+            "cv.split and cv.get_n_splits return inconsistent results. "
+            f"Expected {n_splits} splits, got {len(splits)}"
+        )
+    return tuple(splits)
+
+
+def _as_rows(splits: Any) -> list[Split]:
+    """Return what a splitter yielded, row numbers or boolean masks, as row numbers."""
+    return [(_row_numbers(train), _row_numbers(test)) for train, test in splits]
+
+
+def _row_numbers(selection: Any) -> Rows:
+    rows = np.asarray(selection)
+    if rows.dtype == bool:
+        return np.flatnonzero(rows)
+    return rows.astype(np.intp, copy=False)

@@ -1,0 +1,117 @@
+"""Real data, end to end: what the search finds is near to what an exhaustive search finds."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import loguniform
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from threadpoolctl import threadpool_limits
+
+from sklearn_halving import HyperbandSearchCV
+
+BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
+
+
+@pytest.fixture(scope="module")
+def folder() -> Path:
+    folder = Path(os.environ.get("SKLEARN_HALVING_DATA", BESIDE))
+    if not folder.is_dir():
+        assert not os.environ.get("CI"), f"no data in {folder}: set SKLEARN_HALVING_DATA"
+        pytest.skip(f"no data in {folder}")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """On so little data threads cost more than they bring, above all on a busy machine."""
+    with threadpool_limits(1):
+        yield
+
+
+def mixed_types(numeric_step):
+    numbers = make_pipeline(SimpleImputer(), numeric_step)
+    # pandas' missing strings are no category of their own in all releases
+    fill = SimpleImputer(strategy="constant", fill_value="missing")
+    names = OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=10)
+    return make_column_transformer(
+        (numbers, make_column_selector(dtype_include="number")),
+        (make_pipeline(fill, names), make_column_selector(dtype_exclude="number")),
+    )
+
+
+def test_mammography(folder):
+    frame = pd.read_csv(folder / "mammography.csv", header=None)
+    frame = frame.sample(2000, random_state=0)
+    X, y = frame.iloc[:, :-1], frame.iloc[:, -1].str.strip("'").astype(int)
+    grid = {"learning_rate": [0.01, 0.03, 0.1, 0.3], "max_leaf_nodes": [3, 7, 15]}
+    boosting = HistGradientBoostingClassifier(random_state=0)
+    search = HyperbandSearchCV(
+        boosting,
+        grid,
+        resource="max_iter",
+        max_resources=27,
+        max_candidates=9,
+        scoring="average_precision",
+        cv=2,
+        random_state=0,
+    ).fit(X, y)
+    assert (search.history_["continued_from"] > 0).any()
+    assert search.classes_.tolist() == [-1, 1]
+    exhaustive = GridSearchCV(
+        boosting.set_params(max_iter=27), grid, scoring="average_precision", cv=2
+    ).fit(X, y)
+    assert search.best_score_ > exhaustive.best_score_ - 0.02
+
+
+def test_adult(folder):
+    path = folder / "adult-train.csv.gz"
+    frame = pd.read_csv(path, header=None, skipinitialspace=True, na_values="?", nrows=3000)
+    X, y = frame.iloc[:, :-1].rename(columns=str), frame.iloc[:, -1]
+    X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+    pipeline = make_pipeline(mixed_types(StandardScaler()), LogisticRegression(max_iter=300))
+    search = HyperbandSearchCV(
+        pipeline,
+        {"logisticregression__C": loguniform(1e-4, 10)},
+        scoring=["roc_auc", "accuracy"],
+        refit="roc_auc",
+        max_candidates=9,
+        cv=2,
+        random_state=0,
+    ).fit(X_train, y_train)
+    assert search.score(X_test, y_test) > 0.88
+    assert (search.predict(X_test) == y_test).mean() > 0.83
+    assert search.n_resources_spent_ < 0.6 * 17 * len(X_train)
+
+
+@pytest.mark.parametrize("resource", ["n_samples", "n_components"])
+def test_wine(folder, resource):
+    columns = [f"c{i}" for i in range(12)]
+    wines = [
+        pd.read_csv(folder / f"winequality-{kind}.csv", names=columns).assign(kind=kind)
+        for kind in ("red", "white")
+    ]
+    frame = pd.concat(wines, ignore_index=True).sample(1000, random_state=0)
+    X, y = frame.drop(columns="c11"), frame["c11"]
+    features = make_pipeline(StandardScaler(), RBFSampler(gamma=0.05, random_state=0))
+    path = "columntransformer__pipeline-1__pipeline__rbfsampler__n_components"
+    pipeline = make_pipeline(mixed_types(features), Ridge())
+    params = {"resource": path, "max_resources": 81} if resource == "n_components" else {}
+    search = HyperbandSearchCV(
+        pipeline, {"ridge__alpha": np.logspace(-3, 3, 25)}, max_candidates=9, cv=2,
+        random_state=0, **params,
+    ).fit(X, y)  # fmt: skip
+    grid = {"ridge__alpha": np.logspace(-3, 3, 7)}
+    exhaustive = GridSearchCV(search.best_estimator_, grid, cv=2)
+    assert search.best_score_ > exhaustive.fit(X, y).best_score_ - 0.02

@@ -1,0 +1,574 @@
+"""HyperbandSearchCV: what was planned is done, on the rows that were meant, without waste."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom, loguniform, poisson, randint, uniform
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    ParameterSampler,
+    StratifiedKFold,
+    TimeSeriesSplit,
+)
+from sklearn.pipeline import make_pipeline
+
+from search.common import FITS, Known, Recording, data, numbered
+from sklearn_halving import HyperbandSearchCV
+
+VALUES = {"value": uniform(0, 1)}
+
+
+def done(search):
+    """Return what was done, in the form of the plan."""
+    history = search.history_
+    places = history.groupby(["loop", "bracket", "rung"], sort=False)
+    rows = [
+        (bracket, rung, group["candidate"].nunique(), group["n_resources"].iloc[0], len(group))
+        for (_, bracket, rung), group in sorted(
+            places, key=lambda item: (item[0][0], -item[0][1], item[0][2])
+        )
+    ]
+    return pd.DataFrame(rows, columns=["bracket", "rung", "n_candidates", "n_resources", "n_fits"])
+
+
+# --------------------------------------------------------------------------------- plan and fact
+
+
+@settings(max_examples=60)
+@given(
+    n_rows=st.integers(12, 300),
+    factor=st.sampled_from([2, 2.5, 3, 4, 7]),
+    brackets=st.sampled_from(["all", "most_exploratory", [0], [1], [1, 0], [2, 0], [3]]),
+    n_loops=st.integers(1, 3),
+    min_candidates=st.sampled_from([None, 2, 5]),
+    max_candidates=st.sampled_from([None, 1, 4, 20]),
+    min_resources=st.sampled_from(["auto", 4, 10, 30]),
+    max_resources=st.sampled_from(["auto", 4, 25, 100]),
+    select=st.sampled_from(["max_resources", "all_rungs"]),
+    space=st.sampled_from([VALUES, {"value": [0.1, 0.5, 0.3]}, {"value": randint(0, 9)}]),
+)
+def test_what_is_planned_is_done_or_refused_before_any_fit(n_rows, space, **params):
+    X, y = numbered(n_rows)
+    search = HyperbandSearchCV(Recording(), space, cv=KFold(2), random_state=0, **params)
+    FITS.clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        plan, refusal = plan_or_refusal(search, X, y)
+        assert len(FITS) == 0
+        if plan is not None:
+            check_plan(plan, search.fit(X, y))
+            return
+        with pytest.raises(ValueError, match=re.escape(refusal)):
+            search.fit(X, y)
+    assert len(FITS) == 0
+
+
+def plan_or_refusal(search, X, y):
+    try:
+        return search.plan(X, y), None
+    except ValueError as error:
+        return None, str(error)
+
+
+def check_plan(plan, search):
+    pd.testing.assert_frame_equal(done(search), plan, check_dtype=False)
+    results = search.cv_results_
+    assert len(results["params"]) == plan["n_candidates"].sum()
+    assert results["bracket"].tolist() == np.repeat(plan["bracket"], plan["n_candidates"]).tolist()
+    assert results["iter"].tolist() == np.repeat(plan["rung"], plan["n_candidates"]).tolist()
+    assert len(FITS) == search.n_fits_ + 1 == plan["n_fits"].sum() + 1
+    history = search.history_
+    full = history["n_resources"] == history["n_resources"].max()
+    assert (history["n_train"] == history["n_resources"])[~full].all()
+    spent = (plan["n_fits"] * plan["n_resources"]).sum()
+    assert search.n_resources_spent_ == spent
+    for _, row in plan.groupby("bracket"):
+        assert row["n_resources"].iloc[-1] == plan["n_resources"].max()
+
+
+@pytest.mark.parametrize("cv", [KFold(2), StratifiedKFold(3), TimeSeriesSplit(3)])
+def test_planning_draws_nothing(cv):
+    X, y = numbered(100)
+    rng = np.random.RandomState(0)
+    search = HyperbandSearchCV(Known(), VALUES, cv=cv, random_state=rng)
+    before = rng.get_state()[1].tolist(), rng.get_state()[2]
+    search.plan(X, y)
+    assert (rng.get_state()[1].tolist(), rng.get_state()[2]) == before
+
+
+def test_1050_rows_160_candidates_factor_2_end_at_all_rows():
+    X, y = numbered(1050)
+    cv = [(np.arange(1050), np.arange(50))]
+    space = {"value": np.linspace(0, 1, 160)}
+    search = HyperbandSearchCV(
+        Known(), space, factor=2, brackets="most_exploratory", min_resources=8, cv=cv
+    )
+    plan = search.plan(X, y)
+    assert plan["n_resources"].iloc[-1] == 1050
+    assert plan["n_candidates"].iloc[0] == 128
+    search.fit(X, y)
+    assert search.cv_results_["n_resources"].max() == 1050
+
+
+def test_the_bracket_that_the_paper_prints():
+    X, y = numbered(162)
+    search = HyperbandSearchCV(Known(), VALUES, cv=2, min_resources=1, schedule="table_1")
+    search.set_params(resource=Units(81))
+    first = search.plan(X, y).query("rung == 0")
+    assert first["n_candidates"].tolist() == [81, 27, 9, 6, 5]
+    assert first["n_resources"].tolist() == [1, 3, 9, 27, 81]
+
+
+# ------------------------------------------------------------------------------------- row subsets
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 7])
+def test_subsets_are_nested_hold_every_class_and_end_at_the_whole_fold(n_classes):
+    X, _ = numbered(210)
+    y = np.where(np.arange(210) < 180, 0, np.arange(210) % n_classes)
+    cv = StratifiedKFold(3, shuffle=True, random_state=0)
+    folds = [train for train, _ in cv.split(X, y)]
+    FITS.clear()
+    search = HyperbandSearchCV(Recording(), VALUES, cv=cv, random_state=0)
+    search.fit(X, y)
+    assert len({len(rows) for rows in FITS.rows}) >= 3
+    for fold in folds:
+        inside = {tuple(rows) for rows in FITS.rows[:-1] if set(rows) <= set(fold)}
+        chain = sorted(inside, key=len)
+        for smaller, larger in pairwise(chain):
+            assert set(smaller) < set(larger)
+        for rows in chain:
+            counts = np.bincount(y[list(rows)], minlength=n_classes)
+            assert (counts >= np.minimum(2, np.bincount(y[fold], minlength=n_classes))).all()
+        assert chain[-1] == tuple(fold)  # not shuffled, not one row less
+    np.testing.assert_array_equal(FITS.rows[-1], np.arange(210))
+
+
+def test_all_candidates_of_a_rung_see_the_same_rows():
+    X, y = numbered(120)
+    FITS.clear()
+    HyperbandSearchCV(Recording(), VALUES, cv=KFold(3), random_state=0).fit(X, y)
+    by_size = {}
+    for rows in FITS.rows[:-1]:
+        by_size.setdefault(len(rows), set()).add(tuple(rows))
+    assert {len(subsets) for subsets in by_size.values()} == {3}
+
+
+def test_test_folds_are_never_cut():
+    X, y = numbered(120)
+    search = HyperbandSearchCV(Known(), VALUES, cv=KFold(3), random_state=0).fit(X, y)
+    assert set(search.history_["n_test"]) == {40}
+
+
+def test_tiny_data_have_one_rung_and_say_so():
+    X, y = numbered(6)
+    search = HyperbandSearchCV(Known(), VALUES, cv=KFold(2), random_state=0)
+    with pytest.warns(UserWarning, match="room for one rung only"):
+        search.fit(X, y)
+    assert set(search.cv_results_["n_resources"]) == {3}
+    assert len(search.cv_results_["params"]) == 10
+
+
+@pytest.mark.parametrize("space", [{"value": [0.1, 0.2, 0.3]}, {"value": randint(0, 3)}])
+def test_with_one_rung_a_small_space_is_tried_whole(space):
+    X, y = numbered(6)
+    search = HyperbandSearchCV(Known(), space, cv=KFold(2), random_state=0)
+    with pytest.warns(UserWarning, match="room for one rung only"):
+        search.fit(X, y)
+    assert len(search.cv_results_["params"]) == 3
+
+
+# --------------------------------------------------------------------------------------- bad input
+
+FOREST = RandomForestClassifier(n_estimators=27)
+TREES = {"resource": "n_estimators"}
+BAD_INPUT = {
+    "searched resource": (FOREST, {"n_estimators": [1, 2]}, TREES, "part of the searched"),
+    "unknown resource": (FOREST, {"max_depth": [1]}, {"resource": "n_estimator"}, "Did you mean"),
+    "unknown parameter": (Recording(), {"valeu": [1, 2]}, {}, "Invalid parameter 'valeu'"),
+    "unknown in one of two": (
+        Recording(), [{"value": [1, 2, 3]}, {"valeu": [1, 2, 3]}], {}, "Invalid parameter 'valeu'"
+    ),
+    "max below min": (Recording(), VALUES, {"min_resources": 40, "max_resources": 20}, "at most"),
+    "max above all": (Recording(), VALUES, {"max_resources": 10_000}, "more than the 60 rows"),
+    "max infinite": (Recording(), VALUES, {"max_resources": np.inf}, "range"),
+    "max below classes": (Recording(), VALUES, {"max_resources": 2}, "at least 4 rows"),
+    "min below classes": (Recording(), VALUES, {"min_resources": 2}, "at least 4 rows"),
+    "min below one": (FOREST, VALUES, {"min_resources": 0.1, **TREES}, "least 1"),
+    "max unknown": (SGDClassifier(), {"alpha": [1]}, {"resource": "partial_fit"}, "max_resources"),
+    "factor 1": (Recording(), VALUES, {"factor": 1}, "at least 2"),
+    "factor 0": (Recording(), VALUES, {"factor": 0}, "at least 2"),
+    "factor nan": (Recording(), VALUES, {"factor": np.nan}, "at least 2"),
+    "factor infinite": (Recording(), VALUES, {"factor": np.inf}, "finite"),
+    "factor text": (Recording(), VALUES, {"factor": "3"}, "'factor' parameter"),
+    "bracket too high": (Recording(), VALUES, {"brackets": [9]}, "0 <= s <= "),
+    "bracket below 0": (Recording(), VALUES, {"brackets": [-1]}, "0 <= s <= "),
+    "bracket twice": (Recording(), VALUES, {"brackets": [1, 1]}, "different"),
+    "bracket a half": (Recording(), VALUES, {"brackets": [0.5]}, "whole numbers"),
+    "no bracket": (Recording(), VALUES, {"brackets": []}, "whole numbers"),
+    "brackets text": (Recording(), VALUES, {"brackets": "some"}, "'brackets' parameter"),
+    "no loop": (Recording(), VALUES, {"n_loops": 0}, "'n_loops' parameter"),
+    "too few candidates": (Recording(), VALUES, {"min_candidates": 10**6}, "leaves no bracket"),
+    "select": (Recording(), VALUES, {"select": "best"}, "'select' parameter"),
+    "schedule": (Recording(), VALUES, {"schedule": "table_2"}, "'schedule' parameter"),
+    "empty list": (Recording(), {"value": []}, {}, "non-empty"),
+    "empty list among others": (Recording(), {"value": uniform(), "other": []}, {}, "non-empty"),
+    "no rvs": (Recording(), {"value": 3}, {}, "(?s)(iterable|list|rvs|sequence)"),
+    "a string": (Recording(), {"value": "abc"}, {}, "needs to be a list"),
+    "no dict": (Recording(), ["value"], {}, "dict"),
+    "no candidates": (Recording(), [], {}, "must hold candidates"),
+    "groups missing": (Recording(), VALUES, {"cv": GroupKFold(3)}, "groups"),
+    "rescale unknown": (Recording(), VALUES, {"rescale": {"valeu": "inverse"}}, "Did you mean"),
+    "rescale rule": (Recording(), VALUES, {"rescale": {"value": "half"}}, "'proportional'"),
+    "rescale no number": (
+        Recording(), {"value": [1, 2, 3, "big"]}, {"rescale": {"value": "inverse"}}, "'big'"
+    ),
+    "rescale list": (Recording(), VALUES, {"rescale": ["value"]}, "rescale"),
+    "scoring": (Recording(), VALUES, {"scoring": "acuracy"}, "scoring"),
+    "refit": (Recording(), VALUES, {"scoring": ["accuracy"], "refit": "f1"}, "refit"),
+    "random_state": (Recording(), VALUES, {"random_state": "x"}, "random_state"),
+    "error_score": (Recording(), VALUES, {"error_score": "rise"}, "error_score"),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:The grid has")
+@pytest.mark.parametrize("case", BAD_INPUT)
+def test_bad_input_is_refused_before_any_fit(case, tmp_path):
+    estimator, space, params, message = BAD_INPUT[case]
+    X, y = numbered(120)
+    search = HyperbandSearchCV(estimator, space, **{"cv": KFold(2), "random_state": 0, **params})
+    FITS.clear()
+    with pytest.raises((ValueError, TypeError), match=message):
+        search.fit(X, y)
+    assert len(FITS) == 0
+    assert not hasattr(search, "cv_results_")
+
+
+def test_one_class_that_no_subset_can_hold_twice():
+    X, _ = numbered(120)
+    y = np.arange(120) // 60  # KFold without shuffling: one class in the first half
+    search = HyperbandSearchCV(Recording(), VALUES, min_resources=1, cv=KFold(2), random_state=0)
+    FITS.clear()
+    with pytest.raises(ValueError, match="to hold every class"):
+        search.fit(X, y)
+    assert len(FITS) == 0
+
+
+# -------------------------------------------------------------------------------------- candidates
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        {"value": randint(0, 30)},
+        {"value": binom(20, 0.5), "other": [1, 2, 3, 4]},
+        {"value": poisson(4), "other": [1, 2, 3, 4, 5, 6, 7, 8, 9]},
+        {"value": np.arange(30)},
+        [{"value": randint(0, 15)}, {"other": randint(0, 15)}],
+    ],
+    ids=["randint", "binom", "poisson", "grid", "list of dicts"],
+)
+def test_candidates_are_drawn_without_replacement(space):
+    X, y = numbered(120)
+    search = HyperbandSearchCV(Known2(), space, max_candidates=9, cv=KFold(2), random_state=0)
+    results = search.fit(X, y).cv_results_
+    first = results["iter"] == 0
+    drawn = [str(results["params"][row]) for row in np.flatnonzero(first)]
+    assert len(drawn) == 9 + 5 + 3
+    assert len(set(drawn)) == len(drawn)
+
+
+class Known2(Known):
+    def __init__(self, value=0.5, other=None):
+        super().__init__(value)
+        self.other = other
+
+
+@pytest.mark.parametrize("space", [{"value": [1, 2, 3, 4]}, {"value": randint(1, 5)}])
+def test_a_small_space_is_used_whole_and_said_to_be_small(space):
+    X, y = numbered(120)
+    search = HyperbandSearchCV(Known(), space, cv=KFold(2), random_state=0)
+    with pytest.warns(UserWarning, match="4 candidates, fewer than the brackets") as caught:
+        search.fit(X, y)
+    assert len(caught) == 1
+    results = search.cv_results_
+    widest = (results["bracket"] == results["bracket"].max()) & (results["iter"] == 0)
+    assert [results["params"][row]["value"] for row in np.flatnonzero(widest)] == [1, 2, 3, 4]
+    for bracket in set(results["bracket"]):
+        rows = np.flatnonzero((results["bracket"] == bracket) & (results["iter"] == 0))
+        values = [results["params"][row]["value"] for row in rows]
+        assert len(set(values)) == len(values)
+    assert search.best_params_ == {"value": 4}
+
+
+def test_a_distribution_that_runs_dry_is_said_to():
+    class Rare:
+        def rvs(self, random_state=None):
+            return random_state.randint(3)
+
+    X, y = numbered(120)
+    search = HyperbandSearchCV(Known(), {"value": Rare()}, max_candidates=9, cv=KFold(2))
+    with pytest.warns(UserWarning, match="gave only 3 different candidates where 17"):
+        search.fit(X, y)
+
+
+def test_the_candidates_are_those_of_randomized_search():
+    X, y = numbered(120)
+    search = HyperbandSearchCV(Known(), VALUES, max_candidates=9, cv=KFold(2), random_state=3)
+    results = search.fit(X, y).cv_results_
+    first = np.flatnonzero(results["iter"] == 0)
+    drawn = [results["params"][row] for row in first]
+    assert drawn == list(ParameterSampler(VALUES, n_iter=17, random_state=3))
+
+
+# -------------------------------------------------------------------------------------- the choice
+
+
+class Crossing(Known):
+    """Small values are good at little data, large values at much."""
+
+    def score(self, X, y=None):
+        return self.value if self.n_rows_ > 30 else 10 - self.value
+
+
+@pytest.mark.parametrize("select", ["max_resources", "all_rungs"])
+def test_where_the_best_is_looked_for(select):
+    X, y = numbered(120)
+    search = HyperbandSearchCV(
+        Crossing(), {"value": uniform(0, 1)}, select=select, cv=KFold(2), random_state=0
+    ).fit(X, y)
+    results = search.cv_results_
+    assert results["rank_test_score"][search.best_index_] == 1
+    assert (results["n_resources"][search.best_index_] == 60) == (select == "max_resources")
+    assert search.best_score_ == results["mean_test_score"][search.best_index_]
+    assert search.best_estimator_.n_rows_ == 120
+    if select == "all_rungs":
+        assert search.best_score_ == results["mean_test_score"].max()
+    else:
+        assert search.best_score_ == results["mean_test_score"][results["n_resources"] == 60].max()
+
+
+def test_each_rung_keeps_the_best_of_its_own_bracket():
+    X, y = numbered(240)
+    search = HyperbandSearchCV(Known(), VALUES, cv=KFold(2), random_state=0).fit(X, y)
+    table = pd.DataFrame(search.cv_results_)
+    for _, bracket in table.groupby("bracket"):
+        for rung in range(bracket["iter"].max()):
+            here, above = (bracket[bracket["iter"] == i] for i in (rung, rung + 1))
+            best = here.nlargest(len(above), "mean_test_score")
+            assert set(above["candidate"]) == set(best["candidate"])
+    owner = table.groupby("candidate")["bracket"].nunique()
+    assert (owner == 1).all()
+
+
+def test_loops_draw_new_candidates():
+    X, y = numbered(120)
+    search = HyperbandSearchCV(
+        Known(), VALUES, n_loops=2, max_candidates=3, cv=KFold(2), random_state=0
+    ).fit(X, y)
+    table = pd.DataFrame(search.cv_results_)
+    assert set(table["loop"]) == {0, 1}
+    values = [set(group["param_value"]) for _, group in table.groupby("loop")]
+    assert not values[0] & values[1]
+
+
+# -------------------------------------------------------------------------------------- rescaling
+
+
+def test_rescaled_parameters_are_used_in_each_rung_and_in_the_refit_and_shown():
+    X, y = numbered(120)
+    FITS.clear()
+    search = HyperbandSearchCV(
+        Recording(), VALUES, rescale={"value": "inverse"}, cv=KFold(2), random_state=0
+    ).fit(X, y)
+    results = search.cv_results_
+    drawn = np.array([params["value"] for params in results["params"]])
+    np.testing.assert_array_equal(results["param_value"], drawn)
+    expected = drawn * 60 / results["n_resources"]
+    np.testing.assert_allclose(results["rescaled_value"].astype(float), expected)
+    used = {(len(rows), p["value"]) for rows, p in zip(FITS.rows, FITS.params, strict=True)}
+    shown = set(zip(results["n_resources"].tolist(), results["rescaled_value"], strict=True))
+    refit = (120, search.best_params_["value"] * 60 / 120)
+    assert used == shown | {refit}
+    assert search.best_estimator_.value == refit[1]
+
+
+def test_rescaling_a_parameter_that_is_not_searched():
+    X, y = numbered(120)
+    rule = {"other": lambda value, amount, max_amount: round(value * amount / max_amount)}
+    search = HyperbandSearchCV(
+        Known2(other=60), VALUES, rescale=rule, cv=KFold(2), random_state=0
+    ).fit(X, y)
+    assert "param_other" not in search.cv_results_
+    np.testing.assert_array_equal(
+        search.cv_results_["rescaled_other"], search.cv_results_["n_resources"]
+    )
+    plain = HyperbandSearchCV(Known2(), VALUES, cv=KFold(2), random_state=0).fit(X, y)
+    assert not any(key.startswith("rescaled") for key in plain.cv_results_)
+
+
+def test_rescaling_with_a_number_of_features():
+    X, y = data(60)
+    pipeline = make_pipeline(RBFSampler(), LogisticRegression())
+    search = HyperbandSearchCV(
+        pipeline,
+        {"logisticregression__C": loguniform(0.1, 10)},
+        resource="rbfsampler__n_components",
+        max_resources=27,
+        min_resources=3,
+        rescale={"logisticregression__C": "inverse"},
+        cv=2,
+        random_state=0,
+    ).fit(X, y)
+    results = search.cv_results_
+    np.testing.assert_array_equal(
+        results["param_rbfsampler__n_components"], results["n_resources"]
+    )
+    ratio = results["rescaled_logisticregression__C"] / results["param_logisticregression__C"]
+    np.testing.assert_allclose(ratio.astype(float), 27 / results["n_resources"])
+    features, classifier = search.best_estimator_
+    assert search.best_params_["logisticregression__C"] == classifier.C
+    assert features.n_components == 27
+
+
+# ------------------------------------------------------------------------------- continued models
+
+
+class Units:
+    """A resource that trains unit by unit, or refits."""
+
+    name = "units"
+    subsamples_rows = False
+
+    def __init__(self, largest, continues=True):
+        self.largest = largest
+        self.continues = continues
+
+    def check(self, estimator, searched):
+        pass
+
+    def level_range(self, estimator, n_train, n_rows_needed):
+        return 1, self.largest
+
+    def to_level(self, amount):
+        return round(amount)
+
+    def to_amount(self, level):
+        return level
+
+    def params_at(self, level):
+        return {}
+
+    def can_continue(self, estimator):
+        return self.continues
+
+    def train(self, estimator, X, y, level, previous_level, fit_params):
+        return estimator.train(X, y, level, previous_level)
+
+
+class Remembering(ClassifierMixin, BaseEstimator):
+    """Knows which candidate and rows it was trained with, and refuses any other."""
+
+    n_units: ClassVar[list[int]] = []
+
+    def __init__(self, value=0.5):
+        self.value = value
+
+    def fit(self, X, y):
+        return self.train(X, y, 1, 0)
+
+    def train(self, X, y, level, previous_level):
+        identity = (self.value, X[:, 0].tolist())
+        if previous_level:
+            assert self.identity_ == identity
+            assert self.level_ == previous_level
+        else:
+            assert not hasattr(self, "identity_")
+            self.classes_ = np.unique(y)
+        self.identity_ = identity
+        self.level_ = level
+        self.n_units.append(level - previous_level)
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X), int)
+
+    def score(self, X, y=None):
+        assert not set(X[:, 0]) & set(self.identity_[1])
+        return self.value
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize(("continues", "units"), [(True, 297), (False, 405)])
+def test_continued_models_are_trained_on_what_is_missing(continues, units, n_jobs):
+    X, y = numbered(90)
+    Remembering.n_units.clear()
+    search = HyperbandSearchCV(
+        Remembering(),
+        VALUES,
+        resource=Units(81, continues),
+        brackets=[4],
+        cv=KFold(3),
+        random_state=0,
+        error_score="raise",
+        n_jobs=n_jobs,
+    ).fit(X, y)
+    assert search.n_resources_spent_ == 3 * units
+    continued = search.history_["continued_from"]
+    assert (continued.max() == 27) if continues else (continued == 0).all()
+    if n_jobs is None:
+        assert sum(Remembering.n_units) == 3 * units + 81
+
+
+def test_all_brackets_together_continue_their_own_models():
+    X, y = numbered(90)
+    search = HyperbandSearchCV(
+        Remembering(), VALUES, resource=Units(27), cv=KFold(3), random_state=0, error_score="raise"
+    ).fit(X, y)
+    assert search.best_estimator_.level_ == 27
+    assert search.best_estimator_.identity_[1] == X[:, 0].tolist()
+
+
+def test_a_grown_forest_predicts_as_one_fitted_at_once():
+    X, y = data(120)
+    forest = RandomForestClassifier(random_state=0)
+    grow = {**TREES, "max_resources": 9, "cv": KFold(2), "random_state": 0}
+    search = HyperbandSearchCV(forest, {"max_depth": randint(1, 99)}, brackets=[1], **grow)
+    results = search.fit(X, y).cv_results_
+    assert (search.history_["continued_from"] == 3).any()
+    for row in np.flatnonzero(results["n_resources"] == 9):
+        cold = RandomForestClassifier(random_state=0, **results["params"][row])
+        train, test = next(KFold(2).split(X))
+        score = cold.fit(X[train], y[train]).score(X[test], y[test])
+        assert score == results["split0_test_score"][row]
+
+
+def test_interrupted_the_results_so_far_are_there():
+    class Interrupts(Known):
+        def fit(self, X, y=None):
+            FITS.rows.append(None)
+            if len(FITS) > 20:
+                raise KeyboardInterrupt
+            return super().fit(X, y)
+
+    X, y = numbered(120)
+    FITS.clear()
+    search = HyperbandSearchCV(Interrupts(), VALUES, cv=KFold(2), random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X, y)
+    assert search.n_fits_ == 20
+    assert not hasattr(search, "best_estimator_")
