@@ -37,6 +37,8 @@ class BracketState:
         The arms of the current rung in increasing order.
     rewards : ndarray of shape (*batch, n_arms of the bracket, n_repetitions)
         The rewards of the current rung; NaN where there is none.
+    pulls : Pulls
+        All pulls of the current rung, in the order in which they are asked for.
     rung, n_asked, n_told : int
         Index of the current rung, and how many of its pulls were asked for and told.
     is_abandoned : bool
@@ -47,10 +49,25 @@ class BracketState:
     first_arm: int
     arms: IntArray
     rewards: FloatArray
+    pulls: Pulls = field(init=False)
     rung: int = 0
     n_asked: int = 0
     n_told: int = 0
     is_abandoned: bool = False
+
+    def __post_init__(self) -> None:
+        self.open_rung()
+
+    def open_rung(self) -> None:
+        """Lay out the pulls of the rung: all arms on split 0, then on split 1, ..."""
+        self.n_asked = self.n_told = 0
+        if self.is_finished:
+            return
+        n_repetitions = self.rewards.shape[-1]
+        arm = np.concatenate([self.arms] * n_repetitions, axis=-1)
+        level = np.full_like(arm, self.bracket.rungs[self.rung].level)
+        repetition = np.repeat(np.arange(n_repetitions), self.arms.shape[-1])
+        self.pulls = Pulls(arm, level, np.broadcast_to(repetition, arm.shape))
 
     @property
     def is_finished(self) -> bool:
@@ -128,7 +145,8 @@ class ScheduledPolicy:
             bracket = play.brackets[index]
             stop = min(bracket.n_asked + max_pulls, bracket.n_pulls_of_rung)
             if stop > bracket.n_asked:
-                parts.append(_pulls_of(bracket, bracket.n_asked, stop))
+                asked = slice(bracket.n_asked, stop)
+                parts.append(Pulls(*(column[..., asked] for column in bracket.pulls)))
                 max_pulls -= stop - bracket.n_asked
                 bracket.n_asked = stop
         if len(parts) == 1:
@@ -145,15 +163,12 @@ class ScheduledPolicy:
         problem, play = state
         if len(pulls) == 0:
             return
-        owner = np.where(pulls.arm == NO_ARM, -1, play.bracket_of_arm[pulls.arm])
-        column_owner = owner.reshape(-1, len(pulls)).max(axis=0)
-        for index in np.unique(column_owner).tolist():
-            if index < 0:
-                continue
-            columns = np.flatnonzero(column_owner == index)
+        if play.best_arm.ndim == 0:
+            told = _store_singly(play, pulls, rewards)
+        else:
+            told = _store_in_columns(play, pulls, rewards)
+        for index in told:
             bracket = play.brackets[index]
-            _store(bracket, pulls, np.asarray(rewards), columns)
-            bracket.n_told += len(columns)
             if bracket.n_told == bracket.n_pulls_of_rung:
                 self._close_rung(problem, play, bracket)
                 if bracket.is_finished:
@@ -164,12 +179,12 @@ class ScheduledPolicy:
         if self._may_win(bracket.bracket.rungs[bracket.rung].level, problem):
             _update_best(play, bracket, means)
         bracket.rung += 1
-        bracket.n_asked = bracket.n_told = 0
         if bracket.rung < len(bracket.bracket.rungs):
             n_kept = bracket.bracket.rungs[bracket.rung].n_arms
             bracket.arms = top_arms(bracket.arms, means, n_kept)
             bracket.is_abandoned = bool((bracket.arms == NO_ARM).all())
             bracket.rewards.fill(np.nan)
+            bracket.open_rung()
 
     def is_finished(self, state: tuple[Problem, BracketsState]) -> bool:
         """Return whether every bracket has been played to its end."""
@@ -201,13 +216,33 @@ def top_arms(arms: IntArray, means: FloatArray, n_kept: int) -> IntArray:
     return np.where(nothing_known, NO_ARM, kept)
 
 
-def _pulls_of(bracket: BracketState, start: int, stop: int) -> Pulls:
-    """Return pulls ``start`` to ``stop`` of the rung: all arms on split 0, then on split 1, ..."""
-    place = np.arange(start, stop)
-    n_arms = bracket.arms.shape[-1]
-    arm = bracket.arms[..., place % n_arms]
-    level = np.full_like(arm, bracket.bracket.rungs[bracket.rung].level)
-    return Pulls(arm, level, np.broadcast_to(place // n_arms, arm.shape))
+def _store_singly(play: BracketsState, pulls: Pulls, rewards: FloatArray) -> list[int]:
+    """Store the rewards of one problem; return the brackets they belong to.
+
+    One by one: a search tells few pulls at a time, for which arrays take longer.
+    """
+    told: dict[int, None] = {}
+    owners = play.bracket_of_arm[pulls.arm].tolist()
+    columns = (pulls.arm.tolist(), pulls.repetition.tolist(), np.asarray(rewards).tolist())
+    for index, arm, repetition, reward in zip(owners, *columns, strict=True):
+        if arm != NO_ARM:
+            bracket = play.brackets[index]
+            bracket.rewards[arm - bracket.first_arm, repetition] = reward
+            bracket.n_told += 1
+            told[index] = None
+    return list(told)
+
+
+def _store_in_columns(play: BracketsState, pulls: Pulls, rewards: FloatArray) -> list[int]:
+    """Store the rewards of many problems, which are told in lockstep; return the brackets."""
+    owner = np.where(pulls.arm == NO_ARM, -1, play.bracket_of_arm[pulls.arm])
+    column_owner = owner.reshape(-1, len(pulls)).max(axis=0)
+    told: list[int] = [index for index in np.unique(column_owner).tolist() if index >= 0]
+    for index in told:
+        columns = np.flatnonzero(column_owner == index)
+        _store(play.brackets[index], pulls, np.asarray(rewards), columns)
+        play.brackets[index].n_told += len(columns)
+    return told
 
 
 def _store(bracket: BracketState, pulls: Pulls, rewards: FloatArray, columns: IntArray) -> None:

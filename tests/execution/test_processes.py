@@ -68,7 +68,7 @@ def test_a_killed_worker_is_a_clear_error_and_the_next_search_works() -> None:
 
 INTERRUPTED = """
 import os, signal, sys, threading, time
-from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky import reusable_executor
 from joblib import parallel_config
 from doubles import Known
 from sklearn_halving import HyperbandSearchCV
@@ -96,7 +96,7 @@ if __name__ == "__main__":
         while os.path.getsize(mark) < N_BEFORE:
             time.sleep(0.01)
         if backend == "loky":
-            workers.extend(get_reusable_executor()._processes)
+            workers.extend(reusable_executor._executor._processes)
         os.kill(os.getpid(), signal.SIGINT)
     threading.Thread(target=interrupt, daemon=True).start()
     # 0.3 s a fit: a chunk is one fit, and all of the search would take a minute

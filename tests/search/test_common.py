@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import warnings
 from inspect import signature
+from typing import ClassVar
 
 import joblib
 import numpy as np
@@ -613,3 +614,32 @@ def test_verbose_output(search_class, capsys, n_jobs):
     assert all("value=0." in line and "total time=" in line for line in lines[1:])
     lines = printed(search.set_params(verbose=10), capsys, n_jobs)
     assert sum("START" in line for line in lines) == 18
+
+
+class Seeded(Known):
+    """Keeps the random states that it was fitted with."""
+
+    seen: ClassVar[list] = []
+
+    def __init__(self, value=0.5, random_state=None):
+        super().__init__(value)
+        self.random_state = random_state
+
+    def fit(self, X, y=None):
+        self.seen.append(self.random_state)
+        return super().fit(X, y)
+
+
+@parametrize_searches
+def test_each_candidate_and_split_has_its_own_random_numbers(search_class):
+    X, y = data()
+    Seeded.seen.clear()
+    search = small(search_class, Seeded(), KNOWN).fit(X, y)
+    n_drawn = len(set(search.cv_results_["candidate"]))
+    assert None not in Seeded.seen
+    assert len(set(Seeded.seen)) == 3 * n_drawn + 1  # and the refit
+    for random_state in (7, None):
+        Seeded.seen.clear()
+        search.set_params(estimator__random_state=random_state, random_state=random_state)
+        search.fit(X, y)
+        assert set(Seeded.seen) == {random_state}
