@@ -17,7 +17,6 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from threadpoolctl import threadpool_limits
 
 from sklearn_halving import HyperbandSearchCV
 
@@ -31,13 +30,6 @@ def folder() -> Path:
         assert not os.environ.get("CI"), f"no data in {folder}: set SKLEARN_HALVING_DATA"
         pytest.skip(f"no data in {folder}")
     return folder
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """On so little data threads cost more than they bring, above all on a busy machine."""
-    with threadpool_limits(1):
-        yield
 
 
 def mixed_types(numeric_step):
