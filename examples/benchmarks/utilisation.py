@@ -162,10 +162,10 @@ def rows(n_workers: int, n_splits: int, shape: float, unit: float, seeds: int) -
 
 def main() -> None:
     """Measure two and eight workers, at two weights of the tail."""
-    options = parse_options(__doc__)
+    options = parse_options(__doc__, seeds=3)
     report = Report("Utilisation", options)
     started = time.perf_counter()
-    unit = 0.001 if options.quick else 0.003
+    unit = 0.001 if options.quick else 0.005
     cases = [(5, 2.5)] if options.quick else [(5, 2.5), (3, 3.0)]
 
     def all_rows() -> Iterator[Any]:
@@ -177,7 +177,9 @@ def main() -> None:
         warnings.simplefilter("ignore")
         report.table("Hyperband, R = 81, factor 3, five brackets", CLAIM_COLUMNS, all_rows())
     report.write(
-        f"Every pull was the same at once and in turn. Took {time.perf_counter() - started:.0f} s."
+        "Every pull was the same at once and in turn. Where workers idle 5 % in turn, no order "
+        "of pulls gets below 0.95x the wall time. What a pull takes besides fit and score "
+        f"counts as idle. Took {time.perf_counter() - started:.0f} s."
     )
     report.save()
 

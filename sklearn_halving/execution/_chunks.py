@@ -8,7 +8,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from threading import Lock
 from traceback import format_exc
@@ -52,7 +52,9 @@ def packed(task: EvaluationTask) -> list[Any]:
 
     The arrays in X, y and what goes with the rows, those inside a DataFrame or a sparse
     matrix too, are left to joblib: in the bytes they would be copied into every worker.
+    Candidates are not in it, `candidates_of` goes with each chunk.
     """
+    task = replace(task, candidates=())
     large: list[Any] = []
     data = cloudpickle.dumps(
         [_plain(value) for value in (task.X, task.y, task.fit_params, task.score_params)],
@@ -61,6 +63,28 @@ def packed(task: EvaluationTask) -> list[Any]:
     rest = replace(task, X=None, y=None, fit_params={}, score_params={}) if large else task
     content = cloudpickle.dumps((rest, list(warnings.filters)))
     return [uuid.uuid4().hex, (_sent(content), _sent(data) if large else None, large)]
+
+
+def candidates_of(task: EvaluationTask, jobs: list[Job]) -> bytes:
+    """Return the parameters that the jobs need; how many others there are costs nothing."""
+    params = {job.pull.arm: task.candidates[job.pull.arm] for job in jobs}
+    # Pickled here: not every backend of joblib's can pickle what a user's script defines.
+    content: bytes = cloudpickle.dumps(Candidates(params, len(task.candidates)))
+    return content
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Some of the candidates, in the place of all."""
+
+    params_of_arm: dict[int, dict[str, Any]]
+    n_all: int
+
+    def __getitem__(self, arm: int) -> dict[str, Any]:
+        return self.params_of_arm[arm]
+
+    def __len__(self) -> int:
+        return self.n_all
 
 
 def _plain(data: Any) -> Any:
@@ -116,7 +140,7 @@ def _unpack(token: str, sent: tuple[Any, Any, list[Any]]) -> tuple[EvaluationTas
 
 
 def evaluate_chunk(
-    token: str | None, task: Any, jobs: list[Job]
+    token: str | None, task: Any, jobs: list[Job], candidates: bytes = b""
 ) -> tuple[list[Landing], Failure | None]:
     """Evaluate jobs, configured as the calling process is, up to the first exception.
 
@@ -126,6 +150,7 @@ def evaluate_chunk(
         with config_context(**task.config):
             return _landings(task, jobs, is_remote=False)
     task, filters = _unpack(token, task)
+    task = replace(task, candidates=pickle.loads(candidates))
     with config_context(**task.config), _warning_filters(filters):
         return _landings(task, jobs, is_remote=True)
 

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from sklearn_halving._unstable_imports import JoblibSession, evaluated_pre_dispatch
-from sklearn_halving.execution._chunks import Failure, evaluate_chunk, packed
+from sklearn_halving.execution._chunks import Failure, candidates_of, evaluate_chunk, packed
 from sklearn_halving.execution._evaluation import evaluate
 from sklearn_halving.execution._types import EvaluationTask, Job, Landing
 
@@ -93,7 +93,8 @@ class JoblibExecutor:
     ) -> None:
         self._session = session
         self._max_chunks = max_chunks or 10 * session.n_workers
-        self._task_arguments = [None, task] if session.shares_memory else packed(task)
+        self._task = task
+        self._packed = None if session.shares_memory else packed(task)
         self._waiting: deque[Job] = deque()
         self._chunks: dict[int, list[Job]] = {}
         self._n_held: Counter[int] = Counter()
@@ -153,9 +154,14 @@ class JoblibExecutor:
             self._chunks[key] = chunk
             self._session.submit(
                 evaluate_chunk,
-                [*self._task_arguments, chunk],
+                self._arguments(chunk),
                 partial(self._on_done, key),
             )
+
+    def _arguments(self, chunk: list[Job]) -> list[Any]:
+        if self._packed is None:
+            return [None, self._task, chunk]
+        return [*self._packed, chunk, candidates_of(self._task, chunk)]
 
     def _on_done(self, key: int, handle: Any) -> None:
         """Note that a chunk is done; called from a thread of joblib's."""
@@ -164,6 +170,8 @@ class JoblibExecutor:
     def _next_chunk(self) -> list[Job]:
         """Return jobs for about `CHUNK_SECONDS`, and no more than leaves some for others."""
         fair_share = ceil(len(self._waiting) / self._max_chunks)
+        # A tenth of a chunk is not worth sharing: sending takes longer.
+        fair_share = max(fair_share, self._chunk_size(self._waiting[0].pull.level) // 10)
         chunk, filled = [self._waiting.popleft()], 0.0
         while self._waiting and len(chunk) < fair_share:
             filled += 1 / self._chunk_size(chunk[-1].pull.level)

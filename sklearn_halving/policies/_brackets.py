@@ -138,23 +138,17 @@ class ScheduledPolicy:
     def ask(self, state: tuple[Problem, BracketsState], max_pulls: int) -> Pulls:
         """Return up to ``max_pulls`` pulls, from the most exploratory open bracket first."""
         _, play = state
-        parts: list[Pulls] = []
         for index in play.open_brackets:
-            if max_pulls <= 0:
-                break
             bracket = play.brackets[index]
             stop = min(bracket.n_asked + max_pulls, bracket.n_pulls_of_rung)
             if stop > bracket.n_asked:
+                # Of one bracket only: a lone worker would else have to do pulls of later
+                # brackets before this one can go on. Who has room left asks again.
                 asked = slice(bracket.n_asked, stop)
-                parts.append(Pulls(*(column[..., asked] for column in bracket.pulls)))
-                max_pulls -= stop - bracket.n_asked
                 bracket.n_asked = stop
-        if len(parts) == 1:
-            return parts[0]
-        if not parts:
-            empty = np.empty((*play.best_arm.shape, 0), dtype=np.int64)
-            return Pulls(empty, empty, empty)
-        return Pulls(*(np.concatenate(columns, axis=-1) for columns in zip(*parts, strict=True)))
+                return Pulls(*(column[..., asked] for column in bracket.pulls))
+        empty = np.empty((*play.best_arm.shape, 0), dtype=np.int64)
+        return Pulls(empty, empty, empty)
 
     def tell(
         self, state: tuple[Problem, BracketsState], pulls: Pulls, rewards: FloatArray

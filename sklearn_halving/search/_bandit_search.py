@@ -18,15 +18,13 @@ from sklearn_halving._unstable_imports import (
     StrOptions,
     fit_context,
     is_multimetric_scorer,
-    num_samples,
 )
-from sklearn_halving.execution._evaluation import arm_estimator, seed_random_states
 from sklearn_halving.execution._executors import open_executor
 from sklearn_halving.execution._messages import write_line
 from sklearn_halving.execution._pull_loop import PullLog, PullLoop
-from sklearn_halving.execution._types import EvaluationTask, Outcome
+from sklearn_halving.execution._types import EvaluationTask
 from sklearn_halving.policies._brackets import ScheduledPolicy
-from sklearn_halving.policies._types import NO_ARM, Problem, Pull
+from sklearn_halving.policies._types import NO_ARM, Problem
 from sklearn_halving.resources import Rescaling, resolve_resource
 from sklearn_halving.search._callbacks import CallbackTree
 from sklearn_halving.search._candidates import SearchSpace
@@ -54,12 +52,11 @@ from sklearn_halving.search._preparation import (
     warn_of_refitting,
     warn_of_small_grid,
 )
+from sklearn_halving.search._reward import Reward
+from sklearn_halving.search._winner import unfitted_winner
 
 if TYPE_CHECKING:
     import pandas as pd
-
-REFIT = 2**31 - 1
-"""Stands for the repetition in the seed of the refit, which uses all rows."""
 
 
 class BaseBanditSearchCV(BaseSearchCV):
@@ -243,13 +240,13 @@ class BaseBanditSearchCV(BaseSearchCV):
                 f"{schedule.n_pulls * task.n_repetitions} fits"
             )
         state = policy.start(problem)
-        callbacks.begin_search(schedule, task.n_repetitions)
+        callbacks.begin_search(schedule, task.n_repetitions, task.resource.to_amount)
         with open_executor(task, self.n_jobs, self.pre_dispatch) as executor:
             PullLoop(
                 policy,
                 state,
                 executor,
-                reward=_Reward(prepared.inputs.refit_metric),
+                reward=Reward(prepared.inputs.refit_metric),
                 log=log,
                 top_level=prepared.levels.largest,
                 context_of=callbacks.context_of if callbacks.is_watched else None,
@@ -312,7 +309,7 @@ class BaseBanditSearchCV(BaseSearchCV):
         inputs = prepared.inputs
         arm = int(self.cv_results_["candidate"][self.best_index_])
         level = task.resource.to_level(self.cv_results_["n_resources"][self.best_index_])
-        self.best_estimator_ = self._best_unfitted(task, arm, level)
+        self.best_estimator_ = unfitted_winner(task, arm, level)
         context = callbacks.refit_task()
         with callbacks.propagating(context, self.best_estimator_):
             if context is not None:
@@ -326,42 +323,3 @@ class BaseBanditSearchCV(BaseSearchCV):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
         if context is not None:
             context.call_on_fit_task_end(estimator=self, **callbacks.data)
-
-    def _best_unfitted(self, task: EvaluationTask, arm: int, level: int) -> Any:
-        """Return the winner's estimator: its parameters, rescaled to what the refit uses."""
-        unscaled = _without_rescaling_and_seed(task)
-        estimator = arm_estimator(unscaled, Pull(arm, level, REFIT))
-        if task.rescaling is not None:
-            amount = task.resource.to_amount(level)
-            if task.resource.subsamples_rows:
-                amount = num_samples(task.X)
-            max_amount = task.resource.to_amount(task.max_level)
-            changed = task.rescaling.apply(task.candidates[arm], estimator, amount, max_amount)
-            estimator.set_params(**changed)
-        if task.seed is not None:
-            seed_random_states(estimator, task.seed, (arm, REFIT))
-        return estimator
-
-
-class _Reward:
-    """Outcome -> the number that steers the search.
-
-    With several metrics that is the one that ``refit`` names, else the first.
-    """
-
-    def __init__(self, refit_metric: Any) -> None:
-        self._metric = refit_metric if isinstance(refit_metric, str) else None
-
-    def __call__(self, outcome: Outcome) -> float:
-        scores = outcome.test_scores
-        if isinstance(scores, dict):
-            if self._metric is None or self._metric not in scores:
-                return float(next(iter(scores.values())))
-            return float(scores[self._metric])
-        return float(scores)
-
-
-def _without_rescaling_and_seed(task: EvaluationTask) -> EvaluationTask:
-    from dataclasses import replace
-
-    return replace(task, rescaling=None, seed=None)

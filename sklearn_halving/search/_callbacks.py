@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -64,8 +65,13 @@ class CallbackTree:
             or hasattr(self.search, "_parent_callback_ctx")
         )
 
-    def begin_search(self, schedule: Schedule, n_repetitions: int) -> None:
-        """Open the task of the search, and lay out its brackets and rungs."""
+    def begin_search(
+        self, schedule: Schedule, n_repetitions: int, to_amount: Callable[[int], float]
+    ) -> None:
+        """Open the task of the search, and lay out its brackets and rungs.
+
+        ``to_amount`` says what a level amounts to, for the names of the rungs.
+        """
         if self.root is None:
             return
         self._bracket_of_arm = schedule.bracket_of_arm()
@@ -83,7 +89,7 @@ class CallbackTree:
             for rung in bracket.rungs:
                 n_pulls = rung.n_arms * n_repetitions
                 rung_context = context.subcontext(
-                    task_name=f"rung n_resources={rung.level}",
+                    task_name=f"rung n_resources={to_amount(rung.level)}",
                     max_subtasks=n_pulls,
                     sequential_subtasks=False,
                 )

@@ -35,8 +35,7 @@ class WatchedSession(JoblibSession):
         self.chunks: list[list[Job]] = []
 
     def submit(self, function: Any, arguments: list[Any], done: Any) -> None:
-        *_, jobs = arguments
-        self.chunks.append(list(jobs))
+        self.chunks.append(list(arguments[2]))
         super().submit(function, arguments, done)
 
 
@@ -153,18 +152,23 @@ def test_the_task_is_pickled_once() -> None:
 
 @pytest.mark.parametrize("seconds", [0.0, CHUNK_SECONDS])
 def test_what_is_sent_for_a_pull_does_not_grow_with_their_number(seconds: float) -> None:
-    """Whatever grows with the search (candidates, data) is mapped, not sent."""
-    n_pulls, per_chunk, largest = 10, [], []
-    for n_arms in (100, 20_000, 100_000):
-        task = make_task(Known(seconds=seconds), np.zeros(n_arms), n_features=n_arms // 10)
-        session = pull_all(task, [Pull(arm, 1, 0) for arm in range(n_pulls)])
-        arguments = [*_chunks.packed(task), session.chunks[-1]]
-        per_chunk.append(sent_bytes(arguments) - sent_bytes(session.chunks[-1]))
-        largest.append(max(sent_bytes(chunk) / len(chunk) for chunk in session.chunks))
-    assert per_chunk[0] < _chunks.MAX_SENT_BYTES
-    assert max(per_chunk[1:]) < 2000, "also what is more than a little and less than 1 MB"
-    assert max(largest) < 1.1 * largest[0]
-    assert largest[0] < 1000
+    """Neither short pulls, in chunks, nor long ones, each in a message of its own."""
+    n_pulls, of_task, of_pull = 10, [], []
+    for n_arms in (100, 10_000, 100_000):
+        task = make_task(Known(seconds=seconds), np.zeros(n_arms))
+        session = pull_all(task, [Pull(arm, 1, 0) for arm in range(n_arms - n_pulls, n_arms)])
+        of_task.append(sent_bytes(_chunks.packed(task)))
+        each = [[jobs, _chunks.candidates_of(task, jobs)] for jobs in session.chunks]
+        of_pull.append(max(sent_bytes(sent) / len(sent[0]) for sent in each))
+    assert max(of_task) == of_task[0]
+    assert max(of_pull) < 1.1 * of_pull[0]
+    assert of_pull[0] < 1000
+
+
+@pytest.mark.parametrize("n_rows", [100, 10_000, 100_000])
+def test_what_grows_with_the_data_is_mapped_once_it_is_large(n_rows: int) -> None:
+    task = make_task(Known(), np.zeros(3), n_rows=n_rows, n_features=20)
+    assert sent_bytes(_chunks.packed(task)) < 3 * _chunks.MAX_SENT_BYTES
 
 
 def test_serial_runs_one_at_a_time_and_asks_for_a_window() -> None:

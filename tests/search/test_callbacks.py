@@ -184,7 +184,7 @@ def test_what_is_sent_with_a_pull_does_not_grow(tmp_path):
     search = HyperbandSearchCV(Known(), KNOWN).set_callbacks(Diary(tmp_path / "diary"))
     tree = CallbackTree.begin(search, None, None, {})
     schedule = Schedule((Bracket(1, (Rung(1000, 1), Rung(1, 3))), Bracket(0, (Rung(1000, 3),))))
-    tree.begin_search(schedule, n_repetitions=1)
+    tree.begin_search(schedule, 1, float)
     sizes = [len(pickle.dumps(tree.context_of(Pull(arm, 1, 0)))) for arm in range(1000)]
     assert max(sizes) - min(sizes) < 16  # the digits of the number of the task
     assert max(sizes) < 3000

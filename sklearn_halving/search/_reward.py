@@ -1,0 +1,26 @@
+"""Outcome -> the one number that steers a search."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn_halving.execution._types import Outcome
+
+
+class Reward:
+    """Outcome -> the number that steers the search.
+
+    With several metrics that is the one that ``refit`` names, else the first.
+    """
+
+    def __init__(self, refit_metric: Any) -> None:
+        self._metric = refit_metric if isinstance(refit_metric, str) else None
+
+    def __call__(self, outcome: Outcome) -> float:
+        """Return the test score by which the arm is judged."""
+        scores = outcome.test_scores
+        if isinstance(scores, dict):
+            if self._metric is None or self._metric not in scores:
+                return float(next(iter(scores.values())))
+            return float(scores[self._metric])
+        return float(scores)
