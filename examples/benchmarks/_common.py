@@ -24,7 +24,7 @@ from typing import Any
 import joblib
 import numpy as np
 import sklearn
-from sklearn.datasets import load_digits
+from sklearn.datasets import fetch_openml, load_digits
 from threadpoolctl import threadpool_limits
 
 import sklearn_halving
@@ -160,6 +160,15 @@ def load_images(n_samples: int, seed: int) -> tuple[Any, Any, str]:
         name = "digits"
     rows = np.random.default_rng(seed).permutation(len(X))[:n_samples]
     return X[rows] / float(X.max()), y[rows].astype(int), f"{name}, {len(rows)} images"
+
+
+def load_phoneme() -> tuple[Any, Any]:
+    """Return the phoneme data, 5,404 rows of 5 numbers and two classes, from disk or OpenML."""
+    path = DATA / "phoneme.csv"
+    if not path.exists():
+        return fetch_openml("phoneme", version=1, return_X_y=True, as_frame=False)
+    table = np.loadtxt(path, delimiter=",")
+    return table[:, :-1], table[:, -1].astype(int)
 
 
 def _read_idx(path: Path, header: int) -> np.ndarray:

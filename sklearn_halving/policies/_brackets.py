@@ -216,10 +216,10 @@ def _store_singly(play: BracketsState, pulls: Pulls, rewards: FloatArray) -> lis
     One by one: a search tells few pulls at a time, for which arrays take longer.
     """
     told: dict[int, None] = {}
-    owners = play.bracket_of_arm[pulls.arm].tolist()
     columns = (pulls.arm.tolist(), pulls.repetition.tolist(), np.asarray(rewards).tolist())
-    for index, arm, repetition, reward in zip(owners, *columns, strict=True):
+    for arm, repetition, reward in zip(*columns, strict=True):
         if arm != NO_ARM:
+            index = int(play.bracket_of_arm[arm])
             bracket = play.brackets[index]
             bracket.rewards[arm - bracket.first_arm, repetition] = reward
             bracket.n_told += 1

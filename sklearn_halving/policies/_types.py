@@ -61,6 +61,8 @@ class Pulls(NamedTuple):
     @classmethod
     def of(cls, *pulls: Pull) -> Pulls:
         """Return single pulls as arrays of shape ``(len(pulls),)``."""
+        if len(pulls) == 1:  # as a policy that decides after every pull is told; it is quicker
+            return cls(*(np.array([number]) for number in pulls[0]))
         columns = np.array(pulls, dtype=np.int64).reshape(-1, 3).T
         return cls(*columns)
 

@@ -26,17 +26,17 @@ def report_failures(task: EvaluationTask, outcomes: Iterable[Outcome]) -> None:
     details = _details(task, failed)
     if len(failed) == len(outcomes):
         raise ValueError(
-            f"\nAll the {len(outcomes)} fits failed.\n"
-            "It is very likely that your model is misconfigured.\n"
-            "You can try to debug the error by setting error_score='raise'.\n\n"
-            f"Below are more details about the failures:\n{details}"
+            f"\nAll the {len(outcomes)} fits failed.\nMost likely your model is misconfigured; "
+            "with error_score='raise' the first error is raised where it happens.\n\n"
+            f"The errors, and which candidates met them:\n{details}"
         )
     warn_user(
         f"\n{len(failed)} fits failed out of a total of {len(outcomes)}.\n"
+        # the words of GridSearchCV, which code that looks for them must find
         "The score on these train-test partitions for these parameters will be set to "
-        f"{task.error_score}.\nIf these failures are not expected, you can try to debug them "
-        "by setting error_score='raise'.\n\n"
-        f"Below are more details about the failures:\n{details}",
+        f"{task.error_score}. With error_score='raise' the first error is raised where it "
+        "happens.\n\n"
+        f"The errors, and which candidates met them:\n{details}",
         FitFailedWarning,
     )
 
