@@ -35,6 +35,7 @@ def main() -> None:
     header = f"{'':18}{'fits':>6}{'rows trained on':>17}{'seconds':>9}{'cv score':>10}{'test':>7}"
     print("\n" + header)
     for name, search in searches.items():
+        print(f"{name} is running ...", end="\r", flush=True)
         start = time.perf_counter()
         search.fit(X_train, y_train)
         seconds = time.perf_counter() - start

@@ -47,8 +47,13 @@ def _progress(task: EvaluationTask, pull: Pull) -> str:
 
 
 def _params_text(task: EvaluationTask, pull: Pull) -> str:
-    params = task.candidates[pull.arm] | task.resource.params_at(pull.level)
-    return ", ".join(f"{name}={params[name]}" for name in sorted(params))
+    level_params = task.resource.params_at(pull.level)
+    params = task.candidates[pull.arm] | level_params
+    texts = [f"{name}={params[name]}" for name in sorted(params)]
+    if not level_params and pull.level < task.max_level:
+        # Without it the same candidate would seem to get several scores on one split.
+        texts.append(f"n_resources={task.resource.to_amount(pull.level)}")
+    return ", ".join(texts)
 
 
 def _scores_text(outcome: Outcome) -> str:

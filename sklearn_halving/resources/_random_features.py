@@ -71,6 +71,12 @@ class RandomFeatures:
         """Raise a ValueError if the parameter is unknown, also searched, or needs a unit."""
         check_not_searched(self.parameter, searched)
         check_parameter(self.parameter, estimator, searched)
+        value = estimator.get_params().get(self.parameter)
+        if isinstance(value, (str, bool)):
+            raise ValueError(
+                f"resource={self.parameter!r} must be a parameter that is a number; got one that "
+                f"is {value!r}. Use 'n_samples', or a number of iterations or features."
+            )
         if self.for_estimator(estimator) != self:
             value = estimator.get_params()[self.parameter]
             raise ValueError(

@@ -27,9 +27,10 @@ from sklearn_halving.policies._brackets import ScheduledPolicy
 from sklearn_halving.policies._types import NO_ARM, Problem
 from sklearn_halving.resources import Rescaling, resolve_resource
 from sklearn_halving.search._callbacks import CallbackTree
-from sklearn_halving.search._candidates import SearchSpace
+from sklearn_halving.search._candidates import Params, SearchSpace
 from sklearn_halving.search._cv_results import ResultRows, make_cv_results
 from sklearn_halving.search._failures import (
+    no_score_message,
     report_abandoned,
     report_failures,
     report_non_finite,
@@ -140,8 +141,10 @@ class BaseBanditSearchCV(BaseSearchCV):
         """
         self._validate_params()
         inputs = check_inputs(self, X, y, params)
-        _, seed = seed_of(deepcopy(self.random_state))
-        return self._prepare(inputs, seed).plan()
+        rng, seed = seed_of(deepcopy(self.random_state))
+        prepared = self._prepare(inputs, seed)
+        self._draw_candidates(prepared, rng)
+        return prepared.plan()
 
     @property
     def history_(self) -> pd.DataFrame:
@@ -178,9 +181,17 @@ class BaseBanditSearchCV(BaseSearchCV):
         )
         policy = self._make_policy(levels, space)
         schedule = policy.schedule(levels.smallest, levels.largest, space.size)
-        wanted = policy.schedule(levels.smallest, levels.largest, None)
-        warn_of_small_grid(space, schedule, wanted)
         return Preparation(inputs, resource, splits, levels, policy, schedule, space)
+
+    def _draw_candidates(
+        self, prepared: Preparation, rng: np.random.RandomState
+    ) -> tuple[Params, ...]:
+        """Draw a candidate for each arm, and try the names of their parameters."""
+        sizes = [bracket.n_arms for bracket in prepared.schedule.brackets]
+        candidates = prepared.space.draw(sizes, rng)
+        check_candidates(self.estimator, candidates)
+        warn_of_small_grid(prepared)
+        return candidates
 
     def _make_task(
         self,
@@ -190,9 +201,7 @@ class BaseBanditSearchCV(BaseSearchCV):
         callbacks: CallbackTree,
     ) -> EvaluationTask:
         """Draw the candidates, and gather what a worker needs."""
-        sizes = [bracket.n_arms for bracket in prepared.schedule.brackets]
-        candidates = prepared.space.draw(sizes, rng)
-        check_candidates(self.estimator, candidates)
+        candidates = self._draw_candidates(prepared, rng)
         rescaling = check_rescaling(
             Rescaling.from_option(self.rescale), self.estimator, prepared, candidates
         )
@@ -235,9 +244,8 @@ class BaseBanditSearchCV(BaseSearchCV):
         )
         if self.verbose > 0:
             write_line(
-                f"Fitting {task.n_repetitions} folds for {schedule.n_arms} candidates in "
-                f"{len(schedule.brackets)} brackets, totalling "
-                f"{schedule.n_pulls * task.n_repetitions} fits"
+                f"Fitting {task.n_repetitions} folds for {schedule.n_arms} candidates, brackets: "
+                f"{len(schedule.brackets)}, totalling {schedule.n_pulls * task.n_repetitions} fits"
             )
         state = policy.start(problem)
         callbacks.begin_search(schedule, task.n_repetitions, task.resource.to_amount)
@@ -292,11 +300,7 @@ class BaseBanditSearchCV(BaseSearchCV):
     def _row_of(self, arm: int, rank_key: str) -> int:
         """Return the row in which the arm ranks best."""
         if arm == NO_ARM:
-            raise ValueError(
-                "No candidate has a score that is a number at "
-                f"select={self.select!r}: nothing speaks for any of them. Look at cv_results_; "
-                "a larger min_resources, other scoring or error_score='raise' may help."
-            )
+            raise ValueError(no_score_message(self.cv_results_, self.select))
         rows = np.flatnonzero(self.cv_results_["candidate"] == arm)
         return int(rows[self.cv_results_[rank_key][rows].argmin()])
 

@@ -14,7 +14,7 @@ from sklearn_halving.policies._types import Schedule
 from sklearn_halving.search._user_warnings import warn_user
 
 MAX_NAMED = 5
-"""How many of the failing candidates a message names for each error."""
+"""How many errors a message shows, and how many candidates it names for each."""
 
 
 def report_failures(task: EvaluationTask, outcomes: Iterable[Outcome]) -> None:
@@ -45,11 +45,14 @@ def _details(task: EvaluationTask, failed: list[Outcome]) -> str:
     by_error: dict[str, list[Outcome]] = defaultdict(list)
     for outcome in failed:
         by_error[outcome.error or ""].append(outcome)
-    return "\n".join(
+    shown = [
         f"{'-' * 80}\n{len(group)} fits failed with the following error:\n{error}"
         f"{_who(task, group)}"
-        for error, group in by_error.items()
-    )
+        for error, group in list(by_error.items())[:MAX_NAMED]
+    ]
+    if len(by_error) > MAX_NAMED:
+        shown.append(f"{'-' * 80}\nand {len(by_error) - MAX_NAMED} other errors\n")
+    return "\n".join(shown)
 
 
 def _who(task: EvaluationTask, group: list[Outcome]) -> str:
@@ -81,4 +84,24 @@ def report_non_finite(cv_results: dict[str, Any]) -> None:
     """Warn of means that are not finite numbers, in the words of GridSearchCV."""
     for key, means in cv_results.items():
         if key.startswith(("mean_test_", "mean_train_")) and not np.isfinite(means).all():
-            warn_user(f"One or more of the {key.split('_')[1]} scores are non-finite: {means}")
+            n_bad = int((~np.isfinite(means)).sum())
+            warn_user(
+                f"One or more of the {key.split('_')[1]} scores are non-finite: {n_bad} of "
+                f"{len(means)} in {key!r}."
+            )
+
+
+def no_score_message(cv_results: dict[str, Any], select: str) -> str:
+    """Say that no candidate can be chosen, and what to look at."""
+    means = [v for key, v in cv_results.items() if key.startswith("mean_test_")]
+    if all(np.isnan(values).all() for values in means):
+        return (
+            "Every score is NaN, and no candidate can be chosen: scoring failed each time, or "
+            "gives NaN for this data. The warnings say why; error_score='raise' raises the first "
+            "error where it happens."
+        )
+    return (
+        f"No candidate has a score that is a number where select={select!r} looks for the best, "
+        "and none can be chosen. cv_results_ has the scores; a larger min_resources or "
+        "select='all_rungs' may help."
+    )

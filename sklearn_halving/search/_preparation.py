@@ -184,14 +184,20 @@ def _automatic_levels(resource: Resource, needed: int, max_level: int, factor: f
     return Levels(min(max_level, smallest), max_level, n_eliminations)
 
 
-def warn_of_small_grid(space: SearchSpace, schedule: Schedule, wanted: Schedule) -> None:
+def warn_of_small_grid(prepared: Preparation) -> None:
     """Say so where a bracket would start with more candidates than there are."""
-    if space.size is None or schedule == wanted:
+    levels, schedule, size = prepared.levels, prepared.schedule, prepared.space.size
+    wanted = prepared.policy.schedule(levels.smallest, levels.largest, None)
+    if size is None or schedule == wanted:
         return
-    short = [b.label for b in wanted.brackets if b.n_arms > space.size and b.loop == 0]
+    short = [b.label for b in wanted.brackets if b.n_arms > size and b.loop == 0]
+    n_splits = len(prepared.splits)
+    what = "grid has" if prepared.space.is_grid else "distributions have"
     warn_user(
-        f"The {'grid has' if space.is_grid else 'distributions have'} {space.size} candidates, "
-        f"fewer than the brackets {short} start with: these brackets take all of them."
+        f"The {what} {size} candidates, fewer than the brackets {short} start with: these "
+        "brackets take all of them, and each candidate is fitted in several brackets. That makes "
+        f"{schedule.n_pulls * n_splits} fits, of which most are cheap; GridSearchCV would make "
+        f"{size * n_splits} in full. Fewer brackets, or max_candidates, make it less."
     )
 
 
@@ -215,7 +221,10 @@ def warn_of_refitting(resource: Resource, estimator: Any, rescaling: Rescaling |
     if rescaling is not None:
         reason = "rescale changes the parameters from rung to rung"
     elif not resource.can_continue(estimator):
-        reason = f"{type(estimator).__name__} cannot be trained on by {resource.name!r}"
+        reason = (
+            f"{type(estimator).__name__}, as it is set up, cannot be trained on by "
+            f"{resource.name!r}"
+        )
     else:
         return
     warn_user(f"Models are fitted from scratch in every rung, since {reason}.")

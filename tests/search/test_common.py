@@ -258,7 +258,7 @@ def test_a_rung_without_any_number_stops_its_bracket(search_class):
 def test_without_any_number_there_is_no_choice(search_class, refit):
     X, y = data()
     search = small(search_class, Known(nan_below=1000), KNOWN, refit=refit)
-    with pytest.raises(ValueError, match="No candidate has a score that is a number"):
+    with pytest.raises(ValueError, match="Every score is NaN"):
         search.fit(X, y)
     assert len(search.cv_results_["params"]) > 0
 
@@ -606,7 +606,7 @@ def printed(search, capsys, n_jobs):
 def test_verbose_output(search_class, capsys, n_jobs):
     search = small(search_class, Known(), KNOWN)
     assert printed(search, capsys, n_jobs) == []
-    first = "Fitting 3 folds for 5 candidates in 2 brackets, totalling 18 fits"
+    first = "Fitting 3 folds for 5 candidates, brackets: 2, totalling 18 fits"
     assert printed(search.set_params(verbose=1), capsys, n_jobs) == [first]
     lines = printed(search.set_params(verbose=3, return_train_score=True), capsys, n_jobs)
     assert len(lines) == 1 + 18
