@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from copy import deepcopy
+from collections.abc import Iterator
+from copy import copy, deepcopy
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn import get_config
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 
 from sklearn_halving._unstable_imports import (
     BaseSearchCV,
@@ -140,10 +142,17 @@ class BaseBanditSearchCV(BaseSearchCV):
             candidates and splits; without the refit).
         """
         self._validate_params()
-        inputs = check_inputs(self, X, y, params)
-        rng, seed = seed_of(deepcopy(self.random_state))
-        prepared = self._prepare(inputs, seed)
-        self._draw_candidates(prepared, rng)
+        if isinstance(self.cv, Iterator):
+            raise ValueError(
+                f"plan would use up the iterator cv={self.cv!r}, and leave nothing for fit. Give "
+                "a list of the splits."
+            )
+        # What is drawn here must leave fit's splits and candidates as they are.
+        own = copy(self)
+        own.cv = deepcopy(self.cv)
+        rng, seed = seed_of(deepcopy(check_random_state(self.random_state)))
+        prepared = own._prepare(check_inputs(own, X, y, params), seed)
+        own._draw_candidates(prepared, rng)
         return prepared.plan()
 
     @property
@@ -254,7 +263,7 @@ class BaseBanditSearchCV(BaseSearchCV):
                 policy,
                 state,
                 executor,
-                reward=Reward(prepared.inputs.refit_metric),
+                reward=Reward(self.refit, prepared.inputs.refit_metric),
                 log=log,
                 top_level=prepared.levels.largest,
                 context_of=callbacks.context_of if callbacks.is_watched else None,
@@ -268,14 +277,16 @@ class BaseBanditSearchCV(BaseSearchCV):
         outcomes = log.outcomes.values()
         if not outcomes:
             return
-        first = next((o for o in outcomes if o.error is None), next(iter(outcomes)))
-        self.multimetric_ = isinstance(first.test_scores, dict)
+        self.multimetric_ = any(isinstance(o.test_scores, dict) for o in outcomes)
         rows = ResultRows.of(outcomes, prepared.schedule)
         by_level = self.select == "max_resources"
         self.cv_results_ = make_cv_results(task, outcomes, rows, by_level=by_level)
         self.n_fits_ = len(log.outcomes)
         self.n_resources_spent_ = sum(
-            task.resource.to_amount(o.pull.level - o.previous_level) for o in outcomes
+            o.n_train
+            if task.resource.subsamples_rows
+            else task.resource.to_amount(o.pull.level - o.previous_level)
+            for o in outcomes
         )
         self._record = (task.resource, list(outcomes), prepared.schedule)
         is_container = is_multimetric_scorer(task.scorer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import cycle, islice
+from math import prod
 from typing import Any
 
 import joblib
@@ -38,7 +39,7 @@ class SearchSpace:
         spaces = self._sampler.param_distributions
         self.names = frozenset(name for space in spaces for name in space)
         self.is_grid = not any(hasattr(v, "rvs") for space in spaces for v in space.values())
-        self._grid = _grid_of(spaces)
+        self._grid = _grid_of(spaces, self.is_grid)
         if self.size == 0:
             raise ValueError(
                 f"param_distributions must hold candidates; got {param_distributions!r}. Give a "
@@ -95,12 +96,13 @@ def _check_lists(param_distributions: Any) -> None:
             ParameterGrid({name: values})
 
 
-def _grid_of(spaces: Iterable[Mapping[str, Any]]) -> ParameterGrid | None:
-    """Return all candidates there are; None where there is no end of them."""
+def _grid_of(spaces: Iterable[Mapping[str, Any]], is_grid: bool) -> ParameterGrid | None:
+    """Return all candidates there are; None where there is no end, or practically none."""
     grids = [{name: _values(v) for name, v in space.items()} for space in spaces]
     if any(values is None for grid in grids for values in grid.values()):
         return None
-    return ParameterGrid(grids)
+    n_all = sum(prod(len(values) for values in grid.values()) for grid in grids)
+    return ParameterGrid(grids) if is_grid or n_all < MAX_VALUES else None
 
 
 def _values(values: Any) -> Any:
@@ -114,7 +116,10 @@ def _values(values: Any) -> Any:
     if not last - first < MAX_VALUES:
         return None
     possible = np.arange(first, last + 1)
-    return possible[values.pmf(possible) > 0].tolist()
+    shares = values.pmf(possible)
+    if not np.isclose(shares.sum(), 1):  # there are values between whole numbers
+        return None
+    return possible[shares > 0].tolist()
 
 
 def _draw_indices(size: int, n_of_bracket: Sequence[int], rng: np.random.RandomState) -> list[int]:

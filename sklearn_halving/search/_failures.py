@@ -74,7 +74,7 @@ def report_abandoned(
         if missing:
             last = bracket.rungs[len(bracket.rungs) - len(missing) - 1]
             warn_user(
-                f"Bracket s={bracket.label} was stopped: all scores of its rung at "
+                f"Bracket s={bracket.label} was stopped: all mean scores of its rung at "
                 f"n_resources={task.resource.to_amount(last.level)} are NaN, and nothing speaks "
                 "for any of its candidates. A larger min_resources may help."
             )

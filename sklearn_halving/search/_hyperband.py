@@ -253,14 +253,16 @@ class HyperbandSearchCV(BaseBanditSearchCV):
 
     def _make_policy(self, levels: Levels, space: SearchSpace) -> ScheduledPolicy:
         eta = exact_factor(self.factor)
-        is_default = isinstance(self.brackets, str) and self.max_candidates is None
         can_halve = levels.n_eliminations or levels.largest >= levels.smallest * eta
-        if is_default and not can_halve:
+        if self.max_candidates is not None and self.max_candidates < eta:
+            can_halve = False
+        if isinstance(self.brackets, str) and not can_halve:
             # With one level there is nothing to halve, and Algorithm 1 would try one
             # candidate. What is left is a plain search at that level.
             n_arms = max(N_WITHOUT_HALVING, self.min_candidates or 1)
             if space.size is not None:
                 n_arms = space.size if space.is_grid else min(n_arms, space.size)
+            n_arms = min(n_arms, self.max_candidates or n_arms)
             return FiniteHorizonHalving(n_arms, n_arms * levels.largest, float(self.factor))
         brackets = self.brackets
         return Hyperband(

@@ -71,6 +71,12 @@ def ask_splitter(search: BaseSearchCV, inputs: FitInputs) -> list[tuple[Rows, Ro
         raise ValueError(
             "No fits were performed. Was the CV iterator empty? Were there no candidates?"
         )
+    for place, (train, test) in enumerate(pairs):
+        if len(train) == 0 or len(test) == 0:
+            raise ValueError(
+                f"Split {place} of cv has {len(train)} training and {len(test)} test rows; both "
+                "must have at least one. Use fewer splits, or another cv."
+            )
     if len(pairs) != n_splits:
         raise ValueError(
             "cv.split and cv.get_n_splits return inconsistent results. "

@@ -193,12 +193,18 @@ def warn_of_small_grid(prepared: Preparation) -> None:
     short = [b.label for b in wanted.brackets if b.n_arms > size and b.loop == 0]
     n_splits = len(prepared.splits)
     what = "grid has" if prepared.space.is_grid else "distributions have"
-    warn_user(
+    message = (
         f"The {what} {size} candidates, fewer than the brackets {short} start with: these "
-        "brackets take all of them, and each candidate is fitted in several brackets. That makes "
-        f"{schedule.n_pulls * n_splits} fits, of which most are cheap; GridSearchCV would make "
-        f"{size * n_splits} in full. Fewer brackets, or max_candidates, make it less."
+        "brackets take all of them."
     )
+    if schedule.n_pulls > size and len(schedule.brackets) > 1:
+        n_fits = schedule.n_pulls * n_splits
+        message += (
+            f" A candidate may be fitted in several brackets, {n_fits} fits in all, most of "
+            f"them cheap; GridSearchCV would make {size * n_splits} in full. Fewer brackets make "
+            "it less."
+        )
+    warn_user(message)
 
 
 def check_candidates(estimator: Any, candidates: tuple[Params, ...]) -> None:
@@ -217,6 +223,8 @@ def check_candidates(estimator: Any, candidates: tuple[Params, ...]) -> None:
 def warn_of_refitting(resource: Resource, estimator: Any, rescaling: Rescaling | None) -> None:
     """Say so once where models are fitted anew in each rung though the resource builds up."""
     if not isinstance(resource, (Iterations, PartialFit, FitTime)):
+        return
+    if isinstance(resource, Iterations) and resource.continuation == "refit":
         return
     if rescaling is not None:
         reason = "rescale changes the parameters from rung to rung"

@@ -13,8 +13,10 @@ class Reward:
     With several metrics that is the one that ``refit`` names, else the first.
     """
 
-    def __init__(self, refit_metric: Any) -> None:
-        self._metric = refit_metric if isinstance(refit_metric, str) else None
+    def __init__(self, refit: Any, refit_metric: Any) -> None:
+        # Of a callable that returns a dict only ``refit`` tells the metric.
+        names = [name for name in (refit, refit_metric) if isinstance(name, str)]
+        self._metric = names[0] if names else None
 
     def __call__(self, outcome: Outcome) -> float:
         """Return the test score by which the arm is judged."""

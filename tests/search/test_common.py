@@ -11,13 +11,16 @@ import joblib
 import numpy as np
 import pytest
 from joblib import parallel_backend
+from scipy.stats import randint as uniform_int
+from scipy.stats import rv_discrete
 from sklearn import config_context
 from sklearn.base import clone, is_regressor
+from sklearn.datasets import make_classification
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import FitFailedWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
-from sklearn.metrics import accuracy_score, make_scorer
+from sklearn.metrics import accuracy_score, make_scorer, recall_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -26,6 +29,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from search.common import FITS, SEARCHES, Known, Recording, data, numbered, small, with_list
+from sklearn_halving import HyperbandSearchCV
 
 
 def expected_failed_checks(search):
@@ -643,3 +647,48 @@ def test_each_candidate_and_split_has_its_own_random_numbers(search_class):
         search.set_params(estimator__random_state=random_state, random_state=random_state)
         search.fit(X, y)
         assert set(Seeded.seen) == {random_state}
+
+
+def depth_and_recall(estimator, X, y):
+    depth = estimator.get_depth()
+    return {"shallow": -depth, "recall": recall_score(y, estimator.predict(X))}
+
+
+def test_refit_names_the_metric_of_a_callable_that_returns_several():
+    X, y = make_classification(300, weights=[0.7], flip_y=0.2, random_state=0)
+    grid = {"max_depth": [1, 2, 3, 4, 5, 6, 8, 10, 12]}
+    tree = DecisionTreeClassifier(random_state=0)
+    search = HyperbandSearchCV(
+        tree, grid, scoring=depth_and_recall, refit="recall", random_state=0
+    )
+    with pytest.warns(UserWarning, match="grid has 9 candidates"):
+        search.fit(X, y)
+    assert search.cv_results_["rank_test_recall"][search.best_index_] == 1
+
+
+def test_plan_leaves_the_splits_and_candidates_of_fit_alone():
+    X, y = make_classification(120, random_state=0)
+    scores = []
+    for plans in (False, True):
+        cv = KFold(3, shuffle=True, random_state=np.random.RandomState(0))
+        search = HyperbandSearchCV(
+            DecisionTreeClassifier(random_state=0),
+            {"max_depth": uniform_int(1, 1000)},
+            cv=cv,
+            random_state=np.random.RandomState(1),
+        )
+        if plans:
+            search.plan(X, y)
+        scores.append(search.fit(X, y).cv_results_["mean_test_score"])
+    np.testing.assert_array_equal(*scores)
+    with pytest.raises(ValueError, match="use up the iterator"):
+        search.set_params(cv=KFold(3).split(X)).plan(X, y)
+
+
+def test_values_of_a_discrete_distribution_need_not_be_whole_numbers():
+    C = rv_discrete(values=([0.1, 0.5, 1.0], [0.3, 0.3, 0.4]))
+    X, y = make_classification(120, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        search = HyperbandSearchCV(LogisticRegression(), {"C": C}, random_state=0).fit(X, y)
+    assert set(search.cv_results_["param_C"]) == {0.1, 0.5, 1.0}
