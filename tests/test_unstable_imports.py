@@ -57,7 +57,10 @@ def test_param_columns_are_masked_where_a_candidate_lacks_the_parameter() -> Non
 def test_parameters_are_validated_by_the_same_rules() -> None:
     class Constrained(BaseEstimator):
         _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 - as scikit-learn does
-            "n": [unstable.Interval(Integral, 1, None, closed="left"), unstable.StrOptions({"auto"})]
+            "n": [
+                unstable.Interval(Integral, 1, None, closed="left"),
+                unstable.StrOptions({"auto"}),
+            ]
         }
 
         def __init__(self, n: Any = 1) -> None:
