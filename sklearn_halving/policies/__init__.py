@@ -2,6 +2,8 @@
 
 Play a schedule of rungs and brackets
     `Hyperband`, `SuccessiveHalving`, `FiniteHorizonHalving`
+Play single pulls at the largest level, for noisy arms
+    `VarianceHalving`, `UniformAllocation`
 Types that policies exchange with their caller
     `Policy`, `Problem`, `Pull`, `Pulls`, `Schedule`, `Bracket`, `Rung`
 """
@@ -18,6 +20,8 @@ from sklearn_halving.policies._types import (
     Rung,
     Schedule,
 )
+from sklearn_halving.policies._uniform import UniformAllocation
+from sklearn_halving.policies._variance_halving import VarianceHalving
 
 __all__ = [
     "NO_ARM",
@@ -31,4 +35,6 @@ __all__ = [
     "Rung",
     "Schedule",
     "SuccessiveHalving",
+    "UniformAllocation",
+    "VarianceHalving",
 ]

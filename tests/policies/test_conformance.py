@@ -30,6 +30,8 @@ from sklearn_halving.policies import (
     Pull,
     Pulls,
     SuccessiveHalving,
+    UniformAllocation,
+    VarianceHalving,
 )
 
 Reward = Callable[[Pull], float]
@@ -97,6 +99,57 @@ def in_any_rung(case: Case, reward: Reward) -> tuple[set[Pull], int]:
     return play_schedule(case, reward, in_any_rung=True)
 
 
+def uniform(case: Case, reward: Reward) -> tuple[set[Pull], int]:
+    """Pull every arm equally often and choose the best mean."""
+    problem, n_each = case.problem, case.policy.n_pulls // case.problem.n_arms
+    if problem.n_arms == 1:
+        return set(), 0
+    n_each = min(n_each, problem.max_repetitions or n_each)
+    arms = list(range(problem.n_arms))
+    pulled = {Pull(arm, problem.max_level, j) for arm in arms for j in range(n_each)}
+    mean = {
+        arm: float(np.mean([reward(Pull(arm, problem.max_level, j)) for j in range(n_each)]))
+        for arm in arms
+    }
+    best = best_of(arms, mean)[0]
+    return pulled, NO_ARM if math.isnan(mean[best]) else best
+
+
+def greedy_halving(case: Case, reward: Reward) -> tuple[set[Pull], int]:
+    """Play Algorithms 1 to 3 of Lalitha et al. (2023), one pull at a time."""
+    policy, n_arms = case.policy, case.problem.n_arms
+    variance = policy.reward_variances or [1.0] * n_arms
+    n_stages = math.ceil(math.log2(n_arms))
+    arms, n_ever = list(range(n_arms)), [0] * n_arms
+    seen: dict[int, list[float]] = {arm: [] for arm in arms}
+    pulled: set[Pull] = set()
+    for _ in range(n_stages):
+        if len(arms) < 2:
+            break
+        n_pulls = [len(seen[arm]) for arm in range(n_arms)]
+        for _ in range(policy.n_pulls // n_stages):
+            index = {a: variance[a] / n_pulls[a] if n_pulls[a] else math.inf for a in arms}
+            arm = min(arms, key=lambda a: (-index[a], a))
+            pull = Pull(arm, case.problem.max_level, n_ever[arm])
+            pulled.add(pull)
+            seen[arm].append(reward(pull))
+            n_pulls[arm] += 1
+            n_ever[arm] += 1
+        n_kept = math.ceil(len(arms) / 2)
+        mean = {arm: sum(seen[arm]) / len(seen[arm]) for arm in arms if seen[arm]}
+        arms = [arm for arm in best_of(list(mean), mean) if not math.isnan(mean[arm])]
+        arms = sorted(arms[:n_kept])
+        if not policy.keep_pulls:
+            seen = {arm: [] for arm in range(n_arms)}
+    return pulled, (arms or [NO_ARM])[0]
+
+
+def by_itself(case: Case, reward: Reward) -> tuple[set[Pull], int]:
+    """Play one pull at a time: what the numbers should be is in the policy's own tests."""
+    game = play(case, reward, size=1)
+    return set(game.pulls), game.recommended
+
+
 # ------------------------------------------------------------------------------ the cases
 
 
@@ -122,6 +175,19 @@ def finite_horizon(n_arms: int, budget: int, R: int, n_splits: int = 1, factor: 
     return Case(policy, Problem(n_arms, 1, R, n_splits), at_the_end, budget, cost="units")
 
 
+def variance_halving(
+    n_arms: int,
+    n_pulls: int,
+    allocation: str,
+    reference: Callable[[Case, Reward], tuple[set[Pull], int]] = by_itself,
+    n_splits: int | None = None,
+    **options: Any,
+) -> Case:
+    policy = VarianceHalving(n_pulls, allocation, **options)
+    problem = Problem(n_arms, 1, 3, n_splits)
+    return Case(policy, problem, reference, n_pulls, uses_ranks_only=False)
+
+
 CASES: dict[type, list[Case]] = {
     Hyperband: [
         hyperband(27),
@@ -140,6 +206,26 @@ CASES: dict[type, list[Case]] = {
         finite_horizon(27, 27 * 4, 27),
         finite_horizon(10, 200, 30, n_splits=2, factor=2),
         finite_horizon(5, 50, 10),
+    ],
+    UniformAllocation: [
+        Case(UniformAllocation(20), Problem(6, 1, 3), uniform, 20),
+        Case(UniformAllocation(40), Problem(5, 1, 3, 4), uniform, 40),
+        Case(UniformAllocation(3), Problem(1, 1, 3), uniform, 3),
+    ],
+    VarianceHalving: [
+        variance_halving(7, 41, "uniform", greedy_halving, keep_pulls=False),
+        variance_halving(8, 41, "uniform", greedy_halving, common_splits=False),
+        variance_halving(
+            6, 60, "known", greedy_halving, keep_pulls=False, reward_variances=[3, 0.1, 0, 7, 1, 2]
+        ),
+        variance_halving(6, 120, "pooled"),
+        variance_halving(6, 120, "pooled", common_splits=False, n_splits=9),
+        variance_halving(5, 200, "ucb", keep_pulls=False),
+        variance_halving(5, 200, "ucb", n_splits=60, delta=0.2),
+        variance_halving(9, 80, "likelihood"),
+        variance_halving(9, 80, "likelihood", common_splits=False, n_splits=12),
+        variance_halving(3, 3, "likelihood"),
+        variance_halving(1, 5, "likelihood"),
     ],
 }
 ALL = [

@@ -1,0 +1,72 @@
+"""The same number of pulls for every arm: the baseline that adapting has to beat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sklearn_halving.policies._planned_pulls import (
+    PlannedPolicy,
+    PlannedState,
+    best_alive,
+    new_state,
+)
+from sklearn_halving.policies._types import IntArray, Problem
+
+
+@dataclass(frozen=True)
+class UniformAllocation(PlannedPolicy):
+    """Pull every arm ``floor(n_pulls / n_arms)`` times and choose the best mean.
+
+    Parameters
+    ----------
+    n_pulls : int
+        Number of pulls for all arms together; never exceeded.
+
+    References
+    ----------
+    Lalitha, Kalantari, Ma, Deoras and Kveton. Fixed-budget best-arm identification with
+    heterogeneous reward variances. UAI 2023, section 5 ("Unif").
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.policies import Problem, UniformAllocation
+    >>> policy = UniformAllocation(n_pulls=7)
+    >>> state = policy.start(Problem(n_arms=3))
+    >>> pulls = policy.ask(state, max_pulls=10)
+    >>> pulls.arm, pulls.repetition
+    (array([0, 0, 1, 1, 2, 2]), array([0, 1, 0, 1, 0, 1]))
+    >>> policy.tell(state, pulls, np.array([0.5, 0.7, 0.9, 0.8, 0.1, 0.2]))
+    >>> int(policy.recommend(state))
+    1
+    """
+
+    n_pulls: int
+
+    def start(
+        self,
+        problem: Problem,
+        *,
+        batch_shape: tuple[int, ...] = (),
+        seed: np.random.SeedSequence | None = None,
+    ) -> PlannedState:
+        """Return the state before the first pull; nothing is random, so no seed is used."""
+        if self.n_pulls < problem.n_arms:
+            raise ValueError(
+                f"n_pulls={self.n_pulls} is too small to pull each of {problem.n_arms} arms "
+                f"once. The least budget that works is {problem.n_arms}."
+            )
+        state = new_state(problem, batch_shape, n_steps=0 if problem.n_arms == 1 else 1)
+        self._open_step(state)
+        return state
+
+    def _counts(self, state: PlannedState) -> IntArray:
+        n_each = self.n_pulls // state.problem.n_arms
+        if state.problem.max_repetitions is not None:
+            n_each = min(n_each, state.problem.max_repetitions)
+        return np.full(state.alive.shape, n_each)
+
+    def _conclude(self, state: PlannedState) -> None:
+        state.best = best_alive(state.alive, state.statistics.mean())

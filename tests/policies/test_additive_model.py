@@ -1,0 +1,80 @@
+"""Arm means on common splits: numbers by hand, and what the model is worth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sklearn_halving.policies._additive_model import fit_additive_model
+
+
+def test_equal_splits_give_plain_means_and_two_way_residuals() -> None:
+    rng = np.random.default_rng(0)
+    rewards = rng.normal(size=(4, 6))
+    residual = rewards - rewards.mean(1, keepdims=True) - rewards.mean(0) + rewards.mean()
+    for split_effects in ("fixed", "random"):
+        fit = fit_additive_model(rewards, np.ones((4, 6), bool), split_effects=split_effects)
+        np.testing.assert_allclose(fit.mean, rewards.mean(axis=1), atol=1e-6)
+        np.testing.assert_allclose(fit.degrees_of_freedom, 5 * 3 / 4)
+        if split_effects == "fixed":
+            np.testing.assert_allclose(
+                fit.squared_residual_sum, (residual**2).sum(axis=1), rtol=1e-5
+            )
+
+
+@pytest.mark.parametrize("shape", [(3, 8), (8, 3)], ids=["arms solved", "splits solved"])
+def test_fixed_effects_are_least_squares(shape: tuple[int, int]) -> None:
+    n_arms, n_splits = shape
+    rng = np.random.default_rng(1)
+    observed = rng.random(shape) < 0.7
+    observed[0] = observed[:, 0] = True
+    rewards = np.where(observed, rng.normal(5, 1, shape), np.nan)
+    arm, split = np.nonzero(observed)
+    design = np.zeros((len(arm), n_arms + n_splits))
+    design[np.arange(len(arm)), arm] = design[np.arange(len(arm)), n_arms + split] = 1
+    expected = np.linalg.lstsq(design, rewards[observed], rcond=None)[0][:n_arms]
+    fit = fit_additive_model(rewards, observed, split_effects="fixed")
+    np.testing.assert_allclose(np.diff(fit.mean), np.diff(expected), atol=1e-5)
+
+
+def test_without_noise_nothing_is_left() -> None:
+    arm, split = np.array([0.0, 1.0, 3.0]), np.array([5.0, -2.0, 0.0, 1.0, 4.0])
+    rewards = arm[:, np.newaxis] + split
+    observed = np.arange(5) < np.array([5, 3, 2])[:, np.newaxis]
+    fit = fit_additive_model(rewards, observed)
+    np.testing.assert_allclose(np.diff(fit.mean), [1, 2], atol=1e-5)
+    np.testing.assert_allclose(fit.squared_residual_sum, 0, atol=1e-9)
+
+
+def test_splits_that_do_not_matter_leave_plain_means() -> None:
+    rng = np.random.default_rng(2)
+    rewards = rng.normal(size=(200, 10, 30))
+    observed = np.arange(30) < np.linspace(4, 30, 10).astype(int)[:, np.newaxis]
+    observed = np.broadcast_to(observed, rewards.shape)
+    plain = np.where(observed, rewards, 0).sum(axis=2) / observed.sum(axis=2)
+    random = fit_additive_model(rewards, observed).mean
+    fixed = fit_additive_model(rewards, observed, split_effects="fixed").mean
+    assert np.abs(random - plain).mean() < 0.2 * np.abs(fixed - plain).mean()
+
+
+def test_an_arm_without_rewards_has_no_mean() -> None:
+    observed = np.array([[True, True], [False, False]])
+    fit = fit_additive_model(np.array([[1.0, 2.0], [np.nan, np.nan]]), observed)
+    assert fit.mean[0] == pytest.approx(1.5)
+    assert np.isnan(fit.mean[1])
+
+
+@given(seed=st.integers(0, 2**16), a=st.sampled_from([1e-3, 7.0]), b=st.sampled_from([-1e3, 50.0]))
+@settings(max_examples=20, deadline=None)
+def test_scale_and_batch(seed: int, a: float, b: float) -> None:
+    rng = np.random.default_rng(seed)
+    rewards = rng.normal(size=(2, 3, 5, 7)) + rng.normal(size=(2, 3, 1, 7))
+    observed = np.arange(7) < rng.integers(1, 8, (2, 3, 5, 1))
+    fit = fit_additive_model(rewards, observed)
+    scaled = fit_additive_model(a * rewards + b, observed)
+    np.testing.assert_allclose(scaled.mean, a * fit.mean + b, rtol=1e-6, atol=a * 1e-4)
+    alone = fit_additive_model(rewards[1, 2], observed[1, 2])
+    for whole, part in zip(fit, alone, strict=True):
+        np.testing.assert_allclose(whole[1, 2], part, rtol=1e-9, atol=1e-12)
