@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -133,7 +132,7 @@ class CallbackTree:
 
     def propagating(self, context: Any, estimator: Any) -> Any:
         """Hand callbacks down to the estimator of the refit."""
-        return nullcontext() if context is None else propagated_callbacks(context, estimator)
+        return propagated_callbacks(context, estimator)
 
     def end(self) -> None:
         """Close the task of the whole fit."""
