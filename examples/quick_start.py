@@ -6,6 +6,7 @@ five folds. What differs is on how many rows a candidate is tried before it is d
     python examples/quick_start.py
 """
 
+import sys
 import time
 
 import numpy as np
@@ -35,7 +36,8 @@ def main() -> None:
     header = f"{'':18}{'fits':>6}{'rows trained on':>17}{'seconds':>9}{'cv score':>10}{'test':>7}"
     print("\n" + header)
     for name, search in searches.items():
-        print(f"{name} is running ...", end="\r", flush=True)
+        if sys.stdout.isatty():  # the row of results is longer and takes its place
+            print(f"{name} is running ...", end="\r", flush=True)
         start = time.perf_counter()
         search.fit(X_train, y_train)
         seconds = time.perf_counter() - start

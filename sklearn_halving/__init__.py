@@ -1,15 +1,23 @@
 """Model selection as a bandit problem, with the API of GridSearchCV.
 
 Searches (`sklearn_halving.search`)
-    `HyperbandSearchCV`
+    `HyperbandSearchCV`, `VarianceHalvingSearchCV`
+Splits (`sklearn_halving.splits`)
+    `RepeatedLearningTesting`, and streams of splits without end
 Policies, usable without scikit-learn (`sklearn_halving.policies`)
-    `~policies.Hyperband`, `~policies.SuccessiveHalving`, `~policies.FiniteHorizonHalving`
+    what decides which candidate is fitted next
 Resources (`sklearn_halving.resources`)
     what a level means: rows, iterations, epochs, features, seconds
 """
 
-from sklearn_halving.search import HyperbandSearchCV
+from sklearn_halving.search import HyperbandSearchCV, VarianceHalvingSearchCV
+from sklearn_halving.splits import RepeatedLearningTesting
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["HyperbandSearchCV", "__version__"]
+__all__ = [
+    "HyperbandSearchCV",
+    "RepeatedLearningTesting",
+    "VarianceHalvingSearchCV",
+    "__version__",
+]

@@ -71,14 +71,14 @@ LAYERS = {
         "dask distributed ray",
     ),
     "search": layer(
-        "search policies resources execution _unstable_imports",
+        "search policies resources execution splits _unstable_imports",
         "sklearn numpy scipy pandas joblib",
     ),
     "simulation": layer("simulation policies", "numpy scipy"),
     "splits": layer("splits", "sklearn numpy"),
     "plotting": layer("plotting", "sklearn numpy pandas", "matplotlib"),
     UNSTABLE_IMPORTS: layer("", "sklearn joblib cloudpickle"),
-    "__init__.py": layer("search policies resources execution simulation plotting"),
+    "__init__.py": layer("search policies resources execution splits simulation plotting"),
 }
 
 

@@ -40,7 +40,9 @@ def end_message(task: EvaluationTask, outcome: Outcome) -> str:
 def _progress(task: EvaluationTask, pull: Pull) -> str:
     if task.verbose <= 2:
         return ""
-    text = f" {pull.repetition + 1}/{task.n_repetitions}"
+    text = f" {pull.repetition + 1}"
+    if task.n_repetitions is not None:
+        text += f"/{task.n_repetitions}"
     if task.verbose > 9:
         text += f"; {pull.arm + 1}/{len(task.candidates)}"
     return text

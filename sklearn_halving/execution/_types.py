@@ -115,7 +115,7 @@ class EvaluationTask:
     return_train_score: bool = False
     error_score: float | str = np.nan
     verbose: int = 0
-    n_repetitions: int = 1
+    n_repetitions: int | None = 1
     max_level: int = 1
     rescaling: Any = None
     seed: np.random.SeedSequence | None = None

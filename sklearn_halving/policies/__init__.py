@@ -4,12 +4,20 @@ Play a schedule of rungs and brackets
     `Hyperband`, `SuccessiveHalving`, `FiniteHorizonHalving`
 Play single pulls at the largest level, for noisy arms
     `VarianceHalving`, `UniformAllocation`
+Find the best arm within a number of pulls
+    `SuccessiveRejects`, `AnytimeSuccessiveRejects`, `UCBE`, `AdaptiveUCBE`
+Earn large rewards on the way
+    `UCB1`, `UCBV`, `MOSS`
 Types that policies exchange with their caller
     `Policy`, `Problem`, `Pull`, `Pulls`, `Schedule`, `Bracket`, `Rung`
 """
 
 from sklearn_halving.policies._hyperband import Hyperband
 from sklearn_halving.policies._successive_halving import FiniteHorizonHalving, SuccessiveHalving
+from sklearn_halving.policies._successive_rejects import (
+    AnytimeSuccessiveRejects,
+    SuccessiveRejects,
+)
 from sklearn_halving.policies._types import (
     NO_ARM,
     Bracket,
@@ -21,10 +29,17 @@ from sklearn_halving.policies._types import (
     Schedule,
 )
 from sklearn_halving.policies._uniform import UniformAllocation
+from sklearn_halving.policies._upper_confidence import MOSS, UCB1, UCBE, UCBV, AdaptiveUCBE
 from sklearn_halving.policies._variance_halving import VarianceHalving
 
 __all__ = [
+    "MOSS",
     "NO_ARM",
+    "UCB1",
+    "UCBE",
+    "UCBV",
+    "AdaptiveUCBE",
+    "AnytimeSuccessiveRejects",
     "Bracket",
     "FiniteHorizonHalving",
     "Hyperband",
@@ -35,6 +50,7 @@ __all__ = [
     "Rung",
     "Schedule",
     "SuccessiveHalving",
+    "SuccessiveRejects",
     "UniformAllocation",
     "VarianceHalving",
 ]

@@ -34,7 +34,9 @@ class BracketState:
     first_arm : int
         The bracket's arms are ``first_arm, first_arm + 1, ...``.
     arms : ndarray of shape (*batch, n_arms of the rung)
-        The arms of the current rung in increasing order.
+        The arms of the current rung in increasing order, then ``NO_ARM`` where a problem has
+        fewer of them than another. No column is padding in all problems: pulls are counted by
+        the column, and such a one would be waited for in vain.
     rewards : ndarray of shape (*batch, n_arms of the bracket, n_repetitions)
         The rewards of the current rung; NaN where there is none.
     pulls : Pulls
@@ -176,7 +178,7 @@ class ScheduledPolicy:
         if bracket.rung < len(bracket.bracket.rungs):
             n_kept = bracket.bracket.rungs[bracket.rung].n_arms
             bracket.arms = top_arms(bracket.arms, means, n_kept)
-            bracket.is_abandoned = bool((bracket.arms == NO_ARM).all())
+            bracket.is_abandoned = bracket.arms.shape[-1] == 0
             bracket.rewards.fill(np.nan)
             bracket.open_rung()
 
@@ -199,15 +201,19 @@ class ScheduledPolicy:
 
 
 def top_arms(arms: IntArray, means: FloatArray, n_kept: int) -> IntArray:
-    """Return the ``n_kept`` best arms in increasing order, shape ``(*batch, n_kept)``.
+    """Return the best arms, at most ``n_kept``, in increasing order.
 
-    NaN is worst and ties go to the smaller arm. Where all means are NaN nothing speaks for
-    any arm: the result is ``NO_ARM``, never an arbitrary choice.
+    Ties go to the smaller arm. An arm whose mean is NaN is not kept, also where there is room:
+    nothing speaks for it. Problems that keep fewer arms than others are padded with ``NO_ARM``
+    at the end, so the shape is ``(*batch, n)`` with the largest number that a problem keeps.
     """
-    order = np.argsort(-means, axis=-1, kind="stable")  # NaN sorts last
-    kept = np.sort(np.take_along_axis(arms, order[..., :n_kept], axis=-1), axis=-1)
-    nothing_known = np.isnan(means).all(axis=-1, keepdims=True)
-    return np.where(nothing_known, NO_ARM, kept)
+    best = np.argsort(-means, axis=-1, kind="stable")[..., :n_kept]  # NaN sorts last
+    is_known = ~np.isnan(np.take_along_axis(means, best, axis=-1))
+    n_columns = int(is_known.sum(axis=-1).max(initial=0))
+    after_all = np.iinfo(np.int64).max
+    kept = np.where(is_known, np.take_along_axis(arms, best, axis=-1), after_all)
+    kept = np.sort(kept, axis=-1)[..., :n_columns]
+    return np.where(kept == after_all, NO_ARM, kept)
 
 
 def _store_singly(play: BracketsState, pulls: Pulls, rewards: FloatArray) -> list[int]:

@@ -45,22 +45,13 @@ class UniformAllocation(PlannedPolicy):
 
     n_pulls: int
 
-    def start(
-        self,
-        problem: Problem,
-        *,
-        batch_shape: tuple[int, ...] = (),
-        seed: np.random.SeedSequence | None = None,
-    ) -> PlannedState:
-        """Return the state before the first pull; nothing is random, so no seed is used."""
+    def _first_state(self, problem: Problem, batch_shape: tuple[int, ...]) -> PlannedState:
         if self.n_pulls < problem.n_arms:
             raise ValueError(
                 f"n_pulls={self.n_pulls} is too small to pull each of {problem.n_arms} arms "
                 f"once. The least budget that works is {problem.n_arms}."
             )
-        state = new_state(problem, batch_shape, n_steps=0 if problem.n_arms == 1 else 1)
-        self._open_step(state)
-        return state
+        return new_state(problem, batch_shape, n_steps=1)
 
     def _counts(self, state: PlannedState) -> IntArray:
         n_each = self.n_pulls // state.problem.n_arms

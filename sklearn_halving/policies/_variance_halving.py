@@ -4,51 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_halving.policies._arm_statistics import ArmStatistics
+from sklearn_halving.policies._choice import is_clear
 from sklearn_halving.policies._greedy_allocation import (
     bounded_counts,
     greedy_counts,
     least_count_for_bound,
 )
 from sklearn_halving.policies._noise_estimates import (
+    errors_in_play,
     estimate_arms,
     likelihood_of_leading,
     shrunk_variances,
 )
+from sklearn_halving.policies._parameter_checks import check_between, check_not_negative
 from sklearn_halving.policies._planned_pulls import (
     PlannedPolicy,
     PlannedState,
+    Step,
     best_alive,
+    in_plans,
+    n_stages_of,
     new_state,
+    widths_of,
 )
+from sklearn_halving.policies._ranking import keep_best
 from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray, Problem
 
 ALLOCATIONS = ("likelihood", "pooled", "ucb", "known", "uniform")
-
-
-class Step(NamedTuple):
-    """One plan: ``n_pulls`` pulls in a stage.
-
-    Parameters
-    ----------
-    n_pulls : int
-    is_even : bool
-        Whether arms are brought to equal numbers of pulls, so that variances can be estimated.
-    n_kept : int or None
-        The number of arms that survive the stage that the step closes; None if it closes none.
-    n_contenders : int or None, default=None
-        The number of arms, none of them thrown away, among which the pulls are shared.
-    """
-
-    n_pulls: int
-    is_even: bool
-    n_kept: int | None
-    n_contenders: int | None = None
 
 
 @dataclass(frozen=True)
@@ -91,6 +78,27 @@ class VarianceHalving(PlannedPolicy):
     plans_per_stage : int, default=2
         How often a stage's variances are estimated anew. Pulls inside a plan can run at the same
         time. A number above ``n_pulls`` means after every pull, as the paper prints "ucb".
+    levels : tuple of int or None, default=None
+        The amount of resource of each stage's pulls, from stage to stage equal or larger; see
+        `growing_levels`. Rewards at different levels are different things: at a new level
+        statistics and repetitions start anew. None: the problem's largest level throughout. Not
+        for "likelihood", whose stages throw nobody out.
+    stop_probability : float or None, default=None
+        Stop when the leader is the best of the arms in play with at least this probability (see
+        `probability_of_best`). It is above 0.5 and below 1. None: never.
+    tolerance : float or None, default=None
+        Stop when no other arm in play can be better than the leader by more than this, in units
+        of the reward: means differ by at most the tolerance when 1.645 standard errors of the
+        difference are added, which is an upper 95 % limit for each arm. None: never.
+    overlap : float, default=0.0
+        Size of a test set / size of a training set, which makes standard errors larger (see
+        `standard_errors`). 0: rewards of one arm are independent. Used for stopping only.
+
+    Notes
+    -----
+    Whether to stop is asked when a plan closes, at the last level only, once every arm in play
+    has a pull and their noise is known with 3 degrees of freedom. Arms that a stage threw out
+    are not looked at again. What is left of ``n_pulls`` is not asked for.
 
     References
     ----------
@@ -123,6 +131,10 @@ class VarianceHalving(PlannedPolicy):
     shrinkage: float = 3.0
     common_splits: bool = True
     plans_per_stage: int = 2
+    levels: tuple[int, ...] | None = None
+    stop_probability: float | None = None
+    tolerance: float | None = None
+    overlap: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse parameters that no number of arms makes sense of."""
@@ -148,13 +160,54 @@ class VarianceHalving(PlannedPolicy):
                 "allocation='likelihood' has no stages after which it could forget; "
                 "use keep_pulls=True, or another allocation."
             )
+        self._check_levels_alone()
+        if self.stop_probability is not None:
+            advice = "Use 0.95, say, or None to spend all pulls."
+            check_between("stop_probability", self.stop_probability, 0.5, 1, advice)
+        if self.tolerance is not None:
+            advice = "Give a difference of rewards that does not matter, or None."
+            check_not_negative("tolerance", self.tolerance, advice)
+        check_not_negative("overlap", self.overlap, "It is n_test / n_train, or 0.")
+
+    def _check_levels_alone(self) -> None:
+        if self.levels is None:
+            return
+        if self.allocation == "likelihood":
+            raise ValueError(
+                f"levels cannot be used with allocation='likelihood', got levels={self.levels!r}: "
+                "it goes back to arms that it left, and their rewards must be comparable. Use "
+                "allocation='pooled', or levels=None."
+            )
+        pairs = zip((1, *self.levels), self.levels, strict=False)
+        if not all(isinstance(b, Integral) and a <= b for a, b in pairs):
+            raise ValueError(
+                "levels must be whole numbers of at least 1, none smaller than the one before, "
+                f"got {self.levels!r}. growing_levels(smallest, largest, n_stages) makes them."
+            )
+
+    def _check_levels(self, problem: Problem) -> None:
+        """Raise if the levels are not those of this problem's stages."""
+        n_stages, low, high = n_stages_of(problem.n_arms), problem.min_level, problem.max_level
+        if self.levels is None or n_stages == 0:
+            return
+        if len(self.levels) != n_stages:
+            raise ValueError(
+                f"levels must have one level a stage, and {problem.n_arms} arms are halved in "
+                f"{n_stages} stages, got {len(self.levels)} levels: {self.levels!r}. "
+                f"growing_levels({low}, {high}, {n_stages}) makes them."
+            )
+        if not (low <= self.levels[0] and self.levels[-1] <= high):
+            raise ValueError(
+                f"levels must be from {low} to {high}, the smallest and the largest level, got "
+                f"{self.levels!r}. growing_levels({low}, {high}, {n_stages}) makes such levels."
+            )
 
     def least_n_pulls(self, n_arms: int) -> int:
         """Return the least ``n_pulls`` that can be played with so many arms.
 
         With it, every stage can pull each arm in play once.
         """
-        return n_arms if self.allocation == "likelihood" else max(1, n_arms * _n_stages(n_arms))
+        return n_arms if self.allocation == "likelihood" else max(1, n_arms * n_stages_of(n_arms))
 
     def least_n_pulls_to_adapt(self, n_arms: int) -> int | None:
         """Return the least ``n_pulls`` with which every stage's pulls follow the variances.
@@ -167,29 +220,28 @@ class VarianceHalving(PlannedPolicy):
             return n_arms + 1
         if self.allocation == "known":
             return self.least_n_pulls(n_arms)
-        return _n_stages(n_arms) * (self._least_count() * n_arms + 1)
+        return n_stages_of(n_arms) * (self._least_count() * n_arms + 1)
+
+    def stages(self, n_arms: int) -> tuple[tuple[int, int], ...]:
+        """Return how many arms each stage has in play, and the most pulls that it makes."""
+        n_pulls = [0] * n_stages_of(n_arms)
+        for step in self._steps(n_arms):
+            n_pulls[step.stage] += step.n_pulls
+        return tuple(zip(widths_of(n_arms), n_pulls, strict=True))
 
     def first_adaptive_stage(self, n_arms: int) -> int | None:
         """Return the first stage whose pulls follow the variances; None if no stage's do.
 
         "ucb" with None *is* SH, and one that starts late is SH until then.
         """
-        stage = 0
         for step in self._steps(n_arms) if self.allocation != "uniform" else ():
             if not step.is_even and step.n_pulls:
-                return stage
-            stage += step.n_kept is not None
+                return step.stage
         return None
 
-    def start(
-        self,
-        problem: Problem,
-        *,
-        batch_shape: tuple[int, ...] = (),
-        seed: np.random.SeedSequence | None = None,
-    ) -> PlannedState:
-        """Return the state before the first pull; nothing is random, so no seed is used."""
+    def _first_state(self, problem: Problem, batch_shape: tuple[int, ...]) -> PlannedState:
         self._check_budget(problem)
+        self._check_levels(problem)
         known = None
         if self.reward_variances is not None:
             known = _checked_variances(self.reward_variances, problem.n_arms, batch_shape)
@@ -197,7 +249,8 @@ class VarianceHalving(PlannedPolicy):
         uses_table = self.common_splits and self.keep_pulls
         settings = Settings(steps, known)
         state = new_state(problem, batch_shape, len(steps), settings, with_table=uses_table)
-        self._open_step(state)
+        if self.levels and steps:
+            state.level = self.levels[0]
         return state
 
     def _check_budget(self, problem: Problem) -> None:
@@ -220,7 +273,7 @@ class VarianceHalving(PlannedPolicy):
 
     def _steps(self, n_arms: int) -> tuple[Step, ...]:
         """Return all plans there will be."""
-        n_stages = _n_stages(n_arms)
+        n_stages = n_stages_of(n_arms)
         if n_stages == 0:
             return ()
         if self.allocation == "likelihood":
@@ -228,32 +281,38 @@ class VarianceHalving(PlannedPolicy):
         n_stage, n_each = self.n_pulls // n_stages, 0
         steps: list[Step] = []
         n_plans = self.plans_per_stage if self.allocation in ("pooled", "ucb") else 1
-        for width in _widths(n_arms):
+        for stage, width in enumerate(widths_of(n_arms)):
+            if not self.keep_pulls or self._changes_level(stage):
+                n_each = 0
             n_even = 0
             if self.allocation in ("pooled", "ucb"):
                 n_even = min(n_stage, max(0, self._least_count() - n_each) * width)
-            steps += _in_plans(n_even, n_stage - n_even, n_plans, (width + 1) // 2)
-            n_each = n_each + n_even // width if self.keep_pulls else 0
+            steps += in_plans(n_even, n_stage - n_even, n_plans, (width + 1) // 2, stage)
+            n_each += n_even // width
         return tuple(steps)
+
+    def _changes_level(self, stage: int) -> bool:
+        return bool(self.levels) and stage > 0 and self.levels[stage - 1] < self.levels[stage]
 
     def _likelihood_steps(self, n_arms: int) -> tuple[Step, ...]:
         """Return the plans of the form without elimination."""
-        n_stages, uses_pairs = _n_stages(n_arms), self.common_splits
+        n_stages, uses_pairs = n_stages_of(n_arms), self.common_splits
         # Own variances need three pulls, if those leave half of the budget; pairs do not.
         n_each = 1 if uses_pairs else min(3, max(1, self.n_pulls // (2 * n_arms)))
         n_even = n_each * n_arms
-        steps = _in_plans(n_even, self.n_pulls - n_even, self.plans_per_stage * n_stages, None)
-        if not uses_pairs:
-            return steps
-        widths, n_plans = _widths(n_arms), max(1, len(steps) - 1)
-        return steps[:1] + tuple(
-            step._replace(n_contenders=widths[i * n_stages // n_plans])
-            for i, step in enumerate(steps[1:])
-        )
+        steps = in_plans(n_even, self.n_pulls - n_even, self.plans_per_stage * n_stages, None)
+        widths, n_plans = widths_of(n_arms), max(1, len(steps) - 1)
+        adaptive = []
+        for i, step in enumerate(steps[1:]):
+            stage = i * n_stages // n_plans
+            n_contenders = widths[stage] if uses_pairs else None
+            adaptive.append(step._replace(n_contenders=n_contenders, stage=stage))
+        return (*steps[:1], *adaptive)
 
     def _counts(self, state: PlannedState) -> IntArray:
         step, limit = state.settings.steps[state.step], state.problem.max_repetitions
-        in_play = state.alive & (state.alive.sum(axis=1) > 1)[:, np.newaxis]
+        is_open = (state.alive.sum(axis=1) > 1) & ~state.stopped
+        in_play = state.alive & is_open[:, np.newaxis]
         budget = np.full(len(in_play), step.n_pulls)
         n_pulls = state.statistics.n_pulls
         if step.is_even or self.allocation == "uniform":
@@ -273,7 +332,7 @@ class VarianceHalving(PlannedPolicy):
                 # On common splits arms are compared in pairs: a pull without a partner is lost,
                 # so that noise earns nothing and contenders share more equally.
                 variance = np.sqrt(likelihood)
-                in_play = _largest(likelihood, in_play, step.n_contenders)
+                in_play = keep_best(likelihood, in_play, step.n_contenders)
         weight = _positive(variance, in_play)
         if self.allocation == "ucb" and limit is None:
             n_least = np.where(weight > 0, n_pulls, self._least_count()).min()
@@ -284,18 +343,48 @@ class VarianceHalving(PlannedPolicy):
     def _extra_freedom(self) -> float:
         return 0.0 if self.allocation == "ucb" else self.shrinkage
 
+    def _stage(self, state: PlannedState) -> int:
+        step: Step = state.settings.steps[state.step]
+        return step.stage
+
     def _conclude(self, state: PlannedState) -> None:
         n_kept = state.settings.steps[state.step].n_kept
         is_last = state.step + 1 == state.n_steps
         mean = estimate_arms(state).mean if n_kept or is_last else state.statistics.mean()
         best = best_alive(state.alive, mean)
-        # A lone survivor is not pulled again: it stays the best.
+        # A lone survivor is not pulled again: it stays the best. So does who was best at a stop.
         alone = (best == NO_ARM) & state.alive.any(axis=1)
-        state.best = np.where(alone, state.best, best)
+        state.best = np.where(alone | state.stopped, state.best, best)
+        is_open = ~state.stopped[:, np.newaxis]
         if n_kept is not None:
-            state.alive = _largest(mean, state.alive, n_kept)
-            if not self.keep_pulls and not is_last:
-                state.statistics = ArmStatistics.zeros(state.alive.shape)
+            state.stage[state.alive & is_open] = self._stage(state)
+            kept = keep_best(mean, state.alive, n_kept)
+            state.alive = np.where(is_open, kept, state.alive)
+        if not is_last:
+            self._stop_early(state)
+            if n_kept is not None:
+                self._open_stage(state, self._stage(state) + 1)
+
+    def _open_stage(self, state: PlannedState, stage: int) -> None:
+        """Forget what does not count any more, and go up to the level of the stage."""
+        if not self.keep_pulls or self._changes_level(stage):
+            state.forget()
+        if self.levels and self._changes_level(stage):
+            state.level = self.levels[stage]
+            state.n_pulls_ever = np.zeros_like(state.n_pulls_ever)
+
+    def _stop_early(self, state: PlannedState) -> None:
+        """Mark the problems whose answer is clear enough, with the leader as the answer."""
+        at_last_level = not self.levels or state.level == self.levels[-1]
+        if (self.stop_probability is None and self.tolerance is None) or not at_last_level:
+            return
+        mean, error, ready = errors_in_play(
+            state, state.settings.known, self.shrinkage, self.overlap
+        )
+        leader = best_alive(state.alive, mean)
+        for i in np.flatnonzero(ready):
+            if is_clear(mean[i], error[i], int(leader[i]), self.stop_probability, self.tolerance):
+                state.stopped[i], state.best[i] = True, leader[i]
 
 
 class Settings(NamedTuple):
@@ -303,30 +392,6 @@ class Settings(NamedTuple):
 
     steps: tuple[Step, ...]
     known: FloatArray | None
-
-
-def _n_stages(n_arms: int) -> int:
-    return (n_arms - 1).bit_length()  # ceil(log2 n_arms), exact
-
-
-def _widths(n_arms: int) -> list[int]:
-    """Return the number of arms in play in each stage."""
-    widths = []
-    while n_arms > 1:
-        widths.append(n_arms)
-        n_arms = (n_arms + 1) // 2
-    return widths
-
-
-def _in_plans(n_even: int, n_adaptive: int, n_plans: int, n_kept: int | None) -> tuple[Step, ...]:
-    """Return one even step, then ``n_plans`` of nearly equal size; the last closes the stage."""
-    n_plans = max(1, min(n_plans, n_adaptive))
-    cuts = [i * n_adaptive // n_plans for i in range(n_plans + 1)]
-    sizes = [(n_even, True)] + [(b - a, False) for a, b in pairwise(cuts)]
-    steps = [Step(n_pulls, is_even, None) for n_pulls, is_even in sizes if n_pulls]
-    if steps:
-        steps[-1] = steps[-1]._replace(n_kept=n_kept)
-    return tuple(steps)
 
 
 def _checked_variances(variances: Any, n_arms: int, batch_shape: tuple[int, ...]) -> FloatArray:
@@ -346,11 +411,3 @@ def _positive(weight: FloatArray, in_play: BoolArray) -> FloatArray:
     largest = np.where(in_play, weight, 0.0).max(axis=1, keepdims=True)
     least = np.where(largest > 0, 1e-30 * largest, 1.0)
     return np.where(in_play, np.maximum(weight, least), 0.0)
-
-
-def _largest(mean: FloatArray, alive: BoolArray, n_kept: int) -> BoolArray:
-    """Return which of the arms in play have the ``n_kept`` largest means; ties to the smaller."""
-    order = np.lexsort((-np.where(alive, mean, np.nan), ~alive), axis=1)
-    kept = np.zeros_like(alive)
-    np.put_along_axis(kept, order[:, :n_kept], True, axis=1)
-    return kept & alive

@@ -6,6 +6,7 @@
 `PartialFit`       epochs of ``partial_fit``
 `RandomFeatures`   any other integer or float parameter; a model is fitted anew
 `FitTime`          seconds
+`WholeFit`         nothing: one level, a whole fit
 =================  ==============================================================
 
 `resolve_resource` finds the one that a name stands for, `subset_order`, `rows_needed` and
@@ -26,6 +27,7 @@ from sklearn_halving.resources._training_size import (
     training_rows,
 )
 from sklearn_halving.resources._types import Resource
+from sklearn_halving.resources._whole_fit import WholeFit
 
 __all__ = [
     "FitTime",
@@ -35,6 +37,7 @@ __all__ = [
     "Rescaling",
     "Resource",
     "TrainingSize",
+    "WholeFit",
     "resolve_resource",
     "rows_needed",
     "subset_order",

@@ -12,9 +12,8 @@ def check_not_searched(parameter: str, searched: frozenset[str]) -> None:
     """Raise a ValueError if the resource is a parameter that is searched over too."""
     if parameter in searched:
         raise ValueError(
-            f"Cannot use parameter {parameter!r} as the resource since it is part of the "
-            f"searched parameters {sorted(searched)}. Remove it from them, or choose another "
-            "resource."
+            f"The resource must not be part of the searched parameters too, and {parameter!r} is "
+            f"one of {sorted(searched)}. Leave it out there, or let another resource grow."
         )
 
 
@@ -27,9 +26,8 @@ def check_parameter(parameter: str, estimator: Any, searched: frozenset[str]) ->
     if parameter in valid or is_replaced(parameter, searched):
         return
     raise ValueError(
-        f"Cannot use parameter {parameter!r} as the resource: it must be a parameter of "
-        f"{type(estimator).__name__}, whose parameters are {sorted(valid)}."
-        f"{suggestion(parameter, valid)}"
+        f"resource={parameter!r} must name a parameter of {type(estimator).__name__}, which has "
+        f"{sorted(valid)}.{suggestion(parameter, valid)}"
     )
 
 

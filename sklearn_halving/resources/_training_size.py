@@ -151,17 +151,21 @@ def rows_needed(order: Rows, y: Any, min_per_class: int) -> int:
     return int(np.argsort(codes, kind="stable")[last].max()) + 1
 
 
-def training_rows(train: Any, order: Rows, level: int) -> Any:
+def training_rows(train: Rows, order: Rows, level: int) -> Rows:
     """Return the rows of a fold at a level, in the order in which the splitter gave them.
 
     Parameters
     ----------
-    train : array-like of int or bool
-        The rows of the fold, as the splitter gave them.
-    order : int array
+    train : int array of shape (n,)
+        The row numbers of the fold, as the splitter gave them.
+    order : int array of shape (n,)
         What `subset_order` returned for them.
     level : int
         How many rows. At the length of the fold ``train`` itself is returned.
+
+    Returns
+    -------
+    rows : int array of shape (level,)
 
     Examples
     --------
@@ -172,10 +176,7 @@ def training_rows(train: Any, order: Rows, level: int) -> Any:
     """
     if level >= len(order):
         return train
-    rows = np.asarray(train)
-    if rows.dtype == bool:
-        rows = np.flatnonzero(rows)
-    return rows[np.sort(order[:level])]
+    return train[np.sort(order[:level])]
 
 
 def class_codes(y: Any) -> Rows:

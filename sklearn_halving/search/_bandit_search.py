@@ -6,7 +6,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Iterator
 from copy import copy, deepcopy
-from numbers import Real
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -16,50 +16,78 @@ from sklearn.utils import check_random_state
 
 from sklearn_halving._unstable_imports import (
     BaseSearchCV,
-    Interval,
-    StrOptions,
     fit_context,
     is_multimetric_scorer,
 )
 from sklearn_halving.execution._executors import open_executor
 from sklearn_halving.execution._messages import write_line
 from sklearn_halving.execution._pull_loop import PullLog, PullLoop
-from sklearn_halving.execution._types import EvaluationTask
-from sklearn_halving.policies._brackets import ScheduledPolicy
-from sklearn_halving.policies._types import NO_ARM, Problem
-from sklearn_halving.resources import Rescaling, resolve_resource
+from sklearn_halving.execution._types import EvaluationTask, Outcome
+from sklearn_halving.policies._types import NO_ARM, Policy, Problem
+from sklearn_halving.resources import Rescaling, Resource, resolve_resource
 from sklearn_halving.search._callbacks import CallbackTree
 from sklearn_halving.search._candidates import Params, SearchSpace
 from sklearn_halving.search._cv_results import ResultRows, make_cv_results
 from sklearn_halving.search._failures import (
     no_score_message,
-    report_abandoned,
     report_failures,
     report_non_finite,
 )
 from sklearn_halving.search._history import make_history
-from sklearn_halving.search._inputs import (
-    FitInputs,
-    ask_splitter,
-    check_inputs,
-    nested_folds,
-    whole_folds,
-)
+from sklearn_halving.search._inputs import FitInputs, check_inputs
+from sklearn_halving.search._layout import Layout
 from sklearn_halving.search._preparation import (
     Levels,
     Preparation,
     check_candidates,
     check_rescaling,
-    choose_levels,
     seed_of,
     warn_of_refitting,
-    warn_of_small_grid,
 )
 from sklearn_halving.search._reward import Reward
+from sklearn_halving.search._split_rows import SplitRows, fixed_splits
 from sklearn_halving.search._winner import unfitted_winner
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+@dataclass
+class Run:
+    """One fit under way.
+
+    Parameters
+    ----------
+    prepared : Preparation
+        What was known before.
+    task : EvaluationTask
+        What the workers have.
+    state : object
+        The policy's state.
+    reward : Reward
+        Outcome -> what the policy is told.
+    log : PullLog
+        What came back so far.
+    rows : ResultRows or None
+        The rows of ``cv_results_``, once there is one.
+    """
+
+    prepared: Preparation
+    task: EvaluationTask
+    state: Any
+    reward: Reward
+    log: PullLog = field(default_factory=PullLog)
+    rows: ResultRows | None = None
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """Every outcome, in the order in which they came back."""
+        return list(self.log.outcomes.values())
+
+    @property
+    def best_arm(self) -> int:
+        """The arm that the policy recommends."""
+        return int(self.prepared.policy.recommend(self.state))
 
 
 class BaseBanditSearchCV(BaseSearchCV):
@@ -67,18 +95,40 @@ class BaseBanditSearchCV(BaseSearchCV):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseSearchCV._parameter_constraints,
-        "resource": [str, object],
-        "min_resources": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
-        "max_resources": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
-        "factor": [Real],
-        "select": [StrOptions({"max_resources", "all_rungs"})],
         "rescale": [dict, None],
         "random_state": ["random_state"],
     }
 
     @abstractmethod
-    def _make_policy(self, levels: Levels, space: SearchSpace) -> ScheduledPolicy:
+    def _make_levels(self, resource: Resource, rows: SplitRows) -> Levels:
+        """Return the range of levels."""
+
+    @abstractmethod
+    def _make_policy(self, levels: Levels, space: SearchSpace, rows: SplitRows) -> Policy:
         """Return the policy for this range of levels."""
+
+    @abstractmethod
+    def _make_layout(
+        self, policy: Any, levels: Levels, space: SearchSpace, rows: SplitRows
+    ) -> Layout:
+        """Return how the policy orders its pulls."""
+
+    def _resolve_resource(self) -> Resource:
+        """Return the resource that ``resource`` stands for."""
+        return resolve_resource(self.resource, self.estimator)
+
+    def _split_rows(
+        self, inputs: FitInputs, resource: Resource, seed: np.random.SeedSequence
+    ) -> SplitRows:
+        """Return train and test rows."""
+        return fixed_splits(self, inputs, resource, seed)
+
+    def _warn_of_space(self, prepared: Preparation) -> None:
+        """Warn where the search space does not suit the policy; nothing to say here."""
+
+    def _make_results(self, run: Run, rows: ResultRows) -> dict[str, Any]:
+        """Return ``cv_results_``."""
+        return make_cv_results(run.task, run.outcomes, rows)
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, **params: Any) -> BaseBanditSearchCV:
@@ -112,17 +162,18 @@ class BaseBanditSearchCV(BaseSearchCV):
         rng, seed = seed_of(self.random_state)
         prepared = self._prepare(inputs, seed)
         task = self._make_task(prepared, rng, seed, callbacks)
-        self.n_splits_ = len(prepared.splits)
-        log = PullLog()
+        reward = Reward(self.refit, inputs.refit_metric)
+        run = Run(prepared, task, self._start(prepared), reward)
+        self._forget()
         try:
-            best_arm = self._run(prepared, task, log, callbacks)
+            self._pull(run, callbacks)
         finally:
-            self._set_results(prepared, task, log)
-        report_failures(task, log.outcomes.values())
+            self._set_results(run)
+        report_failures(task, run.outcomes)
         report_non_finite(self.cv_results_)
-        report_abandoned(task, prepared.schedule, log.outcomes.values())
-        self._set_best(inputs, best_arm)
-        self._refit_best(prepared, task, callbacks)
+        prepared.layout.report(task, run.outcomes)
+        self._set_best(inputs, run.best_arm)
+        self._refit_best(run, callbacks)
         callbacks.end()
         return self
 
@@ -137,9 +188,9 @@ class BaseBanditSearchCV(BaseSearchCV):
         Returns
         -------
         plan : DataFrame
-            One row for each rung, with the columns ``bracket`` (the paper's s), ``rung``,
-            ``n_candidates``, ``n_resources`` (for each fit) and ``n_fits`` (for all
-            candidates and splits; without the refit).
+            One row for each rung or stage, with the columns ``bracket`` (the paper's s) and
+            ``rung``, or ``stage``, and ``n_candidates``, ``n_resources`` (for each fit) and
+            ``n_fits`` (for all candidates and splits; without the refit).
         """
         self._validate_params()
         if isinstance(self.cv, Iterator):
@@ -153,14 +204,16 @@ class BaseBanditSearchCV(BaseSearchCV):
         rng, seed = seed_of(deepcopy(check_random_state(self.random_state)))
         prepared = own._prepare(check_inputs(own, X, y, params), seed)
         own._draw_candidates(prepared, rng)
-        return prepared.plan()
+        own._start(prepared)  # what it has to say against the budget, it says here
+        return prepared.layout.plan(prepared.rows.n_repetitions, prepared.resource)
 
     @property
     def history_(self) -> pd.DataFrame:
         """One row for each pull, in the order in which they came back.
 
-        Columns: ``candidate``, ``bracket``, ``loop``, ``rung``, ``n_resources``, ``split``,
-        ``started`` (seconds since the epoch), ``fit_time`` and ``score_time`` (seconds),
+        Columns: ``candidate``, ``bracket``, ``loop`` and ``rung`` where there are brackets,
+        ``n_resources``, ``split``, ``started`` (seconds since the epoch), ``fit_time`` and
+        ``score_time`` (seconds),
         ``continued_from`` (resource at which a fitted model was taken up; 0: from scratch),
         ``n_train``, ``n_test``, ``failed``, and a column for each score.
         """
@@ -171,36 +224,38 @@ class BaseBanditSearchCV(BaseSearchCV):
     def _prepare(self, inputs: FitInputs, seed: np.random.SeedSequence) -> Preparation:
         """Check everything that can be checked before the first fit."""
         space = SearchSpace(self.param_distributions)
-        resource = resolve_resource(self.resource, self.estimator)
+        resource = self._resolve_resource()
         resource.check(self.estimator, space.names)
-        pairs = ask_splitter(self, inputs)
-        if resource.subsamples_rows:
-            splits, n_rows_needed = nested_folds(self, inputs, pairs, seed)
-        else:
-            splits, n_rows_needed = whole_folds(pairs), 1
-        n_train = min(len(train) for train, _ in pairs)
-        smallest, largest = resource.level_range(self.estimator, n_train, n_rows_needed)
-        levels = choose_levels(
-            resource,
-            smallest,
-            largest,
-            min_resources=self.min_resources,
-            max_resources=self.max_resources,
-            factor=float(self.factor),
-        )
-        policy = self._make_policy(levels, space)
-        schedule = policy.schedule(levels.smallest, levels.largest, space.size)
-        return Preparation(inputs, resource, splits, levels, policy, schedule, space)
+        rows = self._split_rows(inputs, resource, seed)
+        levels = self._make_levels(resource, rows)
+        policy = self._make_policy(levels, space, rows)
+        layout = self._make_layout(policy, levels, space, rows)
+        return Preparation(inputs, resource, rows, levels, policy, layout, space)
 
     def _draw_candidates(
         self, prepared: Preparation, rng: np.random.RandomState
     ) -> tuple[Params, ...]:
         """Draw a candidate for each arm, and try the names of their parameters."""
-        sizes = [bracket.n_arms for bracket in prepared.schedule.brackets]
-        candidates = prepared.space.draw(sizes, rng)
+        candidates = prepared.space.draw(prepared.layout.n_of_bracket, rng)
         check_candidates(self.estimator, candidates)
-        warn_of_small_grid(prepared)
+        self._warn_of_space(prepared)
         return candidates
+
+    def _start(self, prepared: Preparation) -> Any:
+        """Return the policy's state before the first pull."""
+        problem = Problem(
+            n_arms=sum(prepared.layout.n_of_bracket),
+            min_level=prepared.levels.smallest,
+            max_level=prepared.levels.largest,
+            max_repetitions=prepared.rows.n_repetitions,
+            n_available=prepared.space.size,
+        )
+        return prepared.policy.start(problem)
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit found: a fit that is broken off must not seem to have."""
+        for name in [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]:
+            delattr(self, name)
 
     def _make_task(
         self,
@@ -223,7 +278,7 @@ class BaseBanditSearchCV(BaseSearchCV):
             X=inputs.X,
             y=inputs.y,
             candidates=candidates,
-            splits=prepared.splits,
+            splits=prepared.rows.splits,
             resource=resource,
             scorer=inputs.scorers,
             fit_params=inputs.fit_params,
@@ -231,7 +286,7 @@ class BaseBanditSearchCV(BaseSearchCV):
             return_train_score=self.return_train_score,
             error_score=self.error_score,
             verbose=int(self.verbose),
-            n_repetitions=len(prepared.splits),
+            n_repetitions=prepared.rows.n_repetitions,
             max_level=prepared.levels.largest,
             rescaling=rescaling,
             seed=None if self.random_state is None else seed,
@@ -239,58 +294,51 @@ class BaseBanditSearchCV(BaseSearchCV):
             caller=self if callbacks.is_watched else None,
         )
 
-    def _run(
-        self, prepared: Preparation, task: EvaluationTask, log: PullLog, callbacks: CallbackTree
-    ) -> int:
-        """Pull until the policy is finished; return the arm that it recommends."""
-        schedule, policy = prepared.schedule, prepared.policy
-        problem = Problem(
-            n_arms=schedule.n_arms,
-            min_level=prepared.levels.smallest,
-            max_level=prepared.levels.largest,
-            max_repetitions=task.n_repetitions,
-            n_available=prepared.space.size,
-        )
+    def _pull(self, run: Run, callbacks: CallbackTree) -> None:
+        """Pull until the policy is finished."""
+        prepared, task = run.prepared, run.task
+        layout, n_repetitions = prepared.layout, prepared.rows.n_repetitions
         if self.verbose > 0:
-            write_line(
-                f"Fitting {task.n_repetitions} folds for {schedule.n_arms} candidates, brackets: "
-                f"{len(schedule.brackets)}, totalling {schedule.n_pulls * task.n_repetitions} fits"
-            )
-        state = policy.start(problem)
-        callbacks.begin_search(schedule, task.n_repetitions, task.resource.to_amount)
+            write_line(layout.headline(n_repetitions))
+        branches = layout.branches(n_repetitions, prepared.resource)
+        callbacks.begin_search(branches, layout.path_of, layout.n_fits(n_repetitions))
         with open_executor(task, self.n_jobs, self.pre_dispatch) as executor:
             PullLoop(
-                policy,
-                state,
+                prepared.policy,
+                run.state,
                 executor,
-                reward=Reward(self.refit, prepared.inputs.refit_metric),
-                log=log,
+                reward=run.reward,
+                log=run.log,
                 top_level=prepared.levels.largest,
                 context_of=callbacks.context_of if callbacks.is_watched else None,
                 landed=callbacks.end_pull if callbacks.is_watched else None,
             ).run()
         callbacks.end_search()
-        return int(policy.recommend(state))
 
-    def _set_results(self, prepared: Preparation, task: EvaluationTask, log: PullLog) -> None:
+    def _set_results(self, run: Run) -> None:
         """Set what the pulls gave, also where the search was broken off."""
-        outcomes = log.outcomes.values()
+        outcomes, layout, resource = run.outcomes, run.prepared.layout, run.task.resource
         if not outcomes:
             return
         self.multimetric_ = any(isinstance(o.test_scores, dict) for o in outcomes)
-        rows = ResultRows.of(outcomes, prepared.schedule)
-        by_level = self.select == "max_resources"
-        self.cv_results_ = make_cv_results(task, outcomes, rows, by_level=by_level)
-        self.n_fits_ = len(log.outcomes)
+        n_known = run.prepared.rows.n_repetitions
+        n_used = 1 + max(outcome.pull.repetition for outcome in outcomes)
+        self.n_splits_ = n_used if n_known is None else n_known
+        stage_of_arm = None
+        if hasattr(run.prepared.policy, "stage_of_arm"):
+            stage_of_arm = run.prepared.policy.stage_of_arm(run.state)
+        run.rows = layout.result_rows(outcomes, stage_of_arm)
+        self.cv_results_ = self._make_results(run, run.rows)
+        self.n_fits_ = len(outcomes)
         self.n_resources_spent_ = sum(
             o.n_train
-            if task.resource.subsamples_rows
-            else task.resource.to_amount(o.pull.level - o.previous_level)
+            if resource.subsamples_rows
+            else resource.to_amount(o.pull.level - o.previous_level)
             for o in outcomes
         )
-        self._record = (task.resource, list(outcomes), prepared.schedule)
-        is_container = is_multimetric_scorer(task.scorer)
-        self.scorer_ = task.scorer._scorers if is_container else task.scorer
+        self._record = (resource, outcomes, layout)
+        is_container = is_multimetric_scorer(run.task.scorer)
+        self.scorer_ = run.task.scorer._scorers if is_container else run.task.scorer
 
     def _set_best(self, inputs: FitInputs, best_arm: int) -> None:
         """Set ``best_*`` where GridSearchCV sets them."""
@@ -311,19 +359,17 @@ class BaseBanditSearchCV(BaseSearchCV):
     def _row_of(self, arm: int, rank_key: str) -> int:
         """Return the row in which the arm ranks best."""
         if arm == NO_ARM:
-            raise ValueError(no_score_message(self.cv_results_, self.select))
+            select = getattr(self, "select", "max_resources")
+            raise ValueError(no_score_message(self.cv_results_, select))
         rows = np.flatnonzero(self.cv_results_["candidate"] == arm)
         return int(rows[self.cv_results_[rank_key][rows].argmin()])
 
-    def _refit_best(
-        self, prepared: Preparation, task: EvaluationTask, callbacks: CallbackTree
-    ) -> None:
+    def _refit_best(self, run: Run, callbacks: CallbackTree) -> None:
         """Train the best candidate on all rows, with the resource of its row."""
-        if not self.refit:
+        if not self.refit or run.rows is None:
             return
-        inputs = prepared.inputs
-        arm = int(self.cv_results_["candidate"][self.best_index_])
-        level = task.resource.to_level(self.cv_results_["n_resources"][self.best_index_])
+        task, inputs = run.task, run.prepared.inputs
+        arm, level = (int(column[self.best_index_]) for column in (run.rows.arm, run.rows.level))
         self.best_estimator_ = unfitted_winner(task, arm, level)
         context = callbacks.refit_task()
         with callbacks.propagating(context, self.best_estimator_):

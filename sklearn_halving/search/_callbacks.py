@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from sklearn_halving._unstable_imports import init_callbacks, lone_branch, propagated_callbacks
-from sklearn_halving.policies._types import Pull, Schedule
+from sklearn_halving.policies._types import Pull
+
+
+class Branch(NamedTuple):
+    """A task between the search and its pulls: a bracket, or a rung of one.
+
+    Parameters
+    ----------
+    key : int
+        Tells it from its siblings.
+    name : str
+        What callbacks call it.
+    n_parts : int
+        How many branches or pulls it has.
+    branches : tuple of Branch
+        The branches; none where the parts are pulls.
+    """
+
+    key: int
+    name: str
+    n_parts: int
+    branches: tuple[Branch, ...] = ()
 
 
 @dataclass
 class _Task:
-    """A node of the tree, how many parts are still to end, and how many pulls have begun."""
+    """A node of the tree, how many parts are still to end, and how many have begun."""
 
     context: Any
     n_left: int
@@ -40,9 +61,8 @@ class CallbackTree:
     root: Any
     data: dict[str, Any]
     _search_task: Any = None
-    _brackets: list[_Task] = field(default_factory=list)
-    _rungs: dict[tuple[int, int], _Task] = field(default_factory=dict)
-    _bracket_of_arm: Any = None
+    _tasks: dict[tuple[int, ...], _Task] = field(default_factory=dict)
+    _path_of: Callable[[Pull], tuple[int, ...]] | None = None
 
     @classmethod
     def begin(cls, search: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> CallbackTree:
@@ -65,64 +85,83 @@ class CallbackTree:
         )
 
     def begin_search(
-        self, schedule: Schedule, n_repetitions: int, to_amount: Callable[[int], float]
+        self,
+        branches: Sequence[Branch],
+        path_of: Callable[[Pull], tuple[int, ...]],
+        n_pulls: int | None = None,
     ) -> None:
-        """Open the task of the search, and lay out its brackets and rungs.
+        """Open the task of the search, and lay out its branches.
 
-        ``to_amount`` says what a level amounts to, for the names of the rungs.
+        Parameters
+        ----------
+        branches : sequence of Branch
+            The brackets, with their rungs; none where pulls are parts of the search itself.
+        path_of : callable
+            Pull -> the keys of the branches that lead to it.
+        n_pulls : int or None, default=None
+            The most pulls there can be, where there are no branches.
         """
         if self.root is None:
             return
-        self._bracket_of_arm = schedule.bracket_of_arm()
+        self._path_of = path_of
+        n_parts = len(branches) if branches else n_pulls
         self._search_task = self.root.subcontext(
-            task_name="search", max_subtasks=len(schedule.brackets)
+            task_name="search", max_subtasks=n_parts, sequential_subtasks=bool(branches)
         )
         self._search_task.call_on_fit_task_begin(estimator=self.search)
-        if not self.is_watched:
-            return
-        for place, bracket in enumerate(schedule.brackets):
-            context = self._search_task.subcontext(
-                task_name=f"bracket s={bracket.label}", max_subtasks=len(bracket.rungs)
+        self._tasks[()] = _Task(self._search_task, n_parts or 0)
+        if self.is_watched:
+            self._lay_out(branches, ())
+
+    def _lay_out(self, branches: Sequence[Branch], path: tuple[int, ...]) -> None:
+        for branch in branches:
+            has_pulls = not branch.branches
+            context = self._tasks[path].context.subcontext(
+                task_name=branch.name,
+                max_subtasks=branch.n_parts,
+                sequential_subtasks=not has_pulls,
             )
-            self._brackets.append(_Task(context, len(bracket.rungs)))
-            for rung in bracket.rungs:
-                n_pulls = rung.n_arms * n_repetitions
-                rung_context = context.subcontext(
-                    task_name=f"rung n_resources={to_amount(rung.level)}",
-                    max_subtasks=n_pulls,
-                    sequential_subtasks=False,
-                )
-                self._rungs[place, rung.level] = _Task(rung_context, n_pulls)
+            self._tasks[(*path, branch.key)] = _Task(context, branch.n_parts)
+            self._lay_out(branch.branches, (*path, branch.key))
 
     def context_of(self, pull: Pull) -> Any:
         """Return the context of a pull, with its ancestors but none of their other tasks."""
-        bracket = int(self._bracket_of_arm[pull.arm])
-        rung = self._rungs[bracket, pull.level]
-        for task in (self._brackets[bracket], rung):
+        path = self._path(pull)
+        for depth in range(1, len(path) + 1):
+            task = self._tasks[path[:depth]]
             task.n_begun += 1
             if task.n_begun == 1:
                 task.context.call_on_fit_task_begin(estimator=self.search)
-        context = rung.context.subcontext(
-            task_name="candidate-split-evaluation", task_id=rung.n_begun - 1
+        parent = self._tasks[path]
+        if not path:
+            parent.n_begun += 1
+        context = parent.context.subcontext(
+            task_name="candidate-split-evaluation", task_id=parent.n_begun - 1
         )
         return lone_branch(context)
 
     def end_pull(self, pull: Pull) -> None:
         """Close the rung and the bracket whose last pull this was."""
-        bracket = int(self._bracket_of_arm[pull.arm])
-        for task in (self._rungs[bracket, pull.level], self._brackets[bracket]):
+        path = self._path(pull)
+        for depth in range(len(path), 0, -1):
+            task = self._tasks[path[:depth]]
             task.n_left -= 1
             if task.n_left > 0:
                 return
             task.context.call_on_fit_task_end(estimator=self.search)
 
     def end_search(self) -> None:
-        """Close the task of the search, and first the brackets that were stopped early."""
-        for task in (*self._rungs.values(), *self._brackets):
-            if task.n_begun and task.n_left > 0:
+        """Close the task of the search, and first the branches that were stopped early."""
+        inner_first = sorted(self._tasks, key=len, reverse=True)
+        for path in inner_first:
+            task = self._tasks[path]
+            if path and task.n_begun and task.n_left > 0:
                 task.context.call_on_fit_task_end(estimator=self.search)
         if self._search_task is not None:
             self._search_task.call_on_fit_task_end(estimator=self.search)
+
+    def _path(self, pull: Pull) -> tuple[int, ...]:
+        return () if self._path_of is None else self._path_of(pull)
 
     def refit_task(self) -> Any:
         """Return the context of the refit, begun; None without support for callbacks."""

@@ -135,7 +135,8 @@ def _draw_indices(size: int, n_of_bracket: Sequence[int], rng: np.random.RandomS
             continue
         first, unused = unused[:n], unused[n:]
         if len(first) < n:
-            again = [i for i in rng.permutation(size).tolist() if i not in set(first)]
+            taken = set(first)
+            again = [i for i in rng.permutation(size).tolist() if i not in taken]
             first, unused = first + again[: n - len(first)], again[n - len(first) :]
         drawn += first
     return drawn

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,11 @@ from scipy.stats import rankdata
 from sklearn_halving._unstable_imports import param_columns
 from sklearn_halving.execution._evaluation import arm_estimator, rescaled_params
 from sklearn_halving.execution._types import EvaluationTask, Outcome, Scores
-from sklearn_halving.policies._types import FloatArray, IntArray, Pull, Schedule
+from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray, Pull
+from sklearn_halving.resources import WholeFit
+
+Means = Callable[[FloatArray, BoolArray], FloatArray]
+"""(scores, which of them are of pulls), both of shape (n_rows, n_splits) -> (n_rows,)."""
 
 
 @dataclass(frozen=True)
@@ -23,38 +27,39 @@ class ResultRows:
     ----------
     arm, level : ndarray of shape (n_rows,)
         Which candidate, and how much resource, in units.
-    bracket, rung, loop : ndarray of shape (n_rows,)
-        The place in the schedule; ``bracket`` is the paper's s.
+    places : dict of str to ndarray of shape (n_rows,)
+        Columns that say where in the search a row belongs.
+    rank_group : ndarray of shape (n_rows,)
+        Rows with a larger number rank before all with a smaller one.
     """
 
     arm: IntArray
     level: IntArray
-    bracket: IntArray
-    rung: IntArray
-    loop: IntArray
-
-    @classmethod
-    def of(cls, outcomes: Iterable[Outcome], schedule: Schedule) -> ResultRows:
-        """Return one row for each (arm, level) that was pulled."""
-        bracket_of_arm = schedule.bracket_of_arm()
-        keys = {(outcome.pull.arm, outcome.pull.level) for outcome in outcomes}
-        table = sorted((int(bracket_of_arm[arm]), level, arm) for arm, level in keys)
-        rung_of = [
-            {rung.level: place for place, rung in enumerate(bracket.rungs)}
-            for bracket in schedule.brackets
-        ]
-        columns = [
-            (arm, level, schedule.brackets[b].label, rung_of[b][level], schedule.brackets[b].loop)
-            for b, level, arm in table
-        ]
-        return cls(*np.array(columns, dtype=np.int64).reshape(-1, 5).T)
+    places: dict[str, IntArray]
+    rank_group: IntArray
 
     def __len__(self) -> int:
         return len(self.arm)
 
 
+def plain_means(scores: FloatArray, is_pulled: BoolArray) -> FloatArray:
+    """Return the mean over the splits; one score that is NaN, or lacking, makes it NaN."""
+    means: FloatArray = scores.mean(axis=1)
+    return means
+
+
+def pulled_means(scores: FloatArray, is_pulled: BoolArray) -> FloatArray:
+    """Return the mean over the splits that were pulled; NaN without any."""
+    n_pulls = is_pulled.sum(axis=1)
+    sums = np.where(is_pulled, scores, 0.0).sum(axis=1)
+    return np.where(n_pulls > 0, sums / np.maximum(n_pulls, 1), np.nan)
+
+
 def make_cv_results(
-    task: EvaluationTask, outcomes: Iterable[Outcome], rows: ResultRows, *, by_level: bool
+    task: EvaluationTask,
+    outcomes: Iterable[Outcome],
+    rows: ResultRows,
+    means: Means = plain_means,
 ) -> dict[str, Any]:
     """Return the table in the form of GridSearchCV's ``cv_results_``.
 
@@ -66,19 +71,15 @@ def make_cv_results(
         What the pulls gave, in any order.
     rows : ResultRows
         The rows.
-    by_level : bool
-        Whether a row with more resource ranks before every row with less: then the first
-        in rank is the best at the largest level.
+    means : callable, default=plain_means
+        What the mean of a row's scores is.
     """
     pulls = _Cells.of(outcomes, rows, task.n_repetitions)
-    results: dict[str, Any] = {
-        "bracket": rows.bracket,
-        "iter": rows.rung,
-        "n_resources": np.array([task.resource.to_amount(level) for level in rows.level.tolist()]),
-        "candidate": rows.arm,
-    }
-    if rows.loop.any():
-        results["loop"] = rows.loop
+    results: dict[str, Any] = dict(rows.places)
+    if not isinstance(task.resource, WholeFit):
+        amounts = [task.resource.to_amount(level) for level in rows.level.tolist()]
+        results["n_resources"] = np.array(amounts)
+    results["candidate"] = rows.arm
     _add_times(results, pulls)
     params = [
         task.candidates[arm] | task.resource.params_at(level)
@@ -87,13 +88,12 @@ def make_cv_results(
     results.update(param_columns(params))
     results.update(_rescaled_columns(task, rows))
     results["params"] = params
-    rank_level = rows.level if by_level else np.zeros_like(rows.level)
     for metric, table in pulls.scores("test_scores").items():
-        _add_scores(results, f"test_{metric}", table)
-        results[f"rank_test_{metric}"] = _ranks(results[f"mean_test_{metric}"], rank_level)
+        _add_scores(results, f"test_{metric}", table, means, pulls)
+        results[f"rank_test_{metric}"] = ranks(results[f"mean_test_{metric}"], rows.rank_group)
     if task.return_train_score:
         for metric, table in pulls.scores("train_scores").items():
-            _add_scores(results, f"train_{metric}", table)
+            _add_scores(results, f"train_{metric}", table, means, pulls)
     return results
 
 
@@ -104,20 +104,26 @@ class _Cells:
     outcomes: list[Outcome]
     row: IntArray
     column: IntArray
-    shape: tuple[int, int]
+    is_pulled: BoolArray
 
     @classmethod
-    def of(cls, outcomes: Iterable[Outcome], rows: ResultRows, n_repetitions: int) -> _Cells:
-        outcomes = list(outcomes)
+    def of(
+        cls, outcomes: Iterable[Outcome], rows: ResultRows, n_repetitions: int | None
+    ) -> _Cells:
+        """Return the outcomes of pulls that have a row; without end of splits, those pulled."""
         keys = zip(rows.arm.tolist(), rows.level.tolist(), strict=True)
         row_of = {key: row for row, key in enumerate(keys)}
-        row = [row_of[outcome.pull.arm, outcome.pull.level] for outcome in outcomes]
-        column = [outcome.pull.repetition for outcome in outcomes]
-        return cls(outcomes, np.array(row), np.array(column), (len(rows), n_repetitions))
+        outcomes = [o for o in outcomes if (o.pull.arm, o.pull.level) in row_of]
+        row = np.array([row_of[o.pull.arm, o.pull.level] for o in outcomes], dtype=np.int64)
+        column = np.array([o.pull.repetition for o in outcomes], dtype=np.int64)
+        n_columns = int(column.max(initial=-1)) + 1 if n_repetitions is None else n_repetitions
+        is_pulled = np.zeros((len(rows), n_columns), dtype=bool)
+        is_pulled[row, column] = True
+        return cls(outcomes, row, column, is_pulled)
 
     def table(self, values: list[float]) -> FloatArray:
         """Return the values at their places; NaN where there was no pull."""
-        table = np.full(self.shape, np.nan)
+        table = np.full(self.is_pulled.shape, np.nan)
         table[self.row, self.column] = values
         return table
 
@@ -152,23 +158,30 @@ def _add_times(results: dict[str, Any], pulls: _Cells) -> None:
     for name in ("fit", "score"):
         seconds = [getattr(outcome, f"{name}_seconds") for outcome in pulls.outcomes]
         table = pulls.table(seconds)
-        results[f"mean_{name}_time"] = table.mean(axis=1)
-        results[f"std_{name}_time"] = table.std(axis=1)
+        results[f"mean_{name}_time"] = pulled_means(table, pulls.is_pulled)
+        results[f"std_{name}_time"] = _deviations(table, pulls.is_pulled)
 
 
-def _add_scores(results: dict[str, Any], key: str, table: FloatArray) -> None:
+def _add_scores(
+    results: dict[str, Any], key: str, table: FloatArray, means: Means, pulls: _Cells
+) -> None:
     for split, column in enumerate(table.T):
         results[f"split{split}_{key}"] = column
-    means = table.mean(axis=1)
-    results[f"mean_{key}"] = means
+    results[f"mean_{key}"] = means(table, pulls.is_pulled)
+    results[f"std_{key}"] = _deviations(table, pulls.is_pulled)
+
+
+def _deviations(table: FloatArray, is_pulled: BoolArray) -> FloatArray:
+    """Return the standard deviation over the splits that were pulled; NaN without any."""
     with np.errstate(invalid="ignore"):  # infinite scores have no spread
-        results[f"std_{key}"] = table.std(axis=1)
+        squares = (table - pulled_means(table, is_pulled)[:, np.newaxis]) ** 2
+        return np.sqrt(pulled_means(squares, is_pulled))
 
 
-def _ranks(means: FloatArray, level: IntArray) -> IntArray:
-    """Return ranks from 1: larger level first, then larger mean; ties share; NaN is last."""
+def ranks(means: FloatArray, group: IntArray) -> IntArray:
+    """Return ranks from 1: larger group first, then larger mean; ties share; NaN is last."""
     is_nan = np.isnan(means)
-    keys = np.column_stack([is_nan, np.where(is_nan, 0, -level), np.where(is_nan, 0, -means)])
+    keys = np.column_stack([is_nan, np.where(is_nan, 0, -group), np.where(is_nan, 0, -means)])
     places = np.unique(keys, axis=0, return_inverse=True)[1]
-    ranks: IntArray = rankdata(places.reshape(-1), method="min").astype(np.int32)
-    return ranks
+    numbers: IntArray = rankdata(places.reshape(-1), method="min").astype(np.int32)
+    return numbers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -66,18 +67,38 @@ def _who(task: EvaluationTask, group: list[Outcome]) -> str:
 def report_abandoned(
     task: EvaluationTask, schedule: Schedule, outcomes: Iterable[Outcome]
 ) -> None:
-    """Warn of brackets that stopped because every score of a rung was NaN."""
+    """Warn of brackets that NaN stopped, and of rungs that it left narrower than planned.
+
+    A stop is told in a warning of its own; all rungs that were narrower are told in one.
+    """
     bracket_of_arm = schedule.bracket_of_arm()
-    reached = {(int(bracket_of_arm[o.pull.arm]), o.pull.level) for o in outcomes}
+    arms: dict[tuple[int, int], set[int]] = defaultdict(set)
+    for outcome in outcomes:
+        arm, level, _ = outcome.pull
+        arms[int(bracket_of_arm[arm]), level].add(arm)
+    narrowed = []
     for place, bracket in enumerate(schedule.brackets):
-        missing = [rung.level for rung in bracket.rungs if (place, rung.level) not in reached]
-        if missing:
-            last = bracket.rungs[len(bracket.rungs) - len(missing) - 1]
-            warn_user(
-                f"Bracket s={bracket.label} was stopped: all mean scores of its rung at "
-                f"n_resources={task.resource.to_amount(last.level)} are NaN, and nothing speaks "
-                "for any of its candidates. A larger min_resources may help."
-            )
+        for rung, above in pairwise(bracket.rungs):
+            n_here, n_above = len(arms[place, rung.level]), len(arms[place, above.level])
+            where = f"n_resources={task.resource.to_amount(rung.level)}"
+            if n_above == 0:
+                warn_user(
+                    f"Bracket s={bracket.label} was stopped: all mean scores of its rung at "
+                    f"{where} are NaN, and nothing speaks for any of its candidates. A larger "
+                    "min_resources may help."
+                )
+                break
+            # Only those with a mean go on, so where they are fewer than planned they are all.
+            if n_above < min(n_here, above.n_arms):
+                narrowed.append(
+                    f"bracket s={bracket.label} at {where}: {n_above} of {n_here} candidates "
+                    f"have a mean score, {above.n_arms} were to go on"
+                )
+    if narrowed:
+        warn_user(
+            "Rungs had fewer candidates than planned, since none goes on whose mean score is "
+            "NaN. A larger min_resources may help.\n" + "\n".join(narrowed)
+        )
 
 
 def report_non_finite(cv_results: dict[str, Any]) -> None:

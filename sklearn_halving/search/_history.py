@@ -6,37 +6,26 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from sklearn_halving.execution._types import Outcome
-from sklearn_halving.policies._types import Schedule
-from sklearn_halving.resources import Resource
+from sklearn_halving.resources import Resource, WholeFit
+from sklearn_halving.search._layout import Layout
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def make_history(
-    resource: Resource, outcomes: Iterable[Outcome], schedule: Schedule
-) -> pd.DataFrame:
+def make_history(resource: Resource, outcomes: Iterable[Outcome], layout: Layout) -> pd.DataFrame:
     """Return one row for each pull, in the order in which they came back."""
     import pandas as pd  # not needed by a plain `fit`, and slow to import
 
-    bracket_of_arm = schedule.bracket_of_arm().tolist()
-    return pd.DataFrame(
-        [
-            _row(resource, outcome, schedule, bracket_of_arm[outcome.pull.arm])
-            for outcome in outcomes
-        ]
-    )
+    return pd.DataFrame([_row(resource, outcome, layout) for outcome in outcomes])
 
 
-def _row(resource: Resource, outcome: Outcome, schedule: Schedule, place: int) -> dict[str, Any]:
+def _row(resource: Resource, outcome: Outcome, layout: Layout) -> dict[str, Any]:
     arm, level, repetition = outcome.pull
-    bracket = schedule.brackets[place]
-    row = {
-        "candidate": arm,
-        "bracket": bracket.label,
-        "loop": bracket.loop,
-        "rung": [rung.level for rung in bracket.rungs].index(level),
-        "n_resources": resource.to_amount(level),
+    row: dict[str, Any] = {"candidate": arm, **layout.place_of(outcome.pull)}
+    if not isinstance(resource, WholeFit):
+        row["n_resources"] = resource.to_amount(level)
+    row |= {
         "split": repetition,
         "started": outcome.started,
         "fit_time": outcome.fit_seconds,

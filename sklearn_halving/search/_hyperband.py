@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,9 +12,14 @@ from sklearn_halving._unstable_imports import Interval, StrOptions
 from sklearn_halving.policies import FiniteHorizonHalving, Hyperband
 from sklearn_halving.policies._brackets import ScheduledPolicy
 from sklearn_halving.policies._rungs import exact_factor
+from sklearn_halving.policies._types import Schedule
+from sklearn_halving.resources import Resource
 from sklearn_halving.search._bandit_search import BaseBanditSearchCV
 from sklearn_halving.search._candidates import SearchSpace
-from sklearn_halving.search._preparation import Levels
+from sklearn_halving.search._layout import ScheduledLayout
+from sklearn_halving.search._preparation import Levels, Preparation, choose_levels
+from sklearn_halving.search._split_rows import SplitRows
+from sklearn_halving.search._user_warnings import warn_user
 
 N_WITHOUT_HALVING = 10
 """Candidates drawn from distributions where only one level is possible, the default
@@ -193,6 +198,11 @@ class HyperbandSearchCV(BaseBanditSearchCV):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseBanditSearchCV._parameter_constraints,
+        "resource": [str, object],
+        "min_resources": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "max_resources": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "factor": [Real],
+        "select": [StrOptions({"max_resources", "all_rungs"})],
         "brackets": [StrOptions({"all", "most_exploratory"}), "array-like"],
         "n_loops": [Interval(Integral, 1, None, closed="left")],
         "min_candidates": [Interval(Integral, 1, None, closed="left"), None],
@@ -251,7 +261,35 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         self.rescale = rescale
         self.random_state = random_state
 
-    def _make_policy(self, levels: Levels, space: SearchSpace) -> ScheduledPolicy:
+    def _make_levels(self, resource: Resource, rows: SplitRows) -> Levels:
+        smallest, largest = resource.level_range(self.estimator, rows.n_train, rows.n_rows_needed)
+        return choose_levels(
+            resource,
+            smallest,
+            largest,
+            min_resources=self.min_resources,
+            max_resources=self.max_resources,
+            factor=float(self.factor),
+        )
+
+    def _make_layout(
+        self, policy: ScheduledPolicy, levels: Levels, space: SearchSpace, rows: SplitRows
+    ) -> ScheduledLayout:
+        schedule = policy.schedule(levels.smallest, levels.largest, space.size)
+        return ScheduledLayout(schedule, ranks_by_level=self.select == "max_resources")
+
+    def _warn_of_space(self, prepared: Preparation) -> None:
+        schedule = self._schedule(prepared, prepared.space.size)
+        warn_of_small_grid(prepared, schedule, wanted=self._schedule(prepared, None))
+
+    @staticmethod
+    def _schedule(prepared: Preparation, n_available: int | None) -> Schedule:
+        """Return the schedule with so many candidates, None for no end of them."""
+        policy, levels = prepared.policy, prepared.levels
+        schedule = policy.schedule(levels.smallest, levels.largest, n_available)
+        return schedule or Schedule(())
+
+    def _make_policy(self, levels: Levels, space: SearchSpace, rows: SplitRows) -> ScheduledPolicy:
         eta = exact_factor(self.factor)
         can_halve = levels.n_eliminations or levels.largest >= levels.smallest * eta
         if self.max_candidates is not None and self.max_candidates < eta:
@@ -275,3 +313,25 @@ class HyperbandSearchCV(BaseBanditSearchCV):
             select=self.select,
             schedule_rule=self.schedule,
         )
+
+
+def warn_of_small_grid(prepared: Preparation, schedule: Schedule, wanted: Schedule) -> None:
+    """Say so where a bracket would start with more candidates than there are."""
+    size = prepared.space.size
+    if size is None or schedule == wanted:
+        return
+    short = [b.label for b in wanted.brackets if b.n_arms > size and b.loop == 0]
+    n_splits = prepared.rows.n_repetitions or 1
+    what = "grid has" if prepared.space.is_grid else "distributions have"
+    message = (
+        f"The {what} {size} candidates, fewer than the brackets {short} start with: these "
+        "brackets take all of them."
+    )
+    if schedule.n_pulls > size and len(schedule.brackets) > 1:
+        n_fits = schedule.n_pulls * n_splits
+        message += (
+            f" A candidate may be fitted in several brackets, {n_fits} fits in all, most of "
+            f"them cheap; GridSearchCV would make {size * n_splits} in full. Fewer brackets make "
+            "it less."
+        )
+    warn_user(message)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from sklearn.base import is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
-from sklearn.utils.multiclass import type_of_target
 
 from sklearn_halving._unstable_imports import (
     BaseSearchCV,
@@ -18,11 +17,7 @@ from sklearn_halving._unstable_imports import (
     routed_fit_params,
     scorers_of,
 )
-from sklearn_halving.execution._splits import FixedSplits, Fold, Rows, row_numbers
-from sklearn_halving.resources._training_size import rows_needed, subset_order
-
-MIN_PER_CLASS = 2
-"""Rows of each class that the smallest training subset holds."""
+from sklearn_halving.execution._splits import Rows, row_numbers
 
 
 @dataclass(frozen=True)
@@ -59,8 +54,6 @@ def check_inputs(search: BaseSearchCV, X: Any, y: Any, params: dict[str, Any]) -
 
 def ask_splitter(search: BaseSearchCV, inputs: FitInputs) -> list[tuple[Rows, Rows]]:
     """Return the splits, which the splitter is asked for once a fit."""
-    if num_samples(inputs.X) == 0:
-        raise ValueError("Found array with 0 sample(s): X is empty, and there is nothing to fit.")
     splitter = check_cv(search.cv, inputs.y, classifier=is_classifier(search.estimator))
     n_splits = splitter.get_n_splits(inputs.X, inputs.y, **inputs.split_params)
     pairs = [
@@ -71,12 +64,7 @@ def ask_splitter(search: BaseSearchCV, inputs: FitInputs) -> list[tuple[Rows, Ro
         raise ValueError(
             "No fits were performed. Was the CV iterator empty? Were there no candidates?"
         )
-    for place, (train, test) in enumerate(pairs):
-        if len(train) == 0 or len(test) == 0:
-            raise ValueError(
-                f"Split {place} of cv has {len(train)} training and {len(test)} test rows; both "
-                "must have at least one. Use fewer splits, or another cv."
-            )
+    check_sides(pairs)
     if len(pairs) != n_splits:
         raise ValueError(
             "cv.split and cv.get_n_splits return inconsistent results. "
@@ -85,59 +73,17 @@ def ask_splitter(search: BaseSearchCV, inputs: FitInputs) -> list[tuple[Rows, Ro
     return pairs
 
 
-def whole_folds(pairs: list[tuple[Rows, Rows]]) -> FixedSplits:
-    """Return the splits for a resource that leaves the rows alone."""
-    return FixedSplits(tuple(Fold(train, test) for train, test in pairs))
+def check_rows(inputs: FitInputs) -> None:
+    """Refuse data without rows."""
+    if num_samples(inputs.X) == 0:
+        raise ValueError("Found array with 0 sample(s): X is empty, and there is nothing to fit.")
 
 
-def nested_folds(
-    search: BaseSearchCV,
-    inputs: FitInputs,
-    pairs: list[tuple[Rows, Rows]],
-    seed: np.random.SeedSequence,
-) -> tuple[FixedSplits, int]:
-    """Return the splits with an order for nested subsets, and the rows every subset needs."""
-    target = _class_target(search, inputs)
-    groups = inputs.split_params.get("groups")
-    groups = None if groups is None else np.asarray(groups)
-    keep_order = _goes_forward(pairs)
-    full_level = min(len(train) for train, _ in pairs)
-    folds, needed = [], 1
-    for repetition, (train, test) in enumerate(pairs):
-        rng = np.random.default_rng(
-            np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, repetition))
-        )
-        y_train = None if target is None else target[train]
-        order = subset_order(
-            y_train,
-            None if groups is None else groups[train],
-            rng,
-            stratify=y_train is not None,
-            keep_order=keep_order,
-            min_per_class=MIN_PER_CLASS,
-            n_rows=len(train),
-        )
-        folds.append(Fold(train, test, order, full_level))
-        if y_train is not None:
-            needed = max(needed, rows_needed(order, y_train, MIN_PER_CLASS))
-    return FixedSplits(tuple(folds)), needed
-
-
-def _goes_forward(pairs: list[tuple[Rows, Rows]]) -> bool:
-    """Return whether every split tests on rows after its training rows, as in time series.
-
-    A single split tells nothing: it may be a hold-out set at the end of the table.
-    """
-    return len(pairs) > 1 and all(
-        len(train) and len(test) and train.max() < test.min() for train, test in pairs
-    )
-
-
-def _class_target(search: BaseSearchCV, inputs: FitInputs) -> Any:
-    """Return y as class numbers where subsets are to hold every class; None elsewhere."""
-    if inputs.y is None or not is_classifier(search.estimator):
-        return None
-    if type_of_target(inputs.y) not in ("binary", "multiclass"):
-        return None
-    classes = np.unique(np.asarray(inputs.y).ravel(), return_inverse=True)[1]
-    return np.asarray(classes).ravel()
+def check_sides(pairs: Sequence[tuple[Rows, Rows]]) -> None:
+    """Refuse splits that leave nothing to train on, or to test on."""
+    for place, (train, test) in enumerate(pairs):
+        if len(train) == 0 or len(test) == 0:
+            raise ValueError(
+                f"Split {place} of cv has {len(train)} training and {len(test)} test rows; both "
+                "must have at least one. Use fewer splits, or another cv."
+            )

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from sklearn_halving.execution._splits import FixedSplits
-from sklearn_halving.policies._brackets import ScheduledPolicy
 from sklearn_halving.policies._rungs import exact_factor, round_half_up
-from sklearn_halving.policies._types import Schedule
+from sklearn_halving.policies._types import Policy
 from sklearn_halving.resources import FitTime, Iterations, PartialFit, Rescaling, Resource
 from sklearn_halving.search._candidates import Params, SearchSpace
 from sklearn_halving.search._inputs import FitInputs
+from sklearn_halving.search._layout import Layout
+from sklearn_halving.search._split_rows import SplitRows
 from sklearn_halving.search._user_warnings import warn_user
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MAX_ELIMINATIONS = 4
 """``min_resources="auto"`` allows at most this many eliminations, that is five brackets, as
@@ -54,44 +51,25 @@ class Preparation:
         Data, scorers and routed parameters.
     resource : Resource
         What a level means.
-    splits : FixedSplits
+    rows : SplitRows
         Train and test rows.
     levels : Levels
         Smallest and largest level.
-    policy : ScheduledPolicy
+    policy : Policy
         What decides.
-    schedule : Schedule
-        Its brackets.
+    layout : Layout
+        How the pulls are ordered.
     space : SearchSpace
         Where the candidates come from.
     """
 
     inputs: FitInputs
     resource: Resource
-    splits: FixedSplits
+    rows: SplitRows
     levels: Levels
-    policy: ScheduledPolicy
-    schedule: Schedule
+    policy: Policy
+    layout: Layout
     space: SearchSpace
-
-    def plan(self) -> pd.DataFrame:
-        """Return one row for each rung, in the order of `cv_results_`."""
-        import pandas as pd  # not needed by a plain `fit`, and slow to import
-
-        n_splits = len(self.splits)
-        rows = [
-            (
-                bracket.label,
-                place,
-                rung.n_arms,
-                self.resource.to_amount(rung.level),
-                rung.n_arms * n_splits,
-            )
-            for bracket in self.schedule.brackets
-            for place, rung in enumerate(bracket.rungs)
-        ]
-        columns = ["bracket", "rung", "n_candidates", "n_resources", "n_fits"]
-        return pd.DataFrame(rows, columns=columns)
 
 
 def choose_levels(
@@ -182,29 +160,6 @@ def _automatic_levels(resource: Resource, needed: int, max_level: int, factor: f
     n_eliminations = n_fitting + has_raised_rung
     smallest = max(needed, round_half_up(max_level / eta**n_eliminations))
     return Levels(min(max_level, smallest), max_level, n_eliminations)
-
-
-def warn_of_small_grid(prepared: Preparation) -> None:
-    """Say so where a bracket would start with more candidates than there are."""
-    levels, schedule, size = prepared.levels, prepared.schedule, prepared.space.size
-    wanted = prepared.policy.schedule(levels.smallest, levels.largest, None)
-    if size is None or schedule == wanted:
-        return
-    short = [b.label for b in wanted.brackets if b.n_arms > size and b.loop == 0]
-    n_splits = len(prepared.splits)
-    what = "grid has" if prepared.space.is_grid else "distributions have"
-    message = (
-        f"The {what} {size} candidates, fewer than the brackets {short} start with: these "
-        "brackets take all of them."
-    )
-    if schedule.n_pulls > size and len(schedule.brackets) > 1:
-        n_fits = schedule.n_pulls * n_splits
-        message += (
-            f" A candidate may be fitted in several brackets, {n_fits} fits in all, most of "
-            f"them cheap; GridSearchCV would make {size * n_splits} in full. Fewer brackets make "
-            "it less."
-        )
-    warn_user(message)
 
 
 def check_candidates(estimator: Any, candidates: tuple[Params, ...]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn_halving.execution._types import Outcome
+from sklearn_halving.execution._types import Outcome, Scores
 
 
 class Reward:
@@ -18,11 +18,15 @@ class Reward:
         names = [name for name in (refit, refit_metric) if isinstance(name, str)]
         self._metric = names[0] if names else None
 
+    def metric_of(self, scores: Scores) -> str:
+        """Return the name of the metric, ``"score"`` if there is one only."""
+        if not isinstance(scores, dict):
+            return "score"
+        if self._metric is None or self._metric not in scores:
+            return next(iter(scores))
+        return self._metric
+
     def __call__(self, outcome: Outcome) -> float:
         """Return the test score by which the arm is judged."""
         scores = outcome.test_scores
-        if isinstance(scores, dict):
-            if self._metric is None or self._metric not in scores:
-                return float(next(iter(scores.values())))
-            return float(scores[self._metric])
-        return float(scores)
+        return float(scores[self.metric_of(scores)] if isinstance(scores, dict) else scores)

@@ -161,11 +161,10 @@ class RepeatedLearningTesting(BaseCrossValidator):  # type: ignore[misc]
             strata = np.unique(classes, return_inverse=True)[1]
         seed = seed_of_stream(self.random_state)
         if groups is None:
-            return SplitStream(LearningTesting(strata, n_train, n_test, seed))
+            return SplitStream(LearningTesting(n_train, n_test, seed, strata))
         codes = group_codes(groups, at_least=2)
-        return SplitStream(
-            GroupLearningTesting(codes, class_table(codes, strata), n_train, n_test, seed)
-        )
+        table = class_table(codes, strata)
+        return SplitStream(GroupLearningTesting(n_train, n_test, seed, codes, table))
 
     def _classes(self, y: Any, n_train: int, n_test: int) -> npt.NDArray[Any] | None:
         """Return y where splits are stratified by it, else None."""
@@ -194,49 +193,17 @@ class RepeatedLearningTesting(BaseCrossValidator):  # type: ignore[misc]
 
 
 @dataclass(frozen=True)
-class LearningTesting:
-    """Draws rows, stratified.
+class _DrawnSplits:
+    """Draws splits one by one, each from a seed of its own.
 
     Parameters
     ----------
-    strata : int array of shape (n_rows,)
-        The class of each row.
-    n_train, n_test : int
-        Rows of each side.
-    seed : SeedSequence
-        The seed of the stream.
-    """
-
-    strata: Rows
-    n_train: int
-    n_test: int
-    seed: np.random.SeedSequence
-    block_length = 1
-
-    def block(self, index: int) -> Sequence[Split]:
-        """Return one split."""
-        rng = np.random.default_rng(seed_of_repetition(self.seed, index))
-        return [draw_rows(self.strata, self.n_train, self.n_test, rng)]
-
-
-@dataclass(frozen=True)
-class GroupLearningTesting:
-    """Draws whole groups, as nearly stratified as they allow.
-
-    Parameters
-    ----------
-    group_codes : int array of shape (n_rows,)
-        The group of each row.
-    table : int array of shape (n_groups, n_classes)
-        Rows of each class in each group.
     n_train, n_test : int
         Rows wanted on each side.
     seed : SeedSequence
         The seed of the stream.
     """
 
-    group_codes: Rows
-    table: npt.NDArray[np.int64]
     n_train: int
     n_test: int
     seed: np.random.SeedSequence
@@ -244,12 +211,53 @@ class GroupLearningTesting:
 
     def block(self, index: int) -> Sequence[Split]:
         """Return one split."""
-        rng = np.random.default_rng(seed_of_repetition(self.seed, index))
+        return [self._draw(np.random.default_rng(seed_of_repetition(self.seed, index)))]
+
+    def _draw(self, rng: np.random.Generator) -> Split:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class LearningTesting(_DrawnSplits):
+    """Draws rows, stratified.
+
+    Parameters
+    ----------
+    n_train, n_test, seed
+        As for `_DrawnSplits`.
+    strata : int array of shape (n_rows,)
+        The class of each row.
+    """
+
+    strata: Rows
+
+    def _draw(self, rng: np.random.Generator) -> Split:
+        return draw_rows(self.strata, self.n_train, self.n_test, rng)
+
+
+@dataclass(frozen=True)
+class GroupLearningTesting(_DrawnSplits):
+    """Draws whole groups, as nearly stratified as they allow.
+
+    Parameters
+    ----------
+    n_train, n_test, seed
+        As for `_DrawnSplits`.
+    group_codes : int array of shape (n_rows,)
+        The group of each row.
+    table : int array of shape (n_groups, n_classes)
+        Rows of each class in each group.
+    """
+
+    group_codes: Rows
+    table: npt.NDArray[np.int64]
+
+    def _draw(self, rng: np.random.Generator) -> Split:
         side = np.zeros(len(self.table), dtype=np.int8)
         train, test = draw_groups(self.table, self.n_train, self.n_test, rng)
         side[train], side[test] = 1, 2
         side_of_row = side[self.group_codes]
-        return [(np.flatnonzero(side_of_row == 1), np.flatnonzero(side_of_row == 2))]
+        return np.flatnonzero(side_of_row == 1), np.flatnonzero(side_of_row == 2)
 
 
 def has_classes(y: Any) -> bool:

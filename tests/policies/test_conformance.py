@@ -22,7 +22,13 @@ from hypothesis import strategies as st
 
 import sklearn_halving.policies
 from sklearn_halving.policies import (
+    MOSS,
     NO_ARM,
+    UCB1,
+    UCBE,
+    UCBV,
+    AdaptiveUCBE,
+    AnytimeSuccessiveRejects,
     FiniteHorizonHalving,
     Hyperband,
     Policy,
@@ -30,11 +36,18 @@ from sklearn_halving.policies import (
     Pull,
     Pulls,
     SuccessiveHalving,
+    SuccessiveRejects,
     UniformAllocation,
     VarianceHalving,
 )
 
 Reward = Callable[[Pull], float]
+
+ROOT_SEED = np.random.SeedSequence(0)
+
+
+RANGE = (0.0, 125_000.0)
+"""Of the rewards in most tables, for policies that need to know it."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +91,8 @@ def play_schedule(case: Case, reward: Reward, *, in_any_rung: bool) -> tuple[set
                 pulls = [Pull(arm, rung.level, repetition) for repetition in repetitions]
                 pulled.update(pulls)
                 mean[arm] = float(np.mean([reward(pull) for pull in pulls]))
-            ranking = best_of(arms, mean)
-            if math.isnan(mean[ranking[0]]):
+            ranking = [arm for arm in best_of(arms, mean) if not math.isnan(mean[arm])]
+            if not ranking:
                 break  # nothing speaks for any arm
             is_last = i + 1 == len(bracket.rungs)
             if is_last or in_any_rung:
@@ -144,6 +157,26 @@ def greedy_halving(case: Case, reward: Reward) -> tuple[set[Pull], int]:
     return pulled, (arms or [NO_ARM])[0]
 
 
+def successive_rejects(case: Case, reward: Reward) -> tuple[set[Pull], int]:
+    """Play Fig. 16.1 of Audibert, Bubeck and Munos (2011), one arm after the other."""
+    n_arms, n_pulls = case.problem.n_arms, case.policy.n_pulls
+    log_bar = 0.5 + sum(1 / i for i in range(2, n_arms + 1))
+    arms, pulled = list(range(n_arms)), set()
+    mean = dict.fromkeys(arms, math.nan)
+    for k in range(1, n_arms):
+        if len(arms) == 1:
+            break
+        n_k = math.ceil((n_pulls - n_arms) / (log_bar * (n_arms + 1 - k)) - 1e-9)
+        n_k = min(n_k, case.problem.max_repetitions or n_k)
+        for arm in arms:
+            pulls = [Pull(arm, case.problem.max_level, j) for j in range(n_k)]
+            pulled.update(pulls)
+            mean[arm] = sum(map(reward, pulls)) / n_k
+        arms = [arm for arm in best_of(arms, mean)[: n_arms - k] if not math.isnan(mean[arm])]
+    best = best_of(arms or list(mean), mean)[0]
+    return pulled, 0 if n_arms == 1 else NO_ARM if math.isnan(mean[best]) else best
+
+
 def by_itself(case: Case, reward: Reward) -> tuple[set[Pull], int]:
     """Play one pull at a time: what the numbers should be is in the policy's own tests."""
     game = play(case, reward, size=1)
@@ -188,6 +221,20 @@ def variance_halving(
     return Case(policy, problem, reference, n_pulls, uses_ranks_only=False)
 
 
+def noisy(
+    policy: Any,
+    n_arms: int,
+    n_splits: int | None = None,
+    *,
+    budget: int | None = None,
+    uses_ranks_only: bool = False,
+) -> Case:
+    """Return a case of a policy whose own tests say what it should have pulled."""
+    budget = policy.n_pulls if budget is None else budget
+    problem = Problem(n_arms, 1, 3, n_splits)
+    return Case(policy, problem, by_itself, budget, uses_ranks_only=uses_ranks_only)
+
+
 CASES: dict[type, list[Case]] = {
     Hyperband: [
         hyperband(27),
@@ -212,6 +259,29 @@ CASES: dict[type, list[Case]] = {
         Case(UniformAllocation(40), Problem(5, 1, 3, 4), uniform, 40),
         Case(UniformAllocation(3), Problem(1, 1, 3), uniform, 3),
     ],
+    SuccessiveRejects: [
+        Case(SuccessiveRejects(60), Problem(7, 1, 3), successive_rejects, 60),
+        Case(SuccessiveRejects(60), Problem(5, 1, 3, 9), successive_rejects, 60),
+        Case(SuccessiveRejects(3), Problem(2), successive_rejects, 3),
+        Case(SuccessiveRejects(1), Problem(1), successive_rejects, 1),
+    ],
+    AnytimeSuccessiveRejects: [
+        noisy(AnytimeSuccessiveRejects(75), 6, uses_ranks_only=True),
+        noisy(AnytimeSuccessiveRejects(64), 5, n_splits=9, uses_ranks_only=True),
+        noisy(AnytimeSuccessiveRejects(1), 1, uses_ranks_only=True),
+    ],
+    UCBE: [
+        noisy(UCBE(40, 2.0, RANGE), 6),
+        noisy(UCBE(40, 0.1, RANGE), 4, n_splits=9),
+        noisy(UCBE(1, 0.0, RANGE), 1),
+    ],
+    AdaptiveUCBE: [
+        noisy(AdaptiveUCBE(60, reward_range=RANGE), 6),
+        noisy(AdaptiveUCBE(60, 0.5, reward_range=RANGE), 5, n_splits=10),
+    ],
+    UCB1: [noisy(UCB1(40, reward_range=RANGE), 5), noisy(UCB1(9, reward_range=RANGE), 1)],
+    UCBV: [noisy(UCBV(40, reward_range=RANGE), 5), noisy(UCBV(40, 2.0, RANGE), 5, n_splits=6)],
+    MOSS: [noisy(MOSS(40, RANGE), 5), noisy(MOSS(40, RANGE), 5, n_splits=6)],
     VarianceHalving: [
         variance_halving(7, 41, "uniform", greedy_halving, keep_pulls=False),
         variance_halving(8, 41, "uniform", greedy_halving, common_splits=False),
@@ -292,11 +362,16 @@ class Game:
 
 
 def play(
-    case: Case, reward: Reward, *, rng: np.random.Generator | None = None, size: int = 1000
+    case: Case,
+    reward: Reward,
+    *,
+    rng: np.random.Generator | None = None,
+    size: int = 1000,
+    seed: np.random.SeedSequence = ROOT_SEED,
 ) -> Game:
     """Play to the end. With ``rng``: random numbers of pulls, told late and in any order."""
     policy = case.policy
-    state = policy.start(case.problem, seed=np.random.SeedSequence(0))
+    state = policy.start(case.problem, seed=seed)
     game, untold = Game(), []
     was_out = np.zeros(case.problem.n_arms, dtype=bool)
     while not policy.is_finished(state):
@@ -541,8 +616,9 @@ def test_batched_equals_looped(case: Case, size: int) -> None:
         Table(5, nan_levels=(case.problem.max_level,)),
     ]
     batch = play_batch(case, tables, size)
-    for game, table in zip(batch, tables, strict=True):
-        alone = play(case, table)
+    for i, (game, table) in enumerate(zip(batch, tables, strict=True)):
+        # What is random in problem i of a batch comes from the i-th child of the seed.
+        alone = play(case, table, seed=np.random.SeedSequence(0, spawn_key=(i,)))
         assert set(game.pulls) == set(alone.pulls)
         assert game.recommended == alone.recommended
         assert game.alive_at_the_end == alone.alive_at_the_end

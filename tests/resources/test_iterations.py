@@ -254,8 +254,8 @@ def test_level_range():
 
 def test_errors():
     forest = RandomForestClassifier()
-    with pytest.raises(ValueError, match="Cannot use parameter 'n_estimators' as the resource"):
-        FORESTS.check(forest, frozenset({"n_estimators"}))
+    with pytest.raises(ValueError, match=r"'n_estimators' is one of \['max_depth', 'n_est"):
+        FORESTS.check(forest, frozenset({"n_estimators", "max_depth"}))
     with pytest.raises(ValueError, match=r"'n_estimator' .*bootstrap.*Did you mean 'n_estimators"):
         Iterations("n_estimator").check(forest, frozenset())
     with pytest.raises(ValueError, match="continuation of Iterations must be one of"):

@@ -135,7 +135,9 @@ def test_fit_time_knows_the_classes():
 def test_fit_time_check():
     resource = FitTime()
     resource.check(SGDClassifier(), frozenset({"max_iter"}))
-    with pytest.raises(ValueError, match="'n_estimators' as the resource since it is part"):
+    with pytest.raises(
+        ValueError, match="part of the searched parameters too, and 'n_estimators' is"
+    ):
         resource.check(RandomForestClassifier(), frozenset({"n_estimators"}))
     with pytest.raises(ValueError, match=r"resource='fit_time' needs .*LogisticRegression"):
         resource.check(LogisticRegression(), frozenset())

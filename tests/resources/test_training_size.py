@@ -106,12 +106,10 @@ def test_training_rows_are_nested_and_in_the_order_of_the_fold(y, seed, data):
     assert training_rows(train, order, len(y)) is train
 
 
-def test_training_rows_of_a_mask_and_of_a_list():
+def test_training_rows_are_those_that_rank_first():
     order = np.array([2, 0, 1])
-    mask = np.array([True, False, True, True])
-    np.testing.assert_array_equal(training_rows(mask, order, 2), [0, 3])
-    np.testing.assert_array_equal(training_rows([7, 8, 9], order, 2), [7, 9])
-    assert training_rows(mask, order, 3) is mask
+    np.testing.assert_array_equal(training_rows(np.array([7, 9, 8]), order, 1), [8])
+    np.testing.assert_array_equal(training_rows(np.array([7, 9, 8]), order, 2), [7, 8])
 
 
 def test_rows_in_order_of_time_keep_the_most_recent():

@@ -7,16 +7,22 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
 
-from sklearn_halving import HyperbandSearchCV
+from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV
 
-SEARCHES = [HyperbandSearchCV]
+SEARCHES = [HyperbandSearchCV, VarianceHalvingSearchCV]
 
 # A search of four candidates on few rows, small enough for every behaviour to be tried.
-SMALL = {HyperbandSearchCV: {"max_candidates": 3, "cv": 3, "random_state": 0}}
+SMALL = {
+    HyperbandSearchCV: {"max_candidates": 3, "cv": 3, "random_state": 0},
+    VarianceHalvingSearchCV: {"n_pulls": 16, "cv": 3, "random_state": 0},
+}
 
 
 def small(search_class, estimator, space, **params):
-    """Return a search of 3 + 2 candidates on 2 rungs, 18 fits with 3 splits."""
+    """Return a small search.
+
+    Hyperband: 3 + 2 candidates on 2 rungs, 18 fits with 3 splits. Variance halving: 16 fits.
+    """
     return search_class(estimator, space, **{**SMALL[search_class], **params})
 
 

@@ -6,42 +6,25 @@ differ from scikit-learn's searches; in `Halving` the search is the one users ge
 
 from __future__ import annotations
 
+import inspect
 import warnings
+from functools import wraps
 
-import numpy as np
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 
 from sklearn_halving import HyperbandSearchCV
 from sklearn_halving.policies import FiniteHorizonHalving
+from sklearn_halving.resources import TrainingSize
 
 
-class WholeFold:
+class WholeFold(TrainingSize):
     """A resource with one level: the training fold."""
 
     name = "whole_fold"
     subsamples_rows = False
 
-    def check(self, estimator, searched):
-        pass
-
     def level_range(self, estimator, n_train, n_rows_needed):
         return 1, 1
-
-    def to_level(self, amount):
-        return round(amount)
-
-    def to_amount(self, level):
-        return level
-
-    def params_at(self, level):
-        return {}
-
-    def can_continue(self, estimator):
-        return False
-
-    def train(self, estimator, X, y, level, previous_level, fit_params):
-        targets = () if y is None else (y,)
-        estimator.fit(X, *targets, **fit_params)  # may return nothing
-        return estimator
 
 
 class _Substitute(HyperbandSearchCV):
@@ -65,28 +48,23 @@ class _Substitute(HyperbandSearchCV):
             warnings.filterwarnings("ignore", message="The smallest training fold has")
             return super().fit(X, y, **params)
 
-    def _set(self, **params):
-        for name, value in params.items():
+
+def _init_of(original):
+    """Return an ``__init__`` with the signature of the original, which keeps what it is given."""
+    signature = inspect.signature(original.__init__)
+
+    @wraps(original.__init__)
+    def init(self, *args, **params):
+        given = signature.bind(self, *args, **params)
+        given.apply_defaults()
+        for name, value in list(given.arguments.items())[1:]:
             setattr(self, name, value)
+
+    return init
 
 
 class _Grid(_Substitute):
-    def __init__(
-        self,
-        estimator,
-        param_grid,
-        *,
-        scoring=None,
-        n_jobs=None,
-        refit=True,
-        cv=None,
-        verbose=0,
-        pre_dispatch="2*n_jobs",
-        error_score=np.nan,
-        return_train_score=False,
-    ):
-        params = {k: v for k, v in locals().items() if k not in ("self", "__class__")}
-        self._set(**params)
+    __init__ = _init_of(GridSearchCV)
 
     @property
     def param_distributions(self):
@@ -94,24 +72,7 @@ class _Grid(_Substitute):
 
 
 class _Randomized(_Substitute):
-    def __init__(
-        self,
-        estimator,
-        param_distributions,
-        *,
-        n_iter=10,
-        scoring=None,
-        n_jobs=None,
-        refit=True,
-        cv=None,
-        verbose=0,
-        pre_dispatch="2*n_jobs",
-        random_state=None,
-        error_score=np.nan,
-        return_train_score=False,
-    ):
-        params = {k: v for k, v in locals().items() if k not in ("self", "__class__")}
-        self._set(**params)
+    __init__ = _init_of(RandomizedSearchCV)
 
 
 class _WithoutRungs(_Substitute):
@@ -133,7 +94,7 @@ class OneRung:
         pass
 
     class RandomizedSearchCV(_WithoutRungs, _Randomized):
-        def _make_policy(self, levels, space):
+        def _make_policy(self, levels, space, rows):
             n = self.n_iter if space.size is None else min(self.n_iter, space.size)
             return FiniteHorizonHalving(n, n * levels.largest)
 

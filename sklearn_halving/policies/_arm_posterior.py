@@ -1,0 +1,277 @@
+"""The posterior of correlated Gaussian arms, grown by one pull at a time.
+
+``reward = arm + split + noise``: arms have covariance G, splits are independent of variance
+tau^2, and the noise has variance sigma^2. Pulls of two arms on one split are therefore
+compared as a pair.
+
+Both random effects are written with independent standard normal variables z. An arm is
+``f' z``, where f comes from a Cholesky factor of G whose pivots are the pulled arms, in the
+order of their first pulls (`PriorFeatures`); a split is ``tau`` times a variable of its own.
+What is kept of the posterior of z is its mean and a square root of its covariance. With n
+variables and K arms a pull costs O(n K + n^2), and n is at most the number of different pulled
+arms, or the rank of G if that is smaller, plus the number of splits: pulling an arm again costs
+no more than pulling it for the first time, and nothing of size K x K exists.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sklearn_halving.policies._arm_covariance import ArmCovariance
+from sklearn_halving.policies._types import NO_ARM, FloatArray, IntArray
+
+RANK_TOLERANCE = 1e-10
+"""An arm of which a smaller share of the largest variance is unexplained needs no feature."""
+
+NUGGET = 1e-11
+"""Share of the largest variance that a pulled arm has to itself, beyond its covariance. Without it
+the factor of nearly singular covariances is wrong when arms are pulled in an unlucky order."""
+
+
+@dataclass
+class PriorFeatures:
+    """Features f of all arms with ``G = sum f f'`` for the arms that have been pulled.
+
+    They depend on the prior alone, so that all problems of a batch share them.
+
+    Parameters
+    ----------
+    covariance : ArmCovariance
+    """
+
+    covariance: ArmCovariance
+    n_rows: int = field(init=False, default=0)
+    unexplained: FloatArray = field(init=False)
+    """Prior variance of every arm beyond the features so far, shape ``(n_arms,)``."""
+    _buffer: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Start without features."""
+        self.unexplained = np.array(self.covariance.diagonal, dtype=np.float64)
+        self._buffer = np.zeros((0, len(self.unexplained)))
+        self._largest = float(self.unexplained.max())
+
+    @property
+    def rows(self) -> FloatArray:
+        """The features, shape ``(n_rows, n_arms)``; a view."""
+        return self._buffer[: self.n_rows]
+
+    def cover(self, arm: int) -> bool:
+        """Add a feature, unless those there are explain the arm; return whether one was added."""
+        left = float(self.unexplained[arm])
+        if left == 0:
+            return False
+        n, nugget = self.n_rows, NUGGET * self._largest
+        row = self.covariance.column(arm) - self._buffer[:n, arm] @ self._buffer[:n]
+        row[arm] += nugget
+        row /= np.sqrt(left + nugget)
+        self._make_room()
+        self._buffer[n] = row
+        self.n_rows += 1
+        row *= row
+        self.unexplained -= row
+        self.unexplained[arm] = 0.0
+        self._check(arm)
+        self.unexplained[self.unexplained <= RANK_TOLERANCE * self._largest] = 0.0
+        return True
+
+    def cover_all(self, max_rows: int) -> None:
+        """Add features, the most needed first, until all arms are explained."""
+        while self.n_rows < max_rows and self.cover(int(self.unexplained.argmax())):
+            pass
+
+    def _check(self, arm: int) -> None:
+        worst = int(self.unexplained.argmin())
+        if self.unexplained[worst] < -1e-6 * self._largest:
+            raise ValueError(
+                "covariance must be positive semi-definite; arms "
+                f"{arm} and {worst} are more alike than their variances allow, by "
+                f"{-self.unexplained[worst]:.3g}. Use another kernel, or add to its diagonal."
+            )
+
+    def _make_room(self) -> None:
+        n_max, n_arms = self._buffer.shape
+        if self.n_rows == n_max:
+            # Pages that are not written to take no memory.
+            larger = np.zeros((min(n_arms, max(16, 2 * n_max)), n_arms))
+            larger[:n_max] = self._buffer
+            self._buffer = larger
+
+
+class ArmPosterior:
+    """Posterior of all arms in each of ``n_problems`` problems with a common prior.
+
+    Parameters
+    ----------
+    features : PriorFeatures
+    n_problems : int
+    noise_variance : float
+        sigma^2, above 0.
+    split_variance : float, default=0.0
+        tau^2; 0 switches split effects off.
+
+    Attributes
+    ----------
+    variance : ndarray of shape (n_problems, n_arms)
+        Of the arms, given the pulls so far.
+    answers : ndarray of shape (n_problems, 2, n_arms)
+        Posterior means of the arms, had they a prior mean of 0, from the rewards and from rewards
+        that are all 1. Prior mean and scale follow from the two, see `offset_and_scale`.
+    """
+
+    def __init__(
+        self,
+        features: PriorFeatures,
+        n_problems: int,
+        noise_variance: float,
+        split_variance: float = 0.0,
+    ) -> None:
+        n_arms = len(features.unexplained)
+        self.features = features
+        self.noise_variance = noise_variance
+        self.split_variance = split_variance
+        self.variance = np.tile(features.covariance.diagonal, (n_problems, 1))
+        self.answers = np.zeros((n_problems, 2, n_arms))
+        self.n_told = np.zeros(n_problems, dtype=np.int64)
+        self._rows = np.arange(n_problems)
+        self._squares = np.zeros((n_problems, 3))  # of innovations: rewards, mixed, ones
+        # Variables in the order: splits, room for splits to come, features.
+        self._n_splits = 0
+        self._n = 0
+        self._root = np.zeros((n_problems, 0, 0))
+        self._state = np.zeros((n_problems, 2, 0))
+
+    def copy(self) -> ArmPosterior:
+        """Return a posterior that can be updated by itself; features are shared."""
+        other = object.__new__(ArmPosterior)
+        other.__dict__.update(self.__dict__)
+        for name in ("variance", "answers", "n_told", "_squares", "_root", "_state"):
+            setattr(other, name, getattr(self, name).copy())
+        return other
+
+    def update(self, arm: IntArray, split: IntArray, rewards: FloatArray | None) -> None:
+        """Take in one pull in each problem.
+
+        Parameters
+        ----------
+        arm : ndarray of shape (n_problems,)
+            ``NO_ARM`` where there is none.
+        split : ndarray of shape (n_problems,)
+            Index of the split; not looked at without split effects.
+        rewards : ndarray of shape (n_problems,) or None
+            None: the reward is still to come, and only variances shrink.
+        """
+        is_pull = arm != NO_ARM
+        self._cover(arm, split, is_pull)
+        root = self._root[:, : self._n, : self._n]
+        seen = self._direction(arm, split, is_pull)
+        inner = np.matmul(seen[:, np.newaxis, :], root)
+        step = np.matmul(root, inner.transpose(0, 2, 1))[:, :, 0]
+        total = np.vecdot(inner, inner) + self.noise_variance  # (n_problems, 1)
+        # A square root of the covariance stays one (Potter's form of the Kalman filter).
+        inner /= (total + np.sqrt(total * self.noise_variance))[:, :, np.newaxis]
+        gain = step / total
+        across = step[:, self._n_splits :] @ self.features.rows
+        if rewards is not None:
+            self._learn(seen, gain, across / total, total[:, 0], rewards, is_pull)
+        root -= step[:, :, np.newaxis] * inner
+        across *= across
+        across /= total
+        self.variance -= across
+        np.maximum(self.variance, 0.0, out=self.variance)
+
+    def _learn(
+        self,
+        seen: FloatArray,
+        gain: FloatArray,
+        gain_across: FloatArray,
+        total: FloatArray,
+        rewards: FloatArray,
+        is_pull: np.ndarray,
+    ) -> None:
+        state = self._state[:, :, : self._n]
+        surprise = np.matmul(state, seen[:, :, np.newaxis])
+        np.negative(surprise, out=surprise)
+        surprise[:, 0, 0] += np.where(is_pull, rewards, 0.0)
+        surprise[:, 1, 0] += is_pull
+        state += surprise * gain[:, np.newaxis, :]
+        self.answers += surprise * gain_across[:, np.newaxis, :]
+        of_rewards, of_ones = surprise[:, 0, 0], surprise[:, 1, 0]
+        self._squares[:, 0] += of_rewards * of_rewards / total
+        self._squares[:, 1] += of_rewards * of_ones / total
+        self._squares[:, 2] += of_ones * of_ones / total
+        self.n_told += is_pull
+
+    def offset_and_scale(self) -> tuple[FloatArray, FloatArray]:
+        """Estimate prior mean and scale from the rewards, each of shape (n_problems,).
+
+        Generalised least squares for the mean, restricted maximum likelihood for the scale, by
+        which the square roots of all variances are multiplied: 1 until there are two rewards
+        that differ.
+        """
+        of_rewards, mixed, of_ones = self._squares.T
+        offset = mixed / np.where(of_ones > 0, of_ones, 1.0)
+        left = of_rewards - mixed * offset
+        knows = (self.n_told > 1) & (left > 1e-14 * of_rewards)
+        scale = np.sqrt(np.where(knows, left, 1.0) / np.where(knows, self.n_told - 1, 1))
+        return offset, scale
+
+    def sample(self, rng: np.random.Generator) -> FloatArray:
+        """Draw the arms' deviations from their means, shape ``(n_problems, n_arms)``.
+
+        What the features do not explain is drawn independently for every arm: the variances are
+        right, and with `PriorFeatures.cover_all` nothing is left unexplained.
+        """
+        self._resize(self._n_splits)
+        n_problems = len(self._rows)
+        root = self._root[:, : self._n, : self._n]
+        normal = rng.standard_normal((n_problems, self._n, 1))
+        sample = np.matmul(root, normal)[:, self._n_splits :, 0] @ self.features.rows
+        unexplained = np.sqrt(self.features.unexplained)
+        sample += unexplained * rng.standard_normal(self.variance.shape)
+        return sample
+
+    def _direction(self, arm: IntArray, split: IntArray, is_pull: np.ndarray) -> FloatArray:
+        """Return the weights of all variables in each pull's reward."""
+        seen = np.empty((len(arm), self._n))
+        seen[:, self._n_splits :] = self.features.rows[:, arm].T
+        if self._n_splits:
+            seen[:, : self._n_splits] = 0.0
+            seen[self._rows, np.where(is_pull, split, 0)] = np.sqrt(self.split_variance)
+        if not is_pull.all():
+            seen[~is_pull] = 0.0
+        return seen
+
+    def _cover(self, arm: IntArray, split: IntArray, is_pull: np.ndarray) -> None:
+        """Add variables for arms and splits that there are none for."""
+        left = self.features.unexplained
+        is_new = is_pull & (left[arm] > 0)
+        for one in np.unique(arm[is_new]) if is_new.any() else ():
+            self.features.cover(int(one))
+        n_splits = self._n_splits
+        if self.split_variance > 0 and is_pull.any():
+            n_needed = int(split.max(where=is_pull, initial=0)) + 1
+            if n_needed > n_splits:
+                n_splits = max(n_needed, 8, 2 * n_splits)
+        self._resize(n_splits)
+
+    def _resize(self, n_splits: int) -> None:
+        """Have a variable for each split and each feature."""
+        n = n_splits + self.features.n_rows
+        if n_splits != self._n_splits or n > self._root.shape[1]:
+            self._move(n_splits, max(n, 16, self._n + self._n // 2))
+        self._n, self._n_splits = n, n_splits
+
+    def _move(self, n_splits: int, n_max: int) -> None:
+        """Make room; variables that are new are uncorrelated with all others."""
+        old, n_old = self._n_splits, self._n
+        root = np.zeros((len(self._rows), n_max, n_max))
+        root[:, np.arange(n_max), np.arange(n_max)] = 1.0
+        state = np.zeros((len(self._rows), 2, n_max))
+        place = np.arange(n_old)
+        place[old:] += n_splits - old
+        root[:, place[:, np.newaxis], place] = self._root[:, :n_old, :n_old]
+        state[:, :, place] = self._state[:, :, :n_old]
+        self._root, self._state = root, state

@@ -1,0 +1,302 @@
+"""BayesGap (Hoffman, Shahriari & de Freitas 2014), and its rivals on the same posterior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import isfinite, prod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sklearn_halving.policies._acquisitions import SCORES, Outlook
+from sklearn_halving.policies._arm_covariance import as_arm_covariance
+from sklearn_halving.policies._arm_posterior import ArmPosterior, PriorFeatures
+from sklearn_halving.policies._gap_index import Exploration, choose_by_gap, first_largest
+from sklearn_halving.policies._posterior_state import PosteriorState
+from sklearn_halving.policies._types import (
+    NO_ARM,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Problem,
+    Pulls,
+    Schedule,
+)
+
+ACQUISITIONS = ("bayesgap", "thompson", *SCORES)
+RECOMMENDATIONS = ("largest_mean", "smallest_bound")
+BETA_RULES = ("effective", "printed")
+
+MAX_FEATURES_AT_START = 1024
+"""Features with which Thompson sampling draws correlated arms; see `ArmPosterior.sample`."""
+
+
+@dataclass(frozen=True)
+class BayesGap:
+    """Choose the best of many correlated arms, with fewer pulls than arms if need be.
+
+    Arms are Gaussian with a prior covariance, so that a pull says something about all of
+    them. BayesGap pulls whichever is less well known of the arm whose regret has the least upper
+    bound and its strongest rival. Other rules can be played on the same posterior.
+
+    Parameters
+    ----------
+    n_pulls : int
+        Number of pulls for all arms together, the horizon T; never exceeded.
+    covariance : array-like of shape (n_arms, n_arms) or ArmCovariance, default=None
+        Prior covariance of the arms. `FactorCovariance` and `KernelCovariance` never write the
+        matrix down. None: independent arms of variance 1.
+    noise_variance : float, default=0.25
+        Variance of a pull around the mean of its arm on its split.
+    split_variance : float, default=0.0
+        Variance of the effect that a split has on all arms. Above 0, arms are compared on the
+        splits that they share. Every arm's j-th pull is split j, so that the arm with fewer pulls
+        is always pulled on a split that its rivals have.
+    acquisition : str, default="bayesgap"
+        "bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei" (expected improvement) or "pi"
+        (probability of improvement). Ties go to the smaller arm.
+    beta : {"effective", "printed"} or float, default="effective"
+        Half the width of the bounds in posterior standard deviations. "printed" is eq. (9), whose
+        sums count arms that are nearly copies of each other as if they were independent;
+        "effective" counts ``tr(G)^2 / ||G||_F^2`` arms in place of K. ``T - K`` is at least 0, and
+        hardness, estimated in every round, at least ``noise_variance / n_pulls``.
+    epsilon : float, default=0.0
+        Regret that does not matter, in the units of the rewards.
+    recommendation : {"largest_mean", "smallest_bound"}, default="largest_mean"
+        The arm of largest posterior mean, pulled or not; or the paper's: the leader of the round
+        in which the leader's regret had the least bound.
+    standardize : bool, default=True
+        Whether the level and the scale of the rewards are estimated from the rewards told so far
+        (`ArmPosterior.offset_and_scale`); the variances given then only count in proportion to
+        each other. False: rewards have the prior mean and the variances given.
+    prior_mean : float or array-like of shape (n_arms,), default=0.0
+        Mean of the arms before the first pull; with ``standardize`` up to a constant.
+    pulls_in_flight : int, default=1
+        Number of pulls that are open at a time. Those under way shrink the variances, and move no
+        mean. Decisions depend on the order of the rewards, and so on this number.
+
+    Notes
+    -----
+    An arm with a NaN among its rewards is out, and never recommended. One with an infinite reward
+    is pulled no more: plus infinity is the best there is, minus infinity better than nothing.
+
+    References
+    ----------
+    Hoffman, Shahriari and de Freitas. On correlation and budget constraints in model-based bandit
+    optimization with application to automatic machine learning. AISTATS 2014, Algorithm 1.
+
+    Examples
+    --------
+    Ten pulls for two hundred arms on a line; the best is arm 140.
+
+    >>> import numpy as np
+    >>> from sklearn_halving.policies import BayesGap, Problem
+    >>> x = np.linspace(0, 1, 200)
+    >>> covariance = np.exp(-0.5 * ((x[:, None] - x) / 0.2) ** 2)
+    >>> policy = BayesGap(n_pulls=10, covariance=covariance, noise_variance=1e-3)
+    >>> state = policy.start(Problem(n_arms=200))
+    >>> rng = np.random.default_rng(0)
+    >>> while not policy.is_finished(state):
+    ...     pulls = policy.ask(state, max_pulls=1)
+    ...     rewards = 0.9 - (x[pulls.arm] - x[140]) ** 2 + rng.normal(0, 0.01, len(pulls))
+    ...     policy.tell(state, pulls, rewards)
+    >>> bool(abs(policy.recommend(state) - 140) <= 10)
+    True
+    """
+
+    n_pulls: int
+    covariance: Any = field(default=None, repr=False)
+    noise_variance: float = 0.25
+    split_variance: float = 0.0
+    acquisition: str = "bayesgap"
+    beta: str | float = "effective"
+    epsilon: float = 0.0
+    recommendation: str = "largest_mean"
+    standardize: bool = True
+    prior_mean: Any = field(default=0.0, repr=False)
+    pulls_in_flight: int = 1
+
+    order_free: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        """Refuse parameters that no number of arms makes sense of."""
+        for name, allowed in (
+            ("acquisition", ACQUISITIONS),
+            ("recommendation", RECOMMENDATIONS),
+        ):
+            _check_choice(name, getattr(self, name), allowed)
+        if isinstance(self.beta, str):
+            _check_choice("beta", self.beta, BETA_RULES, " or a number above 0")
+        elif not (isfinite(self.beta) and self.beta > 0):
+            raise ValueError(f"beta must be finite and above 0, got {self.beta!r}.")
+        if not (isfinite(self.noise_variance) and self.noise_variance > 0):
+            raise ValueError(
+                f"noise_variance must be finite and above 0, got {self.noise_variance!r}. "
+                "For rewards without noise use a small number, such as 1e-6."
+            )
+        for name in ("split_variance", "epsilon"):
+            value = getattr(self, name)
+            if not (isfinite(value) and value >= 0):
+                raise ValueError(f"{name} must be finite and 0 or more, got {value!r}.")
+        for name in ("n_pulls", "pulls_in_flight"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)!r}.")
+
+    def schedule(
+        self, min_level: int, max_level: int, n_available: int | None = None
+    ) -> Schedule | None:
+        """Return None: every pull is at the largest level, and who gets it is seen later."""
+        return None
+
+    def start(
+        self,
+        problem: Problem,
+        *,
+        batch_shape: tuple[int, ...] = (),
+        seed: np.random.SeedSequence | None = None,
+    ) -> PosteriorState:
+        """Return the state before the first pull; the seed is for Thompson sampling alone."""
+        covariance = as_arm_covariance(self.covariance, problem.n_arms)
+        features = PriorFeatures(covariance)
+        n_problems = prod(batch_shape)
+        if self.acquisition == "thompson" or n_problems > 1:
+            # Many problems pull most of the arms: fewest features if the best come first.
+            features.cover_all(MAX_FEATURES_AT_START)
+        shape = n_problems, problem.n_arms
+        return PosteriorState(
+            problem,
+            batch_shape,
+            ArmPosterior(features, n_problems, self.noise_variance, self.split_variance),
+            Exploration.of(self.beta, covariance, self.n_pulls, self.noise_variance),
+            self.standardize,
+            _checked_prior_mean(self.prior_mean, problem.n_arms),
+            np.random.default_rng(seed if seed is not None else 0),
+            alive=np.ones(shape, dtype=bool),
+            n_asked=np.zeros(shape, dtype=np.int64),
+            n_told=np.zeros(shape, dtype=np.int64),
+            infinite=np.zeros(shape),
+            zero=np.zeros(n_problems),
+            unit=np.zeros(n_problems),
+        )
+
+    def ask(self, state: PosteriorState, max_pulls: int) -> Pulls:
+        """Return the next pulls, no more than are left of ``pulls_in_flight``."""
+        n_open = len(state.pending)
+        room = min(max_pulls, self.pulls_in_flight - n_open, self.n_pulls - state.n_rounds)
+        rows = np.arange(len(state.alive))
+        chosen: list[tuple[IntArray, IntArray]] = []
+        for _ in range(room):
+            may_pull = state.may_pull()
+            can = may_pull.any(axis=1)
+            if not can.any():
+                break
+            arm = np.where(can, self._choose(state, may_pull), NO_ARM)
+            repetition = state.n_asked[rows, arm]
+            state.n_asked[rows[can], arm[can]] += 1
+            state.open_pulls(arm, repetition)
+            chosen.append((arm, repetition))
+        shape = (*state.batch_shape, len(chosen))
+        columns = np.array(chosen, dtype=np.int64).reshape(len(chosen), 2, len(rows))
+        arms, repetitions = columns.transpose(1, 2, 0).reshape(2, *shape)
+        return Pulls(arms, np.full(shape, state.problem.max_level), repetitions)
+
+    def tell(self, state: PosteriorState, pulls: Pulls, rewards: FloatArray) -> None:
+        """Take in rewards, one column after the other."""
+        shape = len(state.alive), len(pulls)
+        arms, repetitions = pulls.arm.reshape(shape), pulls.repetition.reshape(shape)
+        values = np.asarray(rewards, dtype=np.float64).reshape(shape)
+        for i in range(shape[1]):
+            state.take_in(arms[:, i], repetitions[:, i], values[:, i])
+
+    def is_finished(self, state: PosteriorState) -> bool:
+        """Return whether all pulls have been told, or no arm can be pulled."""
+        if state.pending:
+            return False
+        return state.n_rounds >= self.n_pulls or not state.may_pull().any()
+
+    def is_alive(self, state: PosteriorState) -> BoolArray:
+        """Return which arms may still be pulled."""
+        return state.alive.reshape(*state.batch_shape, -1).copy()
+
+    def recommend(self, state: PosteriorState) -> IntArray:
+        """Return the arm to choose; ``NO_ARM`` if no arm has a reward."""
+        mean = state.beliefs().mean
+        best = first_largest(np.where(state.alive, mean, -np.inf))
+        if self.recommendation == "smallest_bound" and state.bounds:
+            best = _leader_of_least_bound(state, best)
+        is_known = state.is_known()
+        if state.problem.n_arms == 1 and not state.n_rounds:
+            is_known[:] = True
+        worst = (state.infinite == -np.inf).argmax(axis=1)
+        is_bad = (state.infinite == -np.inf).any(axis=1)
+        best = np.where(is_known, best, np.where(is_bad, worst, NO_ARM))
+        is_great = state.infinite == np.inf
+        best = np.where(is_great.any(axis=1), is_great.argmax(axis=1), best)
+        return best.reshape(state.batch_shape)
+
+    def regret_bounds(self, state: PosteriorState) -> FloatArray:
+        """Return B_J of every round so far in the units of the rewards: ``(*batch, n_rounds)``.
+
+        The first ones, with at most one reward, are in standardised units. Empty unless the
+        acquisition is "bayesgap".
+        """
+        bounds = np.array(state.bounds).reshape(len(state.bounds), len(state.alive))
+        return bounds.T.reshape(*state.batch_shape, -1)
+
+    def posterior(self, state: PosteriorState) -> tuple[FloatArray, FloatArray]:
+        """Return posterior means and standard deviations of all arms in reward units.
+
+        Each is of shape ``(*batch, n_arms)``. Pulls in flight are not looked at, and the
+        deviations leave out that the common level of all arms is estimated.
+        """
+        beliefs = state.beliefs()
+        scale, shape = beliefs.scale[:, np.newaxis], (*state.batch_shape, -1)
+        mean = beliefs.offset[:, np.newaxis] + scale * beliefs.mean
+        deviation = scale * np.sqrt(state.posterior.variance)
+        return mean.reshape(shape), deviation.reshape(shape)
+
+    def _choose(self, state: PosteriorState, may_pull: BoolArray) -> IntArray:
+        """Return the next arm of each problem; of pulls in flight the variances know."""
+        posterior = state.posterior_ahead()
+        beliefs = state.beliefs()
+        if self.acquisition == "thompson":
+            score = beliefs.mean + posterior.sample(state.rng)
+            return first_largest(np.where(may_pull, score, -np.inf))
+        deviation = np.sqrt(posterior.variance)
+        if self.acquisition == "bayesgap":
+            epsilon = self.epsilon / beliefs.scale
+            beta = state.exploration.beta(beliefs.mean, deviation, state.alive, epsilon)
+            width = beta[:, np.newaxis] * deviation
+            choice = choose_by_gap(beliefs.mean, width, state.alive, may_pull)
+            state.leaders.append(choice.leader)
+            state.bounds.append(choice.bound * beliefs.scale)
+            return choice.arm
+        was_pulled = (state.n_told > 0) & state.alive
+        outlook = Outlook(beliefs.mean, deviation, was_pulled, state.n_rounds + 1)
+        score = SCORES[self.acquisition](outlook)
+        return first_largest(np.where(may_pull, score, -np.inf))
+
+
+def _leader_of_least_bound(state: PosteriorState, otherwise: IntArray) -> IntArray:
+    """Return the paper's recommendation; leaders that are out by now do not count."""
+    rows = np.arange(len(state.alive))
+    leaders, bounds = np.array(state.leaders).T, np.array(state.bounds).T
+    is_alive = state.alive[rows[:, np.newaxis], leaders]
+    place = first_largest(np.where(is_alive, -bounds, -np.inf))
+    return np.where(is_alive.any(axis=1), leaders[rows, place], otherwise)
+
+
+def _check_choice(name: str, value: object, allowed: tuple[str, ...], more: str = "") -> None:
+    if value not in allowed:
+        choices = ", ".join(map(repr, allowed))
+        raise ValueError(f"{name} must be one of {choices}{more}; got {value!r}.")
+
+
+def _checked_prior_mean(prior_mean: Any, n_arms: int) -> FloatArray:
+    mean = np.asarray(prior_mean, dtype=np.float64)
+    if mean.shape not in ((), (n_arms,)) or not np.isfinite(mean).all():
+        raise ValueError(
+            f"prior_mean must be a finite number, or one for each of the {n_arms} arms; got an "
+            f"array of shape {mean.shape}."
+        )
+    return np.broadcast_to(mean, (n_arms,)).copy()

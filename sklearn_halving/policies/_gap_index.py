@@ -1,0 +1,176 @@
+"""Gap-based exploration: which two arms are to be told apart, and how wide the bounds are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_halving.policies._arm_covariance import ArmCovariance, effective_n_arms
+from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray
+
+TIE = 1e-9
+"""Scores that differ by a smaller share of the best are tied: rounding decides nothing."""
+
+
+class GapChoice(NamedTuple):
+    """What one round of gap-based exploration says, each of shape (n_problems,).
+
+    Parameters
+    ----------
+    arm : ndarray of int
+        The arm to pull: of leader and runner-up, the one of which less is known.
+    leader : ndarray of int
+        The paper's J: the arm whose regret has the least bound.
+    bound : ndarray of float
+        The paper's B_J: the bound of the leader's regret.
+    """
+
+    arm: IntArray
+    leader: IntArray
+    bound: FloatArray
+
+
+def first_largest(score: FloatArray) -> IntArray:
+    """Return the first place in each row of a score that is, but for rounding, the largest."""
+    top = score.max(axis=1, keepdims=True)
+    finite = np.where(np.isfinite(top), top, 0.0)
+    place: IntArray = (score >= top - TIE * np.abs(finite)).argmax(axis=1)
+    return place
+
+
+def choose_by_gap(
+    mean: FloatArray, half_width: FloatArray, alive: BoolArray, may_pull: BoolArray
+) -> GapChoice:
+    """Play one round (Algorithm 1, with ``argmax`` in line 3, as the text of the paper has it).
+
+    Parameters
+    ----------
+    mean, half_width : ndarray of shape (n_problems, n_arms)
+        Bounds are ``mean +- half_width``.
+    alive, may_pull : ndarray of bool of shape (n_problems, n_arms)
+        Arms that can win, and those among them that can be pulled once more. Where neither
+        leader nor runner-up can, it is the arm with the largest upper bound that can.
+
+    Returns
+    -------
+    GapChoice
+        Where no arm is alive its entries mean nothing; the bound of an arm without rivals is 0.
+    """
+    rows = np.arange(len(mean))
+    alive = alive | ~alive.any(axis=1, keepdims=True)
+    upper = np.where(alive, mean + half_width, -np.inf)
+    best, others, place = _two_largest(upper)
+    lower = np.where(alive, mean - half_width, -np.inf)
+    gap = lower - best[:, np.newaxis]
+    gap[rows, place] = lower[rows, place] - others
+    leader = first_largest(gap)
+    rival = upper.copy()
+    rival[rows, leader] = -np.inf
+    runner_up = first_largest(rival)
+    pair = np.sort(np.stack([leader, runner_up]), axis=0)
+    width = np.where(may_pull[rows, pair], half_width[rows, pair], -1.0)
+    arm = np.where(width[1] > width[0] * (1 + TIE), pair[1], pair[0])
+    neither = (width < 0).all(axis=0)
+    if neither.any():
+        rest = first_largest(np.where(may_pull, upper, -np.inf))
+        arm = np.where(neither, rest, arm)
+    bound = -gap[rows, leader]
+    return GapChoice(arm, leader, np.where(np.isfinite(bound), bound, 0.0))
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """The exploration constant beta of eq. (9), with the hardness estimated in every round.
+
+    Parameters
+    ----------
+    rule : {"effective", "printed"} or float
+        A number is beta itself.
+    n_pulls : int
+        The horizon T.
+    noise_variance : float
+    n_counted : float
+        The number of arms that T - K and the sums over arms count: K as printed, else `K_eff`.
+    weight : float
+        ``n_counted / K``.
+    kappa : float
+        ``sum_k 1 / G_kk``, times the weight; arms that are known from the start are left out.
+    """
+
+    rule: str | float
+    n_pulls: int
+    noise_variance: float
+    n_counted: float = 1.0
+    weight: float = 1.0
+    kappa: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        rule: str | float,
+        covariance: ArmCovariance,
+        n_pulls: int,
+        noise_variance: float,
+    ) -> Exploration:
+        """Work out what stays the same in all rounds."""
+        if not isinstance(rule, str):
+            return cls(rule, n_pulls, noise_variance)
+        variance = np.asarray(covariance.diagonal)
+        n_arms = len(variance)
+        n_counted = effective_n_arms(covariance) if rule == "effective" else float(n_arms)
+        weight = n_counted / n_arms
+        varied = variance[variance > 1e-12 * variance.max()]
+        kappa = weight * float((1 / varied).sum())
+        return cls(rule, n_pulls, noise_variance, n_counted, weight, kappa)
+
+    def beta(
+        self, mean: FloatArray, deviation: FloatArray, alive: BoolArray, epsilon: FloatArray
+    ) -> FloatArray:
+        """Return beta in each problem, shape ``(n_problems,)``.
+
+        Parameters
+        ----------
+        mean, deviation : ndarray of shape (n_problems, n_arms)
+        alive : ndarray of bool of shape (n_problems, n_arms)
+        epsilon : ndarray of shape (n_problems,)
+            Regret that does not matter, in the units of ``mean``.
+        """
+        if not isinstance(self.rule, str):
+            return np.full(len(mean), float(self.rule))
+        # An arm pulled T times would be known this well: hardness below it is out of reach, and
+        # its square is what T - K and epsilon = 0 would otherwise divide by nothing.
+        floor = np.sqrt(self.noise_variance / self.n_pulls)
+        hardness = self.weight * _hardness(mean, deviation, alive, epsilon, floor)
+        n_left = max(self.n_pulls - self.n_counted, 0.0)
+        information = n_left / self.noise_variance + self.kappa
+        return np.sqrt(information / (4 * np.maximum(hardness, 1e-300)))
+
+
+def _hardness(
+    mean: FloatArray, deviation: FloatArray, alive: BoolArray, epsilon: FloatArray, floor: float
+) -> FloatArray:
+    """Return ``H_eps``, its gaps taken three standard deviations wide (end of section 5)."""
+    rows = np.arange(len(mean))
+    upper = np.where(alive, mean + 3 * deviation, -np.inf)
+    best, others, place = _two_largest(upper)
+    lower = mean - 3 * deviation
+    gap = best[:, np.newaxis] - lower
+    gap[rows, place] = others - lower[rows, place]
+    # Of an arm that is ahead of all others by more than three deviations the gap is negative.
+    half = 0.5 * (np.abs(gap) + epsilon[:, np.newaxis])
+    np.maximum(half, np.maximum(epsilon, floor)[:, np.newaxis], out=half)
+    hardness: FloatArray = np.where(alive, half**-2, 0.0).sum(axis=1)
+    return hardness
+
+
+def _two_largest(values: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Return the largest of each row, the largest of the others, and the place of the former."""
+    rows = np.arange(len(values))
+    place = values.argmax(axis=1)
+    best = values[rows, place]
+    values[rows, place] = -np.inf
+    others = values.max(axis=1)
+    values[rows, place] = best
+    return best, others, place

@@ -1,0 +1,59 @@
+"""Checks of parameters that several policies share; each message says what would work."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+RewardRange = tuple[float, float]
+
+
+def check_budget(name: str, value: int, least: int, why: str) -> None:
+    """Raise if a number of pulls is smaller than the least that can be played."""
+    if value < least:
+        raise ValueError(
+            f"{name}={value} is too small {why}. The least budget that works is {least}."
+        )
+
+
+def check_between(name: str, value: float, low: float, high: float, advice: str) -> None:
+    """Raise unless ``low < value < high``."""
+    if not low < value < high:
+        raise ValueError(
+            f"{name} must be larger than {low:g} and smaller than {high:g}, got {value!r}. "
+            f"{advice}"
+        )
+
+
+def check_not_negative(name: str, value: float, advice: str) -> None:
+    """Raise unless the value is a finite number of at least 0."""
+    if not (isfinite(value) and value >= 0):
+        raise ValueError(f"{name} must be finite and at least 0, got {value!r}. {advice}")
+
+
+def check_confidence(delta: float) -> None:
+    """Raise unless delta is a probability that can be promised."""
+    check_between(
+        "delta", delta, 0, 1, "It is the chance of a wrong answer that is accepted, such as 0.05."
+    )
+
+
+def width_of_range(policy: object, reward_range: RewardRange | None) -> float:
+    """Return ``high - low``; a policy whose bounds need it cannot start without it.
+
+    Multiplying the width of a confidence interval by it is the same as moving all rewards to
+    [0, 1], but keeps the rewards as they are, so that equal ones stay equal.
+    """
+    name = type(policy).__name__
+    if reward_range is None:
+        raise ValueError(
+            f"{name} needs rewards of a known range, got reward_range=None. Give "
+            "reward_range=(low, high), for example (0, 1) for accuracy; or use a policy that "
+            "needs no range, such as SuccessiveRejects."
+        )
+    low, high = reward_range
+    if not (isfinite(low) and isfinite(high) and low < high):
+        raise ValueError(
+            f"reward_range must be two finite numbers, the smaller first, got {reward_range!r}. "
+            f"{name} needs the range that rewards can have, for example (0, 1) for accuracy."
+        )
+    return float(high) - float(low)

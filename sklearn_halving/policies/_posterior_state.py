@@ -1,0 +1,169 @@
+"""What is told to a posterior, in which units, and which pulls are under way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_halving.policies._arm_posterior import ArmPosterior
+from sklearn_halving.policies._gap_index import Exploration
+from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray, Problem
+
+FARTHEST = 1e100
+"""Distance of two rewards beyond which it counts as this much; its square is a number."""
+
+
+class Beliefs(NamedTuple):
+    """The posterior in standardised units, and what these are.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (n_problems, n_arms)
+    offset, scale : ndarray of shape (n_problems,)
+        ``offset + scale * mean`` is the posterior mean in the units of the rewards.
+    """
+
+    mean: FloatArray
+    offset: FloatArray
+    scale: FloatArray
+
+
+@dataclass
+class PosteriorState:
+    """Where a search stands; problems are rows.
+
+    Parameters
+    ----------
+    problem : Problem
+    batch_shape : tuple of int
+    posterior : ArmPosterior
+        Given the rewards told.
+    exploration : Exploration
+    standardize : bool
+        Whether the level and the scale of the rewards are estimated.
+    prior_mean : ndarray of shape (n_arms,)
+    rng : numpy.random.Generator
+    alive : ndarray of bool of shape (n_problems, n_arms)
+        Arms that have returned finite rewards only.
+    n_asked : ndarray of int of shape (n_problems, n_arms)
+        The repetition of an arm's next pull.
+    n_told : ndarray of int of shape (n_problems, n_arms)
+        Finite rewards of each arm.
+    infinite : ndarray of shape (n_problems, n_arms)
+        Infinite rewards, which no posterior can take in.
+    zero, unit : ndarray of shape (n_problems,)
+        ``(reward - zero) / unit`` is what the posterior is told; a unit of 0 is not known yet and
+        stands for 1.
+    """
+
+    problem: Problem
+    batch_shape: tuple[int, ...]
+    posterior: ArmPosterior
+    exploration: Exploration
+    standardize: bool
+    prior_mean: FloatArray
+    rng: np.random.Generator
+    alive: BoolArray
+    n_asked: IntArray
+    n_told: IntArray
+    infinite: FloatArray
+    zero: FloatArray
+    unit: FloatArray
+    n_rounds: int = 0
+    ahead: ArmPosterior | None = None
+    """Given the pulls in flight as well; None: to be made when it is needed."""
+    pending: list[tuple[IntArray, IntArray]] = field(default_factory=list)
+    """Arms and repetitions in flight, oldest first."""
+    leaders: list[IntArray] = field(default_factory=list)
+    bounds: list[FloatArray] = field(default_factory=list)
+
+    def open_pulls(self, arm: IntArray, repetition: IntArray) -> None:
+        """Note that each problem has one more pull under way."""
+        self.n_rounds += 1
+        self.pending.append((arm, repetition))
+        if self.ahead is not None:
+            self.ahead.update(arm, repetition, None)
+
+    def posterior_ahead(self) -> ArmPosterior:
+        """Return the posterior whose variances know of the pulls under way."""
+        if not self.pending:
+            return self.posterior
+        if self.ahead is None:
+            self.ahead = self.posterior.copy()
+            for arm, repetition in self.pending:
+                self.ahead.update(arm, repetition, None)
+        return self.ahead
+
+    def may_pull(self) -> BoolArray:
+        """Return the arms that can be pulled; none where the one arm left has a reward."""
+        may_pull = self.alive
+        if self.problem.max_repetitions is not None:
+            may_pull = may_pull & (self.n_asked < self.problem.max_repetitions)
+        n_alive = self.alive.sum(axis=1)
+        if n_alive.min(initial=2) < 2:
+            is_settled = self.is_known() | (self.problem.n_arms == 1)
+            may_pull = may_pull & ~((n_alive < 2) & is_settled)[:, np.newaxis]
+        return may_pull
+
+    def is_known(self) -> BoolArray:
+        """Return in which problems an arm in play has a reward, shape ``(n_problems,)``."""
+        is_known: BoolArray = ((self.n_told > 0) & self.alive).any(axis=1)
+        return is_known
+
+    def beliefs(self) -> Beliefs:
+        """Return posterior means in standardised units."""
+        of_rewards, of_ones = self.posterior.answers.transpose(1, 0, 2)
+        if not self.standardize:
+            zero = np.zeros(len(of_rewards))
+            return Beliefs(self.prior_mean + of_rewards, zero, zero + 1)
+        offset, scale = self.posterior.offset_and_scale()
+        mean = (of_rewards - offset[:, np.newaxis] * of_ones) / scale[:, np.newaxis]
+        unit = np.where(self.unit > 0, self.unit, 1.0)
+        offset, scale = self.zero + unit * offset, unit * scale
+        if self.prior_mean.any():
+            mean += self.prior_mean / scale[:, np.newaxis]
+        return Beliefs(mean, offset, scale)
+
+    def take_in(self, arm: IntArray, repetition: IntArray, reward: FloatArray) -> None:
+        """Close one pull of each problem; an arm with a reward that is no number is out."""
+        self._close_pulls(arm, repetition)
+        rows = np.arange(len(arm))
+        is_pull = arm != NO_ARM
+        is_number = is_pull & np.isfinite(reward)
+        lost = is_pull & ~is_number
+        if lost.any():
+            self.alive[rows[lost], arm[lost]] = False
+            with np.errstate(invalid="ignore"):  # plus and minus infinity are NaN: neither
+                self.infinite[rows[lost], arm[lost]] += reward[lost]
+        value = np.where(is_number, reward - self.prior_mean[arm], 0.0)
+        if self.standardize:
+            value = self._standardized(value, is_number)
+        self.n_told[rows[is_number], arm[is_number]] += 1
+        self.posterior.update(np.where(is_number, arm, NO_ARM), repetition, value)
+        if lost.any() or not self.pending:
+            self.ahead = None  # it had counted on a reward
+
+    def _standardized(self, value: FloatArray, is_number: BoolArray) -> FloatArray:
+        """Return what the posterior is told: the first reward is 0, the first other one 1 or -1.
+
+        Level and scale are estimated later; here they are brought where squares are numbers.
+        """
+        self.zero = np.where(is_number & (self.posterior.n_told == 0), value, self.zero)
+        with np.errstate(over="ignore"):
+            value = np.where(is_number, value - self.zero, 0.0)
+        is_first = (self.unit == 0) & (value != 0)
+        self.unit = np.where(is_first, np.clip(np.abs(value), 1e-150, 1e150), self.unit)
+        value = value / np.where(self.unit > 0, self.unit, 1.0)
+        return np.clip(value, -FARTHEST, FARTHEST)
+
+    def _close_pulls(self, arm: IntArray, repetition: IntArray) -> None:
+        """Take pulls off the list of those under way."""
+        left = []
+        for open_arm, open_repetition in self.pending:
+            same = (open_arm == arm) & (open_repetition == repetition)
+            still = np.where(same, NO_ARM, open_arm)
+            if (still != NO_ARM).any():
+                left.append((still, open_repetition))
+        self.pending = left

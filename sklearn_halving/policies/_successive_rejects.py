@@ -1,0 +1,201 @@
+"""Successive rejects: one arm less after each phase (Audibert, Bubeck and Munos)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_halving.policies._parameter_checks import check_budget
+from sklearn_halving.policies._planned_pulls import PlannedPolicy, PlannedState, new_state
+from sklearn_halving.policies._ranking import best_known, keep_best
+from sklearn_halving.policies._types import BoolArray, IntArray, Problem
+
+
+class Phase(NamedTuple):
+    """One plan: every arm in play is pulled ``n_each`` times, then ``n_kept`` stay.
+
+    ``n_kept`` is None where the budget ends in the middle of a phase; ``revives`` says whether
+    all arms come back after it.
+    """
+
+    n_each: int
+    n_kept: int | None
+    revives: bool = False
+
+
+def phase_lengths(n_arms: int, n_pulls: int) -> tuple[int, ...]:
+    """Return how often an arm in play has been pulled at the end of phases 1 to K - 1.
+
+    ``n_k = ceil((n - K) / (log_bar(K) (K + 1 - k)))`` with ``log_bar(K) = 1/2 + sum of 1/i for
+    i = 2..K``, in exact fractions.
+
+    Examples
+    --------
+    >>> phase_lengths(n_arms=10, n_pulls=1000)
+    (41, 46, 51, 59, 68, 82, 102, 136, 204)
+    """
+    log_bar = Fraction(1, 2) + sum(Fraction(1, i) for i in range(2, n_arms + 1))
+    n_left = n_pulls - n_arms
+    return tuple(ceil(n_left / (log_bar * (n_arms + 1 - k))) for k in range(1, n_arms))
+
+
+def phases(n_arms: int, n_pulls: int) -> tuple[Phase, ...]:
+    """Return the phases of one run of successive rejects."""
+    lengths = (0, *phase_lengths(n_arms, n_pulls))
+    return tuple(Phase(b - a, n_arms - k) for k, (a, b) in enumerate(pairwise(lengths), start=1))
+
+
+class PhasedPolicy(PlannedPolicy):
+    """Play a list of phases, known at the start: ``state.settings`` holds it."""
+
+    def _counts(self, state: PlannedState) -> IntArray:
+        n_each = np.where(contested(state), state.settings[state.step].n_each, 0)
+        if state.problem.max_repetitions is not None:
+            n_each = np.minimum(n_each, state.problem.max_repetitions - state.n_pulls_ever)
+        return n_each
+
+    def _conclude(self, state: PlannedState) -> None:
+        phase, mean = state.settings[state.step], state.statistics.mean()
+        state.best = best_known(state.alive, mean)
+        if phase.n_kept is not None:
+            state.alive = keep_best(mean, state.alive, phase.n_kept)
+        if phase.revives:
+            state.alive = ~np.isnan(state.statistics.reward_sum)
+
+
+def contested(state: PlannedState) -> BoolArray:
+    """Return which arms are in play with at least one other."""
+    return state.alive & (state.alive.sum(axis=1) > 1)[:, np.newaxis]
+
+
+@dataclass(frozen=True)
+class SuccessiveRejects(PhasedPolicy):
+    """Reject one arm at a time, the worst first, so that close arms get the most pulls.
+
+    K - 1 phases. In phase k every arm in play is pulled until it has ``n_k`` pulls
+    (`phase_lengths`); then the one with the worst mean of all its pulls is rejected. The chance
+    of a wrong answer is at most ``K (K - 1) / 2 exp(-(n - K) / (log_bar(K) H))`` with rewards in
+    [0, 1] and ``H = sum of i / gap_i^2`` (theorem 16.4). It needs neither that range nor H, and
+    is a good choice for few arms.
+
+    Parameters
+    ----------
+    n_pulls : int
+        Number of pulls for all arms together, the paper's n; never exceeded. Larger than the
+        number of arms.
+
+    References
+    ----------
+    Audibert, Bubeck and Munos. Best arm identification in multi-armed bandits. COLT 2010;
+    Bandit view on noisy optimization, in Optimization for Machine Learning, 2011, Fig. 16.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.policies import Problem, SuccessiveRejects
+    >>> policy = SuccessiveRejects(n_pulls=10)
+    >>> state = policy.start(Problem(n_arms=3))
+    >>> means = np.array([0.1, 0.5, 0.7])
+    >>> while not policy.is_finished(state):
+    ...     pulls = policy.ask(state, max_pulls=10)
+    ...     print(pulls.arm)
+    ...     policy.tell(state, pulls, means[pulls.arm])
+    [0 0 1 1 2 2]
+    [1 2]
+    >>> int(policy.recommend(state))
+    2
+    """
+
+    n_pulls: int
+
+    def _first_state(self, problem: Problem, batch_shape: tuple[int, ...]) -> PlannedState:
+        _check_n_pulls(self.n_pulls, problem.n_arms)
+        plan = phases(problem.n_arms, self.n_pulls)
+        return new_state(problem, batch_shape, len(plan), plan)
+
+
+@dataclass(frozen=True)
+class AnytimeSuccessiveRejects(PhasedPolicy):
+    """Successive rejects that can be stopped at any time: runs of growing length.
+
+    A run with n pulls ends at time n, a power of two; then all arms come back, and a run with
+    another n pulls ends at time 2n, and so on. Means are over all pulls ever made of an arm.
+    What it does up to any time does not depend on ``n_pulls``, which only says when to stop.
+
+    Parameters
+    ----------
+    n_pulls : int
+        Number of pulls after which to stop; never exceeded. At least the first power of two
+        that is larger than the number of arms.
+
+    References
+    ----------
+    Audibert, Bubeck and Munos. Bandit view on noisy optimization, in Optimization for Machine
+    Learning, 2011, section 16.3.1.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.policies import AnytimeSuccessiveRejects, Problem
+    >>> policy = AnytimeSuccessiveRejects(n_pulls=8)
+    >>> state = policy.start(Problem(n_arms=3))
+    >>> means = np.array([0.1, 0.5, 0.7])
+    >>> while not policy.is_finished(state):
+    ...     pulls = policy.ask(state, max_pulls=10)
+    ...     print(pulls.arm, pulls.repetition)
+    ...     policy.tell(state, pulls, means[pulls.arm])
+    [0 1 2] [0 0 0]
+    [0 1 2] [1 1 1]
+    """
+
+    n_pulls: int
+
+    def _first_state(self, problem: Problem, batch_shape: tuple[int, ...]) -> PlannedState:
+        first = _first_run(problem.n_arms)
+        least = first if problem.n_arms > 1 else 1
+        check_budget("n_pulls", self.n_pulls, least, f"for a first run with {problem.n_arms} arms")
+        plan = _runs(problem.n_arms, self.n_pulls) if problem.n_arms > 1 else ()
+        return new_state(problem, batch_shape, len(plan), plan)
+
+    def is_alive(self, state: PlannedState) -> BoolArray:
+        """Return which arms may still be pulled: before the last run, all that have not failed."""
+        alive = state.alive
+        if any(phase.revives for phase in state.settings[state.step :]):
+            alive = ~np.isnan(state.statistics.reward_sum)
+        return alive.reshape(*state.batch_shape, -1).copy()
+
+
+def _check_n_pulls(n_pulls: int, n_arms: int) -> None:
+    least = n_arms + 1 if n_arms > 1 else 1
+    check_budget("n_pulls", n_pulls, least, f"to compare {n_arms} arms in {n_arms - 1} phases")
+
+
+def _first_run(n_arms: int) -> int:
+    return 1 << n_arms.bit_length()  # the first power of two that is larger
+
+
+def _runs(n_arms: int, n_pulls: int) -> tuple[Phase, ...]:
+    """Return the phases of all runs; the last is cut where the budget ends."""
+    plan: list[Phase] = []
+    n_run, n_left = _first_run(n_arms), n_pulls
+    n_end = n_run
+    while True:
+        for phase, width in zip(phases(n_arms, n_run), range(n_arms, 1, -1), strict=True):
+            n_each = min(phase.n_each, n_left // width)
+            n_left -= n_each * width
+            if n_each < phase.n_each:
+                return (*plan, Phase(n_each, None)) if n_each else _without_last_revival(plan)
+            plan.append(phase)
+        # The next run ends at twice the time of this one.
+        plan[-1] = plan[-1]._replace(revives=True)
+        n_run, n_end = n_end, 2 * n_end
+
+
+def _without_last_revival(plan: list[Phase]) -> tuple[Phase, ...]:
+    """Return the plan so that nothing comes back for pulls that are not made."""
+    return (*plan[:-1], plan[-1]._replace(revives=False))

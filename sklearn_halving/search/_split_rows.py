@@ -1,0 +1,137 @@
+"""The splits of a search: those of a splitter, or a stream of them without end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils.multiclass import type_of_target
+
+from sklearn_halving._unstable_imports import BaseSearchCV
+from sklearn_halving.execution._splits import (
+    FixedSplits,
+    Fold,
+    Rows,
+    Splits,
+    StreamedSplits,
+    SubsetOrders,
+)
+from sklearn_halving.resources import Resource
+from sklearn_halving.resources._training_size import class_codes
+from sklearn_halving.search._inputs import FitInputs, ask_splitter, check_rows, check_sides
+from sklearn_halving.splits import split_stream
+
+MIN_PER_CLASS = 2
+"""Rows of each class that the smallest training subset holds."""
+N_LOOKED_AT = 10
+"""Splits of a stream that are looked at before the first fit."""
+
+
+@dataclass(frozen=True)
+class SplitRows:
+    """Train and test rows, and what is known of them before the first fit.
+
+    Parameters
+    ----------
+    splits : Splits
+        Repetition -> rows.
+    n_repetitions : int or None
+        How many splits there are; None if there is no end of them.
+    n_train, n_test : int
+        Rows of the smallest training fold, and of the smallest test fold.
+    n_rows_needed : int
+        How many rows a subset needs to hold every class.
+    """
+
+    splits: Splits
+    n_repetitions: int | None
+    n_train: int
+    n_test: int
+    n_rows_needed: int = 1
+
+
+def fixed_splits(
+    search: BaseSearchCV, inputs: FitInputs, resource: Resource, seed: np.random.SeedSequence
+) -> SplitRows:
+    """Return the splits that the splitter gives, as GridSearchCV uses them."""
+    check_rows(inputs)
+    pairs = ask_splitter(search, inputs)
+    n_train, n_test = _smallest(pairs)
+    if not resource.subsamples_rows:
+        folds = tuple(Fold(train, test) for train, test in pairs)
+        return SplitRows(FixedSplits(folds), len(pairs), n_train, n_test)
+    orders = _subset_orders(search, inputs, pairs, seed)
+    folds = tuple(
+        Fold(train, test, orders.order(repetition, train), n_train)
+        for repetition, (train, test) in enumerate(pairs)
+    )
+    return SplitRows(FixedSplits(folds), len(pairs), n_train, n_test, _needed(orders, folds))
+
+
+def streamed_splits(
+    search: BaseSearchCV, inputs: FitInputs, resource: Resource, seed: np.random.SeedSequence
+) -> SplitRows:
+    """Return the splits as a stream, without end where the splitter can be reshuffled."""
+    check_rows(inputs)
+    stream = split_stream(
+        search.cv,
+        inputs.X,
+        inputs.y,
+        classifier=is_classifier(search.estimator),
+        random_state=seed,
+        split_params=inputs.split_params,
+    )
+    n_known = stream.n_repetitions
+    pairs = [stream.split(j) for j in range(N_LOOKED_AT if n_known is None else n_known)]
+    check_sides(pairs)
+    n_train, n_test = _smallest(pairs)
+    if not resource.subsamples_rows:
+        return SplitRows(StreamedSplits(stream), n_known, n_train, n_test)
+    orders = _subset_orders(search, inputs, pairs, seed)
+    splits = StreamedSplits(stream, orders, n_train)
+    folds = [splits.fold(j) for j in range(len(pairs))]
+    return SplitRows(splits, n_known, n_train, n_test, _needed(orders, folds))
+
+
+def _smallest(pairs: Sequence[tuple[Rows, Rows]]) -> tuple[int, int]:
+    return min(len(train) for train, _ in pairs), min(len(test) for _, test in pairs)
+
+
+def _subset_orders(
+    search: BaseSearchCV,
+    inputs: FitInputs,
+    pairs: Sequence[tuple[Rows, Rows]],
+    seed: np.random.SeedSequence,
+) -> SubsetOrders:
+    groups = inputs.split_params.get("groups")
+    return SubsetOrders(
+        _class_target(search, inputs),
+        None if groups is None else np.asarray(groups),
+        _goes_forward(pairs),
+        MIN_PER_CLASS,
+        seed,
+    )
+
+
+def _needed(orders: SubsetOrders, folds: Sequence[Fold]) -> int:
+    return max(orders.n_needed(f.order, f.train) for f in folds if f.order is not None)
+
+
+def _goes_forward(pairs: Sequence[tuple[Rows, Rows]]) -> bool:
+    """Return whether every split tests on rows after its training rows, as in time series.
+
+    A single split tells nothing: it may be a hold-out set at the end of the table.
+    """
+    return len(pairs) > 1 and all(train.max() < test.min() for train, test in pairs)
+
+
+def _class_target(search: BaseSearchCV, inputs: FitInputs) -> Any:
+    """Return y as class numbers where subsets are to hold every class; None elsewhere."""
+    if inputs.y is None or not is_classifier(search.estimator):
+        return None
+    if type_of_target(inputs.y) not in ("binary", "multiclass"):
+        return None
+    return class_codes(np.asarray(inputs.y).ravel())

@@ -1,0 +1,428 @@
+"""VarianceHalvingSearchCV: pulls are splits, and go where the choice is still in doubt."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sklearn_halving._unstable_imports import Interval, StrOptions
+from sklearn_halving.policies import UniformAllocation, VarianceHalving
+from sklearn_halving.policies._planned_pulls import growing_levels, n_stages_of
+from sklearn_halving.policies._types import Policy
+from sklearn_halving.policies._variance_halving import ALLOCATIONS
+from sklearn_halving.resources import Resource, WholeFit
+from sklearn_halving.search._bandit_search import BaseBanditSearchCV, Run
+from sklearn_halving.search._candidates import SearchSpace
+from sklearn_halving.search._choice_columns import (
+    ChoiceStatistics,
+    Overlap,
+    add_standard_errors,
+    additive_means,
+)
+from sklearn_halving.search._cv_results import ResultRows, make_cv_results, ranks
+from sklearn_halving.search._inputs import FitInputs
+from sklearn_halving.search._layout import AdaptiveLayout
+from sklearn_halving.search._preparation import Levels, Preparation, choose_levels
+from sklearn_halving.search._split_rows import SplitRows, streamed_splits
+from sklearn_halving.search._user_warnings import warn_user
+
+N_OF_DISTRIBUTIONS = 10
+"""Candidates drawn from distributions if nothing says how many, the default ``n_iter`` of
+RandomizedSearchCV."""
+PULLS_OF_GRID_SEARCH = 5
+"""Fits of a candidate in a GridSearchCV with its default cv."""
+
+
+class VarianceHalvingSearchCV(BaseBanditSearchCV):
+    """Search by sequential halving over splits: more splits for candidates still in doubt.
+
+    A drop-in replacement for GridSearchCV and RandomizedSearchCV, for choosing among
+    candidates that differ by less than the noise of cross-validation. A fit is one candidate
+    on one train/test split, always with a training set of full size. All candidates start on
+    a few splits; then, stage by stage, the fits go to the better half of them, and within
+    that to the candidates whose scores vary most. Every candidate's j-th fit is on split j,
+    so that candidates are compared pair by pair, and the splits have no end.
+
+    Parameters
+    ----------
+    estimator : estimator object
+        Implements the scikit-learn estimator interface. It, or ``scoring``, gives the score.
+    param_distributions : dict or list of dict
+        Parameter names to lists of values or to distributions with a method ``rvs``, as for
+        GridSearchCV and RandomizedSearchCV. Values may be estimators.
+    n_candidates : "exhaust" or int, default="exhaust"
+        How many candidates are drawn, without replacement. ``"exhaust"``: all of a grid; from
+        distributions, one for every 5 of ``n_pulls``, or 10 if that is ``"auto"``.
+    n_pulls : "auto" or int, default="auto"
+        Number of fits, never exceeded. ``"auto"`` is what GridSearchCV with 5 folds would
+        make, or the least with which every stage can fit each of its candidates once,
+        whichever is more.
+    allocation : {"likelihood", "pooled", "ucb", "known", "uniform"}, default="likelihood"
+        Where the fits go:
+
+        - ``"likelihood"``: to the candidates that may still be the best. Nobody is
+          eliminated for good.
+        - ``"pooled"``: halving; within a stage to the candidate with the largest variance a
+          pull, its own variance shrunk towards that of all.
+        - ``"ucb"``: SHAdaVar, by upper confidence bounds of the variances.
+        - ``"known"``: SHVar, by ``reward_variances``.
+        - ``"uniform"``: halving, within a stage to all alike.
+    reward_variances : array-like of shape (n_candidates,) or None, default=None
+        Variance of the score of each candidate, in the order of a grid, for
+        ``allocation="known"``.
+    delta : float, default=0.05
+        One minus the confidence of the bounds of ``allocation="ucb"``.
+    keep_pulls : bool, default=True
+        Whether a stage goes on with the scores of the stages before it. False is the paper's
+        form; it needs splits without end.
+    stop_probability : float or None, default=None
+        Stop as soon as the candidate in the lead is the best with this probability, between
+        0.5 and 1. What is left of ``n_pulls`` is not spent.
+    tolerance : float or None, default=None
+        Stop as soon as the candidates still in play differ by less than this, in units of
+        the score.
+    resource : str, Resource or None, default=None
+        What else, beside splits, a fit can be given little or much of; see
+        HyperbandSearchCV. None: every fit is a whole one.
+    min_resources : "auto", float or None, default=None
+        None: every fit is at ``max_resources``. A number, or ``"auto"``: the resource grows
+        from this to ``max_resources``, from stage to stage; scores of different stages are
+        then not put together. Not for ``allocation="likelihood"``, which has no stages.
+    max_resources : "auto" or float, default="auto"
+        Resource of a fit in the last stage. ``"auto"`` is all rows of the smallest training
+        fold, or the value that ``estimator`` has for the parameter.
+    rescale : dict of str to {"inverse", "proportional"} or callable, default=None
+        Parameters whose right value depends on the resource; see HyperbandSearchCV.
+    scoring : str, callable, list, tuple or dict, default=None
+        As in GridSearchCV. With several metrics the search is steered by the one that
+        ``refit`` names, else by the first.
+    n_jobs : int or None, default=None
+        Number of jobs, as in GridSearchCV. The result does not depend on it.
+    refit : bool, str or callable, default=True
+        As in GridSearchCV. A callable gets ``cv_results_`` and its choice is obeyed.
+    cv : int, cross-validation generator or iterable, default=None
+        Where the splits come from. None: repeated random splits with a fifth of the rows for
+        testing, stratified for classifiers (`~sklearn_halving.splits.RepeatedLearningTesting`).
+        An int or a splitter of scikit-learn that can shuffle: its splits, then those of
+        reshuffles, without end. Any other: its splits; a candidate that has had them all is
+        not fitted again.
+    verbose : int, default=0
+        As in GridSearchCV.
+    pre_dispatch : int or str, default="2*n_jobs"
+        How many tasks are sent to workers at a time.
+    random_state : int, RandomState instance or None, default=None
+        Draws candidates and splits. Where it is given, every ``random_state`` of the
+        estimator that is None is set to a number that depends on it, on the candidate and on
+        the split.
+    error_score : "raise" or float, default=np.nan
+        Score of a fit that failed. With NaN the candidate is out.
+    return_train_score : bool, default=False
+        Whether ``cv_results_`` has scores on the training rows.
+
+    Attributes
+    ----------
+    cv_results_ : dict of ndarrays
+        As in GridSearchCV, one row for each candidate, with
+
+        - ``n_pulls``: its fits; ``stage``: the last stage in which it was in play;
+        - ``split{j}_test_score``: NaN where it was not fitted on split j;
+        - ``mean_test_score``: its mean in the additive model candidate + split + noise, which
+          makes up for splits that were easier or harder than others; the plain mean where
+          all candidates had the same splits;
+        - ``standard_error_test_score``: of that mean, corrected for training sets that
+          overlap [3]_;
+        - ``probability_best``: the probability that it is the best;
+        - ``rank_test_score``: those that were in play longer rank first.
+    best_probability_ : float
+        The probability that the winner is the best candidate.
+    best_regret_ : float
+        By how much the best candidate is expected to be better than the winner.
+    best_corrected_score_ : float
+        The winner's mean test score, corrected for its having been chosen as the best.
+    history_ : DataFrame
+        One row for each fit.
+    n_fits_ : int
+        Number of fits of the search, without the refit; at most ``n_pulls``.
+    best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_, refit_time_, \
+multimetric_, classes_, n_features_in_, feature_names_in_
+        As in GridSearchCV. ``n_splits_`` is the number of splits in use.
+
+    Raises
+    ------
+    ValueError
+        Before any fit, if ``n_pulls`` is too small for the candidates, or more than a finite
+        ``cv`` has splits for; if ``reward_variances`` are negative or not one for each
+        candidate; if ``delta`` or ``stop_probability`` are out of range.
+
+    Warns
+    -----
+    UserWarning
+        If ``allocation="ucb"`` has too few pulls to adapt, or the space is smaller than
+        ``n_candidates``.
+    sklearn.exceptions.FitFailedWarning
+        If some fits failed.
+
+    See Also
+    --------
+    HyperbandSearchCV : Cheap fits first, for many candidates that differ much.
+    sklearn_halving.policies.VarianceHalving : The policy, usable without scikit-learn.
+
+    Notes
+    -----
+    ``best_probability_`` and ``best_regret_`` are of the additive model with normal noise and
+    no prior preference, with the correction of [3]_: more splits of the same rows do not make
+    them certain.
+
+    References
+    ----------
+    .. [1] Lalitha, Kalantari, Ma, Deoras and Kveton. Fixed-budget best-arm identification
+       with heterogeneous reward variances. UAI 2023, Algorithms 1 to 4.
+    .. [2] Karnin, Koren and Somekh. Almost optimal exploration in multi-armed bandits. ICML
+       2013.
+    .. [3] C. Nadeau and Y. Bengio. Inference for the generalization error. Machine Learning
+       52 (2003), section 4.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from sklearn.svm import SVC
+    >>> from sklearn_halving import VarianceHalvingSearchCV
+    >>> X, y = load_wine(return_X_y=True)
+    >>> grid = {"svc__C": [0.1, 1, 10, 100], "svc__gamma": [0.001, 0.01, 0.1, 1]}
+    >>> search = VarianceHalvingSearchCV(
+    ...     make_pipeline(StandardScaler(), SVC()), grid, random_state=0
+    ... ).fit(X, y)
+    >>> search.n_fits_  # as many as GridSearchCV with 5 folds
+    80
+    >>> n_pulls = search.cv_results_["n_pulls"]
+    >>> int(n_pulls.min()) < 5 < int(n_pulls[search.best_index_])
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseBanditSearchCV._parameter_constraints,
+        "n_candidates": [StrOptions({"exhaust"}), Interval(Integral, 1, None, closed="left")],
+        "n_pulls": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "allocation": [StrOptions(set(ALLOCATIONS))],
+        "reward_variances": ["array-like", None],
+        "delta": [Interval(Real, 0, 1, closed="neither")],
+        "keep_pulls": ["boolean"],
+        "stop_probability": [Interval(Real, 0.5, 1, closed="neither"), None],
+        "tolerance": [Interval(Real, 0, None, closed="neither"), None],
+        "resource": [str, object, None],
+        "min_resources": [
+            StrOptions({"auto"}),
+            Interval(Real, 0, None, closed="neither"),
+            None,
+        ],
+        "max_resources": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_distributions: Any,
+        *,
+        n_candidates: int | str = "exhaust",
+        n_pulls: int | str = "auto",
+        allocation: str = "likelihood",
+        reward_variances: Any = None,
+        delta: float = 0.05,
+        keep_pulls: bool = True,
+        stop_probability: float | None = None,
+        tolerance: float | None = None,
+        resource: Any = None,
+        min_resources: float | str | None = None,
+        max_resources: float | str = "auto",
+        rescale: Any = None,
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: Any = True,
+        cv: Any = None,
+        verbose: int = 0,
+        pre_dispatch: int | str = "2*n_jobs",
+        random_state: Any = None,
+        error_score: float | str = np.nan,
+        return_train_score: bool = False,
+    ) -> None:
+        super().__init__(
+            estimator,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            pre_dispatch=pre_dispatch,
+            error_score=error_score,
+            return_train_score=return_train_score,
+        )
+        self.param_distributions = param_distributions
+        self.n_candidates = n_candidates
+        self.n_pulls = n_pulls
+        self.allocation = allocation
+        self.reward_variances = reward_variances
+        self.delta = delta
+        self.keep_pulls = keep_pulls
+        self.stop_probability = stop_probability
+        self.tolerance = tolerance
+        self.resource = resource
+        self.min_resources = min_resources
+        self.max_resources = max_resources
+        self.rescale = rescale
+        self.random_state = random_state
+
+    def _resolve_resource(self) -> Resource:
+        if self.resource is not None:
+            return super()._resolve_resource()
+        for name, default in (("min_resources", None), ("max_resources", "auto")):
+            if getattr(self, name) != default:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} must come with a resource; got "
+                    "resource=None, with which every fit is a whole one. Name a resource, such "
+                    f"as 'n_samples', or leave {name} at {default!r}."
+                )
+        return WholeFit()
+
+    def _split_rows(
+        self, inputs: FitInputs, resource: Resource, seed: np.random.SeedSequence
+    ) -> SplitRows:
+        return streamed_splits(self, inputs, resource, seed)
+
+    def _make_levels(self, resource: Resource, rows: SplitRows) -> Levels:
+        smallest, largest = resource.level_range(self.estimator, rows.n_train, rows.n_rows_needed)
+        levels = choose_levels(
+            resource,
+            smallest,
+            largest,
+            min_resources="auto" if self.min_resources is None else self.min_resources,
+            max_resources=self.max_resources,
+            factor=2,
+        )
+        if self.min_resources is None:
+            return replace(levels, smallest=levels.largest)
+        return levels
+
+    def _make_policy(self, levels: Levels, space: SearchSpace, rows: SplitRows) -> Policy:
+        n_arms = self._count_candidates(space)
+        policy = VarianceHalving(
+            n_pulls=1,
+            allocation=self.allocation,
+            reward_variances=self.reward_variances,
+            delta=self.delta,
+            keep_pulls=self.keep_pulls,
+            stop_probability=self.stop_probability,
+            tolerance=self.tolerance,
+            overlap=rows.n_test / rows.n_train,
+        )
+        if levels.smallest < levels.largest:
+            n_stages = n_stages_of(n_arms)
+            growing = growing_levels(levels.smallest, levels.largest, n_stages)
+            policy = replace(policy, levels=growing)
+        n_pulls = self._count_pulls(policy, n_arms, rows)
+        if n_arms == 1:
+            return UniformAllocation(n_pulls)
+        policy = replace(policy, n_pulls=n_pulls)
+        if self.allocation == "ucb":
+            _warn_of_no_adaptation(policy, n_arms)
+        return policy
+
+    def _warn_of_space(self, prepared: Preparation) -> None:
+        size = prepared.space.size
+        if (
+            not isinstance(self.n_candidates, str)
+            and size is not None
+            and size < self.n_candidates
+        ):
+            warn_user(
+                f"There are only {size} candidates, fewer than n_candidates="
+                f"{self.n_candidates}: all of them are tried."
+            )
+
+    def _count_candidates(self, space: SearchSpace) -> int:
+        """Return the number of candidates."""
+        if not isinstance(self.n_candidates, str):
+            return min(int(self.n_candidates), space.size or int(self.n_candidates))
+        if space.is_grid and space.size is not None:
+            return space.size
+        n_arms = N_OF_DISTRIBUTIONS
+        if not isinstance(self.n_pulls, str):
+            n_arms = max(1, int(self.n_pulls) // PULLS_OF_GRID_SEARCH)
+            policy = VarianceHalving(n_pulls=int(self.n_pulls))
+            if self.allocation != "known":
+                policy = replace(policy, allocation=self.allocation, keep_pulls=self.keep_pulls)
+            while n_arms > 1 and policy.least_n_pulls(n_arms) > self.n_pulls:
+                n_arms -= 1
+        return min(n_arms, space.size or n_arms)
+
+    def _count_pulls(self, policy: VarianceHalving, n_arms: int, rows: SplitRows) -> int:
+        """Return the budget."""
+        least = policy.least_n_pulls(n_arms)
+        if isinstance(self.n_pulls, str):
+            return max(PULLS_OF_GRID_SEARCH * n_arms, least)
+        if rows.n_repetitions is not None:
+            n_levels = len(set(policy.levels or (1,)))
+            most = max(n_arms * rows.n_repetitions * n_levels, least)
+            if self.n_pulls > most:
+                raise ValueError(
+                    f"n_pulls={self.n_pulls} is more than cv has splits for: with "
+                    f"{rows.n_repetitions} splits and {n_arms} candidates there are {most} fits. "
+                    f"Use n_pulls='auto' or at most {most}, or a cv that can be reshuffled, such "
+                    "as a number of folds."
+                )
+        return int(self.n_pulls)
+
+    def _make_layout(
+        self, policy: Any, levels: Levels, space: SearchSpace, rows: SplitRows
+    ) -> AdaptiveLayout:
+        n_arms = self._count_candidates(space)
+        stages: tuple[tuple[int, int], ...] = ((1, policy.n_pulls),)
+        of_stage: tuple[int, ...] | None = None
+        if isinstance(policy, VarianceHalving):
+            stages, of_stage = policy.stages(n_arms), policy.levels
+        return AdaptiveLayout(
+            n_arms,
+            policy.n_pulls,
+            stages,
+            levels=of_stage or (levels.largest,) * len(stages),
+            eliminates=self.allocation != "likelihood",
+        )
+
+    def _make_results(self, run: Run, rows: ResultRows) -> dict[str, Any]:
+        means = partial(additive_means, level=rows.level)
+        results = make_cv_results(run.task, run.outcomes, rows, means)
+        metric = run.reward.metric_of(run.outcomes[0].test_scores)
+        overlap = Overlap.of(run.outcomes)
+        add_standard_errors(results, overlap)
+        statistics = ChoiceStatistics.of(results, metric, rows.level, overlap)
+        results["probability_best"] = statistics.probability_best()
+        leader = rows.rank_group + (rows.arm == run.best_arm)
+        results[f"rank_test_{metric}"] = ranks(results[f"mean_test_{metric}"], leader)
+        self._statistics = statistics
+        return results
+
+    def _set_best(self, inputs: FitInputs, best_arm: int) -> None:
+        super()._set_best(inputs, best_arm)
+        if hasattr(self, "best_index_"):
+            best = int(self.best_index_)
+            self.best_probability_ = float(self.cv_results_["probability_best"][best])
+            self.best_regret_ = self._statistics.regret(best)
+            self.best_corrected_score_ = self._statistics.corrected_score(best)
+
+
+def _warn_of_no_adaptation(policy: VarianceHalving, n_arms: int) -> None:
+    """Say so where too few pulls make SHAdaVar plain sequential halving."""
+    first, least = policy.first_adaptive_stage(n_arms), policy.least_n_pulls_to_adapt(n_arms)
+    if first == 0:
+        return
+    where = "any stage" if first is None else f"the first {first} stages"
+    warn_user(
+        f"n_pulls={policy.n_pulls} is too small for allocation='ucb' to adapt in {where}, which "
+        f"are those of allocation='uniform'. With {n_arms} candidates it takes n_pulls={least}; "
+        "allocation='pooled' adapts from 3 fits a candidate."
+    )

@@ -1,0 +1,124 @@
+"""Rows of a fold at a level: the same share of each fold, nested, all of them at the top."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import uniform
+from sklearn.dummy import DummyRegressor
+from sklearn.model_selection import GroupKFold, KFold, TimeSeriesSplit
+
+from sklearn_halving import HyperbandSearchCV
+from sklearn_halving.execution._splits import Fold, row_numbers
+from sklearn_halving.resources import rows_needed, subset_order
+
+VALUES = {"constant": uniform(0, 1)}
+
+
+def fold_of(n_rows, full_level, seed=0):
+    rng = np.random.default_rng(seed)
+    train = rng.permutation(n_rows) + 1000
+    return Fold(train, np.array([0]), rng.permutation(n_rows), full_level)
+
+
+@given(n_rows=st.integers(1, 60), larger=st.integers(0, 300), seed=st.integers(0, 99))
+def test_subsets_of_a_larger_fold(n_rows, larger, seed):
+    """Never fewer rows than the level says, never more than its share, each in the next."""
+    n_train = n_rows + larger
+    fold = fold_of(n_train, n_rows, seed)
+    subsets = [fold.train_rows(level) for level in range(n_rows + 1)]
+    for level, rows in enumerate(subsets):
+        share = level * n_train / n_rows
+        assert max(level, share - 1) <= len(rows) <= share
+    for smaller, more in pairwise(subsets):
+        assert set(smaller) < set(more)
+    assert subsets[n_rows] is fold.train
+    assert fold.train_rows(n_rows + 1) is fold.train
+
+
+@given(n_rows=st.integers(2, 2000), data=st.data())
+def test_folds_that_differ_by_a_row_have_the_rows_of_the_level(n_rows, data):
+    level = data.draw(st.integers(1, n_rows - 1))
+    assert len(fold_of(n_rows, n_rows).train_rows(level)) == level
+    assert len(fold_of(n_rows + 1, n_rows).train_rows(level)) == level
+    assert len(fold_of(n_rows + 1, n_rows).train_rows(n_rows)) == n_rows + 1
+
+
+def test_a_fold_that_is_smaller_than_was_known_gives_what_it_has():
+    """The splits of a stream are not all looked at beforehand."""
+    sizes = [len(fold_of(8, 10).train_rows(level)) for level in range(1, 11)]
+    assert sizes == [1, 2, 3, 4, 5, 6, 7, 8, 8, 8]
+
+
+def test_time_series_keep_the_most_recent_rows_in_proportion():
+    pairs = list(TimeSeriesSplit(5).split(np.zeros(600)))
+    n_train = [len(train) for train, _ in pairs]
+    assert n_train == [100, 200, 300, 400, 500]
+    for level, expected in [(11, [11, 22, 33, 44, 55]), (33, [33, 66, 99, 132, 165])]:
+        for n, n_rows, (train, test) in zip(n_train, expected, pairs, strict=True):
+            order = subset_order(None, None, None, stratify=False, keep_order=True, n_rows=n)
+            rows = Fold(train, test, order, full_level=100).train_rows(level)
+            np.testing.assert_array_equal(rows, train[-n_rows:])
+
+
+@given(
+    sizes=st.lists(st.integers(1, 20), min_size=2, max_size=8),
+    smaller_by=st.integers(0, 20),
+    seed=st.integers(0, 99),
+)
+def test_groups_stay_together_but_for_one_and_classes_are_held(sizes, smaller_by, seed):
+    rng = np.random.default_rng(seed)
+    groups = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    y = rng.integers(3, size=len(groups))
+    order = subset_order(y, groups, rng, stratify=True, keep_order=False)
+    needed = rows_needed(order, y, 2)
+    full_level = max(needed, len(groups) - smaller_by)
+    fold = Fold(np.arange(len(groups)), np.array([0]), order, full_level)
+    for level in range(needed, full_level + 1):
+        rows = fold.train_rows(level)
+        held = np.bincount(groups[rows], minlength=len(sizes))
+        assert ((held > 0) & (held < sizes)).sum() <= 1
+        classes = np.bincount(y[rows], minlength=3)
+        assert (classes >= np.minimum(2, np.bincount(y, minlength=3))).all()
+
+
+def test_without_an_order_there_are_no_subsets():
+    train = np.arange(5)
+    assert Fold(train, train).train_rows(2) is train
+
+
+def test_masks_become_row_numbers():
+    np.testing.assert_array_equal(row_numbers([True, False, True]), [0, 2])
+    np.testing.assert_array_equal(row_numbers([2, 0]), [2, 0])
+
+
+GROUPS = np.repeat([0, 1, 2, 3], [300, 60, 30, 30])  # one of them has most of the rows
+
+
+@pytest.mark.parametrize(
+    ("cv", "n_train"),
+    [
+        (TimeSeriesSplit(5), [70, 140, 210, 280, 350]),
+        (GroupKFold(4), [120, 360, 390, 390]),
+        (KFold(11), [381] * 2 + [382] * 9),
+    ],
+    ids=["time series", "one large group", "a row more or less"],
+)
+def test_a_search_gives_each_fold_the_same_share(cv, n_train):
+    X, y = np.zeros((420, 1)), np.random.default_rng(0).random(420)
+    search = HyperbandSearchCV(
+        DummyRegressor(strategy="constant"), VALUES, max_candidates=9, cv=cv, random_state=0
+    )
+    search.fit(X, y, **({"groups": GROUPS} if isinstance(cv, GroupKFold) else {}))
+    history = search.history_
+    top = history["n_resources"] == min(n_train)
+    assert (history["n_resources"].nunique(), history["n_resources"].max()) == (3, min(n_train))
+    of_split = np.array(n_train)[history["split"]]
+    assert (history["n_train"][top] == of_split[top]).all()
+    share = history["n_resources"] * of_split / min(n_train)
+    assert (history["n_train"] == np.floor(share)).all()
+    assert search.n_resources_spent_ == history["n_train"].sum()

@@ -1,0 +1,239 @@
+"""The posterior over arms, against the same numbers from one dense solve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sklearn_halving.policies import FactorCovariance, KernelCovariance
+from sklearn_halving.policies._arm_covariance import (
+    DenseCovariance,
+    IndependentCovariance,
+    as_arm_covariance,
+    effective_n_arms,
+)
+from sklearn_halving.policies._arm_posterior import ArmPosterior, PriorFeatures
+from sklearn_halving.policies._types import NO_ARM
+
+
+def squared_exponential(points: np.ndarray, length: float = 0.3) -> np.ndarray:
+    squared = ((points[:, np.newaxis] - points) ** 2).sum(axis=-1)
+    return np.exp(-squared / (2 * length**2))
+
+
+@dataclass
+class Dense:
+    """The textbook's answer, for pulls in one problem."""
+
+    mean: np.ndarray
+    mean_of_ones: np.ndarray
+    covariance: np.ndarray
+    offset: float
+    scale: float
+
+    @classmethod
+    def of(cls, prior, arm, split, rewards, noise, between_splits) -> Dense:
+        same = split[:, np.newaxis] == split
+        of_rewards = prior[np.ix_(arm, arm)] + between_splits * same + noise * np.eye(len(arm))
+        gain = np.linalg.solve(of_rewards, prior[arm]).T
+        ones = np.ones(len(arm))
+        weights = np.linalg.solve(of_rewards, ones)
+        offset = weights @ rewards / weights.sum()
+        left = rewards - offset
+        scale = np.sqrt(left @ np.linalg.solve(of_rewards, left) / max(len(arm) - 1, 1))
+        covariance = prior - gain @ prior[arm]
+        return cls(gain @ rewards, gain @ ones, covariance, offset, scale)
+
+
+@dataclass
+class Played:
+    """A posterior of several problems, and what it was told."""
+
+    posterior: ArmPosterior
+    prior: np.ndarray
+    arm: np.ndarray
+    split: np.ndarray
+    rewards: np.ndarray
+
+    def dense(self, problem: int) -> Dense:
+        is_pull = self.arm[:, problem] != NO_ARM
+        columns = (a[is_pull, problem] for a in (self.arm, self.split, self.rewards))
+        posterior = self.posterior
+        return Dense.of(self.prior, *columns, posterior.noise_variance, posterior.split_variance)
+
+
+def play(seed, length, between_splits, n_arms=30, n_problems=2, n_pulls=45, noise=0.2) -> Played:
+    rng = np.random.default_rng(seed)
+    prior = 1.7 * squared_exponential(rng.random((n_arms, 2)), length)
+    features = PriorFeatures(DenseCovariance(prior))
+    posterior = ArmPosterior(features, n_problems, noise, between_splits)
+    shape = n_pulls, n_problems
+    arm = np.where(rng.random(shape) < 0.05, NO_ARM, rng.integers(n_arms, size=shape))
+    split, rewards = rng.integers(12, size=shape), rng.normal(3, 1, shape)
+    for pull in zip(arm, split, rewards, strict=True):
+        posterior.update(*pull)
+    return Played(posterior, prior, arm, split, rewards)
+
+
+@given(
+    seed=st.integers(0, 2**16),
+    length=st.sampled_from([1e-3, 0.05, 0.3, 5.0]),
+    between_splits=st.sampled_from([0.0, 0.05, 2.0]),
+)
+@settings(max_examples=30)
+def test_is_the_dense_posterior(seed, length, between_splits) -> None:
+    """From independent arms to arms of which four explain the rest; padding is skipped."""
+    played = play(seed, length, between_splits)
+    offset, scale = played.posterior.offset_and_scale()
+    for i in range(2):
+        dense = played.dense(i)
+        close = {"rtol": 1e-5, "atol": 1e-5}
+        np.testing.assert_allclose(played.posterior.answers[i, 0], dense.mean, **close)
+        np.testing.assert_allclose(played.posterior.answers[i, 1], dense.mean_of_ones, **close)
+        variance = dense.covariance.diagonal()
+        np.testing.assert_allclose(played.posterior.variance[i], variance, **close)
+        np.testing.assert_allclose([offset[i], scale[i]], [dense.offset, dense.scale], rtol=1e-5)
+
+
+def test_a_pair_on_one_split_says_more_than_a_pair_on_two() -> None:
+    """Two independent arms; by hand: var(difference) = 2 - 4 / (2 + noise) with the pair."""
+    noise, between_splits = 0.1, 5.0
+    variances = {}
+    for splits in ([0, 0], [0, 1]):
+        features = PriorFeatures(IndependentCovariance(np.ones(2)))
+        posterior = ArmPosterior(features, 1, noise, between_splits)
+        for arm, split in enumerate(splits):
+            posterior.update(np.array([arm]), np.array([split]), np.array([0.0]))
+        rng = np.random.default_rng(0)
+        draws = np.array([np.diff(posterior.sample(rng)[0])[0] for _ in range(4000)])
+        variances[tuple(splits)] = draws.var()
+    # One reward of each arm: the difference has the variance of 2 noises and no split.
+    paired, apart = 1 / (1 / 2 + 1 / (2 * noise)), 2 * (1 - 1 / (1 + noise + between_splits))
+    error = np.sqrt(2 / 4000)
+    assert abs(variances[0, 0] - paired) < 4 * error * paired
+    assert abs(variances[0, 1] - apart) < 4 * error * apart
+
+
+def test_samples_have_the_covariance_of_the_posterior() -> None:
+    played = play(3, 0.3, 0.5, n_arms=6, n_problems=1, n_pulls=8)
+    played.posterior.features.cover_all(10**6)
+    rng = np.random.default_rng(1)
+    draws = np.concatenate([played.posterior.sample(rng) for _ in range(20_000)])
+    expected = played.dense(0).covariance
+    spread = np.sqrt(expected.diagonal())
+    error = np.abs(np.cov(draws.T) - expected) / np.outer(spread, spread)
+    assert error.max() < 5 * np.sqrt(2 / 20_000)
+
+
+def test_what_features_leave_out_is_drawn_for_each_arm_alone() -> None:
+    features = PriorFeatures(IndependentCovariance(np.array([1.0, 4.0])))
+    features.cover_all(1)
+    posterior = ArmPosterior(features, 5000, 0.1)
+    draws = posterior.sample(np.random.default_rng(0))
+    np.testing.assert_allclose(draws.var(axis=0), [1.0, 4.0], rtol=5 * np.sqrt(2 / 5000))
+
+
+def test_a_pull_under_way_moves_no_mean_and_shrinks_variances_as_if_it_were_back() -> None:
+    played = play(0, 0.3, 0.3)
+    ahead, before = played.posterior.copy(), played.posterior.copy()
+    arm, split = np.array([4, 7]), np.array([20, 0])
+    ahead.update(arm, split, None)
+    played.posterior.update(arm, split, np.array([9.0, -9.0]))
+    np.testing.assert_array_equal(ahead.answers, before.answers)
+    np.testing.assert_array_equal(ahead.variance, played.posterior.variance)
+    assert (ahead.variance <= before.variance).all()
+    assert np.abs(played.posterior.answers - before.answers).max() > 0.1
+
+
+def test_no_row_for_an_arm_that_others_explain() -> None:
+    """Forty arms of rank 3: three features, however many arms are pulled."""
+    factor = np.random.default_rng(0).normal(size=(40, 3))
+    features = PriorFeatures(FactorCovariance(factor))
+    added = [features.cover(arm) for arm in range(40)]
+    assert added == [True] * 3 + [False] * 37
+    np.testing.assert_allclose(features.rows.T @ features.rows, factor @ factor.T, atol=1e-8)
+
+
+@pytest.mark.parametrize("length", [0.05, 0.2, 5.0])
+def test_neighbours_one_after_the_other_do_not_spoil_the_factor(length) -> None:
+    """The order in which a Cholesky factor of a smooth kernel without a nugget breaks down."""
+    prior = squared_exponential(np.linspace(0, 1, 300)[:, np.newaxis], length)
+    features = PriorFeatures(DenseCovariance(prior))
+    for arm in range(300):
+        features.cover(arm)
+    np.testing.assert_allclose(features.rows.T @ features.rows, prior, atol=1e-9)
+
+
+def test_a_hundred_thousand_arms_fit() -> None:
+    """A matrix of all of them would have 80 GB; what is kept has a row for each pull."""
+    points = np.linspace(0, 1, 100_000)[:, np.newaxis]
+
+    def kernel(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return np.exp(-np.abs(a - b)[:, 0] / 0.1)
+
+    covariance = KernelCovariance(kernel, points, np.ones(100_000))
+    features = PriorFeatures(covariance)
+    posterior = ArmPosterior(features, 1, 0.1)
+    for arm in (10, 99_999, 50_000, 10):
+        posterior.update(np.array([arm]), np.array([0]), np.array([1.0]))
+    assert features.rows.shape == (3, 100_000)
+    # Two pulls of an arm whose neighbours were not pulled: 1 - 1 / (1 + 0.1 / 2).
+    np.testing.assert_allclose(posterior.variance[0, 10], 0.05 / 1.05, rtol=1e-6)
+
+
+# ----------------------------------------------------------------------- prior covariances
+
+
+def test_all_ways_to_give_a_covariance_agree() -> None:
+    rng = np.random.default_rng(0)
+    points = rng.random((300, 3))
+
+    def kernel(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return a @ b.T
+
+    dense = DenseCovariance(points @ points.T)
+    diagonal = (points**2).sum(axis=1)
+    for other in (FactorCovariance(points), KernelCovariance(kernel, points, diagonal)):
+        np.testing.assert_allclose(other.diagonal, dense.diagonal)
+        np.testing.assert_allclose(other.column(7), dense.column(7))
+        # From 256 of 300 columns, for a kernel.
+        np.testing.assert_allclose(other.squared_norm(), dense.squared_norm(), rtol=0.02)
+
+
+def test_effective_number_of_arms() -> None:
+    """Blocks of copies count once each; variances that differ count less than their number."""
+    blocks = np.kron(np.eye(3), np.ones((5, 5)))
+    assert effective_n_arms(DenseCovariance(blocks)) == pytest.approx(3)
+    assert effective_n_arms(IndependentCovariance(np.ones(9))) == pytest.approx(9)
+    unequal = IndependentCovariance(np.array([1.0, 3.0]))
+    assert effective_n_arms(unequal) == pytest.approx(16 / 10)
+
+
+@pytest.mark.parametrize(
+    ("covariance", "message"),
+    [
+        (np.eye(3), r"shape \(4, 4\)"),
+        (np.diag([1.0, 1.0, np.nan, 1.0]), "finite"),
+        (np.eye(4) + np.diag([0.1] * 3, 1), "symmetric"),
+        (np.eye(4) - 0.5 * (np.ones((4, 4)) - np.eye(4)), "smallest eigenvalue is -0.5"),
+        (np.zeros((4, 4)), "not all 0"),
+        (FactorCovariance(np.ones((5, 2))), "the 4 arms, got one of 5"),
+    ],
+)
+def test_a_covariance_that_is_none_is_refused(covariance, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        as_arm_covariance(covariance, 4)
+
+
+def test_a_kernel_that_is_no_covariance_is_noticed_when_columns_show_it() -> None:
+    def kernel(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return 1 + np.abs(a - b)[:, 0]
+
+    points = np.arange(4.0)[:, np.newaxis]
+    features = PriorFeatures(KernelCovariance(kernel, points, np.ones(4)))
+    with pytest.raises(ValueError, match="positive semi-definite; arms 0 and 3"):
+        features.cover(0)

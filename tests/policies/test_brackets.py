@@ -1,0 +1,216 @@
+"""Who goes on to the next rung: only arms with a mean, also where there is room for more."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sklearn_halving.policies import NO_ARM, Hyperband, Problem, Pulls
+from sklearn_halving.policies._brackets import top_arms
+
+NAN = math.nan
+NINE = Hyperband(brackets="most_exploratory")  # with levels 1 to 9: rungs of 9, 3 and 1 arms
+
+
+def nine(n_splits: int = 1) -> Problem:
+    return Problem(9, 1, 9, n_splits)
+
+
+def tell_rung(policy: Any, state: Any, reward_of_arm: np.ndarray) -> Pulls:
+    """Ask for a rung of one bracket and tell it; return the pulls."""
+    pulls = policy.ask(state, 1000)
+    rewards = np.take_along_axis(reward_of_arm, pulls.arm, axis=-1)
+    policy.tell(state, pulls, np.where(pulls.arm == NO_ARM, NAN, rewards))
+    return pulls
+
+
+# ------------------------------------------------------------------------------- by hand
+
+
+def test_of_nine_arms_with_two_means_two_go_on() -> None:
+    state = NINE.start(nine())
+    rewards = np.full(9, NAN)
+    rewards[[4, 7]] = 0.5, 0.6
+    assert tell_rung(NINE, state, rewards).arm.tolist() == list(range(9))
+    assert np.flatnonzero(NINE.is_alive(state)).tolist() == [4, 7]
+    second = tell_rung(NINE, state, rewards)
+    assert second.arm.tolist() == [4, 7]
+    assert second.level.tolist() == [3, 3]
+    assert tell_rung(NINE, state, rewards).arm.tolist() == [7]
+    assert NINE.is_finished(state)
+    assert NINE.recommend(state) == 7
+
+
+def test_a_lone_arm_climbs_to_the_top() -> None:
+    state = NINE.start(nine(n_splits=2))
+    rewards = np.where(np.arange(9) == 5, -math.inf, NAN)  # bad, and better than nothing
+    tell_rung(NINE, state, rewards)
+    for level in (3, 9):
+        pulls = tell_rung(NINE, state, rewards)
+        assert list(pulls.each()) == [(5, level, 0), (5, level, 1)]
+    assert NINE.is_finished(state)
+    assert NINE.recommend(state) == 5
+
+
+def test_one_split_without_a_score_is_a_mean_without_one() -> None:
+    state = NINE.start(nine(n_splits=2))
+    pulls = NINE.ask(state, 1000)
+    rewards = pulls.arm.astype(float)
+    rewards[(pulls.arm >= 2) & (pulls.repetition == 1)] = NAN
+    NINE.tell(state, pulls, rewards)
+    assert NINE.ask(state, 1000).arm.tolist() == [0, 1, 0, 1]
+
+
+def test_problems_of_a_batch_may_differ() -> None:
+    """The rung is as wide as the problem with the most means needs, and is padded elsewhere."""
+    state = NINE.start(nine(n_splits=2), batch_shape=(4,))
+    rewards = np.full((4, 9), NAN)
+    rewards[0, [4, 7]] = 0.5, 0.6
+    rewards[1, 8] = 0.1
+    rewards[3] = np.arange(9)
+    tell_rung(NINE, state, rewards)
+    second = tell_rung(NINE, state, rewards)
+    assert second.arm.tolist() == [
+        [4, 7, NO_ARM, 4, 7, NO_ARM],
+        [8, NO_ARM, NO_ARM, 8, NO_ARM, NO_ARM],
+        [NO_ARM] * 6,
+        [6, 7, 8, 6, 7, 8],
+    ]
+    assert second.repetition[0].tolist() == [0, 0, 0, 1, 1, 1]
+    assert tell_rung(NINE, state, rewards).arm.tolist() == [[7, 7], [8, 8], [-1, -1], [8, 8]]
+    assert NINE.is_finished(state)
+    assert NINE.recommend(state).tolist() == [7, 8, NO_ARM, 8]
+
+
+def test_columns_that_are_padding_in_all_problems_are_not_asked_for() -> None:
+    state = NINE.start(nine(n_splits=2), batch_shape=(2,))
+    rewards = np.full((2, 9), NAN)
+    rewards[0, [4, 7]] = 0.5, 0.6
+    rewards[1, 8] = 0.1
+    tell_rung(NINE, state, rewards)
+    assert tell_rung(NINE, state, rewards).arm.tolist() == [[4, 7, 4, 7], [8, NO_ARM, 8, NO_ARM]]
+
+
+def test_where_no_problem_has_a_mean_the_bracket_ends() -> None:
+    state = NINE.start(nine(), batch_shape=(2,))
+    tell_rung(NINE, state, np.full((2, 9), NAN))
+    assert NINE.is_finished(state)
+    assert NINE.ask(state, 10).arm.shape == (2, 0)
+    assert NINE.recommend(state).tolist() == [NO_ARM, NO_ARM]
+
+
+# --------------------------------------------------------------------------------- top_arms
+
+some_means = st.sampled_from([NAN, NAN, -math.inf, 0.0, 1.0, 2.0, math.inf])
+
+
+@given(
+    rows=st.integers(1, 8).flatmap(
+        lambda n: st.lists(st.lists(some_means, min_size=n, max_size=n), min_size=1, max_size=4)
+    ),
+    n_kept=st.integers(1, 8),
+)
+def test_top_arms_against_a_loop(rows: list[list[float]], n_kept: int) -> None:
+    means = np.array(rows)
+    arms = np.tile(10 + 2 * np.arange(means.shape[1]), (len(rows), 1))
+    kept = top_arms(arms, means, n_kept)
+    expected = []
+    for row in rows:
+        ranked = sorted((-mean, 10 + 2 * i) for i, mean in enumerate(row) if not math.isnan(mean))
+        expected.append(sorted(arm for _, arm in ranked[:n_kept]))
+    assert kept.shape == (len(rows), max(map(len, expected)))
+    assert [[arm for arm in row if arm != NO_ARM] for row in kept.tolist()] == expected
+    for row, alone in zip(kept, expected, strict=True):
+        assert (row[len(alone) :] == NO_ARM).all(), "padding comes last"
+    assert top_arms(arms[0], means[0], n_kept).tolist() == expected[0]
+
+
+# ---------------------------------------------------------- whole searches with many NaN
+
+POLICIES = [
+    (Hyperband(), Problem(Hyperband().schedule(1, 27).n_arms, 1, 27, 2)),
+    (Hyperband(factor=2), Problem(Hyperband(factor=2).schedule(1, 16).n_arms, 1, 16, 1)),
+]
+
+
+def table_of(seed: int, nan_share: float, problem: Problem) -> np.ndarray:
+    """Return rewards of shape (n_arms, max_level + 1, n_splits)."""
+    rng = np.random.default_rng(seed)
+    shape = problem.n_arms, problem.max_level + 1, problem.max_repetitions
+    return np.where(rng.random(shape) < nan_share, NAN, rng.integers(4, size=shape) / 4.0)
+
+
+def play(policy: Any, problem: Problem, table: np.ndarray, size: int) -> tuple[set, int]:
+    state, done = policy.start(problem), []
+    while not policy.is_finished(state):
+        pulls = policy.ask(state, size)
+        done += pulls.each()
+        policy.tell(state, pulls, table[pulls.arm, pulls.level, pulls.repetition])
+    return set(done), int(policy.recommend(state))
+
+
+@pytest.mark.parametrize(("policy", "problem"), POLICIES)
+@given(seed=st.integers(0, 2**16), nan_share=st.sampled_from([0.3, 0.6, 0.9]))
+@settings(max_examples=15)
+def test_rungs_are_as_wide_as_planned_or_as_there_are_means(
+    policy: Any, problem: Problem, seed: int, nan_share: float
+) -> None:
+    table = table_of(seed, nan_share, problem)
+    arms = defaultdict(set)
+    pulled, _ = play(policy, problem, table, 1000)
+    schedule = policy.schedule(problem.min_level, problem.max_level)
+    bracket_of_arm = schedule.bracket_of_arm()
+    for arm, level, _ in pulled:
+        arms[int(bracket_of_arm[arm]), level].add(arm)
+    for place, bracket in enumerate(schedule.brackets):
+        known = set(np.flatnonzero(bracket_of_arm == place).tolist())
+        for rung in bracket.rungs:
+            here = arms[place, rung.level]
+            assert here <= known
+            assert len(here) == min(rung.n_arms, len(known))
+            means = table[:, rung.level].mean(axis=-1)
+            known = {arm for arm in here if not math.isnan(means[arm])}
+
+
+@pytest.mark.parametrize(("policy", "problem"), POLICIES)
+@given(
+    shares=st.lists(st.sampled_from([0.0, 0.5, 0.9, 1.0]), min_size=1, max_size=4),
+    seed=st.integers(0, 2**16),
+    size=st.sampled_from([1, 5, 1000]),
+)
+@settings(max_examples=15)
+def test_batched_equals_looped_in_columns_told_in_any_order(
+    policy: Any, problem: Problem, shares: list[float], seed: int, size: int
+) -> None:
+    n, rng = len(shares), np.random.default_rng(seed)
+    tables = np.stack([table_of(seed + i, share, problem) for i, share in enumerate(shares)])
+    state = policy.start(problem, batch_shape=(n,))
+    done: list[list[Any]] = [[] for _ in shares]
+    untold = Pulls(*np.empty((3, n, 0), dtype=np.int64))
+    while not policy.is_finished(state):
+        asked = policy.ask(state, size)
+        assert len(asked) <= size
+        assert (asked.arm != NO_ARM).any(axis=0).all(), "a column of padding was asked for"
+        for i in range(n):
+            done[i] += Pulls(*(column[i] for column in asked)).each()
+        untold = Pulls(*map(np.hstack, zip(untold, asked, strict=True)))
+        assert len(untold), "not finished, but nothing to wait for"
+        order = rng.permutation(len(untold))
+        n_told = int(rng.integers(1, len(untold) + 1))
+        told, untold = (
+            Pulls(*(column[:, part] for column in untold))
+            for part in (order[:n_told], order[n_told:])
+        )
+        rewards = tables[np.arange(n)[:, np.newaxis], told.arm, told.level, told.repetition]
+        policy.tell(state, told, np.where(told.arm == NO_ARM, NAN, rewards))
+    for i in range(n):
+        pulled, best = play(policy, problem, tables[i], 1000)
+        assert len(done[i]) == len(pulled)
+        assert set(done[i]) == pulled
+        assert policy.recommend(state)[i] == best

@@ -1,0 +1,182 @@
+"""Successive rejects: the printed schedule, hand-made games, and the recorded mistakes."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sklearn_halving.policies import (
+    NO_ARM,
+    AnytimeSuccessiveRejects,
+    Problem,
+    Pulls,
+    SuccessiveRejects,
+)
+from sklearn_halving.policies._successive_rejects import phase_lengths
+
+
+def play(policy: object, rewards: np.ndarray, max_repetitions: int | None = None) -> tuple:
+    """Play one problem on a table of shape (n_arms, n_repetitions)."""
+    state = policy.start(Problem(len(rewards), 1, 1, max_repetitions))
+    plans: list[Pulls] = []
+    while not policy.is_finished(state):
+        pulls = policy.ask(state, 10**6)
+        plans.append(pulls)
+        policy.tell(state, pulls, rewards[pulls.arm, pulls.repetition])
+    return plans, int(policy.recommend(state)), policy.is_alive(state).tolist()
+
+
+def test_the_printed_phase_lengths() -> None:
+    assert phase_lengths(10, 1000) == (41, 46, 51, 59, 68, 82, 102, 136, 204)
+
+
+def test_phase_lengths_are_exact() -> None:
+    """With three arms log_bar is 4/3: (n - 3) / 4 is whole, and floats may say a bit more."""
+    assert all(phase_lengths(3, 3 + 4 * j)[0] == j for j in range(1, 3000))
+
+
+@given(n_arms=st.integers(2, 60), extra=st.integers(1, 500))
+def test_phases_never_exceed_the_budget(n_arms: int, extra: int) -> None:
+    """n_1 + ... + n_(K-1) + n_(K-1) <= n, as the paper says below Fig. 16.1."""
+    lengths = phase_lengths(n_arms, n_arms + extra)
+    assert lengths[0] >= 1
+    assert list(lengths) == sorted(lengths)
+    assert sum(lengths) + lengths[-1] <= n_arms + extra
+    log_bar = Fraction(1, 2) + sum(Fraction(1, i) for i in range(2, n_arms + 1))
+    assert (lengths[-1] - 1) * log_bar * 2 < extra <= lengths[-1] * log_bar * 2
+
+
+def test_a_game_by_hand() -> None:
+    """Budget 10 for 3 arms: log_bar = 4/3, n_1 = ceil(7/4) = 2, n_2 = ceil(7 * 3/8) = 3.
+
+    Arm 1 leads after one pull and is the worst after two; 2 overtakes 0 with its third.
+    """
+    rewards = np.array([[0.5, 0.5, 0.2], [0.9, 0.0, 1.0], [0.4, 0.56, 0.6]])
+    plans, best, alive = play(SuccessiveRejects(10), rewards)
+    assert [pulls.arm.tolist() for pulls in plans] == [[0, 0, 1, 1, 2, 2], [0, 2]]
+    assert plans[1].repetition.tolist() == [2, 2]
+    assert best == 2
+    assert alive == [False, False, True]
+
+
+def test_of_equal_arms_the_larger_is_rejected() -> None:
+    plans, best, _ = play(SuccessiveRejects(30), np.ones((3, 30)))
+    assert set(plans[-1].arm.tolist()) == {0, 1}
+    assert best == 0
+
+
+def test_an_arm_that_fails_counts_as_the_rejected_one() -> None:
+    rewards = np.full((3, 30), 0.5)
+    rewards[0] = np.nan
+    rewards[2] = 0.4
+    plans, best, alive = play(SuccessiveRejects(30), rewards)
+    assert set(plans[1].arm.tolist()) == {1, 2}
+    assert best == 1
+    assert alive == [False, True, False]
+
+
+def test_a_rejected_arm_is_better_than_one_that_failed() -> None:
+    """Both arms of the last phase fail in it: the rejected one is the only one with a mean."""
+    rewards = np.array([[0.9, 0.9, np.nan], [0.8, 0.8, np.nan], [0.1, 0.1, 0.1]])
+    _, best, _ = play(SuccessiveRejects(10), rewards)
+    assert best == 2
+    assert play(SuccessiveRejects(10), np.full((3, 9), np.nan))[1] == NO_ARM
+
+
+def test_arms_with_few_splits_stop_there() -> None:
+    plans, best, _ = play(SuccessiveRejects(100), np.eye(4)[:, [0, 1, 2, 3, 3]], 5)
+    assert max(int(pulls.repetition.max()) for pulls in plans) == 4
+    assert best == 3
+
+
+@pytest.mark.parametrize("policy", [SuccessiveRejects, AnytimeSuccessiveRejects])
+def test_too_small_a_budget_names_the_least(policy: type) -> None:
+    least = 11 if policy is SuccessiveRejects else 16
+    with pytest.raises(ValueError, match=f"n_pulls=10 .* budget that works is {least}"):
+        policy(10).start(Problem(10))
+    state = policy(least).start(Problem(10))
+    assert len(policy(least).ask(state, 100)) == 10
+
+
+# ------------------------------------------------------------------------------- anytime
+
+
+def counts_over_time(policy: AnytimeSuccessiveRejects, rewards: np.ndarray) -> list[list[int]]:
+    plans, _, _ = play(policy, rewards)
+    return [np.bincount(pulls.arm, minlength=len(rewards)).tolist() for pulls in plans]
+
+
+def test_runs_double_and_keep_their_pulls() -> None:
+    """K = 3: runs of 4, 4, 8 pulls; n_k of 4 is (1, 1), of 8 (ceil(5/4), ceil(15/8)) = (2, 2)."""
+    rewards = np.repeat([[0.1], [0.2], [0.3]], 99, axis=1)
+    counts = counts_over_time(AnytimeSuccessiveRejects(16), rewards)
+    assert counts[:3] == [[1, 1, 1], [1, 1, 1], [2, 2, 2]]
+    assert sum(map(sum, counts)) <= 16
+
+
+def test_means_are_over_the_whole_search() -> None:
+    """Arm 0 wins every later run by itself, but not with its first rewards counted."""
+    rewards = np.full((2, 64), 0.5)
+    rewards[0] = 0.6
+    rewards[0, 0] = -50.0
+    _, best, _ = play(AnytimeSuccessiveRejects(64), rewards)
+    assert best == 1
+
+
+@settings(max_examples=30)
+@given(seed=st.integers(0, 2**16), n_arms=st.integers(2, 9), cut=st.integers(16, 200))
+def test_what_it_does_does_not_depend_on_when_it_stops(seed: int, n_arms: int, cut: int) -> None:
+    rewards = np.random.default_rng(seed).random((n_arms, 400))
+
+    def pulled(n_pulls: int) -> list[tuple[int, int]]:
+        plans, _, _ = play(AnytimeSuccessiveRejects(n_pulls), rewards)
+        return [
+            (int(arm), int(repetition))
+            for pulls in plans
+            for arm, repetition in zip(pulls.arm, pulls.repetition, strict=True)
+        ]
+
+    short, long = pulled(cut), pulled(400)
+    assert len(short) <= cut
+    assert set(short) <= set(long)
+    assert cut - len(short) < n_arms + 200  # a run rounds down by less than a phase
+
+
+# --------------------------------------------------------------------------- simulation
+
+
+def mistakes(policy: object, n_problems: int, seed: int) -> float:
+    """Return the share of wrong choices in section 5.1's bandit of Lalitha et al. (2023).
+
+    64 arms, counted from 0, so that the best arm has a large variance.
+    """
+    rng, arm = np.random.default_rng(seed), np.arange(64)
+    mean = 1 - np.sqrt(arm / 64)
+    variance = np.where(arm % 2 == 0, 0.9 * mean**2 + 0.1, 0.1)
+    mean = mean + rng.normal(0, 0.05, (n_problems, 64))
+    variance = variance * rng.uniform(0.5, 1.5, (n_problems, 64))
+    state = policy.start(Problem(64), batch_shape=(n_problems,))
+    while not policy.is_finished(state):
+        pulls = policy.ask(state, 10**6)
+        noise = np.sqrt(np.take_along_axis(variance, pulls.arm, axis=1))
+        rewards = np.take_along_axis(mean, pulls.arm, axis=1)
+        policy.tell(state, pulls, rewards + noise * rng.normal(size=pulls.arm.shape))
+    return float((policy.recommend(state) != mean.argmax(axis=1)).mean())
+
+
+@pytest.mark.parametrize(("n_pulls", "expected"), [(1000, 0.305), (5000, 0.072)])
+def test_the_recorded_mistake_probabilities(n_pulls: int, expected: float) -> None:
+    """Of 20,000 runs each; here 600, and six standard errors."""
+    error = sqrt(expected * (1 - expected) * (1 / 600 + 1 / 20_000))
+    assert abs(mistakes(SuccessiveRejects(n_pulls), 600, seed=n_pulls) - expected) < 6 * error
+
+
+def test_not_to_know_the_budget_costs_little() -> None:
+    known = mistakes(SuccessiveRejects(4096), 300, seed=1)
+    unknown = mistakes(AnytimeSuccessiveRejects(4096), 300, seed=1)
+    assert unknown < known + 0.12

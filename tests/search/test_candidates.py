@@ -1,0 +1,27 @@
+"""Which places of a grid the brackets get."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sklearn_halving.search._candidates import _draw_indices
+
+
+@given(
+    size=st.integers(1, 30),
+    n_of_bracket=st.lists(st.integers(1, 40), min_size=1, max_size=6),
+    seed=st.integers(0, 99),
+)
+def test_no_place_twice_in_a_bracket_nor_again_before_all_were_used(size, n_of_bracket, seed):
+    drawn = _draw_indices(size, n_of_bracket, np.random.RandomState(seed))
+    count = np.zeros(size, dtype=int)
+    for n in n_of_bracket:
+        bracket, drawn = drawn[: min(n, size)], drawn[min(n, size) :]
+        assert len(set(bracket)) == len(bracket) == min(n, size)
+        np.add.at(count, bracket, 1)
+        assert count.max() <= 1 or count.min() >= 1
+        if n >= size:
+            assert bracket == list(range(size)), "in its own order"
+    assert drawn == []

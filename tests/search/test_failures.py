@@ -1,0 +1,74 @@
+"""What is said of rungs that had fewer candidates than planned, and of those that ended."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.model_selection import KFold
+
+from search.common import Known, numbered
+from sklearn_halving import HyperbandSearchCV
+
+NARROWED = "fewer candidates than planned"
+
+
+def run(first_known, n_rows_known=0, **params):
+    """Search nine values; smaller ones, and any on fewer rows, have no score.
+
+    Return the search, and what was said.
+    """
+
+    def score(estimator, X, y):
+        is_known = estimator.value >= first_known and estimator.n_rows_ >= n_rows_known
+        return estimator.value if is_known else np.nan
+
+    search = HyperbandSearchCV(
+        Known(), {"value": list(range(9))}, scoring=score, cv=KFold(2), min_resources=6,
+        random_state=0, **{"brackets": "most_exploratory", **params},
+    )  # fmt: skip
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        search.fit(*numbered(108))
+    return search, [str(warning.message) for warning in caught]
+
+
+def widths(search):
+    return np.bincount(search.cv_results_["iter"]).tolist()
+
+
+def test_a_narrow_rung_is_told_with_bracket_resource_and_numbers():
+    search, messages = run(first_known=7)
+    assert widths(search) == [9, 2, 1]
+    (message,) = [text for text in messages if NARROWED in text]
+    assert message.splitlines()[1:] == [
+        "bracket s=2 at n_resources=6: 2 of 9 candidates have a mean score, 3 were to go on"
+    ]
+    assert not any("was stopped" in text for text in messages)
+    assert search.best_params_ == {"value": 8}
+
+
+def test_one_warning_tells_of_all_narrow_rungs():
+    search, messages = run(first_known=7, n_loops=2)
+    (message,) = [text for text in messages if NARROWED in text]
+    assert message.count("2 of 9 candidates") == 2
+    assert search.n_fits_ == 2 * 2 * (9 + 2 + 1)
+
+
+@pytest.mark.parametrize("first_known", [0, 4, 6])
+def test_rungs_that_are_full_are_not_told(first_known):
+    search, messages = run(first_known)
+    assert widths(search) == [9, 3, 1]
+    assert not any(NARROWED in text or "was stopped" in text for text in messages)
+
+
+def test_a_bracket_that_ends_is_told_once_and_not_as_a_narrow_one():
+    search, messages = run(first_known=0, n_rows_known=18, brackets="all")
+    (message,) = [text for text in messages if "was stopped" in text]
+    assert "Bracket s=2" in message
+    assert "n_resources=6 are NaN" in message
+    assert not any(NARROWED in text for text in messages)
+    results = search.cv_results_
+    assert results["iter"][results["bracket"] == 2].max() == 0
+    assert results["iter"][results["bracket"] == 1].max() == 1
