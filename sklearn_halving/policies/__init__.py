@@ -5,13 +5,18 @@ Play a schedule of rungs and brackets
 Play single pulls at the largest level, for noisy arms
     `VarianceHalving`, `UniformAllocation`
 Find the best arm within a number of pulls
-    `SuccessiveRejects`, `AnytimeSuccessiveRejects`, `UCBE`, `AdaptiveUCBE`
+    `SuccessiveRejects`, `AnytimeSuccessiveRejects`, `UCBE`, `AdaptiveUCBE`, `GapE`, `GapEV`,
+    `AdaptiveGapEV`, `UGapEb`
+Stop when the best arm is known with a confidence
+    `UGapEc`, `LUCB`, `LilUCB`
 Earn large rewards on the way
     `UCB1`, `UCBV`, `MOSS`
 Types that policies exchange with their caller
     `Policy`, `Problem`, `Pull`, `Pulls`, `Schedule`, `Bracket`, `Rung`
 """
 
+from sklearn_halving.policies._confidence_bounds import LUCB, LilUCB
+from sklearn_halving.policies._gap_exploration import AdaptiveGapEV, GapE, GapEV
 from sklearn_halving.policies._hyperband import Hyperband
 from sklearn_halving.policies._successive_halving import FiniteHorizonHalving, SuccessiveHalving
 from sklearn_halving.policies._successive_rejects import (
@@ -28,21 +33,27 @@ from sklearn_halving.policies._types import (
     Rung,
     Schedule,
 )
+from sklearn_halving.policies._unified_gap import UGapEb, UGapEc
 from sklearn_halving.policies._uniform import UniformAllocation
 from sklearn_halving.policies._upper_confidence import MOSS, UCB1, UCBE, UCBV, AdaptiveUCBE
 from sklearn_halving.policies._variance_halving import VarianceHalving
 
 __all__ = [
+    "LUCB",
     "MOSS",
     "NO_ARM",
     "UCB1",
     "UCBE",
     "UCBV",
+    "AdaptiveGapEV",
     "AdaptiveUCBE",
     "AnytimeSuccessiveRejects",
     "Bracket",
     "FiniteHorizonHalving",
+    "GapE",
+    "GapEV",
     "Hyperband",
+    "LilUCB",
     "Policy",
     "Problem",
     "Pull",
@@ -51,6 +62,8 @@ __all__ = [
     "Schedule",
     "SuccessiveHalving",
     "SuccessiveRejects",
+    "UGapEb",
+    "UGapEc",
     "UniformAllocation",
     "VarianceHalving",
 ]

@@ -57,11 +57,9 @@ def expected_improvement(outlook: Outlook) -> FloatArray:
 
 
 def probability_of_improvement(outlook: Outlook) -> FloatArray:
-    """Return the normal quantile of the probability of being better than the best pulled arm.
-
-    The order is that of the probabilities, which round to 0 and 1.
-    """
-    return _improvement(outlook)
+    """Return the probability of being better than the best posterior mean of a pulled arm."""
+    score: FloatArray = ndtr(_improvement(outlook))
+    return score
 
 
 def _improvement(outlook: Outlook) -> FloatArray:

@@ -207,7 +207,7 @@ def _checked_matrix(covariance: Any, n_arms: int) -> FloatArray:
             f"covariance must be symmetric; two entries that should be equal differ by "
             f"{asymmetry:.3g}. Use (G + G.T) / 2 if that is rounding."
         )
-    if n_arms <= MAX_CHECKED_ARMS:
+    if n_arms <= MAX_CHECKED_ARMS and size > 0:
         _check_eigenvalues(matrix, size)
     return matrix
 

@@ -58,8 +58,9 @@ class BayesGap:
     beta : {"effective", "printed"} or float, default="effective"
         Half the width of the bounds in posterior standard deviations. "printed" is eq. (9), whose
         sums count arms that are nearly copies of each other as if they were independent;
-        "effective" counts ``tr(G)^2 / ||G||_F^2`` arms in place of K. ``T - K`` is at least 0, and
-        hardness, estimated in every round, at least ``noise_variance / n_pulls``.
+        "effective" counts ``tr(G)^2 / ||G||_F^2`` arms in place of K, and is at least
+        ``sqrt(2 log(K T))``, below which the paper's Theorem 1 promises nothing. In both, ``T - K``
+        is at least 0, and gaps, estimated in every round, at least ``sqrt(noise_variance / T)``.
     epsilon : float, default=0.0
         Regret that does not matter, in the units of the rewards.
     recommendation : {"largest_mean", "smallest_bound"}, default="largest_mean"

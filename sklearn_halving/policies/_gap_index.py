@@ -97,6 +97,8 @@ class Exploration:
         ``n_counted / K``.
     kappa : float
         ``sum_k 1 / G_kk``, times the weight; arms that are known from the start are left out.
+    least : float
+        What beta does not fall below.
     """
 
     rule: str | float
@@ -105,6 +107,7 @@ class Exploration:
     n_counted: float = 1.0
     weight: float = 1.0
     kappa: float = 0.0
+    least: float = 0.0
 
     @classmethod
     def of(
@@ -123,7 +126,12 @@ class Exploration:
         weight = n_counted / n_arms
         varied = variance[variance > 1e-12 * variance.max()]
         kappa = weight * float((1 / varied).sum())
-        return cls(rule, n_pulls, noise_variance, n_counted, weight, kappa)
+        least = 0.0
+        if rule == "effective":
+            # Theorem 1 promises a good choice with probability 1 - K T exp(-beta^2 / 2): below
+            # this beta, nothing. Eq. (9) goes there once the gaps are small.
+            least = float(np.sqrt(2 * np.log(max(n_counted * n_pulls, 2.0))))
+        return cls(rule, n_pulls, noise_variance, n_counted, weight, kappa, least)
 
     def beta(
         self, mean: FloatArray, deviation: FloatArray, alive: BoolArray, epsilon: FloatArray
@@ -145,7 +153,8 @@ class Exploration:
         hardness = self.weight * _hardness(mean, deviation, alive, epsilon, floor)
         n_left = max(self.n_pulls - self.n_counted, 0.0)
         information = n_left / self.noise_variance + self.kappa
-        return np.sqrt(information / (4 * np.maximum(hardness, 1e-300)))
+        beta = np.sqrt(information / (4 * np.maximum(hardness, 1e-300)))
+        return np.maximum(beta, self.least)
 
 
 def _hardness(

@@ -123,9 +123,7 @@ class IndexPolicy:
         """Return which problems the policy's own test ends, shape (n_problems,); None: none."""
         return None
 
-    def _learn(
-        self, state: IndexState, row: IntArray, pulled: Pulls, rewards: FloatArray
-    ) -> None:
+    def _learn(self, state: IndexState, row: IntArray, pulled: Pulls, rewards: FloatArray) -> None:
         """Take in what the statistics do not hold; each array has one entry for a row."""
 
     def schedule(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from sklearn_halving.policies._arm_statistics import ArmStatistics
 from sklearn_halving.policies._parameter_checks import check_not_negative
 from sklearn_halving.policies._planned_pulls import PlannedState, best_alive
 from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray
-
 
 LEAST_FREEDOM = 3.0
 """Degrees of freedom of the noise of all arms in play, before anything is stopped for it."""
@@ -43,7 +42,7 @@ def _estimate(
 ) -> Estimates:
     mean, squares = statistics.mean(), statistics.squared_deviation_sum
     freedom = np.maximum(statistics.n_pulls - 1.0, 0.0)
-    if table is not None:
+    if table is not None and observed is not None:
         # Overflow makes a spread that is no number, and such arms are compared by means.
         usable = alive & np.isfinite(mean) & np.isfinite(squares)
         fit = fit_additive_model(table, observed & usable[..., np.newaxis])
@@ -234,3 +233,16 @@ def likelihood_of_leading(
     freedom = np.maximum(estimates.freedom + shrinkage, 1.0)
     density: FloatArray = np.exp(-(freedom + 1) / 2 * np.log1p(z_squared / freedom))
     return density
+
+
+def checked_variances(variances: Any, n_arms: int, batch_shape: tuple[int, ...]) -> FloatArray:
+    """Return known variances as (n_problems, n_arms), or raise."""
+    values = np.asarray(variances, dtype=np.float64)
+    if values.shape not in ((n_arms,), (*batch_shape, n_arms)):
+        raise ValueError(
+            f"reward_variances must have one value for each of the {n_arms} arms, got an array "
+            f"of shape {values.shape}."
+        )
+    if not (np.isfinite(values) & (values >= 0)).all():
+        raise ValueError("reward_variances must be finite and not negative.")
+    return np.broadcast_to(values, (*batch_shape, n_arms)).reshape(-1, n_arms)

@@ -84,10 +84,8 @@ def growing_levels(
 
     Parameters
     ----------
-    smallest, largest : int
-        Smallest and largest amount of resource, in whole units.
-    n_stages : int
-        Number of levels.
+    smallest, largest, n_stages : int
+        Smallest and largest amount of resource, in whole units, and the number of levels.
     factor : float or None, default=None
         Ratio of neighbouring levels, 2 or more; levels that would be below ``smallest`` are
         ``smallest``. None: the ratio that makes the first level ``smallest``.
@@ -240,12 +238,6 @@ class PlannedState:
     step: int = 0
     plan: Plan | None = None
     settings: Any = None
-
-    def forget(self) -> None:
-        """Start statistics and table anew, but not the numbers of repetitions."""
-        self.statistics = ArmStatistics.zeros(self.alive.shape)
-        if self.table is not None:
-            self.table = np.empty((*self.alive.shape, 0))
 
 
 def new_state(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_halving.policies._arm_statistics import ArmStatistics
 from sklearn_halving.policies._choice import is_clear
 from sklearn_halving.policies._greedy_allocation import (
     bounded_counts,
@@ -16,6 +18,7 @@ from sklearn_halving.policies._greedy_allocation import (
     least_count_for_bound,
 )
 from sklearn_halving.policies._noise_estimates import (
+    checked_variances,
     errors_in_play,
     estimate_arms,
     likelihood_of_leading,
@@ -96,9 +99,8 @@ class VarianceHalving(PlannedPolicy):
 
     Notes
     -----
-    Whether to stop is asked when a plan closes, at the last level only, once every arm in play
-    has a pull and their noise is known with 3 degrees of freedom. Arms that a stage threw out
-    are not looked at again. What is left of ``n_pulls`` is not asked for.
+    Stopping is considered when a plan closes, at the last level only, once all arms in play have
+    a pull and their noise 3 degrees of freedom. Arms that were thrown out are not looked at.
 
     References
     ----------
@@ -160,29 +162,27 @@ class VarianceHalving(PlannedPolicy):
                 "allocation='likelihood' has no stages after which it could forget; "
                 "use keep_pulls=True, or another allocation."
             )
-        self._check_levels_alone()
+        if self.levels is not None:
+            self._check_levels_alone(self.levels)
         if self.stop_probability is not None:
-            advice = "Use 0.95, say, or None to spend all pulls."
-            check_between("stop_probability", self.stop_probability, 0.5, 1, advice)
+            check_between("stop_probability", self.stop_probability, 0.5, 1, "Use 0.95, or None.")
         if self.tolerance is not None:
-            advice = "Give a difference of rewards that does not matter, or None."
-            check_not_negative("tolerance", self.tolerance, advice)
+            check_not_negative(
+                "tolerance", self.tolerance, "Give a difference too small to matter."
+            )
         check_not_negative("overlap", self.overlap, "It is n_test / n_train, or 0.")
 
-    def _check_levels_alone(self) -> None:
-        if self.levels is None:
-            return
+    def _check_levels_alone(self, levels: tuple[int, ...]) -> None:
         if self.allocation == "likelihood":
             raise ValueError(
-                f"levels cannot be used with allocation='likelihood', got levels={self.levels!r}: "
+                f"levels cannot be used with allocation='likelihood', got levels={levels!r}: "
                 "it goes back to arms that it left, and their rewards must be comparable. Use "
                 "allocation='pooled', or levels=None."
             )
-        pairs = zip((1, *self.levels), self.levels, strict=False)
-        if not all(isinstance(b, Integral) and a <= b for a, b in pairs):
+        if not all(isinstance(b, Integral) and a <= b for a, b in pairwise((1, *levels))):
             raise ValueError(
                 "levels must be whole numbers of at least 1, none smaller than the one before, "
-                f"got {self.levels!r}. growing_levels(smallest, largest, n_stages) makes them."
+                f"got {levels!r}. growing_levels(smallest, largest, n_stages) makes them."
             )
 
     def _check_levels(self, problem: Problem) -> None:
@@ -203,10 +203,7 @@ class VarianceHalving(PlannedPolicy):
             )
 
     def least_n_pulls(self, n_arms: int) -> int:
-        """Return the least ``n_pulls`` that can be played with so many arms.
-
-        With it, every stage can pull each arm in play once.
-        """
+        """Return the least ``n_pulls``: every stage can pull each arm in play once."""
         return n_arms if self.allocation == "likelihood" else max(1, n_arms * n_stages_of(n_arms))
 
     def least_n_pulls_to_adapt(self, n_arms: int) -> int | None:
@@ -244,7 +241,7 @@ class VarianceHalving(PlannedPolicy):
         self._check_levels(problem)
         known = None
         if self.reward_variances is not None:
-            known = _checked_variances(self.reward_variances, problem.n_arms, batch_shape)
+            known = checked_variances(self.reward_variances, problem.n_arms, batch_shape)
         steps = self._steps(problem.n_arms)
         uses_table = self.common_splits and self.keep_pulls
         settings = Settings(steps, known)
@@ -282,17 +279,20 @@ class VarianceHalving(PlannedPolicy):
         steps: list[Step] = []
         n_plans = self.plans_per_stage if self.allocation in ("pooled", "ucb") else 1
         for stage, width in enumerate(widths_of(n_arms)):
-            if not self.keep_pulls or self._changes_level(stage):
-                n_each = 0
             n_even = 0
+            if not self.keep_pulls or self._new_level(stage):
+                n_each = 0
             if self.allocation in ("pooled", "ucb"):
                 n_even = min(n_stage, max(0, self._least_count() - n_each) * width)
             steps += in_plans(n_even, n_stage - n_even, n_plans, (width + 1) // 2, stage)
             n_each += n_even // width
         return tuple(steps)
 
-    def _changes_level(self, stage: int) -> bool:
-        return bool(self.levels) and stage > 0 and self.levels[stage - 1] < self.levels[stage]
+    def _new_level(self, stage: int) -> int | None:
+        """Return the level of a stage, or None if it is that of the stage before."""
+        if not self.levels or stage == 0 or self.levels[stage - 1] == self.levels[stage]:
+            return None
+        return self.levels[stage]
 
     def _likelihood_steps(self, n_arms: int) -> tuple[Step, ...]:
         """Return the plans of the form without elimination."""
@@ -321,10 +321,11 @@ class VarianceHalving(PlannedPolicy):
             known = _positive(state.settings.known, in_play)
             return greedy_counts(known, n_pulls, budget, limit)
         estimates = estimate_arms(state)
-        variance = shrunk_variances(estimates, state.alive, self._extra_freedom())
+        shrinkage = 0.0 if self.allocation == "ucb" else self.shrinkage
+        variance = shrunk_variances(estimates, state.alive, shrinkage)
         if self.allocation == "likelihood":
             likelihood = likelihood_of_leading(
-                estimates, variance, n_pulls, state.alive, self.shrinkage
+                estimates, variance, n_pulls, state.alive, shrinkage
             )
             if step.n_contenders is None:
                 variance = variance * likelihood
@@ -340,12 +341,8 @@ class VarianceHalving(PlannedPolicy):
                 return bounded_counts(weight, n_pulls, budget, self.delta)
         return greedy_counts(weight, n_pulls, budget, limit)
 
-    def _extra_freedom(self) -> float:
-        return 0.0 if self.allocation == "ucb" else self.shrinkage
-
     def _stage(self, state: PlannedState) -> int:
-        step: Step = state.settings.steps[state.step]
-        return step.stage
+        return int(state.settings.steps[state.step].stage)
 
     def _conclude(self, state: PlannedState) -> None:
         n_kept = state.settings.steps[state.step].n_kept
@@ -367,20 +364,22 @@ class VarianceHalving(PlannedPolicy):
 
     def _open_stage(self, state: PlannedState, stage: int) -> None:
         """Forget what does not count any more, and go up to the level of the stage."""
-        if not self.keep_pulls or self._changes_level(stage):
-            state.forget()
-        if self.levels and self._changes_level(stage):
-            state.level = self.levels[stage]
+        level = self._new_level(stage)
+        if level is not None:
+            state.level = level
             state.n_pulls_ever = np.zeros_like(state.n_pulls_ever)
+        if level is not None or not self.keep_pulls:
+            state.statistics = ArmStatistics.zeros(state.alive.shape)
+            if state.table is not None:
+                state.table = np.empty((*state.alive.shape, 0))
 
     def _stop_early(self, state: PlannedState) -> None:
         """Mark the problems whose answer is clear enough, with the leader as the answer."""
         at_last_level = not self.levels or state.level == self.levels[-1]
         if (self.stop_probability is None and self.tolerance is None) or not at_last_level:
             return
-        mean, error, ready = errors_in_play(
-            state, state.settings.known, self.shrinkage, self.overlap
-        )
+        known = state.settings.known
+        mean, error, ready = errors_in_play(state, known, self.shrinkage, self.overlap)
         leader = best_alive(state.alive, mean)
         for i in np.flatnonzero(ready):
             if is_clear(mean[i], error[i], int(leader[i]), self.stop_probability, self.tolerance):
@@ -392,18 +391,6 @@ class Settings(NamedTuple):
 
     steps: tuple[Step, ...]
     known: FloatArray | None
-
-
-def _checked_variances(variances: Any, n_arms: int, batch_shape: tuple[int, ...]) -> FloatArray:
-    values = np.asarray(variances, dtype=np.float64)
-    if values.shape not in ((n_arms,), (*batch_shape, n_arms)):
-        raise ValueError(
-            f"reward_variances must have one value for each of the {n_arms} arms, got an array "
-            f"of shape {values.shape}."
-        )
-    if not (np.isfinite(values) & (values >= 0)).all():
-        raise ValueError("reward_variances must be finite and not negative.")
-    return np.broadcast_to(values, (*batch_shape, n_arms)).reshape(-1, n_arms)
 
 
 def _positive(weight: FloatArray, in_play: BoolArray) -> FloatArray:

@@ -22,21 +22,28 @@ from hypothesis import strategies as st
 
 import sklearn_halving.policies
 from sklearn_halving.policies import (
+    LUCB,
     MOSS,
     NO_ARM,
     UCB1,
     UCBE,
     UCBV,
+    AdaptiveGapEV,
     AdaptiveUCBE,
     AnytimeSuccessiveRejects,
     FiniteHorizonHalving,
+    GapE,
+    GapEV,
     Hyperband,
+    LilUCB,
     Policy,
     Problem,
     Pull,
     Pulls,
     SuccessiveHalving,
     SuccessiveRejects,
+    UGapEb,
+    UGapEc,
     UniformAllocation,
     VarianceHalving,
 )
@@ -281,6 +288,32 @@ CASES: dict[type, list[Case]] = {
     ],
     UCB1: [noisy(UCB1(40, reward_range=RANGE), 5), noisy(UCB1(9, reward_range=RANGE), 1)],
     UCBV: [noisy(UCBV(40, reward_range=RANGE), 5), noisy(UCBV(40, 2.0, RANGE), 5, n_splits=6)],
+    GapE: [noisy(GapE(40, 1.0, RANGE), 5), noisy(GapE(40, 0.1, RANGE), 4, n_splits=9)],
+    GapEV: [noisy(GapEV(40, 0.5, RANGE), 5), noisy(GapEV(40, 0.5, RANGE), 5, n_splits=7)],
+    AdaptiveGapEV: [
+        noisy(AdaptiveGapEV(40, reward_range=RANGE), 5),
+        noisy(AdaptiveGapEV(40, 0.1, RANGE), 5, n_splits=7),
+    ],
+    UGapEb: [
+        noisy(UGapEb(40, 1.0, reward_range=RANGE), 5),
+        noisy(UGapEb(40, 1.0, "bernstein", RANGE), 5, n_splits=7),
+        noisy(UGapEb(1, 1.0, reward_range=RANGE), 1),
+    ],
+    UGapEc: [
+        noisy(UGapEc(0.0, max_pulls=60, reward_range=RANGE), 5, budget=60),
+        noisy(UGapEc(6e4, 0.9, max_pulls=90, reward_range=RANGE), 5, budget=90),
+        noisy(UGapEc(6e4, 0.9, "bernstein", 90, RANGE), 5, n_splits=15, budget=75),
+        noisy(UGapEc(9e4, reward_range=RANGE), 3, budget=10**4),
+    ],
+    LUCB: [
+        noisy(LUCB(max_pulls=60, reward_range=RANGE), 5, budget=60),
+        noisy(LUCB(0.9, 6e4, 90, RANGE), 5, n_splits=15, budget=75),
+        noisy(LUCB(epsilon=9e4, reward_range=RANGE), 3, budget=10**4),
+    ],
+    LilUCB: [
+        noisy(LilUCB(max_pulls=60, reward_range=RANGE), 5, budget=60),
+        noisy(LilUCB(0.5, "heuristic", 90, RANGE), 3, n_splits=35, budget=90),
+    ],
     MOSS: [noisy(MOSS(40, RANGE), 5), noisy(MOSS(40, RANGE), 5, n_splits=6)],
     VarianceHalving: [
         variance_halving(7, 41, "uniform", greedy_halving, keep_pulls=False),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from math import ceil, log, log2, sqrt
 from typing import Any
 
@@ -18,6 +19,8 @@ from sklearn_halving.policies._greedy_allocation import (
     greedy_counts,
     least_count_for_bound,
 )
+from sklearn_halving.policies._noise_estimates import estimate_arms
+from sklearn_halving.policies._planned_pulls import growing_levels
 
 FORMS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -311,6 +314,330 @@ def test_a_finite_splitter_is_never_asked_for_more_than_it_has(allocation: str) 
         policy.tell(state, pulls, rng.normal(size=len(pulls)))
     assert counts.max() <= 20
     assert policy.recommend(state) != NO_ARM
+
+
+# ------------------------------------------------------- stopping early, stages and levels
+
+STOPS: dict[str, dict[str, Any]] = {
+    "probability": {"stop_probability": 0.8},
+    "tolerance": {"tolerance": 0.8},
+    "both, overlap": {"stop_probability": 0.9, "tolerance": 0.5, "overlap": 0.25},
+}
+stops = pytest.mark.parametrize("stop", STOPS)
+
+
+def make_stopping(form: str, stop: str, n_pulls: int, n_arms: int) -> VarianceHalving:
+    return replace(make(form, n_pulls, n_arms), **STOPS[stop])
+
+
+@forms
+@stops
+@given(seed=st.integers(0, 2**16), n_arms=st.integers(2, 9), extra=st.integers(0, 150))
+@settings(max_examples=8, deadline=None)
+def test_stopping_asks_for_the_same_pulls_but_fewer(
+    form: str, stop: str, seed: int, n_arms: int, extra: int
+) -> None:
+    n_pulls = make(form, 10**6, n_arms).least_n_pulls(n_arms) + extra
+    rewards = noisy(np.random.default_rng(seed), n_arms=n_arms, n_repetitions=n_pulls)
+    policy = make_stopping(form, stop, n_pulls, n_arms)
+    choice, state, history = play(policy, rewards)
+    everything = keys(play(make(form, n_pulls, n_arms), rewards)[2])
+    pulled = keys(history)
+    assert pulled == everything[: len(pulled)]
+    assert {arm for arm, _ in pulled} == set(range(n_arms)), "stopped before every arm had a pull"
+    assert state.alive[0, choice]
+    if len(pulled) < len(everything):
+        assert state.stopped.all()
+        estimates = estimate_arms(state)
+        alive = np.flatnonzero(state.alive[0])
+        if policy.keep_pulls:
+            assert choice == alive[estimates.mean[0, alive].argmax()], "not the leader"
+
+
+@forms
+@stops
+def test_batched_is_looped_with_stops(form: str, stop: str) -> None:
+    rng = np.random.default_rng(1)
+    rewards = noisy(rng, 2, 5, n_arms=6, n_repetitions=300)
+    rewards[0, 1, 2, 5] = np.nan
+    rewards[1, 0] = np.nan
+    rewards[1, 1, 3] += 50.0  # one that stops soon
+    policy = make_stopping(form, stop, 250, 6)
+    choice, state, history = play(policy, rewards)
+    stages = policy.stage_of_arm(state)
+    n_asked = set()
+    for problem in np.ndindex(2, 5):
+        alone, alone_state, alone_history = play(policy, rewards[problem], max_pulls=7)
+        assert alone == choice[problem]
+        assert set(keys(alone_history)) == set(keys(history, problem))
+        assert policy.stage_of_arm(alone_state).tolist() == stages[problem].tolist()
+        assert (policy.is_alive(alone_state) == policy.is_alive(state)[problem]).all()
+        n_asked.add(len(keys(alone_history)))
+    assert len(n_asked) > 2, "all problems stopped at the same time"
+
+
+@forms
+@given(seed=st.integers(0, 2**16))
+@settings(max_examples=5, deadline=None)
+def test_the_order_of_tells_is_irrelevant_with_stops(form: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rewards = noisy(rng, n_arms=5, n_repetitions=150)
+    policy = make_stopping(form, "probability", 120, 5)
+    choice, _, history = play(policy, rewards)
+    state, untold, asked = policy.start(Problem(5)), [], set()
+    while not policy.is_finished(state):
+        new = keys([policy.ask(state, int(rng.integers(1, 5)))])
+        asked |= set(new)
+        untold += new
+        key = untold.pop(rng.integers(len(untold)))
+        policy.tell(state, Pulls.of((key[0], 1, key[1])), rewards[key])  # type: ignore[arg-type]
+    assert asked == set(keys(history))
+    assert policy.recommend(state) == choice
+
+
+@pytest.mark.parametrize("option", [{"stop_probability": 0.95}, {"tolerance": 0.3}])
+def test_clear_answers_stop_early_and_others_do_not(option: dict[str, Any]) -> None:
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(6, 200))
+    clear = noise + np.array([[0.0], [9.0], [0.0], [1.0], [2.0], [0.0]])
+    policy = VarianceHalving(180, **option)
+    choice, _, history = play(policy, clear)
+    assert choice == 1
+    assert len(keys(history)) < 60
+    assert len(keys(play(policy, noise)[2])) == 180
+
+
+def test_equal_arms_stop_for_the_tolerance_only() -> None:
+    rewards = np.random.default_rng(0).normal(0, 0.01, size=(6, 200))
+    assert len(keys(play(VarianceHalving(180, tolerance=0.1), rewards)[2])) < 60
+    assert len(keys(play(VarianceHalving(180, stop_probability=0.95), rewards)[2])) == 180
+
+
+def test_overlap_makes_stopping_later() -> None:
+    rewards = np.random.default_rng(0).normal(size=(6, 400)) + 1.2 * np.eye(6)[:, :1]
+    spent = [
+        len(keys(play(VarianceHalving(360, stop_probability=0.9, overlap=x), rewards)[2]))
+        for x in (0.0, 0.05, 5.0)
+    ]
+    assert spent == sorted(spent)
+    assert spent[0] < spent[2] == 360
+
+
+def test_one_pull_of_each_arm_stops_nothing() -> None:
+    """Without a second pull the noise is unknown, however far ahead the leader is."""
+    policy = VarianceHalving(40, stop_probability=0.6, tolerance=1e9)
+    rewards = np.array([[9.0], [0.0], [0.1], [0.2]]) + np.zeros((4, 40))
+    pulled = keys(play(policy, rewards)[2])
+    assert 4 < len(pulled) < 40
+
+
+def test_stages_of_sh_by_hand() -> None:
+    rewards = np.repeat(np.array([[1.0], [5.0], [3.0], [4.0], [2.0]]), 40, axis=1)
+    policy = VarianceHalving(32, "uniform", keep_pulls=False)
+    state = play(policy, rewards)[1]
+    assert policy.stage_of_arm(state).tolist() == [0, 2, 1, 2, 0]
+
+
+@forms
+@given(seed=st.integers(0, 2**16), n_arms=st.integers(2, 20))
+@settings(max_examples=10, deadline=None)
+def test_stages_are_those_of_the_last_pull_or_later(form: str, seed: int, n_arms: int) -> None:
+    rewards = noisy(np.random.default_rng(seed), n_arms=n_arms, n_repetitions=400)
+    policy = make(form, 20 * n_arms, n_arms)
+    choice, state, _ = play(policy, rewards)
+    stage = policy.stage_of_arm(state)
+    last = ceil(log2(n_arms)) - 1
+    if policy.allocation == "likelihood":
+        assert 0 <= stage.min() <= stage.max() == last
+    else:
+        # So many arms leave in each stage, and two come to the last.
+        widths = [n_arms]
+        while widths[-1] > 1:
+            widths.append((widths[-1] + 1) // 2)
+        left = -np.diff(widths)
+        left[-1] += 1
+        assert np.bincount(stage, minlength=last + 1).tolist() == left.tolist()
+        assert stage[choice] == last
+
+
+def test_an_arm_that_fails_has_the_stage_in_which_it_did() -> None:
+    rewards = np.random.default_rng(0).normal(size=(8, 200)) + np.arange(8)[:, np.newaxis]
+    rewards[0, 0] = np.nan
+    rewards[7, 10] = np.nan
+    policy = VarianceHalving(120, "pooled", plans_per_stage=1)
+    choice, state, history = play(policy, rewards)
+    assert choice == 6
+    assert policy.stage_of_arm(state)[0] == 0
+    assert policy.stage_of_arm(state)[7] > 0
+    assert not policy.is_alive(state)[7]
+    assert (7, 10) in keys(history)
+
+
+def play_levels(
+    policy: VarianceHalving, problem: Problem, value: Any, seed: int = 0
+) -> tuple[int, Any, list[list[tuple[int, int, int]]]]:
+    """Play with ``value(arm, level, repetition)``; return the choice and each plan's pulls."""
+    state, plans = policy.start(problem), []
+    while not policy.is_finished(state):
+        pulls = policy.ask(state, 10**9)
+        plans.append([tuple(pull) for pull in pulls.each()])
+        policy.tell(state, pulls, np.array([value(*pull) for pull in plans[-1]]))
+    return int(policy.recommend(state)), state, plans
+
+
+def level_noise(arm: int, level: int, repetition: int) -> float:
+    rng = np.random.default_rng([arm, level, repetition])
+    return float(arm * level + rng.normal())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"allocation": "pooled"},
+        {"allocation": "pooled", "common_splits": False},
+        {"allocation": "pooled", "stop_probability": 0.7},
+        {"allocation": "pooled", "tolerance": 0.5, "overlap": 0.2},
+        {"allocation": "ucb", "delta": 0.4},
+        {"allocation": "uniform"},
+        {"allocation": "uniform", "keep_pulls": False},
+    ],
+)
+@given(
+    n_arms=st.integers(2, 9),
+    extra=st.integers(0, 90),
+    smallest=st.integers(1, 5),
+    factor=st.sampled_from([None, 2, 3.5]),
+)
+@settings(max_examples=10, deadline=None)
+def test_levels_of_stages(
+    options: dict[str, Any], n_arms: int, extra: int, smallest: int, factor: float | None
+) -> None:
+    n_stages = ceil(log2(n_arms))
+    levels = growing_levels(smallest, 40, n_stages, factor)
+    least = VarianceHalving(10**6, levels=levels, **options).least_n_pulls(n_arms)
+    policy = VarianceHalving(least + extra, levels=levels, **options)
+    problem = Problem(n_arms, smallest, 40)
+    choice, state, plans = play_levels(policy, problem, level_noise)
+    pulled = [pull for plan in plans for pull in plan]
+    assert len(set(pulled)) == len(pulled) <= policy.n_pulls
+    assert [level for _, level, _ in pulled] == sorted(level for _, level, _ in pulled)
+    for arm, level in {(arm, level) for arm, level, _ in pulled}:
+        repetitions = sorted(j for a, r, j in pulled if (a, r) == (arm, level))
+        assert repetitions == list(range(len(repetitions))), "repetitions start anew"
+    reached = max(level for _, level, _ in pulled)
+    assert reached == levels[-1]
+    assert (choice, reached) in {(arm, level) for arm, level, _ in pulled}
+    if not state.stopped.any():
+        # Each stage pulls all arms that are in play, once or more, at its level.
+        stage = policy.stage_of_arm(state)
+        for k, level in enumerate(levels):
+            at_level = {arm for arm, r, _ in pulled if r == level}
+            assert at_level >= set(np.flatnonzero(stage >= k).tolist())
+
+
+def test_rewards_at_another_level_do_not_count() -> None:
+    """Arm 0 is far ahead at level 1 and slightly behind at level 9, where the last stage is."""
+
+    def value(arm: int, level: int, repetition: int) -> float:
+        rng = np.random.default_rng([arm, level, repetition])
+        return float([1000.0, 5.0, 0.0, 0.0][arm] if level == 1 else arm) + 0.1 * rng.normal()
+
+    policy = VarianceHalving(40, "pooled", levels=(1, 9))
+    assert play_levels(policy, Problem(4, 1, 9), value)[0] == 1
+    same = VarianceHalving(40, "pooled", levels=(1, 1))
+    assert play_levels(same, Problem(4, 1, 9), value)[0] == 0
+
+
+def test_equal_levels_change_nothing_but_the_level() -> None:
+    rewards = noisy(np.random.default_rng(0), n_arms=8, n_repetitions=200)
+    plain = play(VarianceHalving(120, "pooled"), rewards)
+    policy = VarianceHalving(120, "pooled", levels=(1, 1, 1))
+    levelled = play(policy, rewards)
+    assert keys(levelled[2]) == keys(plain[2])
+    assert levelled[0] == plain[0]
+
+
+def test_no_stop_before_the_last_level() -> None:
+    """What is clear at a small level says nothing of the largest."""
+    policy = VarianceHalving(600, "pooled", levels=(1, 3, 9), stop_probability=0.6)
+    problem = Problem(8, 1, 9)
+    _, state, plans = play_levels(policy, problem, lambda a, r, j: level_noise(a, r, j) + 9 * a)
+    spent = {
+        level: sum(pull[1] == level for plan in plans for pull in plan) for level in (1, 3, 9)
+    }
+    assert spent[1] == spent[3] == 200
+    assert spent[9] < 200
+    assert state.stopped.all()
+
+
+def test_growing_levels_are_exact() -> None:
+    assert growing_levels(1, 81, 5) == (1, 3, 9, 27, 81)
+    assert growing_levels(1, 3**30, 31) == tuple(3**i for i in range(31))
+    assert growing_levels(10, 1000, 1) == (1000,)
+    assert growing_levels(10, 1000, 0) == ()
+    assert growing_levels(7, 7, 3) == (7, 7, 7)
+    assert growing_levels(1, 2, 3) == (1, 1, 2)  # the root of 2 is nearer to 1
+    assert growing_levels(2, 3, 3) == (2, 2, 3)  # the root of 6 is nearer to 2
+    assert growing_levels(1, 81, 4, factor=3) == (3, 9, 27, 81)
+    assert growing_levels(10, 81, 5, factor=3) == (10, 10, 10, 27, 81)
+
+
+@given(
+    smallest=st.integers(1, 10**6),
+    ratio=st.integers(1, 10**6),
+    n_stages=st.integers(1, 12),
+    factor=st.sampled_from([None, 2, 2.2, 4]),
+)
+def test_growing_levels_grow(
+    smallest: int, ratio: int, n_stages: int, factor: float | None
+) -> None:
+    levels = growing_levels(smallest, smallest * ratio, n_stages, factor)
+    assert len(levels) == n_stages
+    assert list(levels) == sorted(levels)
+    assert levels[-1] == smallest * ratio
+    assert levels[0] >= smallest
+    if factor is None and n_stages > 1:
+        exact = [smallest * ratio ** (i / (n_stages - 1)) for i in range(n_stages)]
+        assert all(abs(a - b) <= 0.5 + 1e-9 * b for a, b in zip(levels, exact, strict=True))
+        assert levels[0] == smallest
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"stop_probability": 0.5}, "stop_probability must be larger than 0.5 and smaller than 1"),
+        ({"stop_probability": 1}, "stop_probability must be .* got 1. Use 0.95"),
+        ({"stop_probability": float("nan")}, "stop_probability must be"),
+        ({"tolerance": -0.1}, "tolerance must be finite and at least 0, got -0.1. Give"),
+        ({"tolerance": float("inf")}, "tolerance must be finite"),
+        ({"overlap": -1}, "overlap must be finite and at least 0, got -1"),
+        ({"levels": (1, 2)}, "allocation='likelihood', got levels=.*Use allocation='pooled'"),
+        ({"allocation": "pooled", "levels": (3, 2)}, "levels must be whole numbers of at least 1"),
+        ({"allocation": "pooled", "levels": (0, 2)}, "none smaller than the one before, got"),
+        ({"allocation": "pooled", "levels": (1, 2.5)}, "growing_levels.* makes them"),
+    ],
+)
+def test_bad_stops_and_levels(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        VarianceHalving(**{"n_pulls": 100, **options})
+
+
+def test_levels_that_do_not_fit_the_problem() -> None:
+    policy = VarianceHalving(100, "pooled", levels=(1, 3, 9))
+    with pytest.raises(ValueError, match="4 arms are halved in 2 stages, got 3 levels"):
+        policy.start(Problem(4, 1, 9))
+    with pytest.raises(
+        ValueError, match=r"levels must be from 1 to 8, .*growing_levels\(1, 8, 3\)"
+    ):
+        policy.start(Problem(8, 1, 8))
+    with pytest.raises(ValueError, match="The least budget that works is 24"):
+        VarianceHalving(23, "pooled", levels=(1, 3, 9)).start(Problem(8, 1, 9))
+    assert int(policy.recommend(policy.start(Problem(1, 1, 9)))) == 0
+    for bad in ((0, 5, 2), (6, 5, 2), (1, 5, -1)):
+        with pytest.raises(ValueError, match="growing_levels needs 1 <= smallest <= largest"):
+            growing_levels(*bad)
+    with pytest.raises(ValueError, match="factor must be a number of at least 2"):
+        growing_levels(1, 5, 2, factor=1.5)
 
 
 # -------------------------------------------------------------------------------- bad input

@@ -10,18 +10,20 @@ from sklearn.datasets import make_classification
 from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV
 
 SEARCHES = [HyperbandSearchCV, VarianceHalvingSearchCV]
+WITH_RUNGS = [HyperbandSearchCV]
+"""Searches whose candidates are fitted on more and more of a resource."""
 
 # A search of four candidates on few rows, small enough for every behaviour to be tried.
 SMALL = {
     HyperbandSearchCV: {"max_candidates": 3, "cv": 3, "random_state": 0},
-    VarianceHalvingSearchCV: {"n_pulls": 16, "cv": 3, "random_state": 0},
+    VarianceHalvingSearchCV: {"cv": 3, "random_state": 0},
 }
 
 
 def small(search_class, estimator, space, **params):
     """Return a small search.
 
-    Hyperband: 3 + 2 candidates on 2 rungs, 18 fits with 3 splits. Variance halving: 16 fits.
+    Hyperband: 3 + 2 candidates on 2 rungs, 18 fits with 3 splits. Variance halving: 20 fits.
     """
     return search_class(estimator, space, **{**SMALL[search_class], **params})
 

@@ -10,7 +10,7 @@ import pytest
 from joblib import parallel_backend
 from sklearn.base import clone
 
-from search.common import SEARCHES, Known, data, small
+from search.common import SEARCHES, WITH_RUNGS, Known, data, small
 from sklearn_halving import HyperbandSearchCV
 from sklearn_halving.policies._types import Bracket, Pull, Rung, Schedule
 from sklearn_halving.resources import WholeFit
@@ -94,17 +94,15 @@ def test_hooks_are_balanced(search_class, backend, refit, tmp_path):
     assert_balanced(entries)
     tasks = tasks_of(entries)
     assert tasks["fit"] == tasks["search"] == 1
-    assert tasks["bracket"] == 2
-    assert tasks["rung"] == 3
-    assert tasks["candidate-split-evaluation"] == search.n_fits_ == 18
+    assert (tasks["bracket"], tasks["rung"]) == ((2, 3) if search_class in WITH_RUNGS else (0, 0))
+    assert tasks["candidate-split-evaluation"] == search.n_fits_ >= 18
     assert tasks["refit-with-best-params"] == refit
 
 
-@parametrize_searches
 @pytest.mark.filterwarnings("ignore:One or more", "ignore:Bracket")
-def test_hooks_are_balanced_where_a_bracket_stops(search_class, tmp_path):
+def test_hooks_are_balanced_where_a_bracket_stops(tmp_path):
     diary = Diary(tmp_path / "diary")
-    small(search_class, Known(nan_below=40), KNOWN).set_callbacks(diary).fit(*data())
+    small(HyperbandSearchCV, Known(nan_below=40), KNOWN).set_callbacks(diary).fit(*data())
     assert_balanced(diary.read())
     assert tasks_of(diary.read())["rung"] == 2
 
@@ -166,8 +164,8 @@ def test_progress_bar(search_class, n_jobs, capsys, monkeypatch):
     search.set_callbacks(callback.ProgressBar()).fit(*data())
     bars = capsys.readouterr().out.splitlines()
     assert any(f"{search_class.__name__} - fit" in bar for bar in bars)
-    assert sum("bracket s=" in bar for bar in bars) == 2
-    assert sum("rung n_resources=" in bar for bar in bars) == 3
+    n_of_each = [sum(name in bar for bar in bars) for name in ("bracket s=", "rung n_resources=")]
+    assert n_of_each == ([2, 3] if search_class in WITH_RUNGS else [0, 0])
     assert all("100%" in bar for bar in bars)
 
 

@@ -28,8 +28,18 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from search.common import FITS, SEARCHES, Known, Recording, data, numbered, small, with_list
-from sklearn_halving import HyperbandSearchCV
+from search.common import (
+    FITS,
+    SEARCHES,
+    WITH_RUNGS,
+    Known,
+    Recording,
+    data,
+    numbered,
+    small,
+    with_list,
+)
+from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV
 
 
 def expected_failed_checks(search):
@@ -44,6 +54,7 @@ SPACE = {"max_depth": [1, 2, 3, 5]}
 KNOWN = {"value": [0.1, 0.2, 0.3, 0.4]}
 
 parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
+parametrize_with_rungs = pytest.mark.parametrize("search_class", WITH_RUNGS)
 
 
 def searches_to_check():
@@ -238,7 +249,7 @@ def test_if_all_fits_fail_it_says_so(search_class, error_score):
     assert not hasattr(search, "best_estimator_")
 
 
-@parametrize_searches
+@parametrize_with_rungs
 def test_a_rung_without_any_number_stops_its_bracket(search_class):
     X, y = data()
     search = small(search_class, Known(nan_below=40), KNOWN)
@@ -374,7 +385,11 @@ def test_the_metric_of_refit_steers(search_class):
     good, bad = (
         small(search_class, tree, SPACE, scoring=scoring, refit=name).fit(X, y) for name in scoring
     )
-    kept = [s.cv_results_["candidate"][s.cv_results_["iter"] == 1].tolist() for s in (good, bad)]
+    tables = [search.cv_results_ for search in (good, bad)]
+    if search_class in WITH_RUNGS:
+        kept = [table["candidate"][table["iter"] == 1].tolist() for table in tables]
+    else:
+        kept = [table["n_pulls"].tolist() for table in tables]
     assert kept[0] != kept[1]
 
 
@@ -425,7 +440,7 @@ def test_attributes_are_those_of_grid_search(search_class):
     for key, column in reference.cv_results_.items():
         assert type(column) is type(search.cv_results_[key]), key
         assert getattr(column, "dtype", None) == getattr(search.cv_results_[key], "dtype", None)
-    assert search.n_splits_ == 3
+    assert search.n_splits_ >= 3
     assert search.refit_time_ > 0
     assert search.multimetric_ is False
     np.testing.assert_array_equal(search.classes_, [0, 1])
@@ -458,10 +473,15 @@ def test_weights_are_cut_to_the_rows_in_use(search_class):
 
 @parametrize_searches
 def test_groups_reach_the_splitter(search_class):
-    X, y = data()
+    X, y = numbered(60)
     groups = np.repeat(np.arange(10), 6)
-    search = small(search_class, DecisionTreeClassifier(), SPACE, cv=GroupKFold(5))
-    assert search.fit(X, y, groups=groups).n_splits_ == 5
+    search = small(search_class, Recording(), KNOWN, cv=GroupKFold(5))
+    FITS.clear()
+    search.fit(X, y, groups=groups)
+    tested = [set(range(60)) - set(rows) for rows in FITS.rows[:-1] if len(rows) == 48]
+    assert tested
+    for rows in tested:  # whole groups, two in each fold
+        assert len({groups[row] for row in rows}) == 2
 
 
 @parametrize_searches
@@ -474,7 +494,7 @@ def test_missing_groups_are_the_splitters_error(search_class):
     assert len(FITS) == 0
 
 
-@parametrize_searches
+@parametrize_with_rungs
 def test_subsets_keep_groups_together(search_class):
     X, y = numbered(120)
     groups = np.repeat(np.arange(30), 4)
@@ -499,7 +519,7 @@ def test_metadata_routing(search_class):
         space = {"C": [0.1, 1.0, 2.0, 3.0]}
         search = small(search_class, estimator, space, scoring=scorer, cv=GroupKFold(3))
         routed = search.fit(X, y, sample_weight=weights, groups=groups)
-        assert routed.n_splits_ == 3
+        assert routed.n_splits_ >= 3
         expected = clone(routed.best_estimator_).fit(X, y, sample_weight=weights)
         np.testing.assert_array_equal(expected.coef_, routed.best_estimator_.coef_)
         refused = clone(search).set_params(estimator=LogisticRegression())
@@ -522,17 +542,14 @@ def test_weights_reach_the_scorer_as_in_grid_search(search_class):
         search.fit(X, y, sample_weight=weights)
         reference = GridSearchCV(estimator, space, scoring=scorer, cv=cv)
         reference.fit(X, y, sample_weight=weights)
-    of_value = dict(
-        zip(
-            (p["alpha"] for p in reference.cv_results_["params"]),
-            reference.cv_results_["mean_test_score"],
-            strict=True,
-        )
-    )
-    full = search.cv_results_["n_resources"] == search.cv_results_["n_resources"].max()
-    for row in np.flatnonzero(full):
-        params = search.cv_results_["params"][row]
-        assert search.cv_results_["mean_test_score"][row] == of_value[params["alpha"]]
+    table, expected = search.cv_results_, reference.cv_results_
+    row_of = {params["alpha"]: row for row, params in enumerate(expected["params"])}
+    level = table.get("n_resources", np.ones(len(table["params"])))
+    for row in np.flatnonzero(level == level.max()):
+        same = row_of[table["params"][row]["alpha"]]
+        for key in (f"split{split}_test_score" for split in range(3)):
+            assert table[key][row] == expected[key][same] or np.isnan(table[key][row])
+    assert not np.isnan(table["split0_test_score"]).all()
 
 
 # ------------------------------------------------------------------ inside and around other things
@@ -610,14 +627,27 @@ def printed(search, capsys, n_jobs):
 def test_verbose_output(search_class, capsys, n_jobs):
     search = small(search_class, Known(), KNOWN)
     assert printed(search, capsys, n_jobs) == []
-    first = "Fitting 3 folds for 5 candidates, brackets: 2, totalling 18 fits"
+    first, n_fits, mark, n_of_split_0 = {
+        HyperbandSearchCV: (
+            "Fitting 3 folds for 5 candidates, brackets: 2, totalling 18 fits",
+            18,
+            "[CV 1/3] END",
+            6,
+        ),
+        VarianceHalvingSearchCV: (
+            "Fitting 4 candidates, totalling at most 20 fits",
+            20,
+            "[CV 1] END",
+            4,
+        ),
+    }[search_class]
     assert printed(search.set_params(verbose=1), capsys, n_jobs) == [first]
     lines = printed(search.set_params(verbose=3, return_train_score=True), capsys, n_jobs)
-    assert len(lines) == 1 + 18
-    assert sum("[CV 1/3] END" in line and "score=(train=0." in line for line in lines) == 6
+    assert len(lines) == 1 + n_fits
+    assert sum(mark in line and "score=(train=0." in line for line in lines) == n_of_split_0
     assert all("value=0." in line and "total time=" in line for line in lines[1:])
     lines = printed(search.set_params(verbose=10), capsys, n_jobs)
-    assert sum("START" in line for line in lines) == 18
+    assert sum("START" in line for line in lines) == n_fits
 
 
 class Seeded(Known):
@@ -639,9 +669,9 @@ def test_each_candidate_and_split_has_its_own_random_numbers(search_class):
     X, y = data()
     Seeded.seen.clear()
     search = small(search_class, Seeded(), KNOWN).fit(X, y)
-    n_drawn = len(set(search.cv_results_["candidate"]))
+    pulls = set(zip(search.history_["candidate"], search.history_["split"], strict=True))
     assert None not in Seeded.seen
-    assert len(set(Seeded.seen)) == 3 * n_drawn + 1  # and the refit
+    assert len(set(Seeded.seen)) == len(pulls) + 1  # and the refit
     for random_state in (7, None):
         Seeded.seen.clear()
         search.set_params(estimator__random_state=random_state, random_state=random_state)

@@ -20,9 +20,10 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from search.common import FITS, SEARCHES, Known, Recording, data, numbered, small
+from search.common import FITS, SEARCHES, WITH_RUNGS, Known, Recording, data, numbered, small
 
 parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
+parametrize_with_rungs = pytest.mark.parametrize("search_class", WITH_RUNGS)
 TREE = {"max_depth": [1, 2, 3, 5]}
 KNOWN = {"value": [0.1, 0.2, 0.3, 0.4]}
 
@@ -32,7 +33,7 @@ def tree():
 
 
 def scores_like_grid_search(search, X, y=None, **params):
-    """Fit both, and compare the rows in which ours used whole training folds."""
+    """Fit both, and compare every score of ours that is of a whole training fold."""
     search.fit(X, y, **params)
     cv = search.cv
     reference = GridSearchCV(
@@ -42,13 +43,17 @@ def scores_like_grid_search(search, X, y=None, **params):
         ours, theirs = (getattr(s, name, None) for s in (search, reference))
         np.testing.assert_array_equal(ours, theirs)
     table = reference.cv_results_
-    expected = dict(zip(map(str, table["params"]), table["mean_test_score"], strict=True))
+    row_of = {str(params): row for row, params in enumerate(table["params"])}
     ours = search.cv_results_
-    rows = np.flatnonzero(ours["n_resources"] == ours["n_resources"].max())
-    assert len(rows) >= 2
-    for row in rows:
-        score = ours["mean_test_score"][row]
-        assert score == pytest.approx(expected[str(ours["params"][row])], abs=1e-12)
+    level = ours.get("n_resources", np.ones(len(ours["params"])))
+    n_compared = 0
+    for row in np.flatnonzero(level == level.max()):
+        for key in (f"split{split}_test_score" for split in range(reference.n_splits_)):
+            if not np.isnan(ours[key][row]):
+                expected = table[key][row_of[str(ours["params"][row])]]
+                assert ours[key][row] == pytest.approx(expected, abs=1e-12)
+                n_compared += 1
+    assert n_compared >= 6
     return search
 
 
@@ -246,7 +251,7 @@ SPLITTERS = {
 def test_splitters_are_asked_once_and_give_the_same(search_class, splitter):
     X, y = data()
     search = small(search_class, tree(), TREE, cv=SPLITTERS[splitter](X)).fit(X, y)
-    plain = small(search_class, tree(), TREE, cv=KFold(3)).fit(X, y)
+    plain = small(search_class, tree(), TREE, cv=pairs_of(X)).fit(X, y)
     for key, column in plain.cv_results_.items():
         if "_time" not in key:
             np.testing.assert_array_equal(search.cv_results_[key], column)
@@ -270,7 +275,7 @@ def test_a_splitter_that_contradicts_itself(search_class):
         small(search_class, tree(), TREE, cv=Broken(3)).fit(X, y)
 
 
-@parametrize_searches
+@parametrize_with_rungs
 def test_time_series_keep_the_most_recent_rows(search_class):
     X, y = numbered(120)
     FITS.clear()
@@ -286,7 +291,7 @@ def test_time_series_keep_the_most_recent_rows(search_class):
     np.testing.assert_array_equal(FITS.rows[-1], np.arange(120))
 
 
-@parametrize_searches
+@parametrize_with_rungs
 def test_a_hold_out_at_the_end_is_no_time_series(search_class):
     X, _ = numbered(90)
     y = np.repeat([0, 1, 0], [30, 30, 30])  # in order of time, a subset would have one class

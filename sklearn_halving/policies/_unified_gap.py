@@ -1,0 +1,235 @@
+"""UGap: one gap-based rule, for a number of pulls and for a confidence (Gabillon et al. 2012)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sklearn_halving.policies._fixed_confidence import FixedConfidencePolicy
+from sklearn_halving.policies._gap_exploration import bernstein_radius
+from sklearn_halving.policies._gap_index import GapChoice, choose_by_gap
+from sklearn_halving.policies._index_policy import IndexPolicy, IndexState
+from sklearn_halving.policies._parameter_checks import (
+    RewardRange,
+    check_confidence,
+    check_not_negative,
+    width_of_range,
+)
+from sklearn_halving.policies._ranking import best_known
+from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray
+
+BOUNDS = ("hoeffding", "bernstein")
+
+
+def _check_bounds(bounds: str) -> None:
+    if bounds not in BOUNDS:
+        raise ValueError(
+            f"bounds must be one of {', '.join(map(repr, BOUNDS))}, got {bounds!r}. Use "
+            "'hoeffding', or 'bernstein' if some arms vary much less than others."
+        )
+
+
+def _first_pulls(bounds: str) -> int:
+    return 2 if bounds == "bernstein" else 1
+
+
+def _half_width(
+    bounds: str, x: FloatArray | float, state: IndexState, n_pulls: IntArray
+) -> FloatArray:
+    """Return the half width of each arm's interval for exploration x."""
+    if bounds == "bernstein":
+        return bernstein_radius(state, x, n_pulls)
+    return state.width * np.sqrt(x / np.maximum(n_pulls, 1))
+
+
+def _compare(state: IndexState, half_width: FloatArray, usable: BoolArray) -> GapChoice:
+    """Play one round among the arms that have a mean; ``NO_ARM`` where none is usable."""
+    known = state.alive & ~np.isnan(state.mean)
+    mean = np.where(known, state.mean, -np.inf)
+    with np.errstate(invalid="ignore"):
+        choice = choose_by_gap(mean, half_width, known, usable)
+    arm = choice.arm
+    if not usable[state.rows, arm].all():  # where means are infinite, bounds say nothing
+        first = np.where(usable.any(axis=1), usable.argmax(axis=1), NO_ARM)
+        arm = np.where(usable[state.rows, arm], arm, first)
+    return choice._replace(arm=arm)
+
+
+@dataclass
+class _Best:
+    """The leader with the least bound of its regret so far, in each problem."""
+
+    arm: IntArray
+    bound: FloatArray
+
+
+@dataclass(frozen=True)
+class UGapEb(IndexPolicy):
+    """Unified gap-based exploration within a number of pulls, independent arms.
+
+    Every arm has an interval ``mean +- b sqrt(a / N)``. The leader is the arm whose regret has the
+    least upper bound, the rival the other arm with the largest upper bound; of the two the one
+    with the wider interval is pulled. The leader of the round with the least bound is chosen.
+    With ``a <= (n - K) / (4 H)`` and ``H = sum of (b / max((gap + epsilon) / 2, epsilon))^2``
+    the chance that the regret exceeds epsilon is at most ``2 K n exp(-2 a)``. For arms that
+    resemble each other, `BayesGap` is the better form.
+
+    Parameters
+    ----------
+    n_pulls : int
+        Number of pulls for all arms together, the paper's n; never exceeded.
+    a : float
+        Exploration, at least 0.
+    bounds : {"hoeffding", "bernstein"}, default="hoeffding"
+        "bernstein" uses the variance of each arm,
+        ``sqrt(2 a V / N) + 7 a b / (3 (N - 1))``, and pulls every arm twice first.
+    reward_range : (float, float)
+        Smallest and largest possible reward; the paper's b is their difference.
+
+    References
+    ----------
+    Gabillon, Ghavamzadeh and Lazaric. Best arm identification: a unified approach to fixed budget
+    and fixed confidence. NIPS 2012, Fig. 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.policies import Problem, UGapEb
+    >>> policy = UGapEb(n_pulls=40, a=0.5, reward_range=(0, 1))
+    >>> state = policy.start(Problem(n_arms=3))
+    >>> while not policy.is_finished(state):
+    ...     pulls = policy.ask(state, max_pulls=1)
+    ...     policy.tell(state, pulls, np.array([0.1, 0.6, 0.7])[pulls.arm])
+    >>> int(policy.recommend(state))
+    2
+    """
+
+    n_pulls: int
+    a: float
+    bounds: str = "hoeffding"
+    reward_range: RewardRange | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse an exploration below 0 and unknown bounds."""
+        check_not_negative("a", self.a, "Large values pull all arms evenly, 0 explores nothing.")
+        _check_bounds(self.bounds)
+
+    @property
+    def n_first(self) -> int:  # type: ignore[override]
+        """Number of pulls that an arm needs before it has an interval."""
+        return _first_pulls(self.bounds)
+
+    def _width(self) -> float:
+        return width_of_range(self, self.reward_range)
+
+    def _most_pulls(self) -> int:
+        return self.n_pulls
+
+    def _first_memory(self, state: IndexState, seed: np.random.SeedSequence | None) -> _Best:
+        return _Best(np.full(len(state.rows), NO_ARM), np.full(len(state.rows), np.inf))
+
+    def _largest(self, state: IndexState, usable: BoolArray) -> IntArray:
+        half_width = _half_width(self.bounds, self.a, state, state.n_asked)
+        choice = _compare(state, half_width, usable)
+        memory: _Best = state.memory
+        # Rounds before every arm has its first pulls compare too few arms.
+        counts = state.is_open & self._has_first(state)
+        better = counts & ~(choice.bound >= memory.bound)
+        memory.arm = np.where(better, choice.leader, memory.arm)
+        memory.bound = np.where(better, choice.bound, memory.bound)
+        return choice.arm
+
+    def _recommended(self, state: IndexState) -> IntArray:
+        memory: _Best = state.memory
+        safe = np.maximum(memory.arm, 0)
+        stands = (memory.arm != NO_ARM) & state.alive[state.rows, safe]
+        return np.where(stands, memory.arm, best_known(state.alive, state.mean))
+
+
+@dataclass(frozen=True)
+class UGapEc(FixedConfidencePolicy):
+    """Unified gap-based exploration until an arm is known to be within epsilon of the best.
+
+    As `UGapEb` with ``a = c log(4 K t^3 / delta)`` before pull t + 1; it stops when the bound of
+    the leader's regret is below epsilon. The regret is then below epsilon with probability
+    ``1 - delta``.
+
+    Parameters
+    ----------
+    epsilon : float
+        Regret that does not matter, in units of reward. With 0 two equal arms are compared
+        without end.
+    delta : float, default=0.05
+        Accepted chance of a wrong answer.
+    bounds : {"hoeffding", "bernstein"}, default="hoeffding"
+        See `UGapEb`. The paper's c is 1/2 for "hoeffding" and 1 for "bernstein".
+    max_pulls : int or None, default=None
+        Number of pulls that is never exceeded. When it ends the search the guarantee is lost, as
+        `is_confident` says.
+    reward_range : (float, float)
+        Smallest and largest possible reward; the paper's b is their difference.
+
+    References
+    ----------
+    Gabillon, Ghavamzadeh and Lazaric. Best arm identification: a unified approach to fixed budget
+    and fixed confidence. NIPS 2012, Fig. 1 and theorem 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.policies import Problem, UGapEc
+    >>> policy = UGapEc(epsilon=0.05, delta=0.1, reward_range=(0, 1))
+    >>> state = policy.start(Problem(n_arms=3))
+    >>> while not policy.is_finished(state):
+    ...     pulls = policy.ask(state, max_pulls=1)
+    ...     policy.tell(state, pulls, np.array([0.1, 0.5, 0.9])[pulls.arm])
+    >>> int(policy.recommend(state)), bool(policy.is_confident(state))
+    (2, True)
+    """
+
+    epsilon: float
+    delta: float = 0.05
+    bounds: str = "hoeffding"
+    max_pulls: int | None = None
+    reward_range: RewardRange | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no bound can be made from."""
+        check_not_negative("epsilon", self.epsilon, "It is a difference of rewards, such as 0.01.")
+        check_confidence(self.delta)
+        _check_bounds(self.bounds)
+
+    @property
+    def n_first(self) -> int:  # type: ignore[override]
+        """Number of pulls that an arm needs before it has an interval."""
+        return _first_pulls(self.bounds)
+
+    def _exploration(self, state: IndexState) -> FloatArray:
+        t = state.n_told_of_row[:, np.newaxis].astype(np.float64)
+        c = 1.0 if self.bounds == "bernstein" else 0.5
+        return c * np.log(4 * state.problem.n_arms * np.maximum(t, 1.0) ** 3 / self.delta)
+
+    def _largest(self, state: IndexState, usable: BoolArray) -> IntArray:
+        if not state.is_first and (state.n_told_of_row == state.n_asked_of_row).all():
+            # Nothing is in flight: the comparison at the last tell says it.
+            comparison: GapChoice = state.memory.comparison
+            return comparison.arm
+        x = self._exploration(state)
+        half_width = _half_width(self.bounds, x, state, state.n_asked)
+        return _compare(state, half_width, usable).arm
+
+    def _told_choice(self, state: IndexState) -> GapChoice:
+        """Compare with the rewards that are known: what is in flight proves nothing."""
+        half_width = _half_width(self.bounds, self._exploration(state), state, state.n_pulls)
+        return _compare(state, half_width, state.can_be_pulled())
+
+    def _has_decided(self, state: IndexState) -> BoolArray:
+        state.memory.comparison = self._told_choice(state)
+        is_clear: BoolArray = state.memory.comparison.bound < self.epsilon
+        return is_clear
+
+    def _recommended(self, state: IndexState) -> IntArray:
+        leader = self._told_choice(state).leader
+        stands = state.is_decided & state.alive[state.rows, leader]
+        return np.where(stands, leader, best_known(state.alive, state.mean))

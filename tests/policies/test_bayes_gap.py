@@ -1,0 +1,318 @@
+"""BayesGap against plain loops and dense algebra, its traps, and pulls in flight."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sklearn_halving.policies import NO_ARM, BayesGap, FactorCovariance, Problem, Pulls
+from sklearn_halving.policies._arm_covariance import DenseCovariance, effective_n_arms
+from sklearn_halving.policies._gap_index import Exploration, choose_by_gap, first_largest
+
+ACQUISITIONS = ("bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi")
+
+
+def smooth_prior(seed: int = 0, n_arms: int = 12, length: float = 0.4) -> np.ndarray:
+    x = np.random.default_rng(seed).random(n_arms)
+    return np.exp(-0.5 * ((x[:, np.newaxis] - x) / length) ** 2)
+
+
+def rewards_of(seed: int, n_arms: int, n_repetitions: int = 200) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n_arms, 1)) + 0.3 * rng.normal(size=(n_arms, n_repetitions))
+
+
+def play(policy: BayesGap, table: np.ndarray, *, seed: int = 0, window: int | None = None):
+    """Play with the oldest of the open pulls told first; return arms and the state."""
+    state = policy.start(Problem(len(table)), seed=np.random.SeedSequence(seed))
+    window = policy.pulls_in_flight if window is None else window
+    arms, untold = [], []
+    while not policy.is_finished(state):
+        untold += policy.ask(state, window).each()
+        pull = untold.pop(0)
+        arms.append(pull.arm)
+        policy.tell(state, Pulls.of(pull), np.array([table[pull.arm, pull.repetition]]))
+    return arms, state
+
+
+# ------------------------------------------------------------ the algorithm, in plain loops
+
+
+def printed_algorithm(table, prior, noise, n_pulls, n_counted, epsilon=0.0, least_beta=0.0):
+    """Play Algorithm 1 with eq. (9), one arm at a time and one dense solve a round."""
+    n_arms = len(table)
+    weight = n_counted / n_arms
+    kappa = weight * sum(1 / prior[k, k] for k in range(n_arms))
+    arms: list[int] = []
+    rewards: list[float] = []
+    bounds: list[float] = []
+    leaders: list[int] = []
+    mean, deviation = np.zeros(n_arms), np.sqrt(prior.diagonal())
+    for _ in range(n_pulls):
+        hardness = 0.0
+        for k in range(n_arms):
+            rest = [mean[j] + 3 * deviation[j] for j in range(n_arms) if j != k]
+            gap = max(rest) - (mean[k] - 3 * deviation[k])
+            least = max(epsilon, math.sqrt(noise / n_pulls))
+            hardness += max((abs(gap) + epsilon) / 2, least) ** -2
+        information = max(n_pulls - n_counted, 0) / noise + kappa
+        beta = max(math.sqrt(information / (4 * weight * hardness)), least_beta)
+        upper, lower = mean + beta * deviation, mean - beta * deviation
+        gaps = [max(np.delete(upper, k)) - lower[k] for k in range(n_arms)]
+        leader = int(np.argmin(np.round(gaps, 9)))
+        rivals = np.where(np.arange(n_arms) == leader, -np.inf, np.round(upper, 9))
+        pair = sorted([leader, int(np.argmax(rivals))])
+        arm = pair[int(np.argmax(np.round(deviation[pair], 9)))]
+        leaders.append(leader)
+        bounds.append(gaps[leader])
+        rewards.append(table[arm, arms.count(arm)])
+        arms.append(arm)
+        inverse = np.linalg.inv(prior[np.ix_(arms, arms)] + noise * np.eye(len(arms)))
+        mean = prior[:, arms] @ inverse @ np.array(rewards)
+        explained = prior[:, arms] @ inverse @ prior[arms]
+        deviation = np.sqrt((prior - explained).diagonal())
+    return arms, bounds, leaders, int(np.argmax(np.round(mean, 9)))
+
+
+@pytest.mark.parametrize("beta", ["printed", "effective"])
+@given(seed=st.integers(0, 2**16), epsilon=st.sampled_from([0.0, 0.2]))
+@settings(max_examples=10)
+def test_plays_the_algorithm(beta: str, seed: int, epsilon: float) -> None:
+    prior, table, noise, n_pulls = smooth_prior(seed), rewards_of(seed, 12), 0.1, 25
+    policy = BayesGap(n_pulls, prior, noise, beta=beta, epsilon=epsilon, standardize=False)
+    arms, state = play(policy, table)
+    n_counted, least_beta = 12.0, 0.0
+    if beta == "effective":
+        n_counted = prior.trace() ** 2 / (prior**2).sum()
+        least_beta = math.sqrt(2 * math.log(n_counted * n_pulls))
+    expected, bounds, _, best = printed_algorithm(
+        table, prior, noise, n_pulls, n_counted, epsilon, least_beta
+    )
+    assert arms == expected
+    np.testing.assert_allclose(policy.regret_bounds(state), bounds, rtol=1e-6, atol=1e-7)
+    assert policy.recommend(state) == best
+
+
+def test_the_papers_recommendation_is_the_leader_of_the_round_with_the_least_bound() -> None:
+    prior, table = smooth_prior(3), rewards_of(3, 12)
+    policy = BayesGap(
+        20, prior, 0.1, beta="printed", recommendation="smallest_bound", standardize=False
+    )
+    _, state = play(policy, table)
+    _, bounds, leaders, _ = printed_algorithm(table, prior, 0.1, 20, 12.0)
+    assert policy.recommend(state) == leaders[int(np.argmin(bounds))]
+
+
+def test_one_round_by_hand() -> None:
+    """Upper bounds 3, 4, 2.5, lower 1, 0, 1.5: gaps 3, 3, 2.5, so that J = 2 and j = 1."""
+    mean, width = np.array([[2.0, 2.0, 2.0]]), np.array([[1.0, 2.0, 0.5]])
+    every = np.ones((1, 3), dtype=bool)
+    choice = choose_by_gap(mean, width, every, every)
+    assert (choice.leader[0], choice.arm[0], choice.bound[0]) == (2, 1, 2.5)
+    without_the_wide_one = np.array([[True, False, True]])
+    choice = choose_by_gap(mean, width, without_the_wide_one, without_the_wide_one)
+    assert (choice.leader[0], choice.arm[0], choice.bound[0]) == (0, 0, 1.5)
+
+
+def test_an_arm_that_has_had_all_its_pulls_is_compared_but_not_pulled() -> None:
+    mean, width = np.array([[2.0, 2.0, 2.0]]), np.array([[1.0, 2.0, 0.5]])
+    every, may_pull = np.ones((1, 3), dtype=bool), np.array([[True, False, False]])
+    choice = choose_by_gap(mean, width, every, may_pull)
+    assert (choice.leader[0], choice.arm[0], choice.bound[0]) == (2, 0, 2.5)
+
+
+def test_rounding_breaks_no_ties() -> None:
+    assert first_largest(np.array([[0.3, 0.1 + 0.2, 0.2]]))[0] == 0
+    assert first_largest(np.array([[-np.inf, -np.inf]]))[0] == 0
+
+
+# ------------------------------------------------------------------------ the traps of beta
+
+
+def test_more_arms_than_pulls_and_arms_known_from_the_start() -> None:
+    """T - K below 0, gaps of 0 and features of length 0 make no beta that is no number."""
+    prior = smooth_prior()
+    prior[3], prior[:, 3] = 0.0, 0.0
+    for rule in ("printed", "effective"):
+        exploration = Exploration.of(rule, DenseCovariance(prior), 2, 0.1)
+        flat = np.zeros((1, 12))
+        beta = exploration.beta(flat, flat, flat == 0, np.zeros(1))
+        assert np.isfinite(beta).all() and (beta > 0).all()
+        policy = BayesGap(5, prior, 0.1, beta=rule, standardize=False)
+        arms, state = play(policy, rewards_of(0, 12))
+        assert len(arms) == 5 and 3 not in arms
+        assert np.isfinite(policy.regret_bounds(state)).all()
+
+
+def test_copies_of_arms_change_the_printed_beta_and_not_the_effective() -> None:
+    prior = smooth_prior()
+    mean, deviation = np.random.default_rng(0).normal(size=(1, 12)), np.ones((1, 12))
+    betas = {}
+    for n_copies in (1, 5):
+        copied = np.kron(prior, np.ones((n_copies, n_copies)))
+        means, deviations = (np.repeat(a, n_copies, axis=1) for a in (mean, deviation))
+        for rule in ("printed", "effective"):
+            exploration = Exploration.of(rule, DenseCovariance(copied), 100, 0.25)
+            alive = np.ones_like(means, dtype=bool)
+            # An epsilon, so that the leader's copies do not change its distance to the second.
+            betas[rule, n_copies] = exploration.beta(means, deviations, alive, np.full(1, 9.0))
+    np.testing.assert_allclose(betas["effective", 1], betas["effective", 5], rtol=1e-9)
+    assert betas["printed", 5] < 0.7 * betas["printed", 1]
+
+
+def test_the_effective_number_of_a_factor_is_that_of_its_matrix() -> None:
+    factor = np.random.default_rng(0).normal(size=(50, 4))
+    assert effective_n_arms(FactorCovariance(factor)) == pytest.approx(
+        effective_n_arms(DenseCovariance(factor @ factor.T))
+    )
+
+
+# ------------------------------------------------------------------------------ all rules
+
+
+@pytest.mark.parametrize("acquisition", [a for a in ACQUISITIONS if a != "pi"])
+def test_finds_the_best_arm_with_fewer_pulls_than_arms(acquisition: str) -> None:
+    x = np.linspace(0, 1, 60)
+    prior = np.exp(-0.5 * ((x[:, np.newaxis] - x) / 0.2) ** 2)
+    rng = np.random.default_rng(0)
+    table = (1 - (x - 0.6) ** 2)[:, np.newaxis] + 0.01 * rng.normal(size=(60, 40))
+    policy = BayesGap(30, prior, 1e-3, acquisition=acquisition)
+    arms, state = play(policy, table)
+    assert len(arms) == 30
+    assert (0.6 - x[policy.recommend(state)]) ** 2 < 0.01
+
+
+@pytest.mark.parametrize("acquisition", ACQUISITIONS)
+def test_same_seed_same_pulls(acquisition: str) -> None:
+    policy, table = BayesGap(30, smooth_prior(), 0.1, acquisition=acquisition), rewards_of(1, 12)
+    assert play(policy, table)[0] == play(policy, table)[0]
+    others = [play(policy, table, seed=seed)[0] for seed in range(1, 4)]
+    is_random = any(other != play(policy, table)[0] for other in others)
+    assert is_random == (acquisition == "thompson")
+
+
+@pytest.mark.parametrize("acquisition", ACQUISITIONS)
+@given(seed=st.integers(0, 2**16), a=st.sampled_from([0.5, 1e-3, 1e8]), b=st.integers(-99, 99))
+@settings(max_examples=5)
+def test_level_and_scale_are_estimated(acquisition: str, seed: int, a: float, b: int) -> None:
+    """And so do not matter; posterior and bounds are in the units of the rewards."""
+    policy = BayesGap(20, smooth_prior(), 0.1, acquisition=acquisition)
+    table = rewards_of(seed, 12)
+    plain, moved = play(policy, table), play(policy, a * table + b)
+    assert plain[0] == moved[0]
+    (mean, deviation), (moved_mean, moved_deviation) = (
+        policy.posterior(state) for _, state in (plain, moved)
+    )
+    np.testing.assert_allclose(moved_mean, a * mean + b, rtol=1e-6, atol=1e-6 * a)
+    np.testing.assert_allclose(moved_deviation, a * deviation, rtol=1e-6)
+    bounds, moved_bounds = (policy.regret_bounds(state) for _, state in (plain, moved))
+    assert len(bounds) == (20 if acquisition == "bayesgap" else 0)
+    np.testing.assert_allclose(moved_bounds[3:], a * bounds[3:], rtol=1e-5)
+
+
+def test_a_prior_mean_is_where_arms_are_without_pulls() -> None:
+    policy = BayesGap(1, None, 0.1, standardize=False, prior_mean=[0.0, 2.0, 1.0])
+    arms, state = play(policy, np.full((3, 5), 2.0))
+    assert arms == [1]
+    np.testing.assert_allclose(policy.posterior(state)[0], [0.0, 2.0, 1.0])
+
+
+def test_shared_splits_are_seen_through() -> None:
+    """Splits ten times as far apart as the arms: pairs tell the arms apart, means do not."""
+    rng = np.random.default_rng(0)
+    hits = {0.0: 0, 25.0: 0}
+    for _ in range(40):
+        table = rng.normal(0, 5, 60) + np.arange(4)[:, np.newaxis] * 0.5
+        table += 0.2 * rng.normal(size=table.shape)
+        for between_splits in hits:
+            noise = 0.04 if between_splits else 25.04
+            policy = BayesGap(10, np.eye(4), noise, between_splits, standardize=False)
+            hits[between_splits] += policy.recommend(play(policy, table)[1]) == 3
+    assert hits[25.0] >= hits[0.0] + 8
+
+
+# ------------------------------------------------------------------------- pulls in flight
+
+
+@pytest.mark.parametrize("n_in_flight", [1, 3, 8])
+@pytest.mark.parametrize("acquisition", ACQUISITIONS)
+def test_no_more_pulls_are_open_than_allowed(acquisition: str, n_in_flight: int) -> None:
+    policy = BayesGap(
+        20, smooth_prior(), 0.1, acquisition=acquisition, pulls_in_flight=n_in_flight
+    )
+    state = policy.start(Problem(12), seed=np.random.SeedSequence(0))
+    assert len(policy.ask(state, 100)) == n_in_flight
+    assert len(policy.ask(state, 100)) == 0
+    policy = BayesGap(2, smooth_prior(), pulls_in_flight=8)
+    assert len(policy.ask(policy.start(Problem(12)), 100)) == 2
+
+
+def test_asking_one_by_one_is_asking_for_the_window() -> None:
+    policy, table = BayesGap(40, smooth_prior(), 0.1, pulls_in_flight=4), rewards_of(2, 12)
+    assert play(policy, table, window=1)[0] != play(policy, table, window=4)[0]
+    state = policy.start(Problem(12))
+    at_once = policy.ask(state, 4).arm.tolist()
+    state = policy.start(Problem(12))
+    assert [int(policy.ask(state, 1).arm[0]) for _ in range(4)] == at_once
+
+
+def test_pulls_in_flight_are_not_repeated_where_one_is_enough() -> None:
+    """With hardly any noise an arm under way is as good as known."""
+    policy = BayesGap(6, np.eye(6), 1e-6, pulls_in_flight=6)
+    assert sorted(policy.ask(policy.start(Problem(6)), 6).arm) == list(range(6))
+
+
+def test_a_failed_pull_takes_its_arm_out_and_no_others_certainty_with_it() -> None:
+    policy = BayesGap(12, smooth_prior(), 0.1, pulls_in_flight=3, standardize=False)
+    with_failure, without = policy.start(Problem(12)), policy.start(Problem(12))
+    pulls = policy.ask(with_failure, 3)
+    first = Pulls(pulls.arm[:1], pulls.level[:1], pulls.repetition[:1])
+    policy.tell(with_failure, first, np.array([np.nan]))
+    assert not policy.is_alive(with_failure)[first.arm[0]]
+    rest = Pulls(pulls.arm[1:], pulls.level[1:], pulls.repetition[1:])
+    policy.tell(with_failure, rest, np.array([0.1, 0.2]))
+    policy.ask(without, 3)
+    policy.tell(without, rest, np.array([0.1, 0.2]))
+    np.testing.assert_allclose(
+        with_failure.posterior_ahead().variance, without.posterior.variance, atol=1e-9
+    )
+
+
+# --------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_pulls": 0}, "n_pulls must be at least 1, got 0"),
+        ({"pulls_in_flight": 0}, "pulls_in_flight must be at least 1"),
+        ({"epsilon": -0.1}, "epsilon must be finite and 0 or more, got -0.1"),
+        ({"noise_variance": 0.0}, "noise_variance must be finite and above 0"),
+        ({"split_variance": np.nan}, "split_variance must be"),
+        ({"acquisition": "ucb"}, "acquisition must be one of 'bayesgap'"),
+        ({"beta": "theory"}, "beta must be one of 'effective', 'printed' or a number"),
+        ({"beta": 0.0}, "beta must be finite and above 0"),
+        ({"recommendation": "best"}, "recommendation must be one of"),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused(options, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        BayesGap(**{"n_pulls": 5, **options})
+
+
+def test_a_prior_mean_of_another_size_is_refused() -> None:
+    with pytest.raises(ValueError, match="one for each of the 4 arms"):
+        BayesGap(5, prior_mean=[0.0, 1.0]).start(Problem(4))
+
+
+@pytest.mark.parametrize("rewards", [[1e308, -1e308], [1.0, 1.0], [5e-324, 0.0], [1e300, 0.0]])
+def test_extreme_rewards_overflow_nothing(rewards: list[float]) -> None:
+    table = np.tile(np.array(rewards + [0.0] * 10)[:, np.newaxis], (1, 30))
+    policy = BayesGap(15, smooth_prior(), 0.1)
+    _, state = play(policy, table)
+    assert policy.recommend(state) != NO_ARM
+    assert np.isfinite(policy.posterior(state)[0]).all()
