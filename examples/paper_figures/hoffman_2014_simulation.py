@@ -96,11 +96,11 @@ def smooth_arms(rng: np.random.Generator, n_problems: int) -> Arms:
 class Traffic:
     """Speeds at 357 places: a few causes spread over all, and some that are local.
 
-    The prior is what 250 earlier mornings say, so that its rank is below the number of arms.
+    The prior is what 120 earlier mornings say, so that its rank is below the number of arms.
     """
 
     n_arms: int = 357
-    n_known: int = 250
+    n_known: int = 120
 
     def __post_init__(self) -> None:
         rng = np.random.default_rng(2014)

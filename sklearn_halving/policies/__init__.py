@@ -4,20 +4,27 @@ Play a schedule of rungs and brackets
     `Hyperband`, `SuccessiveHalving`, `FiniteHorizonHalving`
 Play single pulls at the largest level, for noisy arms
     `VarianceHalving`, `UniformAllocation`
+Find the best of correlated arms, with fewer pulls than arms if need be
+    `BayesGap`; prior covariances: `FactorCovariance`, `KernelCovariance`
 Find the best arm within a number of pulls
     `SuccessiveRejects`, `AnytimeSuccessiveRejects`, `UCBE`, `AdaptiveUCBE`, `GapE`, `GapEV`,
     `AdaptiveGapEV`, `UGapEb`
 Stop when the best arm is known with a confidence
-    `UGapEc`, `LUCB`, `LilUCB`
+    `UGapEc`, `LUCB`, `LilUCB`, `SuccessiveElimination`, `MedianElimination`, `HoeffdingRace`,
+    `BernsteinRace`
 Earn large rewards on the way
     `UCB1`, `UCBV`, `MOSS`
 Types that policies exchange with their caller
     `Policy`, `Problem`, `Pull`, `Pulls`, `Schedule`, `Bracket`, `Rung`
 """
 
+from sklearn_halving.policies._arm_covariance import FactorCovariance, KernelCovariance
+from sklearn_halving.policies._bayes_gap import BayesGap
 from sklearn_halving.policies._confidence_bounds import LUCB, LilUCB
+from sklearn_halving.policies._elimination import MedianElimination, SuccessiveElimination
 from sklearn_halving.policies._gap_exploration import AdaptiveGapEV, GapE, GapEV
 from sklearn_halving.policies._hyperband import Hyperband
+from sklearn_halving.policies._races import BernsteinRace, HoeffdingRace
 from sklearn_halving.policies._successive_halving import FiniteHorizonHalving, SuccessiveHalving
 from sklearn_halving.policies._successive_rejects import (
     AnytimeSuccessiveRejects,
@@ -48,18 +55,25 @@ __all__ = [
     "AdaptiveGapEV",
     "AdaptiveUCBE",
     "AnytimeSuccessiveRejects",
+    "BernsteinRace",
+    "BayesGap",
     "Bracket",
+    "FactorCovariance",
     "FiniteHorizonHalving",
     "GapE",
     "GapEV",
+    "HoeffdingRace",
     "Hyperband",
+    "KernelCovariance",
     "LilUCB",
+    "MedianElimination",
     "Policy",
     "Problem",
     "Pull",
     "Pulls",
     "Rung",
     "Schedule",
+    "SuccessiveElimination",
     "SuccessiveHalving",
     "SuccessiveRejects",
     "UGapEb",

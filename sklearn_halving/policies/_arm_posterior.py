@@ -16,6 +16,7 @@ no more than pulling it for the first time, and nothing of size K x K exists.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import sqrt
 
 import numpy as np
 
@@ -165,6 +166,9 @@ class ArmPosterior:
         """
         is_pull = arm != NO_ARM
         self._cover(arm, split, is_pull)
+        if len(arm) == 1 and is_pull[0]:
+            self._update_one(int(arm[0]), int(split[0]), rewards)
+            return
         root = self._root[:, : self._n, : self._n]
         seen = self._direction(arm, split, is_pull)
         inner = np.matmul(seen[:, np.newaxis, :], root)
@@ -181,6 +185,36 @@ class ArmPosterior:
         across /= total
         self.variance -= across
         np.maximum(self.variance, 0.0, out=self.variance)
+
+    def _update_one(self, arm: int, split: int, rewards: FloatArray | None) -> None:
+        """Do what `update` does for the one problem of a search, in half of its calls."""
+        rows, n_splits = self.features.rows, self._n_splits
+        root = self._root[0, : self._n, : self._n]
+        seen = rows[:, arm]
+        if n_splits:
+            seen = np.concatenate([np.zeros(n_splits), seen])
+            seen[split] = sqrt(self.split_variance)
+        inner = seen @ root
+        step = root @ inner
+        total = float(inner @ inner) + self.noise_variance
+        across = step[n_splits:] @ rows
+        if rewards is not None:
+            state = self._state[0, :, : self._n]
+            surprise = np.array([float(rewards[0]), 1.0]) - state @ seen
+            weight = (surprise / total)[:, np.newaxis]
+            state += weight * step
+            self.answers[0] += weight * across
+            of_rewards, of_ones = surprise.tolist()
+            squares = of_rewards * of_rewards, of_rewards * of_ones, of_ones * of_ones
+            self._squares[0] += np.array(squares) / total
+            self.n_told += 1
+        inner *= -1 / (total + sqrt(total * self.noise_variance))
+        root += step[:, np.newaxis] * inner
+        across *= across
+        across /= total
+        variance = self.variance[0]
+        variance -= across
+        np.maximum(variance, 0.0, out=variance)
 
     def _learn(
         self,
@@ -246,10 +280,10 @@ class ArmPosterior:
 
     def _cover(self, arm: IntArray, split: IntArray, is_pull: np.ndarray) -> None:
         """Add variables for arms and splits that there are none for."""
-        left = self.features.unexplained
-        is_new = is_pull & (left[arm] > 0)
-        for one in np.unique(arm[is_new]) if is_new.any() else ():
-            self.features.cover(int(one))
+        is_new = self.features.unexplained[arm] > 0
+        if is_new.any():
+            for one in np.unique(arm[is_new & is_pull]):
+                self.features.cover(int(one))
         n_splits = self._n_splits
         if self.split_variance > 0 and is_pull.any():
             n_needed = int(split.max(where=is_pull, initial=0)) + 1
@@ -260,6 +294,8 @@ class ArmPosterior:
     def _resize(self, n_splits: int) -> None:
         """Have a variable for each split and each feature."""
         n = n_splits + self.features.n_rows
+        if n == self._n and n_splits == self._n_splits:
+            return
         if n_splits != self._n_splits or n > self._root.shape[1]:
             self._move(n_splits, max(n, 16, self._n + self._n // 2))
         self._n, self._n_splits = n, n_splits

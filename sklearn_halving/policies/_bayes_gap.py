@@ -35,8 +35,8 @@ MAX_FEATURES_AT_START = 1024
 class BayesGap:
     """Choose the best of many correlated arms, with fewer pulls than arms if need be.
 
-    Arms are Gaussian with a prior covariance, so that a pull says something about all of
-    them. BayesGap pulls whichever is less well known of the arm whose regret has the least upper
+    Arms are Gaussian with a prior covariance, so that a pull says something about all of them.
+    BayesGap pulls whichever is less well known of the arm whose regret has the least upper
     bound and its strongest rival. Other rules can be played on the same posterior.
 
     Parameters
@@ -58,9 +58,10 @@ class BayesGap:
     beta : {"effective", "printed"} or float, default="effective"
         Half the width of the bounds in posterior standard deviations. "printed" is eq. (9), whose
         sums count arms that are nearly copies of each other as if they were independent;
-        "effective" counts ``tr(G)^2 / ||G||_F^2`` arms in place of K, and is at least
-        ``sqrt(2 log(K T))``, below which the paper's Theorem 1 promises nothing. In both, ``T - K``
-        is at least 0, and gaps, estimated in every round, at least ``sqrt(noise_variance / T)``.
+        "effective" counts ``K_eff = tr(G)^2 / ||G||_F^2`` arms in place of K, and keeps to the
+        range in which the paper's Theorem 1 says something: at least ``sqrt(2 log(K_eff T))``,
+        at most ``sqrt(2 log(K T / 0.05))``. In both, ``T - K`` is at least 0, and gaps,
+        estimated in every round, at least ``sqrt(noise_variance / T)``.
     epsilon : float, default=0.0
         Regret that does not matter, in the units of the rewards.
     recommendation : {"largest_mean", "smallest_bound"}, default="largest_mean"

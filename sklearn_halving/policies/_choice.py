@@ -243,6 +243,13 @@ def is_clear(
         Least probability that the leader is best.
     tolerance : float or None
         The largest upper 95 % limit of ``mu_b - mu_leader``, over all other arms b.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.policies._choice import is_clear
+    >>> is_clear(np.array([0.9, 0.8]), np.array([0.05, 0.05]), 0, 0.9, None)
+    True
     """
     if tolerance is not None:
         with np.errstate(invalid="ignore"):

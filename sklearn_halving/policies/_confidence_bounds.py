@@ -24,8 +24,9 @@ class LUCB(FixedConfidencePolicy):
     """Pull the leader and its strongest rival until their bounds part.
 
     The leader has the largest mean, the rival the largest upper bound of the others; both are
-    pulled in every round, one after the other. It stops when the rival's upper bound is below the leader's lower bound
-    plus epsilon. Bounds are ``mean +- b sqrt(log(5 K t^4 / (4 delta)) / (2 N))`` after t pulls.
+    pulled in every round, one after the other. It stops when the rival's upper bound is below the
+    leader's lower bound plus epsilon. Bounds are
+    ``mean +- b sqrt(log(5 K t^4 / (4 delta)) / (2 N))`` after t pulls.
     The leader's regret is then below epsilon with probability ``1 - delta``.
 
     Parameters
@@ -72,7 +73,8 @@ class LUCB(FixedConfidencePolicy):
     def _radius(self, state: IndexState, n_pulls: IntArray) -> FloatArray:
         t = np.maximum(state.n_told_of_row[:, np.newaxis], 1).astype(np.float64)
         x = np.log(1.25 * state.problem.n_arms * t**4 / self.delta)
-        return state.width * np.sqrt(x / (2 * np.maximum(n_pulls, 1)))
+        radius: FloatArray = state.width * np.sqrt(x / (2 * np.maximum(n_pulls, 1)))
+        return radius
 
     def _largest(self, state: IndexState, usable: BoolArray) -> IntArray:
         memory: Caution = state.memory
@@ -97,9 +99,10 @@ class LUCB(FixedConfidencePolicy):
         with np.errstate(invalid="ignore"):
             upper = np.where(known & ~is_leader, state.mean + radius, -np.inf).max(axis=1)
             lower = np.where(known & is_leader, state.mean - radius, -np.inf).max(axis=1)
-            apart: BoolArray = (leader != NO_ARM) & (upper < lower + self.epsilon)
+            apart = (leader != NO_ARM) & (upper < lower + self.epsilon)
         # The test is made at the end of a round, when the rival has been pulled too.
-        return apart & (state.memory.queued == NO_ARM)
+        is_end: BoolArray = state.memory.queued == NO_ARM
+        return apart & is_end
 
 
 @dataclass(frozen=True)
@@ -195,8 +198,8 @@ def confidence_of_a_bound(delta: float, eps: float) -> float:
     Examples
     --------
     >>> round(confidence_of_a_bound(0.05, 0.01) * 1e9, 2)
-    7.18
+    7.21
     """
     check_between("eps", eps, 0, 1, "The paper uses 0.01.")
     c = (2 + eps) / eps * (1 / log(1 + eps)) ** (1 + eps)
-    return ((sqrt(1 + delta) - 1) / 2) ** 2 / c
+    return float(((sqrt(1 + delta) - 1) / 2) ** 2 / c)

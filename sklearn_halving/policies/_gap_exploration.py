@@ -100,7 +100,7 @@ class GapE(_GapIndex):
     ...     counts[pulls.arm] += 1
     ...     policy.tell(state, pulls, np.array([0.1, 0.6, 0.7])[pulls.arm])
     >>> counts, int(policy.recommend(state))
-    (array([1, 5, 6]), 2)
+    (array([1, 6, 5]), 2)
     """
 
     n_pulls: int

@@ -13,6 +13,12 @@ from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray
 TIE = 1e-9
 """Scores that differ by a smaller share of the best are tied: rounding decides nothing."""
 
+NOWHERE = -1e200
+"""The bound of an arm that is out; of a size that can be subtracted."""
+
+LEAST_DELTA = 0.05
+"""One minus the confidence beyond which the effective beta does not grow."""
+
 
 class GapChoice(NamedTuple):
     """What one round of gap-based exploration says, each of shape (n_problems,).
@@ -34,9 +40,9 @@ class GapChoice(NamedTuple):
 
 def first_largest(score: FloatArray) -> IntArray:
     """Return the first place in each row of a score that is, but for rounding, the largest."""
-    top = score.max(axis=1, keepdims=True)
-    finite = np.where(np.isfinite(top), top, 0.0)
-    place: IntArray = (score >= top - TIE * np.abs(finite)).argmax(axis=1)
+    top = score.max(axis=1, keepdims=True)  # minus infinity is fine, plus infinity is not
+    top -= TIE * np.abs(top)
+    place: IntArray = (score >= top).argmax(axis=1)
     return place
 
 
@@ -59,25 +65,27 @@ def choose_by_gap(
         Where no arm is alive its entries mean nothing; the bound of an arm without rivals is 0.
     """
     rows = np.arange(len(mean))
-    alive = alive | ~alive.any(axis=1, keepdims=True)
-    upper = np.where(alive, mean + half_width, -np.inf)
+    upper, lower = mean + half_width, mean - half_width
+    if not alive.all():
+        upper[~alive] = lower[~alive] = NOWHERE
     best, others, place = _two_largest(upper)
-    lower = np.where(alive, mean - half_width, -np.inf)
     gap = lower - best[:, np.newaxis]
     gap[rows, place] = lower[rows, place] - others
     leader = first_largest(gap)
-    rival = upper.copy()
-    rival[rows, leader] = -np.inf
-    runner_up = first_largest(rival)
-    pair = np.sort(np.stack([leader, runner_up]), axis=0)
-    width = np.where(may_pull[rows, pair], half_width[rows, pair], -1.0)
-    arm = np.where(width[1] > width[0] * (1 + TIE), pair[1], pair[0])
-    neither = (width < 0).all(axis=0)
-    if neither.any():
-        rest = first_largest(np.where(may_pull, upper, -np.inf))
-        arm = np.where(neither, rest, arm)
     bound = -gap[rows, leader]
-    return GapChoice(arm, leader, np.where(np.isfinite(bound), bound, 0.0))
+    kept = upper[rows, leader]
+    upper[rows, leader] = NOWHERE
+    runner_up = first_largest(upper)
+    upper[rows, leader] = kept
+    first, second = np.minimum(leader, runner_up), np.maximum(leader, runner_up)
+    of_first = np.where(may_pull[rows, first], half_width[rows, first], -1.0)
+    of_second = np.where(may_pull[rows, second], half_width[rows, second], -1.0)
+    arm = np.where(of_second > of_first * (1 + TIE), second, first)
+    neither = np.maximum(of_first, of_second) < 0
+    if neither.any():
+        rest = first_largest(np.where(may_pull, upper, NOWHERE))
+        arm = np.where(neither, rest, arm)
+    return GapChoice(arm, leader, np.where(bound > 0.5 * NOWHERE, bound, 0.0))
 
 
 @dataclass(frozen=True)
@@ -97,8 +105,8 @@ class Exploration:
         ``n_counted / K``.
     kappa : float
         ``sum_k 1 / G_kk``, times the weight; arms that are known from the start are left out.
-    least : float
-        What beta does not fall below.
+    least, most : float
+        What beta does not fall below, and does not exceed.
     """
 
     rule: str | float
@@ -108,6 +116,7 @@ class Exploration:
     weight: float = 1.0
     kappa: float = 0.0
     least: float = 0.0
+    most: float = np.inf
 
     @classmethod
     def of(
@@ -126,12 +135,13 @@ class Exploration:
         weight = n_counted / n_arms
         varied = variance[variance > 1e-12 * variance.max()]
         kappa = weight * float((1 / varied).sum())
-        least = 0.0
+        least, most = 0.0, np.inf
         if rule == "effective":
-            # Theorem 1 promises a good choice with probability 1 - K T exp(-beta^2 / 2): below
-            # this beta, nothing. Eq. (9) goes there once the gaps are small.
+            # Theorem 1: a good choice with probability 1 - K T exp(-beta^2 / 2). Eq. (9) leaves
+            # the range in which this says something, for long horizons and small gaps.
             least = float(np.sqrt(2 * np.log(max(n_counted * n_pulls, 2.0))))
-        return cls(rule, n_pulls, noise_variance, n_counted, weight, kappa, least)
+            most = float(np.sqrt(2 * np.log(n_counted * n_pulls / LEAST_DELTA)))
+        return cls(rule, n_pulls, noise_variance, n_counted, weight, kappa, least, most)
 
     def beta(
         self, mean: FloatArray, deviation: FloatArray, alive: BoolArray, epsilon: FloatArray
@@ -154,7 +164,7 @@ class Exploration:
         n_left = max(self.n_pulls - self.n_counted, 0.0)
         information = n_left / self.noise_variance + self.kappa
         beta = np.sqrt(information / (4 * np.maximum(hardness, 1e-300)))
-        return np.maximum(beta, self.least)
+        return np.minimum(np.maximum(beta, self.least), self.most)
 
 
 def _hardness(
@@ -162,15 +172,21 @@ def _hardness(
 ) -> FloatArray:
     """Return ``H_eps``, its gaps taken three standard deviations wide (end of section 5)."""
     rows = np.arange(len(mean))
-    upper = np.where(alive, mean + 3 * deviation, -np.inf)
+    wide = 3 * deviation
+    upper, lower = mean + wide, mean - wide
+    if not alive.all():
+        upper[~alive] = NOWHERE
+        lower[~alive] = -NOWHERE  # a gap without end, which adds nothing
     best, others, place = _two_largest(upper)
-    lower = mean - 3 * deviation
-    gap = best[:, np.newaxis] - lower
-    gap[rows, place] = others - lower[rows, place]
+    gap = np.subtract(best[:, np.newaxis], lower, out=lower)
+    gap[rows, place] = others - (best - 2 * wide[rows, place])
     # Of an arm that is ahead of all others by more than three deviations the gap is negative.
-    half = 0.5 * (np.abs(gap) + epsilon[:, np.newaxis])
-    np.maximum(half, np.maximum(epsilon, floor)[:, np.newaxis], out=half)
-    hardness: FloatArray = np.where(alive, half**-2, 0.0).sum(axis=1)
+    np.abs(gap, out=gap)
+    gap += epsilon[:, np.newaxis]
+    gap *= 0.5
+    np.maximum(gap, np.maximum(epsilon, floor)[:, np.newaxis], out=gap)
+    np.reciprocal(gap, out=gap)
+    hardness: FloatArray = np.vecdot(gap, gap)
     return hardness
 
 
@@ -179,7 +195,7 @@ def _two_largest(values: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
     rows = np.arange(len(values))
     place = values.argmax(axis=1)
     best = values[rows, place]
-    values[rows, place] = -np.inf
+    values[rows, place] = NOWHERE
     others = values.max(axis=1)
     values[rows, place] = best
     return best, others, place

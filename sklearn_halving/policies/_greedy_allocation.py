@@ -44,7 +44,7 @@ def greedy_counts(
     array([[5, 1, 0]])
     """
     budget = np.where((weight > 0).any(axis=1), budget, 0)
-    weight = weight / np.where(budget > 0, weight.max(axis=1), 1.0)[:, np.newaxis]
+    weight = _scaled(weight)
     if limit is None:
         return _unlimited_counts(weight, n_pulls, budget)
     counts = np.zeros_like(n_pulls)
@@ -57,7 +57,14 @@ def greedy_counts(
         # Who reaches the limit is filled up and leaves; the others share the rest.
         counts += np.where(full, limit - n_pulls, 0)
         budget = budget - np.where(full, limit - n_pulls, 0).sum(axis=1)
-        weight = np.where(full, 0.0, weight)
+        weight = _scaled(np.where(full, 0.0, weight))
+
+
+def _scaled(weight: FloatArray) -> FloatArray:
+    """Return the weights relative to the largest of each problem."""
+    largest = weight.max(axis=1, keepdims=True)
+    scaled: FloatArray = weight / np.where(largest > 0, largest, 1.0)
+    return scaled
 
 
 def _unlimited_counts(weight: FloatArray, n_pulls: IntArray, budget: IntArray) -> IntArray:

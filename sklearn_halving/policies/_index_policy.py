@@ -201,7 +201,10 @@ class IndexPolicy:
         """Return the usable arm of largest index; ties go to the smaller arm."""
         if not usable.any():
             return np.full(len(state.rows), NO_ARM)
-        return largest_usable(self._index(state), usable)
+        # Infinite rewards are numbers; what has no index because of them comes last.
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            index = self._index(state)
+        return largest_usable(index, usable)
 
     def _first_arm(self, state: IndexState, open_: BoolArray, arm: IntArray) -> IntArray:
         """Return ``arm``, but first the arm with the fewest of its first pulls."""

@@ -137,9 +137,10 @@ class PosteriorState:
             self.alive[rows[lost], arm[lost]] = False
             with np.errstate(invalid="ignore"):  # plus and minus infinity are NaN: neither
                 self.infinite[rows[lost], arm[lost]] += reward[lost]
-        value = np.where(is_number, reward - self.prior_mean[arm], 0.0)
+        value = np.where(is_number, reward, 0.0) - self.prior_mean[arm]
         if self.standardize:
             value = self._standardized(value, is_number)
+        value = np.minimum(np.maximum(value, -FARTHEST), FARTHEST)
         self.n_told[rows[is_number], arm[is_number]] += 1
         self.posterior.update(np.where(is_number, arm, NO_ARM), repetition, value)
         if lost.any() or not self.pending:
@@ -150,13 +151,14 @@ class PosteriorState:
 
         Level and scale are estimated later; here they are brought where squares are numbers.
         """
-        self.zero = np.where(is_number & (self.posterior.n_told == 0), value, self.zero)
+        if not self.unit.all():
+            self.zero = np.where(is_number & (self.posterior.n_told == 0), value, self.zero)
         with np.errstate(over="ignore"):
-            value = np.where(is_number, value - self.zero, 0.0)
-        is_first = (self.unit == 0) & (value != 0)
-        self.unit = np.where(is_first, np.clip(np.abs(value), 1e-150, 1e150), self.unit)
-        value = value / np.where(self.unit > 0, self.unit, 1.0)
-        return np.clip(value, -FARTHEST, FARTHEST)
+            value = value - self.zero
+        is_first = (self.unit == 0) & (value != 0) & is_number
+        if is_first.any():
+            self.unit[is_first] = np.clip(np.abs(value[is_first]), 1e-150, 1e150)
+        return value / np.where(self.unit > 0, self.unit, 1.0)
 
     def _close_pulls(self, arm: IntArray, repetition: IntArray) -> None:
         """Take pulls off the list of those under way."""

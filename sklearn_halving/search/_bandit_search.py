@@ -266,6 +266,7 @@ class BaseBanditSearchCV(BaseSearchCV):
     ) -> EvaluationTask:
         """Draw the candidates, and gather what a worker needs."""
         candidates = self._draw_candidates(prepared, rng)
+        rng.randint(2**31 - 1)  # where a grid leaves nothing to draw, the next search differs too
         rescaling = check_rescaling(
             Rescaling.from_option(self.rescale), self.estimator, prepared, candidates
         )

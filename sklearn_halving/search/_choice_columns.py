@@ -10,6 +10,7 @@ import numpy as np
 from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies._additive_model import fit_additive_model
 from sklearn_halving.policies._choice import (
+    corrected_mean,
     estimate_from_table,
     expected_regret,
     probability_of_best,
@@ -100,11 +101,8 @@ class ChoiceStatistics:
 
     def corrected_score(self, candidate: int) -> float:
         """Return the mean score, corrected for having been chosen."""
-        from sklearn_halving.policies import _choice  # TEMP
 
-        return getattr(_choice, "corrected_mean", lambda m, e, c: m[c])(
-            self.mean, self.error, candidate
-        )
+        return corrected_mean(self.mean, self.error, candidate)
 
 
 def add_standard_errors(results: dict[str, Any], overlap: Overlap) -> None:

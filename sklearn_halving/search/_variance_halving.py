@@ -401,8 +401,11 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         add_standard_errors(results, overlap)
         statistics = ChoiceStatistics.of(results, metric, rows.level, overlap)
         results["probability_best"] = statistics.probability_best()
-        leader = rows.rank_group + (rows.arm == run.best_arm)
-        results[f"rank_test_{metric}"] = ranks(results[f"mean_test_{metric}"], leader)
+        is_winner = rows.arm == run.best_arm
+        if (results[f"rank_test_{metric}"][is_winner] != 1).any():
+            # The policy may know more than the means, as where it forgot earlier stages.
+            of_all = results[f"mean_test_{metric}"]
+            results[f"rank_test_{metric}"] = ranks(of_all, rows.rank_group + is_winner)
         self._statistics = statistics
         return results
 

@@ -42,7 +42,7 @@ def play(policy: BayesGap, table: np.ndarray, *, seed: int = 0, window: int | No
 # ------------------------------------------------------------ the algorithm, in plain loops
 
 
-def printed_algorithm(table, prior, noise, n_pulls, n_counted, epsilon=0.0, least_beta=0.0):
+def printed_algorithm(table, prior, noise, n_pulls, n_counted, epsilon=0.0, betas=(0.0, np.inf)):
     """Play Algorithm 1 with eq. (9), one arm at a time and one dense solve a round."""
     n_arms = len(table)
     weight = n_counted / n_arms
@@ -60,7 +60,7 @@ def printed_algorithm(table, prior, noise, n_pulls, n_counted, epsilon=0.0, leas
             least = max(epsilon, math.sqrt(noise / n_pulls))
             hardness += max((abs(gap) + epsilon) / 2, least) ** -2
         information = max(n_pulls - n_counted, 0) / noise + kappa
-        beta = max(math.sqrt(information / (4 * weight * hardness)), least_beta)
+        beta = np.clip(math.sqrt(information / (4 * weight * hardness)), *betas)
         upper, lower = mean + beta * deviation, mean - beta * deviation
         gaps = [max(np.delete(upper, k)) - lower[k] for k in range(n_arms)]
         leader = int(np.argmin(np.round(gaps, 9)))
@@ -85,12 +85,13 @@ def test_plays_the_algorithm(beta: str, seed: int, epsilon: float) -> None:
     prior, table, noise, n_pulls = smooth_prior(seed), rewards_of(seed, 12), 0.1, 25
     policy = BayesGap(n_pulls, prior, noise, beta=beta, epsilon=epsilon, standardize=False)
     arms, state = play(policy, table)
-    n_counted, least_beta = 12.0, 0.0
+    n_counted, betas = 12.0, (0.0, np.inf)
     if beta == "effective":
         n_counted = prior.trace() ** 2 / (prior**2).sum()
-        least_beta = math.sqrt(2 * math.log(n_counted * n_pulls))
+        counts = n_counted * n_pulls, n_counted * n_pulls / 0.05
+        betas = tuple(math.sqrt(2 * math.log(count)) for count in counts)
     expected, bounds, _, best = printed_algorithm(
-        table, prior, noise, n_pulls, n_counted, epsilon, least_beta
+        table, prior, noise, n_pulls, n_counted, epsilon, betas
     )
     assert arms == expected
     np.testing.assert_allclose(policy.regret_bounds(state), bounds, rtol=1e-6, atol=1e-7)

@@ -25,21 +25,26 @@ from sklearn_halving.policies import (
     LUCB,
     MOSS,
     NO_ARM,
+    BayesGap,
     UCB1,
     UCBE,
     UCBV,
     AdaptiveGapEV,
     AdaptiveUCBE,
     AnytimeSuccessiveRejects,
+    BernsteinRace,
     FiniteHorizonHalving,
     GapE,
     GapEV,
+    HoeffdingRace,
     Hyperband,
     LilUCB,
+    MedianElimination,
     Policy,
     Problem,
     Pull,
     Pulls,
+    SuccessiveElimination,
     SuccessiveHalving,
     SuccessiveRejects,
     UGapEb,
@@ -242,7 +247,24 @@ def noisy(
     return Case(policy, problem, by_itself, budget, uses_ranks_only=uses_ranks_only)
 
 
+def bayes_gap(n_arms: int, n_pulls: int, n_splits: int | None = None, **options: Any) -> Case:
+    x = np.random.default_rng(1).random(n_arms)  # at random: no two pairs of arms are alike
+    covariance = np.exp(-(((x[:, np.newaxis] - x) / 0.2) ** 2))
+    policy = BayesGap(n_pulls, covariance, **options)
+    return Case(policy, Problem(n_arms, 1, 3, n_splits), by_itself, n_pulls, uses_ranks_only=False)
+
+
 CASES: dict[type, list[Case]] = {
+    BayesGap: [
+        bayes_gap(7, 30),
+        bayes_gap(6, 25, n_splits=4, beta="printed"),
+        bayes_gap(6, 20, split_variance=0.5),
+        bayes_gap(6, 15, acquisition="gp_ucb"),
+        bayes_gap(5, 15, acquisition="ei"),
+        bayes_gap(5, 15, acquisition="pi"),
+        bayes_gap(5, 15, acquisition="bayes_ucb"),
+        bayes_gap(1, 5),
+    ],
     Hyperband: [
         hyperband(27),
         hyperband(16, n_splits=3, factor=2.5, select="all_rungs"),
@@ -303,16 +325,33 @@ CASES: dict[type, list[Case]] = {
         noisy(UGapEc(0.0, max_pulls=60, reward_range=RANGE), 5, budget=60),
         noisy(UGapEc(6e4, 0.9, max_pulls=90, reward_range=RANGE), 5, budget=90),
         noisy(UGapEc(6e4, 0.9, "bernstein", 90, RANGE), 5, n_splits=15, budget=75),
-        noisy(UGapEc(9e4, reward_range=RANGE), 3, budget=10**4),
+        noisy(UGapEc(9e4, max_pulls=900, reward_range=RANGE), 3, budget=900),
     ],
     LUCB: [
         noisy(LUCB(max_pulls=60, reward_range=RANGE), 5, budget=60),
         noisy(LUCB(0.9, 6e4, 90, RANGE), 5, n_splits=15, budget=75),
-        noisy(LUCB(epsilon=9e4, reward_range=RANGE), 3, budget=10**4),
+        noisy(LUCB(epsilon=9e4, max_pulls=900, reward_range=RANGE), 3, budget=900),
     ],
     LilUCB: [
         noisy(LilUCB(max_pulls=60, reward_range=RANGE), 5, budget=60),
         noisy(LilUCB(0.5, "heuristic", 90, RANGE), 3, n_splits=35, budget=90),
+    ],
+    HoeffdingRace: [
+        noisy(HoeffdingRace(40, reward_range=RANGE), 5, budget=200),
+        noisy(HoeffdingRace(60, 0.9, 2e4, RANGE), 5, n_splits=30, budget=150),
+        noisy(HoeffdingRace(60, reward_range=RANGE), 1, budget=0),
+    ],
+    BernsteinRace: [
+        noisy(BernsteinRace(60, 0.5, reward_range=(0, 1e3)), 5, budget=300),
+        noisy(BernsteinRace(60, 0.9, 5e4, RANGE), 5, n_splits=40, budget=200),
+    ],
+    SuccessiveElimination: [
+        noisy(SuccessiveElimination(0.9, 4.1, 150, (0, 6e4)), 5, budget=150),
+        noisy(SuccessiveElimination(0.9, 4.1, None, RANGE), 5, n_splits=40, budget=200),
+    ],
+    MedianElimination: [
+        noisy(MedianElimination(10.0, 0.9, None, (0, 3.0)), 5, budget=5 * 3 * 40),
+        noisy(MedianElimination(10.0, 0.9, 60, (0, 3.0)), 5, n_splits=99, budget=60),
     ],
     MOSS: [noisy(MOSS(40, RANGE), 5), noisy(MOSS(40, RANGE), 5, n_splits=6)],
     VarianceHalving: [

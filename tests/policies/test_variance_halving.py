@@ -361,19 +361,20 @@ def test_batched_is_looped_with_stops(form: str, stop: str) -> None:
     rewards = noisy(rng, 2, 5, n_arms=6, n_repetitions=300)
     rewards[0, 1, 2, 5] = np.nan
     rewards[1, 0] = np.nan
-    rewards[1, 1, 3] += 50.0  # one that stops soon
+    rewards[1, 1, 3] += 50.0
     policy = make_stopping(form, stop, 250, 6)
     choice, state, history = play(policy, rewards)
     stages = policy.stage_of_arm(state)
-    n_asked = set()
+    assert state.stopped.reshape(2, 5)[1, 1]
+    if form != "SHVar":  # which is told variances that let all of these stop at the same time
+        n_asked = [len(keys(history, (0, i))) for i in range(5)]
+        assert len(keys(history, (1, 1))) < max(n_asked), "nobody goes on when one has stopped"
     for problem in np.ndindex(2, 5):
         alone, alone_state, alone_history = play(policy, rewards[problem], max_pulls=7)
         assert alone == choice[problem]
         assert set(keys(alone_history)) == set(keys(history, problem))
         assert policy.stage_of_arm(alone_state).tolist() == stages[problem].tolist()
         assert (policy.is_alive(alone_state) == policy.is_alive(state)[problem]).all()
-        n_asked.add(len(keys(alone_history)))
-    assert len(n_asked) > 2, "all problems stopped at the same time"
 
 
 @forms
@@ -562,11 +563,9 @@ def test_no_stop_before_the_last_level() -> None:
     policy = VarianceHalving(600, "pooled", levels=(1, 3, 9), stop_probability=0.6)
     problem = Problem(8, 1, 9)
     _, state, plans = play_levels(policy, problem, lambda a, r, j: level_noise(a, r, j) + 9 * a)
-    spent = {
-        level: sum(pull[1] == level for plan in plans for pull in plan) for level in (1, 3, 9)
-    }
-    assert spent[1] == spent[3] == 200
-    assert spent[9] < 200
+    at = [level for plan in plans for _, level, _ in plan]
+    assert at.count(1) == at.count(3) == 200
+    assert at.count(9) < 200
     assert state.stopped.all()
 
 
@@ -626,9 +625,7 @@ def test_levels_that_do_not_fit_the_problem() -> None:
     policy = VarianceHalving(100, "pooled", levels=(1, 3, 9))
     with pytest.raises(ValueError, match="4 arms are halved in 2 stages, got 3 levels"):
         policy.start(Problem(4, 1, 9))
-    with pytest.raises(
-        ValueError, match=r"levels must be from 1 to 8, .*growing_levels\(1, 8, 3\)"
-    ):
+    with pytest.raises(ValueError, match=r"levels must be from 1 to 8, .*\(1, 8, 3\)"):
         policy.start(Problem(8, 1, 8))
     with pytest.raises(ValueError, match="The least budget that works is 24"):
         VarianceHalving(23, "pooled", levels=(1, 3, 9)).start(Problem(8, 1, 9))

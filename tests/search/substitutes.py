@@ -1,7 +1,8 @@
 """Our search with the signatures of GridSearchCV and RandomizedSearchCV.
 
-Two pairs: in `OneRung` every candidate gets all rows, so that nothing is left that could
-differ from scikit-learn's searches; in `Halving` the search is the one users get by default.
+Three pairs: in `OneRung` every candidate gets all rows, so that nothing is left that could
+differ from scikit-learn's searches; in `Halving` and `Adaptive` the searches are those that
+users get by default.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from functools import wraps
 
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 
-from sklearn_halving import HyperbandSearchCV
+from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV
 from sklearn_halving.policies import FiniteHorizonHalving
 from sklearn_halving.resources import TrainingSize
 
@@ -27,26 +28,28 @@ class WholeFold(TrainingSize):
         return 1, 1
 
 
-class _Substitute(HyperbandSearchCV):
-    """Has no parameter that the original lacks; those of ours stay at their defaults."""
-
-    resource = "n_samples"
-    min_resources = max_resources = "auto"
-    factor = 3
-    brackets = "all"
-    n_loops = 1
-    min_candidates = max_candidates = None
-    select = "max_resources"
-    schedule = "algorithm_1"
-    rescale = None
-    random_state = None
+class _Quiet:
+    """Has no message that GridSearchCV has no occasion for."""
 
     def fit(self, X, y=None, **params):
-        """Fit without the messages that GridSearchCV has no occasion for."""
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="The grid has")
-            warnings.filterwarnings("ignore", message="The smallest training fold has")
+            for message in ("The grid has", "The smallest training fold has", "There are only"):
+                warnings.filterwarnings("ignore", message=message)
             return super().fit(X, y, **params)
+
+
+def _with_defaults(search_class):
+    """Return the search with its own parameters at their defaults, as attributes of the class.
+
+    So the substitutes have no parameter that the original lacks.
+    """
+    parameters = inspect.signature(search_class).parameters.values()
+    defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+    return type(f"Default{search_class.__name__}", (_Quiet, search_class), defaults)
+
+
+_Hyperband = _with_defaults(HyperbandSearchCV)
+_VarianceHalving = _with_defaults(VarianceHalvingSearchCV)
 
 
 def _init_of(original):
@@ -63,7 +66,7 @@ def _init_of(original):
     return init
 
 
-class _Grid(_Substitute):
+class _Grid:
     __init__ = _init_of(GridSearchCV)
 
     @property
@@ -71,11 +74,11 @@ class _Grid(_Substitute):
         return self.param_grid
 
 
-class _Randomized(_Substitute):
+class _Randomized:
     __init__ = _init_of(RandomizedSearchCV)
 
 
-class _WithoutRungs(_Substitute):
+class _WithoutRungs(_Hyperband):
     """Gives every candidate all rows, and has no columns that say on how many it was tried."""
 
     resource = WholeFold()
@@ -90,10 +93,10 @@ class _WithoutRungs(_Substitute):
 class OneRung:
     """Every candidate is fitted on the whole training fold, as in the originals."""
 
-    class GridSearchCV(_WithoutRungs, _Grid):
+    class GridSearchCV(_Grid, _WithoutRungs):
         pass
 
-    class RandomizedSearchCV(_WithoutRungs, _Randomized):
+    class RandomizedSearchCV(_Randomized, _WithoutRungs):
         def _make_policy(self, levels, space, rows):
             n = self.n_iter if space.size is None else min(self.n_iter, space.size)
             return FiniteHorizonHalving(n, n * levels.largest)
@@ -102,8 +105,20 @@ class OneRung:
 class Halving:
     """Candidates are eliminated on subsets of the rows; ``n_iter`` follows from the brackets."""
 
-    class GridSearchCV(_Grid):
+    class GridSearchCV(_Grid, _Hyperband):
         random_state = 0  # two searches are only equal on equal subsets of the rows
 
-    class RandomizedSearchCV(_Randomized):
+    class RandomizedSearchCV(_Randomized, _Hyperband):
         pass
+
+
+class Adaptive:
+    """Candidates in doubt get more splits than others."""
+
+    class GridSearchCV(_Grid, _VarianceHalving):
+        random_state = 0  # two searches are only equal on equal splits
+
+    class RandomizedSearchCV(_Randomized, _VarianceHalving):
+        @property
+        def n_candidates(self):
+            return self.n_iter

@@ -1,7 +1,7 @@
 """scikit-learn's own tests of GridSearchCV and RandomizedSearchCV, with ours in their place.
 
 The module that is installed with scikit-learn is loaded afresh while its two searches are
-replaced, once by a search that gives every candidate all rows and once by the default search.
+replaced: by a search that gives every candidate all rows, and by each default search.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pytest
 import sklearn.model_selection
 
 from search.common import with_list
-from search.substitutes import Halving, OneRung
+from search.substitutes import Adaptive, Halving, OneRung
 
 ORIGINAL = "sklearn.model_selection.tests.test_search"
 
@@ -29,6 +29,9 @@ ROWS = "presupposes a table with one row a candidate; ours has one for each rung
 COLUMNS = "lists the columns exactly; ours has bracket, iter, n_resources and candidate besides"
 COUNTS = "counts the fits of an exhaustive search"
 METRIC = "compares searches by unlike metrics, which eliminate unlike candidates"
+COLUMNS_OF_PULLS = "lists the columns exactly; ours has n_pulls, stage and others besides"
+EVERY_SPLIT = "expects a score of every candidate on every split"
+SCORES = "expects the mean scores of five folds, of which ours has more or fewer"
 SUBSET = "expects the scores of fits on whole training folds in every row"
 
 LEFT_OUT = {
@@ -61,7 +64,22 @@ LEFT_OUT_WHEN_HALVING = {
     "test_callable_multimetric_clf_all_fits_fail": COUNTS,
     "test_search_cv_verbose_3": COUNTS,
 }
-"""Left out for the default search only; they pass with a single rung."""
+"""Left out for Hyperband with its defaults; they pass with a single rung."""
+LEFT_OUT_WHEN_ADAPTIVE = {
+    "test_grid_search_cv_results": COLUMNS_OF_PULLS,
+    "test_random_search_cv_results": COLUMNS_OF_PULLS,
+    "test_grid_search_cv_results_multimetric": METRIC,
+    "test_random_search_cv_results_multimetric": METRIC,
+    "test_grid_search_correct_score_results": EVERY_SPLIT,
+    "test_grid_search_with_multioutput_data": EVERY_SPLIT,
+    "test_grid_search_cv_splits_consistency": "a list of splits ends where KFold is reshuffled",
+    "test_search_cv_sample_weight_equivalence": "standard errors count rows, not weights",
+    "test_refit_callable": SCORES,
+    "test_grid_search_failing_classifier": COUNTS,
+    "test_callable_multimetric_error_failing_clf": COUNTS,
+    "test_search_cv_verbose_3": COUNTS,
+}
+"""Left out for variance halving."""
 
 
 def load_with(searches: type) -> ModuleType:
@@ -92,7 +110,7 @@ def test_functions(module: ModuleType) -> dict[str, Callable[..., None]]:
 
 
 test_functions.__test__ = False
-ORIGINALS = {searches: test_functions(load_with(searches)) for searches in (OneRung, Halving)}
+ORIGINALS = {searches: test_functions(load_with(searches)) for searches in (OneRung, Halving, Adaptive)}
 
 
 def suite(searches: type, left_out: dict[str, str]) -> type:
@@ -107,20 +125,23 @@ def suite(searches: type, left_out: dict[str, str]) -> type:
 
 TestOneRung = suite(OneRung, LEFT_OUT)
 TestHalving = suite(Halving, LEFT_OUT | LEFT_OUT_WHEN_HALVING)
+TestAdaptive = suite(Adaptive, LEFT_OUT | LEFT_OUT_WHEN_ADAPTIVE)
 
 
 def test_what_is_left_out_exists_and_is_little() -> None:
-    left_out = LEFT_OUT | LEFT_OUT_WHEN_HALVING
+    left_out = LEFT_OUT | LEFT_OUT_WHEN_HALVING | LEFT_OUT_WHEN_ADAPTIVE
     unknown = set(left_out) - set(ORIGINALS[Halving])
     since_1_9 = {name for name in left_out if "callbacks" in name or "array_api" in name}
     assert unknown <= (set() if hasattr(sklearn, "callback") else since_1_9)
-    n_run = [sum(name.startswith("test_") for name in vars(s)) for s in (TestOneRung, TestHalving)]
+    suites = (TestOneRung, TestHalving, TestAdaptive)
+    n_run = [sum(name.startswith("test_") for name in vars(s)) for s in suites]
     assert n_run[0] >= 70
     assert n_run[1] >= 53
+    assert n_run[2] >= 58
 
 
 def test_no_original_is_left_in_the_module() -> None:
-    for searches in (OneRung, Halving):
+    for searches in (OneRung, Halving, Adaptive):
         names = vars(sys.modules[f"sklearn_test_search_with_{searches.__name__}"])
         assert names["GridSearchCV"] is searches.GridSearchCV
         assert names["RandomizedSearchCV"] is searches.RandomizedSearchCV

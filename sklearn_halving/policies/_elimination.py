@@ -1,0 +1,228 @@
+"""Successive and median elimination (Even-Dar, Mannor and Mansour 2006)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, inf, log
+
+import numpy as np
+
+from sklearn_halving.policies._arm_statistics import ArmStatistics
+from sklearn_halving.policies._parameter_checks import (
+    RewardRange,
+    check_budget,
+    check_confidence,
+    width_of_range,
+)
+from sklearn_halving.policies._planned_pulls import PlannedPolicy, PlannedState, new_state
+from sklearn_halving.policies._races import Interval, Race, RaceMemory
+from sklearn_halving.policies._ranking import best_known, keep_best
+from sklearn_halving.policies._successive_rejects import contested
+from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray, Problem
+
+
+@dataclass(frozen=True)
+class SuccessiveElimination(Race):
+    """Drop the arms whose mean is ``2 b sqrt(log(c K t^2 / delta) / t)`` below the best.
+
+    A race without a last round. The arm that is left is the best with probability
+    ``1 - delta``. Arms that are equal are compared without end, unless ``max_pulls`` ends it.
+
+    Parameters
+    ----------
+    delta : float, default=0.05
+        Accepted chance of a wrong answer.
+    c : float, default=5.0
+        The paper's constant, larger than 4.
+    max_pulls : int or None, default=None
+        Number of pulls that is never exceeded; no round is begun that would not fit. When it ends
+        the search the guarantee is lost, as `is_confident` says.
+    reward_range : (float, float)
+        Smallest and largest possible reward; b is their difference.
+
+    References
+    ----------
+    Even-Dar, Mannor and Mansour. Action elimination and stopping conditions for the multi-armed
+    bandit and reinforcement learning problems. JMLR 7 (2006), Algorithm 3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.policies import Problem, SuccessiveElimination
+    >>> policy = SuccessiveElimination(delta=0.1, reward_range=(0, 1))
+    >>> state = policy.start(Problem(n_arms=3))
+    >>> while not policy.is_finished(state):
+    ...     pulls = policy.ask(state, max_pulls=10)
+    ...     policy.tell(state, pulls, np.array([0.1, 0.5, 0.9])[pulls.arm])
+    >>> int(policy.recommend(state)), bool(policy.is_confident(state))
+    (2, True)
+    """
+
+    delta: float = 0.05
+    c: float = 5.0
+    max_pulls: int | None = None
+    reward_range: RewardRange | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no bound can be made from."""
+        check_confidence(self.delta)
+        if not self.c > 4:
+            raise ValueError(
+                f"c must be larger than 4, got {self.c!r}: with a smaller one the chances of "
+                "mistakes in all rounds add up to more than delta. Use 5, the default."
+            )
+
+    def _first_state(self, problem: Problem, batch_shape: tuple[int, ...]) -> PlannedState:
+        if self.max_pulls is not None:
+            check_budget("max_pulls", self.max_pulls, problem.n_arms, "to pull each arm once")
+        return super()._first_state(problem, batch_shape)
+
+    def _may_go_on(self, state: PlannedState, n_in_play: IntArray) -> BoolArray:
+        if self.max_pulls is None:
+            return np.ones(len(n_in_play), dtype=bool)
+        memory: RaceMemory = state.settings
+        return memory.n_told + n_in_play <= self.max_pulls
+
+    def _interval(self, state: PlannedState, memory: RaceMemory) -> Interval:
+        mean = state.statistics.mean()
+        t = np.maximum(state.statistics.n_pulls, 1).astype(np.float64)
+        x = np.log(self.c * state.problem.n_arms * t**2 / self.delta)
+        radius = memory.width * np.sqrt(x / t)
+        return Interval(mean - radius, mean + radius)
+
+
+@dataclass
+class _PhaseMemory:
+    """What median elimination remembers besides the phase: the last mean of every arm, say."""
+
+    pulls_of_phase: tuple[int, ...]
+    is_outside: BoolArray
+    is_decided: BoolArray
+    n_told: IntArray
+    mean: FloatArray
+    is_over: BoolArray
+
+
+@dataclass(frozen=True)
+class MedianElimination(PlannedPolicy):
+    """Drop the worse half of the arms after each of ``ceil(log2 K)`` phases of new pulls.
+
+    Every arm in play is pulled ``ceil(4 / e^2 log(3 / d))`` times in a phase, with
+    ``e = epsilon / 4``, ``d = delta / 2`` in the first; then e is multiplied by 3/4 and d by 1/2.
+    Only the rewards of the phase count. The regret of the arm that is left is below epsilon with
+    probability ``1 - delta``, and the number of pulls is of the least possible order,
+    ``K / epsilon^2 log(1 / delta)``; but the constant is large, so that a race is nearly always
+    shorter.
+
+    Parameters
+    ----------
+    epsilon : float
+        Regret that does not matter, in units of reward; larger than 0.
+    delta : float, default=0.05
+        Accepted chance of a wrong answer.
+    max_pulls : int or None, default=None
+        Number of pulls that is never exceeded; no phase is begun that would not fit. When it ends
+        the search the guarantee is lost, as `is_confident` says.
+    reward_range : (float, float)
+        Smallest and largest possible reward.
+
+    References
+    ----------
+    Even-Dar, Mannor and Mansour. Action elimination and stopping conditions for the multi-armed
+    bandit and reinforcement learning problems. JMLR 7 (2006), Algorithm 4; Audibert, Bubeck and
+    Munos (2011), Fig. 16.6.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.policies import MedianElimination, Problem
+    >>> policy = MedianElimination(epsilon=0.8, delta=0.1, reward_range=(0, 1))
+    >>> state = policy.start(Problem(n_arms=3))
+    >>> counts = np.zeros(3, dtype=int)
+    >>> while not policy.is_finished(state):
+    ...     pulls = policy.ask(state, max_pulls=1000)
+    ...     np.add.at(counts, pulls.arm, 1)
+    ...     policy.tell(state, pulls, np.array([0.1, 0.5, 0.9])[pulls.arm])
+    >>> counts, int(policy.recommend(state)), bool(policy.is_confident(state))
+    (array([ 410, 1262, 1262]), 2, True)
+    """
+
+    epsilon: float
+    delta: float = 0.05
+    max_pulls: int | None = None
+    reward_range: RewardRange | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no bound can be made from."""
+        if not 0 < self.epsilon < inf:
+            raise ValueError(
+                f"epsilon must be finite and larger than 0, got {self.epsilon!r}: it says how "
+                "many pulls a phase has. Give a difference of rewards that does not matter, such "
+                "as 0.05."
+            )
+        check_confidence(self.delta)
+
+    def _first_state(self, problem: Problem, batch_shape: tuple[int, ...]) -> PlannedState:
+        width, n_arms = width_of_range(self, self.reward_range), problem.n_arms
+        n_phases = (n_arms - 1).bit_length()
+        counts = tuple(self._n_pulls(phase, width) for phase in range(n_phases))
+        if counts and self.max_pulls is not None:
+            least = n_arms * counts[0]
+            check_budget("max_pulls", self.max_pulls, least, f"for a first phase of {n_arms} arms")
+        if problem.max_repetitions is not None and sum(counts) > problem.max_repetitions:
+            raise ValueError(
+                f"MedianElimination with epsilon={self.epsilon} forgets pulls and needs "
+                f"{sum(counts)} splits of an arm, got {problem.max_repetitions}. Use splits "
+                "without end, a larger epsilon, or SuccessiveElimination."
+            )
+        state = new_state(problem, batch_shape, n_phases)
+        n_problems = len(state.alive)
+        state.settings = _PhaseMemory(
+            counts,
+            is_outside=np.zeros(n_problems, dtype=bool),
+            is_decided=np.full(n_problems, n_arms == 1),
+            n_told=np.zeros(n_problems, dtype=np.int64),
+            mean=np.full(state.alive.shape, np.nan),
+            is_over=np.zeros(n_problems, dtype=bool),
+        )
+        return state
+
+    def _n_pulls(self, phase: int, width: float) -> int:
+        epsilon = self.epsilon / width / 4 * 0.75**phase
+        return ceil(4 / epsilon**2 * log(3 / (self.delta / 2 * 0.5**phase)))
+
+    def _counts(self, state: PlannedState) -> IntArray:
+        memory: _PhaseMemory = state.settings
+        counts = contested(state) * memory.pulls_of_phase[state.step]
+        if self.max_pulls is not None:
+            fits = memory.n_told + counts.sum(axis=1) <= self.max_pulls
+            memory.is_over |= ~fits
+            counts = np.where(memory.is_over[:, np.newaxis], 0, counts)
+        return counts
+
+    def _conclude(self, state: PlannedState) -> None:
+        memory: _PhaseMemory = state.settings
+        if state.plan is None:
+            return
+        low, high = self.reward_range or (-np.inf, np.inf)
+        is_outside = (state.plan.rewards < low) | (state.plan.rewards > high)
+        memory.is_outside |= is_outside.any(axis=1)
+        played = state.plan.counts.any(axis=1)
+        memory.n_told += state.plan.counts.sum(axis=1)
+        mean = np.where(state.plan.counts > 0, state.statistics.mean(), memory.mean)
+        memory.mean = mean
+        state.best = np.where(played, best_known(state.alive, mean), state.best)
+        n_kept = (state.alive.sum(axis=1) + 1) // 2
+        kept = keep_best(mean, state.alive, n_kept)
+        state.alive = np.where(played[:, np.newaxis], kept, state.alive)
+        memory.is_decided |= state.alive.sum(axis=1) == 1
+        state.statistics = ArmStatistics.zeros(state.alive.shape)
+
+    def is_confident(self, state: PlannedState) -> BoolArray:
+        """Return where one arm is left, so that the guarantee holds; shape ``batch``.
+
+        False where ``max_pulls`` ended it, and where a reward was outside of ``reward_range``.
+        """
+        memory: _PhaseMemory = state.settings
+        confident: BoolArray = memory.is_decided & ~memory.is_outside
+        return confident.reshape(state.batch_shape)

@@ -1,0 +1,281 @@
+"""Races: all arms are pulled in turn, and those that are clearly worse drop out.
+
+Hoeffding and empirical Bernstein race (Audibert, Bubeck and Munos, Bandit view on noisy
+optimization, 2011, Figs. 16.3 and 16.4, with the epsilon of section 16.3.3.2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_halving.policies._index_policy import largest_usable
+from sklearn_halving.policies._parameter_checks import (
+    RewardRange,
+    check_confidence,
+    check_not_negative,
+    width_of_range,
+)
+from sklearn_halving.policies._planned_pulls import (
+    Plan,
+    PlannedPolicy,
+    PlannedState,
+    new_state,
+)
+from sklearn_halving.policies._ranking import best_known
+from sklearn_halving.policies._successive_rejects import contested
+from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray, Problem
+
+
+class Interval(NamedTuple):
+    """Lower and upper confidence bound of each arm, shape (n_problems, n_arms)."""
+
+    lower: FloatArray
+    upper: FloatArray
+
+
+@dataclass
+class RaceMemory:
+    """What a race knows besides the statistics; each of shape (n_problems,).
+
+    Parameters
+    ----------
+    width : float
+        The largest minus the smallest possible reward.
+    best_lower : ndarray
+        The largest lower bound of an arm, with an epsilon the largest so far.
+    holder : ndarray of int
+        The arm whose bound that is; ``NO_ARM`` before the first round.
+    is_outside : ndarray of bool
+        Where a reward was not in its range.
+    n_told : ndarray of int
+        Number of pulls.
+    is_decided : ndarray of bool
+        Where one arm is left.
+    """
+
+    width: float
+    best_lower: FloatArray
+    holder: IntArray
+    is_outside: BoolArray
+    n_told: IntArray
+    is_decided: BoolArray
+
+
+class RoundsPolicy(PlannedPolicy):
+    """Play rounds until a plan is empty: how many there will be is not known."""
+
+    def _open_step(self, state: PlannedState) -> None:
+        state.plan = None
+        plan = Plan(self._counts(state), state.n_pulls_ever)
+        if plan.n_columns:
+            state.plan = plan
+
+
+class Race(RoundsPolicy):
+    """Pull every arm in play once a round, and drop those whose bounds are too low."""
+
+    delta: float
+    epsilon: float = 0.0
+    reward_range: RewardRange | None
+
+    def _interval(self, state: PlannedState, memory: RaceMemory) -> Interval:
+        """Return the bounds of all arms after a round."""
+        raise NotImplementedError
+
+    def _may_go_on(self, state: PlannedState, n_in_play: IntArray) -> BoolArray:
+        """Return which problems may have another round with so many arms."""
+        raise NotImplementedError
+
+    def _first_state(self, problem: Problem, batch_shape: tuple[int, ...]) -> PlannedState:
+        width = width_of_range(self, self.reward_range)
+        state = new_state(problem, batch_shape, n_steps=0)
+        n_problems = len(state.alive)
+        state.settings = RaceMemory(
+            width,
+            best_lower=np.full(n_problems, -np.inf),
+            holder=np.full(n_problems, NO_ARM),
+            is_outside=np.zeros(n_problems, dtype=bool),
+            n_told=np.zeros(n_problems, dtype=np.int64),
+            is_decided=np.full(n_problems, problem.n_arms == 1),
+        )
+        return state
+
+    def _counts(self, state: PlannedState) -> IntArray:
+        in_play = contested(state)
+        if state.problem.max_repetitions is not None:
+            in_play &= state.n_pulls_ever < state.problem.max_repetitions
+        in_play &= self._may_go_on(state, in_play.sum(axis=1))[:, np.newaxis]
+        return in_play.astype(np.int64)
+
+    def _conclude(self, state: PlannedState) -> None:
+        memory: RaceMemory = state.settings
+        if state.plan is not None:
+            memory.n_told += state.plan.counts.sum(axis=1)
+            low, high = self.reward_range or (-np.inf, np.inf)
+            is_outside = (state.plan.rewards < low) | (state.plan.rewards > high)
+            memory.is_outside |= is_outside.any(axis=1)
+        state.alive &= ~self._is_worse(state, memory)
+        state.best = best_known(state.alive, state.statistics.mean())
+        n_left = state.alive.sum(axis=1)
+        memory.is_decided |= n_left == 1
+
+    def _is_worse(self, state: PlannedState, memory: RaceMemory) -> BoolArray:
+        """Return which arms drop out; never the one with the best lower bound."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            lower, upper = self._interval(state, memory)
+        # Where the variance is not a number, nothing is known.
+        lower = np.where(state.alive & ~np.isnan(lower), lower, -np.inf)
+        leader, largest = largest_usable(lower, state.alive), lower.max(axis=1)
+        if self.epsilon:
+            # The best lower bound ever counts. If only the present ones did, arms could drop
+            # each other in a chain, each step of which costs an epsilon.
+            rows = np.arange(len(leader))
+            stands = (memory.holder != NO_ARM) & state.alive[rows, memory.holder]
+            stands &= memory.best_lower > largest
+            largest = np.where(stands, memory.best_lower, largest)
+            leader = np.where(stands, memory.holder, leader)
+        memory.best_lower, memory.holder = largest, leader
+        worse = ~(upper > largest[:, np.newaxis] + self.epsilon) & ~np.isnan(upper)
+        is_leader = np.arange(state.problem.n_arms) == leader[:, np.newaxis]
+        dropped: BoolArray = state.alive & worse & ~is_leader
+        return dropped
+
+    def is_confident(self, state: PlannedState) -> BoolArray:
+        """Return where one arm is left by the race's own test, so that the guarantee holds.
+
+        False where several are left, and where a reward was outside of ``reward_range``; shape
+        ``batch``. Arms that failed were never in the race.
+        """
+        memory: RaceMemory = state.settings
+        confident: BoolArray = memory.is_decided & ~memory.is_outside
+        return confident.reshape(state.batch_shape)
+
+
+class _BoundedRace(Race):
+    """A race of at most ``n_rounds`` rounds, which the union bound counts."""
+
+    n_rounds: int
+
+    def __post_init__(self) -> None:
+        """Refuse what no bound can be made from."""
+        if self.n_rounds < 1:
+            raise ValueError(
+                f"n_rounds must be at least 1, got {self.n_rounds!r}. Every arm in play is "
+                "pulled once in a round; some hundreds are needed to tell close arms apart."
+            )
+        check_confidence(self.delta)
+        check_not_negative("epsilon", self.epsilon, "It is a difference of rewards, such as 0.01.")
+
+    def _may_go_on(self, state: PlannedState, n_in_play: IntArray) -> BoolArray:
+        return np.full(len(n_in_play), state.step < self.n_rounds)
+
+    def _log_term(self, state: PlannedState) -> float:
+        """Return ``log(n K / delta)``; n counts rounds."""
+        return log(self.n_rounds * state.problem.n_arms / self.delta)
+
+
+@dataclass(frozen=True)
+class HoeffdingRace(_BoundedRace):
+    """Drop the arms whose mean is more than ``b sqrt(2 log(n K / delta) / t)`` below the best.
+
+    With probability ``1 - delta`` the best arm is never dropped. After n rounds several arms can
+    be left; the one with the best mean is recommended, and `is_alive` says which others may be
+    as good.
+
+    Parameters
+    ----------
+    n_rounds : int
+        Most pulls of an arm, the paper's n. The larger, the wider the bounds, slowly.
+    delta : float, default=0.05
+        Accepted chance that the best arm is dropped.
+    epsilon : float, default=0.0
+        Regret that does not matter, in units of reward: arms that cannot be better than the
+        leader by more are dropped too.
+    reward_range : (float, float)
+        Smallest and largest possible reward; b is their difference.
+
+    References
+    ----------
+    Maron and Moore. Hoeffding races. NIPS 1993; Audibert, Bubeck and Munos (2011), Fig. 16.3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.policies import HoeffdingRace, Problem
+    >>> policy = HoeffdingRace(n_rounds=200, reward_range=(0, 1))
+    >>> state = policy.start(Problem(n_arms=3))
+    >>> counts = np.zeros(3, dtype=int)
+    >>> while not policy.is_finished(state):
+    ...     pulls = policy.ask(state, max_pulls=10)
+    ...     np.add.at(counts, pulls.arm, 1)
+    ...     policy.tell(state, pulls, np.array([0.1, 0.5, 0.9])[pulls.arm])
+    >>> counts, int(policy.recommend(state)), bool(policy.is_confident(state))
+    (array([ 30, 118, 118]), 2, True)
+    """
+
+    n_rounds: int
+    delta: float = 0.05
+    epsilon: float = 0.0
+    reward_range: RewardRange | None = None
+
+    def _interval(self, state: PlannedState, memory: RaceMemory) -> Interval:
+        mean, t = state.statistics.mean(), np.maximum(state.statistics.n_pulls, 1)
+        radius = memory.width * np.sqrt(self._log_term(state) / (2 * t))
+        return Interval(mean - radius, mean + radius)
+
+
+@dataclass(frozen=True)
+class BernsteinRace(_BoundedRace):
+    """Drop arms by bounds that use the variance of each: the Hoeffding race for quiet arms.
+
+    Bounds are ``mean +- (sqrt(2 V x / t) + 3 b x / t)`` with ``x = log(n K / delta)`` and V the
+    variance with t in the denominator. Better than `HoeffdingRace` only where variances are well
+    below ``b^2 / 4``: the second term needs many rounds to become small.
+
+    Parameters
+    ----------
+    n_rounds : int
+        Most pulls of an arm, the paper's n. The larger, the wider the bounds, slowly.
+    delta : float, default=0.05
+        Accepted chance that the best arm is dropped.
+    epsilon : float, default=0.0
+        Regret that does not matter, in units of reward: arms that cannot be better than the
+        leader by more are dropped too.
+    reward_range : (float, float)
+        Smallest and largest possible reward; b is their difference.
+
+    References
+    ----------
+    Mnih, Szepesvari and Audibert. Empirical Bernstein stopping. ICML 2008; Audibert, Bubeck and
+    Munos (2011), Fig. 16.4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.policies import BernsteinRace, Problem
+    >>> policy = BernsteinRace(n_rounds=200, reward_range=(0, 1))
+    >>> state = policy.start(Problem(n_arms=3))
+    >>> counts = np.zeros(3, dtype=int)
+    >>> while not policy.is_finished(state):
+    ...     pulls = policy.ask(state, max_pulls=10)
+    ...     np.add.at(counts, pulls.arm, 1)
+    ...     policy.tell(state, pulls, np.array([0.1, 0.5, 0.9])[pulls.arm])
+    >>> counts, int(policy.recommend(state)), bool(policy.is_confident(state))
+    (array([ 71, 141, 141]), 2, True)
+    """
+
+    n_rounds: int
+    delta: float = 0.05
+    epsilon: float = 0.0
+    reward_range: RewardRange | None = None
+
+    def _interval(self, state: PlannedState, memory: RaceMemory) -> Interval:
+        mean, t = state.statistics.mean(), np.maximum(state.statistics.n_pulls, 1)
+        x = self._log_term(state) / t
+        variance = state.statistics.squared_deviation_sum / t
+        radius = np.sqrt(2 * variance * x) + 3 * memory.width * x
+        return Interval(mean - radius, mean + radius)

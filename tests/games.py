@@ -1,0 +1,49 @@
+"""Games that policies play in tests: on a table of rewards, and against Bernoulli arms."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_halving.policies import Problem
+
+
+class Game(NamedTuple):
+    """One problem: the arms in the order of their pulls, the answer, and the last state."""
+
+    arms: list[int]
+    best: int
+    state: Any
+
+
+class Games(NamedTuple):
+    """Many problems: the answers, the pulls of each arm, and the last state."""
+
+    best: np.ndarray
+    counts: np.ndarray
+    state: Any
+
+
+def play(policy: Any, rewards: np.ndarray, max_repetitions: int | None = None) -> Game:
+    """Play one problem on a table of shape (n_arms, n_repetitions)."""
+    state = policy.start(Problem(len(rewards), 1, 1, max_repetitions))
+    arms: list[int] = []
+    while not policy.is_finished(state):
+        pulls = policy.ask(state, 10**6)
+        arms += pulls.arm.tolist()
+        policy.tell(state, pulls, rewards[pulls.arm, pulls.repetition])
+    return Game(arms, int(policy.recommend(state)), state)
+
+
+def bernoulli(policy: Any, means: list[float], n_problems: int, seed: int) -> Games:
+    """Play many problems with the same arms, whose rewards are 0 or 1."""
+    rng, p = np.random.default_rng(seed), np.array(means)
+    state = policy.start(Problem(len(p)), batch_shape=(n_problems,))
+    counts = np.zeros((n_problems, len(p) + 1), dtype=int)
+    rows = np.arange(n_problems)[:, np.newaxis]
+    while not policy.is_finished(state):
+        pulls = policy.ask(state, 10**6)
+        np.add.at(counts, (np.broadcast_to(rows, pulls.arm.shape), pulls.arm), 1)
+        policy.tell(state, pulls, (rng.random(pulls.arm.shape) < p[pulls.arm]).astype(float))
+    return Games(policy.recommend(state), counts[:, :-1], state)
