@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log, sqrt
+from math import e, log, sqrt
 
 import numpy as np
 
@@ -193,7 +193,9 @@ class LilUCB(FixedConfidencePolicy):
 def confidence_of_a_bound(delta: float, eps: float) -> float:
     """Return the d of the bounds for which the answer is wrong with probability delta.
 
-    Solves ``4 sqrt(c d) + 4 c d = delta`` (theorem 2 of the paper).
+    Solves ``4 sqrt(c d) + 4 c d = delta`` (theorem 2 of the paper). The theorem also needs
+    ``d < log(1 + eps) / (e c)``; where delta is so large that the solution is not below it, half
+    of that is returned, with which a wrong answer is less likely still.
 
     Examples
     --------
@@ -202,4 +204,4 @@ def confidence_of_a_bound(delta: float, eps: float) -> float:
     """
     check_between("eps", eps, 0, 1, "The paper uses 0.01.")
     c = (2 + eps) / eps * (1 / log(1 + eps)) ** (1 + eps)
-    return float(((sqrt(1 + delta) - 1) / 2) ** 2 / c)
+    return min(((sqrt(1 + delta) - 1) / 2) ** 2, log(1 + eps) / (2 * e)) / float(c)

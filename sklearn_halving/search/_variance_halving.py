@@ -83,8 +83,8 @@ class VarianceHalvingSearchCV(BaseBanditSearchCV):
         Stop as soon as the candidate in the lead is the best with this probability, between
         0.5 and 1. What is left of ``n_pulls`` is not spent.
     tolerance : float or None, default=None
-        Stop as soon as the candidates still in play differ by less than this, in units of
-        the score.
+        Stop as soon as no candidate still in play can be better than the one in the lead by
+        more than this, in units of the score, with a confidence of 95 % for each.
     resource : str, Resource or None, default=None
         What else, beside splits, a fit can be given little or much of; see
         HyperbandSearchCV. None: every fit is a whole one.
@@ -147,6 +147,9 @@ class VarianceHalvingSearchCV(BaseBanditSearchCV):
         One row for each fit.
     n_fits_ : int
         Number of fits of the search, without the refit; at most ``n_pulls``.
+    n_pulls_left_ : int
+        How many of ``n_pulls`` were not spent: because the search stopped early, the splits
+        came to an end, or the stages do not divide the budget evenly.
     best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_, refit_time_, \
 multimetric_, classes_, n_features_in_, feature_names_in_
         As in GridSearchCV. ``n_splits_`` is the number of splits in use.
@@ -407,6 +410,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
             of_all = results[f"mean_test_{metric}"]
             results[f"rank_test_{metric}"] = ranks(of_all, rows.rank_group + is_winner)
         self._statistics = statistics
+        self.n_pulls_left_ = run.prepared.layout.n_fits(None) - len(run.outcomes)
         return results
 
     def _set_best(self, inputs: FitInputs, best_arm: int) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from games import bernoulli, play
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from games import bernoulli, play
 from sklearn_halving.policies import AdaptiveGapEV, GapE, GapEV, Problem, UniformAllocation
 
 UNIT = (0.0, 1.0)

@@ -110,7 +110,9 @@ def test_functions(module: ModuleType) -> dict[str, Callable[..., None]]:
 
 
 test_functions.__test__ = False
-ORIGINALS = {searches: test_functions(load_with(searches)) for searches in (OneRung, Halving, Adaptive)}
+ORIGINALS = {
+    searches: test_functions(load_with(searches)) for searches in (OneRung, Halving, Adaptive)
+}
 
 
 def suite(searches: type, left_out: dict[str, str]) -> type:
