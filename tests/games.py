@@ -27,7 +27,8 @@ class Games(NamedTuple):
 
 def play(policy: Any, rewards: np.ndarray, max_repetitions: int | None = None) -> Game:
     """Play one problem on a table of shape (n_arms, n_repetitions)."""
-    state = policy.start(Problem(len(rewards), 1, 1, max_repetitions))
+    problem = Problem(len(rewards), 1, 1, max_repetitions)
+    state = policy.start(problem, seed=np.random.SeedSequence(0))
     arms: list[int] = []
     while not policy.is_finished(state):
         pulls = policy.ask(state, 10**6)
@@ -39,7 +40,8 @@ def play(policy: Any, rewards: np.ndarray, max_repetitions: int | None = None) -
 def bernoulli(policy: Any, means: list[float], n_problems: int, seed: int) -> Games:
     """Play many problems with the same arms, whose rewards are 0 or 1."""
     rng, p = np.random.default_rng(seed), np.array(means)
-    state = policy.start(Problem(len(p)), batch_shape=(n_problems,))
+    seeds = np.random.SeedSequence(seed)
+    state = policy.start(Problem(len(p)), batch_shape=(n_problems,), seed=seeds)
     counts = np.zeros((n_problems, len(p) + 1), dtype=int)
     rows = np.arange(n_problems)[:, np.newaxis]
     while not policy.is_finished(state):

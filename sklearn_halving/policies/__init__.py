@@ -13,15 +13,19 @@ Stop when the best arm is known with a confidence
     `UGapEc`, `LUCB`, `LilUCB`, `SuccessiveElimination`, `MedianElimination`, `HoeffdingRace`,
     `BernsteinRace`
 Earn large rewards on the way
-    `UCB1`, `UCBV`, `MOSS`
+    `UCB1`, `UCBV`, `MOSS`, `EXP3`
+Learn a mean well enough
+    `BernsteinStopping`
 Types that policies exchange with their caller
     `Policy`, `Problem`, `Pull`, `Pulls`, `Schedule`, `Bracket`, `Rung`
 """
 
 from sklearn_halving.policies._arm_covariance import FactorCovariance, KernelCovariance
 from sklearn_halving.policies._bayes_gap import BayesGap
+from sklearn_halving.policies._bernstein_stopping import BernsteinStopping
 from sklearn_halving.policies._confidence_bounds import LUCB, LilUCB
 from sklearn_halving.policies._elimination import MedianElimination, SuccessiveElimination
+from sklearn_halving.policies._exp3 import EXP3
 from sklearn_halving.policies._gap_exploration import AdaptiveGapEV, GapE, GapEV
 from sklearn_halving.policies._hyperband import Hyperband
 from sklearn_halving.policies._races import BernsteinRace, HoeffdingRace
@@ -46,6 +50,7 @@ from sklearn_halving.policies._upper_confidence import MOSS, UCB1, UCBE, UCBV, A
 from sklearn_halving.policies._variance_halving import VarianceHalving
 
 __all__ = [
+    "EXP3",
     "LUCB",
     "MOSS",
     "NO_ARM",
@@ -55,8 +60,9 @@ __all__ = [
     "AdaptiveGapEV",
     "AdaptiveUCBE",
     "AnytimeSuccessiveRejects",
-    "BernsteinRace",
     "BayesGap",
+    "BernsteinRace",
+    "BernsteinStopping",
     "Bracket",
     "FactorCovariance",
     "FiniteHorizonHalving",

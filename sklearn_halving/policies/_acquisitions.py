@@ -38,14 +38,17 @@ def bayes_ucb(outlook: Outlook) -> FloatArray:
 
     A round later than printed, where the first has the quantile of 0.
     """
-    return outlook.mean + float(ndtri(1 - 1 / (outlook.round + 1))) * outlook.deviation
+    quantile = float(ndtri(1 - 1 / (outlook.round + 1)))
+    score: FloatArray = outlook.mean + quantile * outlook.deviation
+    return score
 
 
 def gp_ucb(outlook: Outlook) -> FloatArray:
     """Return ``mean + sqrt(2 log(K t^2 pi^2 / (6 delta))) deviation`` (Srinivas et al. 2010)."""
     n_arms = outlook.mean.shape[1]
     inside = n_arms * outlook.round**2 * np.pi**2 / (6 * GP_UCB_DELTA)
-    return outlook.mean + np.sqrt(2 * np.log(inside)) * outlook.deviation
+    score: FloatArray = outlook.mean + np.sqrt(2 * np.log(inside)) * outlook.deviation
+    return score
 
 
 def expected_improvement(outlook: Outlook) -> FloatArray:

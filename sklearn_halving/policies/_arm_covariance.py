@@ -175,9 +175,12 @@ def as_arm_covariance(covariance: Any, n_arms: int) -> ArmCovariance:
     """
     if covariance is None:
         return IndependentCovariance(np.ones(n_arms))
-    if not isinstance(covariance, ArmCovariance):
-        covariance = DenseCovariance(_checked_matrix(covariance, n_arms))
-    diagonal = np.asarray(covariance.diagonal)
+    prior: ArmCovariance
+    if isinstance(covariance, ArmCovariance):
+        prior = covariance
+    else:
+        prior = DenseCovariance(_checked_matrix(covariance, n_arms))
+    diagonal = np.asarray(prior.diagonal)
     if diagonal.shape != (n_arms,):
         raise ValueError(
             f"covariance must be that of the {n_arms} arms, got one of {diagonal.size}. "
@@ -188,7 +191,7 @@ def as_arm_covariance(covariance: Any, n_arms: int) -> ArmCovariance:
             "the diagonal of covariance must be finite variances, none negative and not all 0; "
             f"got values from {diagonal.min()} to {diagonal.max()}."
         )
-    return covariance
+    return prior
 
 
 def _checked_matrix(covariance: Any, n_arms: int) -> FloatArray:

@@ -262,7 +262,7 @@ class ArmPosterior:
         n_problems = len(self._rows)
         root = self._root[:, : self._n, : self._n]
         normal = rng.standard_normal((n_problems, self._n, 1))
-        sample = np.matmul(root, normal)[:, self._n_splits :, 0] @ self.features.rows
+        sample: FloatArray = np.matmul(root, normal)[:, self._n_splits :, 0] @ self.features.rows
         unexplained = np.sqrt(self.features.unexplained)
         sample += unexplained * rng.standard_normal(self.variance.shape)
         return sample

@@ -95,7 +95,7 @@ class BayesGap:
     >>> from sklearn_halving.policies import BayesGap, Problem
     >>> x = np.linspace(0, 1, 200)
     >>> covariance = np.exp(-0.5 * ((x[:, None] - x) / 0.2) ** 2)
-    >>> policy = BayesGap(n_pulls=10, covariance=covariance, noise_variance=1e-3)
+    >>> policy = BayesGap(n_pulls=10, covariance=covariance, noise_variance=1e-2)
     >>> state = policy.start(Problem(n_arms=200))
     >>> rng = np.random.default_rng(0)
     >>> while not policy.is_finished(state):
@@ -237,12 +237,13 @@ class BayesGap:
         return best.reshape(state.batch_shape)
 
     def regret_bounds(self, state: PosteriorState) -> FloatArray:
-        """Return B_J of every round so far in the units of the rewards: ``(*batch, n_rounds)``.
+        """Return B_J of every round so far, shape ``(*batch, n_rounds)``.
 
-        The first ones, with at most one reward, are in standardised units. Empty unless the
+        In the units of the rewards, whose scale is that of the latest estimate. Empty unless the
         acquisition is "bayesgap".
         """
         bounds = np.array(state.bounds).reshape(len(state.bounds), len(state.alive))
+        bounds = bounds * state.beliefs().scale
         return bounds.T.reshape(*state.batch_shape, -1)
 
     def posterior(self, state: PosteriorState) -> tuple[FloatArray, FloatArray]:
@@ -271,7 +272,7 @@ class BayesGap:
             width = beta[:, np.newaxis] * deviation
             choice = choose_by_gap(beliefs.mean, width, state.alive, may_pull)
             state.leaders.append(choice.leader)
-            state.bounds.append(choice.bound * beliefs.scale)
+            state.bounds.append(choice.bound)
             return choice.arm
         was_pulled = (state.n_told > 0) & state.alive
         outlook = Outlook(beliefs.mean, deviation, was_pulled, state.n_rounds + 1)

@@ -76,6 +76,7 @@ class PosteriorState:
     """Given the pulls in flight as well; None: to be made when it is needed."""
     pending: list[tuple[IntArray, IntArray]] = field(default_factory=list)
     """Arms and repetitions in flight, oldest first."""
+    # Of every round, in standardised units: those of round one and of the last can be compared.
     leaders: list[IntArray] = field(default_factory=list)
     bounds: list[FloatArray] = field(default_factory=list)
 
@@ -98,13 +99,14 @@ class PosteriorState:
 
     def may_pull(self) -> BoolArray:
         """Return the arms that can be pulled; none where the one arm left has a reward."""
-        may_pull = self.alive
+        may_pull: BoolArray = self.alive
         if self.problem.max_repetitions is not None:
             may_pull = may_pull & (self.n_asked < self.problem.max_repetitions)
         n_alive = self.alive.sum(axis=1)
         if n_alive.min(initial=2) < 2:
             is_settled = self.is_known() | (self.problem.n_arms == 1)
-            may_pull = may_pull & ~((n_alive < 2) & is_settled)[:, np.newaxis]
+            goes_on = (n_alive > 1) | ~is_settled
+            may_pull = np.logical_and(may_pull, goes_on[:, np.newaxis])
         return may_pull
 
     def is_known(self) -> BoolArray:

@@ -22,6 +22,9 @@ from sklearn_halving.search._user_warnings import warn_user
 MAX_ELIMINATIONS = 4
 """``min_resources="auto"`` allows at most this many eliminations, that is five brackets, as
 in the experiments of Li et al. (2018, sections 4.1 and 4.2)."""
+FEWEST_ROWS = 10
+"""Rows of the smallest rung with ``min_resources="auto"`` where no classes say how many it
+takes; a third of all rows if that is less."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +155,8 @@ def _automatic_levels(resource: Resource, needed: int, max_level: int, factor: f
             f"The smallest training fold has {max_level} rows and a subset needs {needed}: "
             "there is room for one rung only, at all rows, and nothing is eliminated early."
         )
+    if resource.subsamples_rows and needed == 1:
+        needed = max(1, min(FEWEST_ROWS, max_level // 3))
     eta = exact_factor(factor)
     n_fitting = 0
     while n_fitting < MAX_ELIMINATIONS and max_level / eta ** (n_fitting + 1) >= needed:

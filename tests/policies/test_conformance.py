@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 import sklearn_halving.policies
 from sklearn_halving.policies import (
+    EXP3,
     LUCB,
     MOSS,
     NO_ARM,
@@ -33,6 +34,7 @@ from sklearn_halving.policies import (
     AdaptiveUCBE,
     AnytimeSuccessiveRejects,
     BernsteinRace,
+    BernsteinStopping,
     FiniteHorizonHalving,
     GapE,
     GapEV,
@@ -352,6 +354,16 @@ CASES: dict[type, list[Case]] = {
     MedianElimination: [
         noisy(MedianElimination(10.0, 0.9, None, (0, 3.0)), 5, budget=5 * 3 * 40),
         noisy(MedianElimination(10.0, 0.9, 60, (0, 3.0)), 5, n_splits=99, budget=60),
+    ],
+    EXP3: [noisy(EXP3(60, reward_range=RANGE), 5), noisy(EXP3(60, 0.3, RANGE), 5, n_splits=9)],
+    BernsteinStopping: [
+        noisy(BernsteinStopping(9e4, reward_range=RANGE, max_pulls=150), 1, budget=150),
+        noisy(BernsteinStopping(9e4, reward_range=RANGE), 3, n_splits=60, budget=180),
+        noisy(
+            BernsteinStopping(0.9, "multiplicative", max_pulls=99, reward_range=(0, 9e3)),
+            3,
+            budget=99,
+        ),
     ],
     MOSS: [noisy(MOSS(40, RANGE), 5), noisy(MOSS(40, RANGE), 5, n_splits=6)],
     VarianceHalving: [

@@ -88,15 +88,18 @@ def test_a_phase_that_does_not_fit_is_not_begun() -> None:
     assert np.bincount(game.arms).tolist() == [410, 410, 410]
     assert game.best == 0
     assert not policy.is_confident(game.state)
-    with pytest.raises(ValueError, match="max_pulls=1229 is too small .* works is 1230"):
+    with pytest.raises(ValueError, match=r"max_pulls=1229 is too small .* works is 1230"):
         MedianElimination(0.8, 0.1, 1229, UNIT).start(Problem(3))
 
 
 def test_failures() -> None:
-    rewards = np.repeat([[0.9], [0.2], [0.8]], 2000, axis=1)
+    rewards = np.repeat([[0.9], [0.2], [0.8], [0.7]], 2000, axis=1)
     rewards[0, 50] = rewards[2, 420] = np.nan
+    assert play(MedianElimination(0.8, 0.1, reward_range=UNIT), rewards).best == 3
+    rewards[3, 420] = np.nan  # both arms of the second phase: one that was dropped is better
     assert play(MedianElimination(0.8, 0.1, reward_range=UNIT), rewards).best == 1
-    assert play(SuccessiveElimination(reward_range=UNIT), rewards[[0, 2]]).best == 1
+    rewards[3] = 0.7
+    assert play(SuccessiveElimination(reward_range=UNIT), rewards[[0, 3]]).best == 1
     failed = play(MedianElimination(0.8, 0.1, reward_range=UNIT), rewards * np.nan)
     assert failed.best == NO_ARM
 

@@ -16,7 +16,7 @@ from scipy.stats import binom, loguniform, poisson, randint, uniform
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.kernel_approximation import RBFSampler
-from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
@@ -574,3 +574,12 @@ def test_interrupted_the_results_so_far_are_there():
         search.fit(X, y)
     assert search.n_fits_ == 20
     assert not hasattr(search, "best_estimator_")
+
+
+def test_without_classes_the_smallest_rung_has_ten_rows_if_there_are_enough():
+    for n_rows, smallest in ((1000, 19), (800, 15), (24, 4), (6, 1)):
+        X, y = np.arange(float(n_rows)).reshape(-1, 1), np.arange(float(n_rows))
+        search = HyperbandSearchCV(Ridge(), {"alpha": [0.1, 1.0, 2.0]}, cv=2, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert search.plan(X, y)["n_resources"].min() == smallest

@@ -1,0 +1,224 @@
+"""Geometric empirical Bernstein stopping: pull until a mean is known well enough."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, inf, log
+
+import numpy as np
+
+from sklearn_halving.policies._parameter_checks import (
+    RewardRange,
+    check_between,
+    check_budget,
+    check_confidence,
+    width_of_range,
+)
+from sklearn_halving.policies._planned_pulls import PlannedState, new_state
+from sklearn_halving.policies._races import RoundsPolicy
+from sklearn_halving.policies._ranking import best_known
+from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray, Problem
+
+ERRORS = ("additive", "multiplicative")
+
+
+@dataclass
+class StoppingMemory:
+    """What is known of each mean; arrays of shape (n_problems, n_arms).
+
+    Parameters
+    ----------
+    width : float
+        The largest minus the smallest possible reward.
+    lower, upper : ndarray
+        The paper's LB and UB: bounds of the absolute value of the mean.
+    estimate : ndarray
+        The estimated mean of an arm that is done, else its plain mean.
+    is_done, is_outside : ndarray of bool
+        Arms whose mean is known well enough, and arms with a reward out of range.
+    first_of_grid, next_of_grid : int
+        The paper's t_k and t_(k+1): the cell of the grid in which the number of pulls is.
+    """
+
+    width: float
+    lower: FloatArray
+    upper: FloatArray
+    estimate: FloatArray
+    is_done: BoolArray
+    is_outside: BoolArray
+    first_of_grid: int
+    next_of_grid: int
+
+
+@dataclass(frozen=True)
+class BernsteinStopping(RoundsPolicy):
+    """Pull an arm until its mean is known within an error: few pulls where it varies little.
+
+    After t pulls, t in the cell ``[t_k, t_(k+1))`` of the grid ``t_k = ceil(alpha t_(k-1))``, the
+    mean is within ``c_t = sqrt(2 V l) + 3 b l`` with ``l = t_(k+1) / t^2 log(c t_k^q)``.
+    "additive" stops at ``c_t <= epsilon``. "multiplicative" keeps the best bounds LB and UB of the absolute
+    mean and stops when ``(1 + epsilon) LB >= (1 - epsilon) UB``. The estimate of each mean, by
+    itself, is then within epsilon, or within epsilon times the mean, with probability
+    ``1 - delta``. Made for one arm; of several, each is pulled until its own mean is known, and
+    the best mean is recommended.
+
+    Parameters
+    ----------
+    epsilon : float
+        The error that is allowed: of the mean in units of reward, or relative to it. Larger than
+        0; below 1 for "multiplicative".
+    error : {"additive", "multiplicative"}, default="additive"
+        What the error is relative to. "multiplicative" never stops at a mean of 0.
+    delta : float, default=0.05
+        Accepted chance of a larger error.
+    q, t1, alpha : float, int, float, default=0.1, 20, 1.1
+        The grid. ``q > 0``, ``t1 >= 2`` and ``alpha > 1``.
+    max_pulls : int or None, default=None
+        Number of pulls, of all arms together, that is never exceeded; no round is begun that would
+        not fit. When it ends the search the guarantee is lost, as `is_confident` says.
+    reward_range : (float, float)
+        Smallest and largest possible reward; b is their difference.
+
+    Notes
+    -----
+    The figure in the paper prints the test of when to stop the wrong way round.
+
+    References
+    ----------
+    Mnih, Szepesvari and Audibert. Empirical Bernstein stopping. ICML 2008; Audibert, Bubeck and
+    Munos. Bandit view on noisy optimization, in Optimization for Machine Learning, 2011, theorem
+    16.7 and Fig. 16.5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.policies import BernsteinStopping, Problem
+    >>> policy = BernsteinStopping(epsilon=0.1, reward_range=(0, 1))
+    >>> state = policy.start(Problem(n_arms=1))
+    >>> n_pulls, rng = 0, np.random.default_rng(0)
+    >>> while not policy.is_finished(state):
+    ...     pulls = policy.ask(state, max_pulls=100)
+    ...     n_pulls += len(pulls)
+    ...     policy.tell(state, pulls, rng.uniform(0.6, 0.7, size=len(pulls)))
+    >>> n_pulls, policy.estimate(state).round(2), bool(policy.is_confident(state))
+    (303, array([0.65]), True)
+    """
+
+    epsilon: float
+    error: str = "additive"
+    delta: float = 0.05
+    q: float = 0.1
+    t1: int = 20
+    alpha: float = 1.1
+    max_pulls: int | None = None
+    reward_range: RewardRange | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no bound can be made from."""
+        if self.error not in ERRORS:
+            raise ValueError(
+                f"error must be one of {', '.join(map(repr, ERRORS))}, got {self.error!r}. Use "
+                "'additive' for an error in units of reward."
+            )
+        largest = 1.0 if self.error == "multiplicative" else inf
+        check_between("epsilon", self.epsilon, 0, largest, "Use 0.05, for example.")
+        check_confidence(self.delta)
+        check_between("q", self.q, 0, inf, "Use 0.1, the default.")
+        check_between("t1", self.t1, 1, inf, "Use 20, the default.")
+        check_between("alpha", self.alpha, 1, inf, "Use 1.1, the default.")
+
+    def _first_state(self, problem: Problem, batch_shape: tuple[int, ...]) -> PlannedState:
+        width = width_of_range(self, self.reward_range)
+        if self.max_pulls is not None:
+            check_budget("max_pulls", self.max_pulls, problem.n_arms, "to pull each arm once")
+        state = new_state(problem, batch_shape, n_steps=0)
+        shape = state.alive.shape
+        state.settings = StoppingMemory(
+            width,
+            lower=np.zeros(shape),
+            upper=np.full(shape, np.inf),
+            estimate=np.full(shape, np.nan),
+            is_done=np.zeros(shape, dtype=bool),
+            is_outside=np.zeros(shape, dtype=bool),
+            first_of_grid=self.t1,
+            next_of_grid=self._next_of_grid(self.t1),
+        )
+        return state
+
+    def _next_of_grid(self, t: int) -> int:
+        # Not ceil(22.000000000000004): the exact product is what the paper means.
+        return max(t + 1, ceil(round(self.alpha * t, 9)))
+
+    def _counts(self, state: PlannedState) -> IntArray:
+        memory: StoppingMemory = state.settings
+        goes_on = state.alive & ~memory.is_done
+        # All pulls before the first test at once.
+        n_each = np.where(goes_on, self.t1 if state.step == 0 else 1, 0)
+        if state.problem.max_repetitions is not None:
+            n_each = np.minimum(n_each, state.problem.max_repetitions - state.n_pulls_ever)
+        if self.max_pulls is not None:
+            n_left = (self.max_pulls - state.n_pulls_ever.sum(axis=1))[:, np.newaxis]
+            n_arms = np.maximum((n_each > 0).sum(axis=1, keepdims=True), 1)
+            n_each = np.minimum(n_each, n_left // n_arms)
+        return n_each
+
+    def _conclude(self, state: PlannedState) -> None:
+        memory: StoppingMemory = state.settings
+        statistics, plan = state.statistics, state.plan
+        mean = statistics.mean()
+        if plan is not None:
+            low, high = self.reward_range or (-np.inf, np.inf)
+            problem, column = np.nonzero((plan.rewards < low) | (plan.rewards > high))
+            memory.is_outside[problem, plan.arm[problem, column]] = True
+        tests = state.alive & ~memory.is_done & (statistics.n_pulls >= self.t1)
+        if tests.any():
+            self._test(state, memory, mean, tests)
+        memory.estimate = np.where(memory.is_done, memory.estimate, mean)
+        state.best = best_known(state.alive, memory.estimate)
+
+    def _test(
+        self, state: PlannedState, memory: StoppingMemory, mean: FloatArray, tests: BoolArray
+    ) -> None:
+        """Look which of the arms are done; those that are not have equal numbers of pulls."""
+        t = int(state.statistics.n_pulls[tests].max())
+        while t >= memory.next_of_grid:
+            memory.first_of_grid = memory.next_of_grid
+            memory.next_of_grid = self._next_of_grid(memory.next_of_grid)
+        c = 3 / (self.delta * self.t1**self.q * (1 - self.alpha**-self.q))
+        x = memory.next_of_grid / t**2 * log(c * memory.first_of_grid**self.q)
+        variance = state.statistics.squared_deviation_sum / t
+        with np.errstate(invalid="ignore", over="ignore"):
+            radius = np.sqrt(2 * variance * x) + 3 * memory.width * x
+            lower = np.maximum(memory.lower, np.abs(mean) - radius)
+            upper = np.minimum(memory.upper, np.abs(mean) + radius)
+            low, high = (1 + self.epsilon) * lower, (1 - self.epsilon) * upper
+            middle = np.sign(mean) * (low + high) / 2
+        memory.lower = np.where(tests, lower, memory.lower)
+        memory.upper = np.where(tests, upper, memory.upper)
+        if self.error == "additive":
+            is_done, estimate = radius <= self.epsilon, mean
+        else:
+            is_done, estimate = low >= high, middle
+        memory.estimate = np.where(tests & is_done, estimate, memory.estimate)
+        memory.is_done |= tests & is_done
+
+    def is_alive(self, state: PlannedState) -> BoolArray:
+        """Return which arms may still be pulled."""
+        alive: BoolArray = state.alive & ~state.settings.is_done
+        return alive.reshape(*state.batch_shape, -1)
+
+    def estimate(self, state: PlannedState) -> FloatArray:
+        """Return the estimated mean of each arm, shape ``(*batch, n_arms)``; NaN if it failed."""
+        memory: StoppingMemory = state.settings
+        return memory.estimate.reshape(*state.batch_shape, -1).copy()
+
+    def is_confident(self, state: PlannedState) -> BoolArray:
+        """Return where all arms that did not fail are known well enough; shape ``batch``.
+
+        False where ``max_pulls`` or the splits ended it, and where a reward was outside of
+        ``reward_range``.
+        """
+        memory: StoppingMemory = state.settings
+        known = (memory.is_done & ~memory.is_outside) | ~state.alive
+        confident: BoolArray = known.all(axis=1) & state.alive.any(axis=1)
+        return confident.reshape(state.batch_shape)

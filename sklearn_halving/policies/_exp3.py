@@ -1,0 +1,170 @@
+"""EXP3: random pulls by exponential weights, for rewards that an adversary may choose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import e, log, sqrt
+from typing import ClassVar
+
+import numpy as np
+
+from sklearn_halving.policies._index_policy import IndexPolicy, IndexState
+from sklearn_halving.policies._parameter_checks import RewardRange, width_of_range
+from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray, Pulls
+
+N_DRAWN = 256
+
+
+@dataclass
+class Weights:
+    """What EXP3 remembers.
+
+    Parameters
+    ----------
+    log_weight : ndarray of shape (n_problems, n_arms)
+    generators : list of numpy.random.Generator
+        One for each problem, so that a problem of a batch plays as it would alone.
+    drawn : ndarray of shape (n_problems, N_DRAWN)
+        Uniform numbers that were drawn ahead.
+    n_used : int
+        How many columns of them were used.
+    in_flight : list of (arm, repetition, probability)
+        Pulls that were asked for and not told, each entry of shape (n_problems,).
+    """
+
+    log_weight: FloatArray
+    generators: list[np.random.Generator]
+    drawn: FloatArray
+    n_used: int = N_DRAWN
+    in_flight: list[tuple[IntArray, IntArray, FloatArray]] = field(default_factory=list)
+
+    def next_uniform(self) -> FloatArray:
+        """Return a uniform number for each problem."""
+        if self.n_used == self.drawn.shape[1]:
+            for row, generator in zip(self.drawn, self.generators, strict=True):
+                row[:] = generator.random(len(row))
+            self.n_used = 0
+        self.n_used += 1
+        column: FloatArray = self.drawn[:, self.n_used - 1]
+        return column
+
+
+@dataclass(frozen=True)
+class EXP3(IndexPolicy):
+    """Pull at random, with probabilities that grow exponentially with the rewards so far.
+
+    Arm i is pulled with probability ``p_i = (1 - gamma) w_i / sum w + gamma / K``; then its weight
+    is multiplied by ``exp(gamma x / (p_i K))``, x the reward moved to [0, 1]. The expected regret
+    is at most ``2.63 sqrt(n K log K)`` whatever the rewards are, also if they change with time.
+    The arm with the best mean is recommended.
+
+    Parameters
+    ----------
+    n_pulls : int
+        Number of pulls for all arms together; never exceeded.
+    gamma : float or None, default=None
+        Share of pulls that are spread evenly, larger than 0 and at most 1. None:
+        ``min(1, sqrt(K log K / ((e - 1) n_pulls)))``, which the bound is for.
+    reward_range : (float, float)
+        Smallest and largest possible reward. Rewards outside of it count as its ends.
+
+    References
+    ----------
+    Auer, Cesa-Bianchi, Freund and Schapire. The nonstochastic multiarmed bandit problem. SIAM
+    Journal on Computing 32 (2002), Fig. 1 and corollary 3.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.policies import EXP3, Problem
+    >>> policy = EXP3(n_pulls=500, reward_range=(0, 1))
+    >>> state = policy.start(Problem(n_arms=3), seed=np.random.SeedSequence(0))
+    >>> while not policy.is_finished(state):
+    ...     pulls = policy.ask(state, max_pulls=1)
+    ...     policy.tell(state, pulls, np.array([0.1, 0.5, 0.9])[pulls.arm])
+    >>> int(policy.recommend(state))
+    2
+    """
+
+    n_first: ClassVar[int] = 0
+    goes_on_when_decided: ClassVar[bool] = True
+
+    n_pulls: int
+    gamma: float | None = None
+    reward_range: RewardRange | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a gamma that is no share."""
+        if self.gamma is not None and not 0 < self.gamma <= 1:
+            raise ValueError(
+                f"gamma must be larger than 0 and at most 1, got {self.gamma!r}: it is the share "
+                "of pulls that are spread evenly. Use None for the value of the paper's bound."
+            )
+
+    def _width(self) -> float:
+        return width_of_range(self, self.reward_range)
+
+    def _most_pulls(self) -> int:
+        return self.n_pulls
+
+    def _gamma(self, n_arms: int) -> float:
+        if self.gamma is not None:
+            return self.gamma
+        if n_arms == 1:
+            return 1.0
+        return min(1.0, sqrt(n_arms * log(n_arms) / ((e - 1) * self.n_pulls)))
+
+    def _first_memory(self, state: IndexState, seed: np.random.SeedSequence | None) -> Weights:
+        n_problems, root = len(state.rows), seed or np.random.SeedSequence()
+        children = [root]
+        if state.batch_shape:
+            children = [
+                np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, i))
+                for i in range(n_problems)
+            ]
+        generators = [np.random.default_rng(child) for child in children]
+        drawn = np.empty((n_problems, min(N_DRAWN, self.n_pulls)))
+        weights = Weights(np.zeros(state.alive.shape), generators, drawn)
+        weights.n_used = drawn.shape[1]
+        return weights
+
+    def _largest(self, state: IndexState, usable: BoolArray) -> IntArray:
+        """Draw an arm for each row, and note with which probability."""
+        memory: Weights = state.memory
+        gamma = self._gamma(state.problem.n_arms)
+        log_weight = np.where(usable, memory.log_weight, -np.inf)
+        n_usable = usable.sum(axis=1, keepdims=True)
+        largest = np.where(n_usable > 0, log_weight.max(axis=1, keepdims=True), 0.0)
+        weight = np.exp(log_weight - largest)
+        total = np.maximum(weight.sum(axis=1, keepdims=True), 1e-300)
+        share = (1 - gamma) * weight / total + gamma * usable / np.maximum(n_usable, 1)
+        reached = np.cumsum(share, axis=1)
+        limit = memory.next_uniform()[:, np.newaxis] * reached[:, -1:]
+        arm = np.minimum((reached <= limit).sum(axis=1), state.problem.n_arms - 1)
+        may_ask = state.is_open & (state.n_asked_of_row < self.n_pulls) & (n_usable[:, 0] > 0)
+        arm = np.where(may_ask, arm, NO_ARM)
+        if may_ask.any():
+            repetition = state.n_asked[state.rows, arm]
+            memory.in_flight.append((arm, repetition, share[state.rows, arm]))
+        return arm
+
+    def _learn(self, state: IndexState, row: IntArray, pulled: Pulls, rewards: FloatArray) -> None:
+        memory: Weights = state.memory
+        low = (self.reward_range or (0.0, 1.0))[0]
+        x = np.clip((rewards - low) / state.width, 0.0, 1.0)
+        probability = self._probability(memory, row, pulled)
+        n_arms = state.problem.n_arms
+        gain = self._gamma(n_arms) * np.where(np.isnan(x), 0.0, x) / (probability * n_arms)
+        memory.log_weight[row, pulled.arm] += gain
+
+    def _probability(self, memory: Weights, row: IntArray, pulled: Pulls) -> FloatArray:
+        """Return the probability with which each row's pull was drawn, and forget it."""
+        probability = np.ones(len(row))
+        for i, (arm, repetition, share) in enumerate(memory.in_flight):
+            same = (arm[row] == pulled.arm) & (repetition[row] == pulled.repetition)
+            if same.any():
+                probability = np.where(same, share[row], probability)
+                if same.all():
+                    del memory.in_flight[i]
+                    break
+        return probability

@@ -1,0 +1,96 @@
+"""Marginal likelihood: against the density it is, and against data of known origin."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import multivariate_normal
+
+from sklearn_halving.policies._posterior_hyperparameters import (
+    Hyperparameters,
+    Told,
+    fit_hyperparameters,
+    log_marginal_likelihood,
+)
+
+
+def kernel(log_lengths: np.ndarray, arms: np.ndarray) -> np.ndarray:
+    x = arms / 100
+    return np.exp(-0.5 * ((x[:, np.newaxis] - x) / np.exp(log_lengths[0])) ** 2)
+
+
+def draw(seed: int, true: Hyperparameters, n_pulls: int, scale: float = 3.0) -> Told:
+    rng = np.random.default_rng(seed)
+    values, vectors = np.linalg.eigh(kernel(true.log_lengths, np.arange(101)))
+    mean = vectors @ (np.sqrt(np.maximum(values, 0)) * rng.normal(size=101))
+    splits = np.sqrt(true.split_variance) * rng.normal(size=n_pulls)
+    arm, split = rng.integers(101, size=n_pulls), rng.integers(n_pulls // 4, size=n_pulls)
+    noise = np.sqrt(true.noise_variance) * rng.normal(size=n_pulls)
+    return Told(arm, split, 7 + scale * (mean[arm] + splits[split] + noise))
+
+
+def test_differences_are_those_of_the_density_of_contrasts() -> None:
+    """Restricted likelihood is the density of all that the level does not move."""
+    told = draw(0, Hyperparameters(np.log([0.2]), 0.1, 0.2), 12)
+    contrasts = np.linalg.svd(np.ones((1, 12)))[2][1:]
+    ours, theirs = [], []
+    for parameters in (
+        Hyperparameters(np.log([0.1]), 0.3, 0.4),
+        Hyperparameters(np.log([0.5]), 0.02, 0.01),
+    ):
+        covariance = kernel(parameters.log_lengths, told.arm) + 0.0
+        covariance += parameters.split_variance * (told.split[:, np.newaxis] == told.split)
+        covariance += parameters.noise_variance * np.eye(12)
+        inside = contrasts @ covariance @ contrasts.T
+        values = contrasts @ told.rewards
+        scale = values @ np.linalg.solve(inside, values) / 11
+        theirs.append(multivariate_normal(np.zeros(11), scale * inside).logpdf(values))
+        ours.append(log_marginal_likelihood(kernel, told, parameters))
+    np.testing.assert_allclose(ours[1] - ours[0], theirs[1] - theirs[0], rtol=1e-6)
+
+
+def test_finds_what_the_data_were_made_with() -> None:
+    true = Hyperparameters(np.log([0.1]), 0.05, 0.2)
+    guess = Hyperparameters(np.log([0.4]), 0.5, 0.05)
+    found = [fit_hyperparameters(kernel, draw(seed, true, 120), guess) for seed in range(10)]
+    vectors = np.array([parameters.to_vector() for parameters in found])
+    assert np.abs(np.median(vectors, axis=0) - true.to_vector()).max() < 0.5
+    assert np.abs(guess.to_vector() - true.to_vector()).min() > 1.3
+
+
+def test_scale_and_level_of_rewards_do_not_matter() -> None:
+    told, guess = draw(1, Hyperparameters(np.log([0.1]), 0.05), 60), Hyperparameters(np.zeros(1))
+    moved = told._replace(rewards=1e4 * told.rewards - 55)
+    vectors = [fit_hyperparameters(kernel, t, guess).to_vector() for t in (told, moved)]
+    np.testing.assert_allclose(vectors[0], vectors[1], atol=1e-2)
+
+
+def test_few_or_equal_rewards_leave_the_guess() -> None:
+    told, guess = draw(2, Hyperparameters(np.log([0.1]), 0.05), 60), Hyperparameters(np.zeros(1))
+    few = Told(*(column[:3] for column in told))
+    assert fit_hyperparameters(kernel, few, guess) is guess
+    assert fit_hyperparameters(kernel, told._replace(rewards=np.ones(60)), guess) is guess
+
+
+def test_hyperparameters_stay_where_the_posterior_is_safe() -> None:
+    """Rewards without noise, and rewards that are nothing else."""
+    x = np.arange(40)
+    exact = Told(x, np.zeros(40, dtype=int), x / 40)
+    noisy = exact._replace(rewards=np.random.default_rng(0).normal(size=40))
+    for told in (exact, noisy):
+        found = fit_hyperparameters(kernel, told, Hyperparameters(np.zeros(1)), (0.05, 2.0))
+        assert 0.05 - 1e-9 <= np.exp(found.log_lengths[0]) <= 2.0 + 1e-9
+        assert 1e-4 - 1e-9 <= found.noise_variance <= 1e2 + 1e-6
+        assert found.split_variance == 0
+
+
+def test_several_lengths_are_found_apart() -> None:
+    """The second feature does not matter: its length grows, that of the first does not."""
+    points = np.random.default_rng(0).random((60, 2))
+
+    def two(log_lengths: np.ndarray, arms: np.ndarray) -> np.ndarray:
+        scaled = points[arms] / np.exp(log_lengths)
+        return np.exp(-0.5 * ((scaled[:, np.newaxis] - scaled) ** 2).sum(axis=2))
+
+    told = Told(np.arange(60), np.zeros(60, dtype=int), np.sin(9 * points[:, 0]))
+    found = fit_hyperparameters(two, told, Hyperparameters(np.log([0.5, 0.5]), 0.01))
+    assert found.log_lengths[1] > found.log_lengths[0] + 1
