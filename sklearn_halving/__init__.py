@@ -1,7 +1,7 @@
 """Model selection as a bandit problem, with the API of GridSearchCV.
 
 Searches (`sklearn_halving.search`)
-    `HyperbandSearchCV`, `VarianceHalvingSearchCV`
+    `HyperbandSearchCV`, `VarianceHalvingSearchCV`; `BanditSearchCV` for any other policy
 Splits (`sklearn_halving.splits`)
     `RepeatedLearningTesting`, and streams of splits without end
 Policies, usable without scikit-learn (`sklearn_halving.policies`)
@@ -10,12 +10,17 @@ Resources (`sklearn_halving.resources`)
     what a level means: rows, iterations, epochs, features, seconds
 """
 
-from sklearn_halving.search import HyperbandSearchCV, VarianceHalvingSearchCV
+from sklearn_halving.search import (
+    BanditSearchCV,
+    HyperbandSearchCV,
+    VarianceHalvingSearchCV,
+)
 from sklearn_halving.splits import RepeatedLearningTesting
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "BanditSearchCV",
     "HyperbandSearchCV",
     "RepeatedLearningTesting",
     "VarianceHalvingSearchCV",

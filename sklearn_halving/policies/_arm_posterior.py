@@ -15,90 +15,12 @@ no more than pulling it for the first time, and nothing of size K x K exists.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from math import sqrt
 
 import numpy as np
 
-from sklearn_halving.policies._arm_covariance import ArmCovariance
+from sklearn_halving.policies._prior_features import PriorFeatures
 from sklearn_halving.policies._types import NO_ARM, FloatArray, IntArray
-
-RANK_TOLERANCE = 1e-10
-"""An arm of which a smaller share of the largest variance is unexplained needs no feature."""
-
-NUGGET = 1e-11
-"""Share of the largest variance that a pulled arm has to itself, beyond its covariance. Without it
-the factor of nearly singular covariances is wrong when arms are pulled in an unlucky order."""
-
-
-@dataclass
-class PriorFeatures:
-    """Features f of all arms with ``G = sum f f'`` for the arms that have been pulled.
-
-    They depend on the prior alone, so that all problems of a batch share them.
-
-    Parameters
-    ----------
-    covariance : ArmCovariance
-    """
-
-    covariance: ArmCovariance
-    n_rows: int = field(init=False, default=0)
-    unexplained: FloatArray = field(init=False)
-    """Prior variance of every arm beyond the features so far, shape ``(n_arms,)``."""
-    _buffer: FloatArray = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Start without features."""
-        self.unexplained = np.array(self.covariance.diagonal, dtype=np.float64)
-        self._buffer = np.zeros((0, len(self.unexplained)))
-        self._largest = float(self.unexplained.max())
-
-    @property
-    def rows(self) -> FloatArray:
-        """The features, shape ``(n_rows, n_arms)``; a view."""
-        return self._buffer[: self.n_rows]
-
-    def cover(self, arm: int) -> bool:
-        """Add a feature, unless those there are explain the arm; return whether one was added."""
-        left = float(self.unexplained[arm])
-        if left == 0:
-            return False
-        n, nugget = self.n_rows, NUGGET * self._largest
-        row = self.covariance.column(arm) - self._buffer[:n, arm] @ self._buffer[:n]
-        row[arm] += nugget
-        row /= np.sqrt(left + nugget)
-        self._make_room()
-        self._buffer[n] = row
-        self.n_rows += 1
-        row *= row
-        self.unexplained -= row
-        self.unexplained[arm] = 0.0
-        self._check(arm)
-        self.unexplained[self.unexplained <= RANK_TOLERANCE * self._largest] = 0.0
-        return True
-
-    def cover_all(self, max_rows: int) -> None:
-        """Add features, the most needed first, until all arms are explained."""
-        while self.n_rows < max_rows and self.cover(int(self.unexplained.argmax())):
-            pass
-
-    def _check(self, arm: int) -> None:
-        worst = int(self.unexplained.argmin())
-        if self.unexplained[worst] < -1e-6 * self._largest:
-            raise ValueError(
-                "covariance must be positive semi-definite; arms "
-                f"{arm} and {worst} are more alike than their variances allow, by "
-                f"{-self.unexplained[worst]:.3g}. Use another kernel, or add to its diagonal."
-            )
-
-    def _make_room(self) -> None:
-        n_max, n_arms = self._buffer.shape
-        if self.n_rows == n_max:
-            # Pages that are not written to take no memory.
-            larger = np.zeros((min(n_arms, max(16, 2 * n_max)), n_arms))
-            larger[:n_max] = self._buffer
-            self._buffer = larger
 
 
 class ArmPosterior:
@@ -164,11 +86,11 @@ class ArmPosterior:
         rewards : ndarray of shape (n_problems,) or None
             None: the reward is still to come, and only variances shrink.
         """
-        is_pull = arm != NO_ARM
-        self._cover(arm, split, is_pull)
-        if len(arm) == 1 and is_pull[0]:
+        if len(arm) == 1 and arm[0] != NO_ARM:
             self._update_one(int(arm[0]), int(split[0]), rewards)
             return
+        is_pull = arm != NO_ARM
+        self._cover(arm, split, is_pull)
         root = self._root[:, : self._n, : self._n]
         seen = self._direction(arm, split, is_pull)
         inner = np.matmul(seen[:, np.newaxis, :], root)
@@ -188,6 +110,8 @@ class ArmPosterior:
 
     def _update_one(self, arm: int, split: int, rewards: FloatArray | None) -> None:
         """Do what `update` does for the one problem of a search, in half of its calls."""
+        self.features.cover(arm)
+        self._resize(self._splits_for(split))
         rows, n_splits = self.features.rows, self._n_splits
         root = self._root[0, : self._n, : self._n]
         seen = rows[:, arm]
@@ -205,8 +129,10 @@ class ArmPosterior:
             state += weight * step
             self.answers[0] += weight * across
             of_rewards, of_ones = surprise.tolist()
-            squares = of_rewards * of_rewards, of_rewards * of_ones, of_ones * of_ones
-            self._squares[0] += np.array(squares) / total
+            squares = self._squares[0]
+            squares[0] += of_rewards * of_rewards / total
+            squares[1] += of_rewards * of_ones / total
+            squares[2] += of_ones * of_ones / total
             self.n_told += 1
         inner *= -1 / (total + sqrt(total * self.noise_variance))
         root += step[:, np.newaxis] * inner
@@ -284,12 +210,13 @@ class ArmPosterior:
         if is_new.any():
             for one in np.unique(arm[is_new & is_pull]):
                 self.features.cover(int(one))
-        n_splits = self._n_splits
-        if self.split_variance > 0 and is_pull.any():
-            n_needed = int(split.max(where=is_pull, initial=0)) + 1
-            if n_needed > n_splits:
-                n_splits = max(n_needed, 8, 2 * n_splits)
-        self._resize(n_splits)
+        self._resize(self._splits_for(int(split.max(where=is_pull, initial=-1))))
+
+    def _splits_for(self, split: int) -> int:
+        """Return how many splits there is to be room for, so that there is for this one."""
+        if self.split_variance == 0 or split < self._n_splits:
+            return self._n_splits
+        return max(split + 1, 8, 2 * self._n_splits)
 
     def _resize(self, n_splits: int) -> None:
         """Have a variable for each split and each feature."""

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sklearn_halving.policies._acquisitions import SCORES, Outlook
-from sklearn_halving.policies._arm_covariance import as_arm_covariance
-from sklearn_halving.policies._arm_posterior import ArmPosterior, PriorFeatures
-from sklearn_halving.policies._gap_index import Exploration, choose_by_gap, first_largest
+from sklearn_halving.policies._gap_index import choose_by_gap, first_largest
+from sklearn_halving.policies._posterior_hyperparameters import Hyperparameters
+from sklearn_halving.policies._posterior_prior import PriorRecipe
 from sklearn_halving.policies._posterior_state import PosteriorState
 from sklearn_halving.policies._types import (
     NO_ARM,
@@ -27,9 +27,6 @@ ACQUISITIONS = ("bayesgap", "thompson", *SCORES)
 RECOMMENDATIONS = ("largest_mean", "smallest_bound")
 BETA_RULES = ("effective", "printed")
 
-MAX_FEATURES_AT_START = 1024
-"""Features with which Thompson sampling draws correlated arms; see `ArmPosterior.sample`."""
-
 
 @dataclass(frozen=True)
 class BayesGap:
@@ -43,9 +40,11 @@ class BayesGap:
     ----------
     n_pulls : int
         Number of pulls for all arms together, the horizon T; never exceeded.
-    covariance : array-like of shape (n_arms, n_arms) or ArmCovariance, default=None
+    covariance : array-like of shape (n_arms, n_arms), ArmCovariance or KernelFamily, default=None
         Prior covariance of the arms. `FactorCovariance` and `KernelCovariance` never write the
-        matrix down. None: independent arms of variance 1.
+        matrix down. Of a `KernelFamily` the length scales, and with them ``noise_variance`` and
+        ``split_variance``, are only guesses: after 5, 10, 20, 40, ... rewards they are estimated
+        by marginal likelihood. None: independent arms of variance 1.
     noise_variance : float, default=0.25
         Variance of a pull around the mean of its arm on its split.
     split_variance : float, default=0.0
@@ -158,18 +157,25 @@ class BayesGap:
         seed: np.random.SeedSequence | None = None,
     ) -> PosteriorState:
         """Return the state before the first pull; the seed is for Thompson sampling alone."""
-        covariance = as_arm_covariance(self.covariance, problem.n_arms)
-        features = PriorFeatures(covariance)
         n_problems = prod(batch_shape)
-        if self.acquisition == "thompson" or n_problems > 1:
-            # Many problems pull most of the arms: fewest features if the best come first.
-            features.cover_all(MAX_FEATURES_AT_START)
+        recipe = PriorRecipe(
+            self.covariance,
+            Hyperparameters(np.zeros(0), self.noise_variance, self.split_variance),
+            self.beta,
+            self.n_pulls,
+            problem.n_arms,
+            n_problems,
+            # Many problems pull most of the arms.
+            covers_all=self.acquisition == "thompson" or n_problems > 1,
+        )
+        recipe.check_family(self.standardize)
+        posterior, exploration = recipe.make(recipe.guess())
         shape = n_problems, problem.n_arms
         return PosteriorState(
             problem,
             batch_shape,
-            ArmPosterior(features, n_problems, self.noise_variance, self.split_variance),
-            Exploration.of(self.beta, covariance, self.n_pulls, self.noise_variance),
+            posterior,
+            exploration,
             self.standardize,
             _checked_prior_mean(self.prior_mean, problem.n_arms),
             np.random.default_rng(seed if seed is not None else 0),
@@ -179,6 +185,7 @@ class BayesGap:
             infinite=np.zeros(shape),
             zero=np.zeros(n_problems),
             unit=np.zeros(n_problems),
+            refit=recipe.refit if recipe.is_open else None,
         )
 
     def ask(self, state: PosteriorState, max_pulls: int) -> Pulls:
@@ -225,7 +232,7 @@ class BayesGap:
         mean = state.beliefs().mean
         best = first_largest(np.where(state.alive, mean, -np.inf))
         if self.recommendation == "smallest_bound" and state.bounds:
-            best = _leader_of_least_bound(state, best)
+            best = state.leader_of_least_bound(best)
         is_known = state.is_known()
         if state.problem.n_arms == 1 and not state.n_rounds:
             is_known[:] = True
@@ -278,15 +285,6 @@ class BayesGap:
         outlook = Outlook(beliefs.mean, deviation, was_pulled, state.n_rounds + 1)
         score = SCORES[self.acquisition](outlook)
         return first_largest(np.where(may_pull, score, -np.inf))
-
-
-def _leader_of_least_bound(state: PosteriorState, otherwise: IntArray) -> IntArray:
-    """Return the paper's recommendation; leaders that are out by now do not count."""
-    rows = np.arange(len(state.alive))
-    leaders, bounds = np.array(state.leaders).T, np.array(state.bounds).T
-    is_alive = state.alive[rows[:, np.newaxis], leaders]
-    place = first_largest(np.where(is_alive, -bounds, -np.inf))
-    return np.where(is_alive.any(axis=1), leaders[rows, place], otherwise)
 
 
 def _check_choice(name: str, value: object, allowed: tuple[str, ...], more: str = "") -> None:

@@ -56,9 +56,9 @@ class BernsteinStopping(RoundsPolicy):
 
     After t pulls, t in the cell ``[t_k, t_(k+1))`` of the grid ``t_k = ceil(alpha t_(k-1))``, the
     mean is within ``c_t = sqrt(2 V l) + 3 b l`` with ``l = t_(k+1) / t^2 log(c t_k^q)``.
-    "additive" stops at ``c_t <= epsilon``. "multiplicative" keeps the best bounds LB and UB of the absolute
-    mean and stops when ``(1 + epsilon) LB >= (1 - epsilon) UB``. The estimate of each mean, by
-    itself, is then within epsilon, or within epsilon times the mean, with probability
+    "additive" stops at ``c_t <= epsilon``. "multiplicative" keeps the best bounds LB and UB of the
+    absolute mean and stops when ``(1 + epsilon) LB >= (1 - epsilon) UB``. The estimate of each
+    mean, by itself, is then within epsilon, or within epsilon times the mean, with probability
     ``1 - delta``. Made for one arm; of several, each is pulled until its own mean is known, and
     the best mean is recommended.
 
@@ -195,12 +195,12 @@ class BernsteinStopping(RoundsPolicy):
             middle = np.sign(mean) * (low + high) / 2
         memory.lower = np.where(tests, lower, memory.lower)
         memory.upper = np.where(tests, upper, memory.upper)
-        if self.error == "additive":
-            is_done, estimate = radius <= self.epsilon, mean
-        else:
-            is_done, estimate = low >= high, middle
-        memory.estimate = np.where(tests & is_done, estimate, memory.estimate)
-        memory.is_done |= tests & is_done
+        is_additive = self.error == "additive"
+        near: BoolArray = radius <= self.epsilon if is_additive else low >= high
+        is_done: BoolArray = tests & near
+        estimate = mean if is_additive else middle
+        memory.estimate = np.where(is_done, estimate, memory.estimate)
+        memory.is_done |= is_done
 
     def is_alive(self, state: PlannedState) -> BoolArray:
         """Return which arms may still be pulled."""

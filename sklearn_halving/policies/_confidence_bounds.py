@@ -101,8 +101,8 @@ class LUCB(FixedConfidencePolicy):
             lower = np.where(known & is_leader, state.mean - radius, -np.inf).max(axis=1)
             apart = (leader != NO_ARM) & (upper < lower + self.epsilon)
         # The test is made at the end of a round, when the rival has been pulled too.
-        is_end: BoolArray = state.memory.queued == NO_ARM
-        return apart & is_end
+        decided: BoolArray = apart & (state.memory.queued == NO_ARM)
+        return decided
 
 
 @dataclass(frozen=True)

@@ -207,7 +207,7 @@ class MedianElimination(PlannedPolicy):
         low, high = self.reward_range or (-np.inf, np.inf)
         is_outside = (state.plan.rewards < low) | (state.plan.rewards > high)
         memory.is_outside |= is_outside.any(axis=1)
-        played = state.plan.counts.any(axis=1)
+        played = state.plan.counts.sum(axis=1) > 0
         memory.n_told += state.plan.counts.sum(axis=1)
         mean = np.where(state.plan.counts > 0, state.statistics.mean(), memory.mean)
         memory.mean = mean

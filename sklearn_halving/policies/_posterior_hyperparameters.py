@@ -10,6 +10,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 
+from sklearn_halving.policies._arm_covariance import KernelCovariance
 from sklearn_halving.policies._types import FloatArray, IntArray
 
 VARIANCE_BOUNDS = (1e-4, 1e2)
@@ -50,6 +51,64 @@ class Hyperparameters:
         n = len(self.log_lengths)
         variances = np.exp(vector[n:]).tolist()
         return Hyperparameters(vector[:n], variances[0], variances[1] if variances[1:] else 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class KernelFamily:
+    """Prior covariances among which the rewards choose, in place of one that is given.
+
+    Parameters
+    ----------
+    kernel : callable
+        ``kernel(points, others)`` returns covariances of shape ``(len(points), len(others))``; 1
+        for equal points. It is called with points divided by the length scales.
+    points : ndarray of shape (n_arms, n_features)
+    lengths : ndarray of shape (n_features,)
+        Length scales to start from, one for each feature.
+    length_bounds : tuple of float, default=(1e-2, 1e2)
+        Least and largest length scale.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.policies import KernelFamily
+    >>> def kernel(a, b):
+    ...     return np.exp(-0.5 * ((a[:, None] - b) ** 2).sum(axis=2))
+    >>> family = KernelFamily(kernel, np.array([[0.0], [1.0], [2.0]]), np.array([0.5]))
+    >>> family.at(np.log([1.0])).column(0).round(3)
+    array([1.   , 0.607, 0.135])
+    """
+
+    kernel: Callable[[FloatArray, FloatArray], FloatArray] = field(repr=False)
+    points: FloatArray = field(repr=False)
+    lengths: FloatArray
+    length_bounds: tuple[float, float] = (1e-2, 1e2)
+
+    def __post_init__(self) -> None:
+        """Refuse length scales that are not one for each feature, inside of the bounds."""
+        lengths = np.asarray(self.lengths, dtype=np.float64)
+        least, most = self.length_bounds
+        if not 0 < least <= most:
+            raise ValueError(
+                f"length_bounds must be two numbers above 0, the smaller first; got "
+                f"{self.length_bounds!r}."
+            )
+        is_inside = (lengths >= least) & (lengths <= most)
+        if lengths.shape != self.points.shape[1:] or not is_inside.all():
+            raise ValueError(
+                f"lengths must be {self.points.shape[1]} numbers from {least} to {most}, one for "
+                f"each feature; got {self.lengths!r}. Scale the features, or widen length_bounds."
+            )
+
+    def at(self, log_lengths: FloatArray) -> KernelCovariance:
+        """Return the covariance of all arms for some length scales."""
+        scaled = self.points / np.exp(log_lengths)
+        return KernelCovariance(self.kernel, scaled, np.ones(len(scaled)))
+
+    def among(self, log_lengths: FloatArray, arms: IntArray) -> FloatArray:
+        """Return the covariance matrix of some arms."""
+        scaled = self.points[arms] / np.exp(log_lengths)
+        return self.kernel(scaled, scaled)
 
 
 class Told(NamedTuple):

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_halving.policies._arm_posterior import ArmPosterior
-from sklearn_halving.policies._gap_index import Exploration
+from sklearn_halving.policies._gap_index import Exploration, first_largest
+from sklearn_halving.policies._posterior_hyperparameters import Told
 from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray, Problem
 
 FARTHEST = 1e100
 """Distance of two rewards beyond which it counts as this much; its square is a number."""
+
+REFITS = frozenset(5 * 2**i for i in range(30))
+"""Numbers of rewards after which hyperparameters are estimated anew."""
+
+
+def told_of(told: list[tuple[int, int, float]]) -> Told:
+    """Return a list of pulls and rewards as arrays."""
+    arm, split, rewards = zip(*told, strict=True)
+    return Told(np.array(arm), np.array(split), np.array(rewards))
 
 
 class Beliefs(NamedTuple):
@@ -71,6 +82,10 @@ class PosteriorState:
     infinite: FloatArray
     zero: FloatArray
     unit: FloatArray
+    refit: Callable[[Told], tuple[ArmPosterior, Exploration]] | None = None
+    """Makes the posterior from what was told, with new hyperparameters; not for batches."""
+    told: list[tuple[int, int, float]] = field(default_factory=list)
+    """Arms, repetitions and what the posterior was told of them, for `refit`."""
     n_rounds: int = 0
     ahead: ArmPosterior | None = None
     """Given the pulls in flight as well; None: to be made when it is needed."""
@@ -111,12 +126,13 @@ class PosteriorState:
 
     def is_known(self) -> BoolArray:
         """Return in which problems an arm in play has a reward, shape ``(n_problems,)``."""
-        is_known: BoolArray = ((self.n_told > 0) & self.alive).any(axis=1)
+        n_known = ((self.n_told > 0) & self.alive).sum(axis=1)
+        is_known: BoolArray = n_known > 0
         return is_known
 
     def beliefs(self) -> Beliefs:
         """Return posterior means in standardised units."""
-        of_rewards, of_ones = self.posterior.answers.transpose(1, 0, 2)
+        of_rewards, of_ones = self.posterior.answers[:, 0], self.posterior.answers[:, 1]
         if not self.standardize:
             zero = np.zeros(len(of_rewards))
             return Beliefs(self.prior_mean + of_rewards, zero, zero + 1)
@@ -127,6 +143,14 @@ class PosteriorState:
         if self.prior_mean.any():
             mean += self.prior_mean / scale[:, np.newaxis]
         return Beliefs(mean, offset, scale)
+
+    def leader_of_least_bound(self, otherwise: IntArray) -> IntArray:
+        """Return the paper's recommendation; leaders that are out by now do not count."""
+        rows = np.arange(len(self.alive))
+        leaders, bounds = np.array(self.leaders).T, np.array(self.bounds).T
+        is_alive = self.alive[rows[:, np.newaxis], leaders]
+        place = first_largest(np.where(is_alive, -bounds, -np.inf))
+        return np.where(is_alive.any(axis=1), leaders[rows, place], otherwise)
 
     def take_in(self, arm: IntArray, repetition: IntArray, reward: FloatArray) -> None:
         """Close one pull of each problem; an arm with a reward that is no number is out."""
@@ -147,6 +171,11 @@ class PosteriorState:
         self.posterior.update(np.where(is_number, arm, NO_ARM), repetition, value)
         if lost.any() or not self.pending:
             self.ahead = None  # it had counted on a reward
+        if self.refit is not None and is_number[0]:
+            self.told.append((int(arm[0]), int(repetition[0]), float(value[0])))
+            if len(self.told) in REFITS:
+                self.posterior, self.exploration = self.refit(told_of(self.told))
+                self.ahead = None
 
     def _standardized(self, value: FloatArray, is_number: BoolArray) -> FloatArray:
         """Return what the posterior is told: the first reward is 0, the first other one 1 or -1.

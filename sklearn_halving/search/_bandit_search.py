@@ -1,387 +1,345 @@
-"""The search that all others are: `fit` in eight steps."""
+"""BanditSearchCV: any policy as a search."""
 
 from __future__ import annotations
 
-import time
-from abc import abstractmethod
-from collections.abc import Iterator
-from copy import copy, deepcopy
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import MISSING, fields, is_dataclass, replace
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn import get_config
-from sklearn.base import clone
-from sklearn.utils import check_random_state
+from sklearn.base import is_classifier
 
-from sklearn_halving._unstable_imports import (
-    BaseSearchCV,
-    fit_context,
-    is_multimetric_scorer,
-)
-from sklearn_halving.execution._executors import open_executor
-from sklearn_halving.execution._messages import write_line
-from sklearn_halving.execution._pull_loop import PullLog, PullLoop
-from sklearn_halving.execution._types import EvaluationTask, Outcome
-from sklearn_halving.policies._types import NO_ARM, Policy, Problem
-from sklearn_halving.resources import Rescaling, Resource, resolve_resource
-from sklearn_halving.search._callbacks import CallbackTree
-from sklearn_halving.search._candidates import Params, SearchSpace
-from sklearn_halving.search._cv_results import ResultRows, make_cv_results
-from sklearn_halving.search._failures import (
-    no_score_message,
-    report_failures,
-    report_non_finite,
-)
-from sklearn_halving.search._history import make_history
-from sklearn_halving.search._inputs import FitInputs, check_inputs
-from sklearn_halving.search._layout import Layout
-from sklearn_halving.search._preparation import (
-    Levels,
-    Preparation,
-    check_candidates,
-    check_rescaling,
-    seed_of,
-    warn_of_refitting,
-)
-from sklearn_halving.search._reward import Reward
+from sklearn_halving import policies
+from sklearn_halving._unstable_imports import Interval, StrOptions
+from sklearn_halving.policies._types import Policy
+from sklearn_halving.resources import Resource
+from sklearn_halving.search._adaptive_search import AdaptiveSearchCV
+from sklearn_halving.search._base_search import BaseBanditSearchCV, Run
+from sklearn_halving.search._candidates import SearchSpace
+from sklearn_halving.search._cv_results import ResultRows
+from sklearn_halving.search._inputs import FitInputs
+from sklearn_halving.search._layout import AdaptiveLayout, Layout, ScheduledLayout
+from sklearn_halving.search._preparation import Levels, Preparation, choose_levels
 from sklearn_halving.search._split_rows import SplitRows, fixed_splits
-from sklearn_halving.search._winner import unfitted_winner
+from sklearn_halving.search._user_warnings import warn_user
 
-if TYPE_CHECKING:
-    import pandas as pd
+POLICIES: dict[str, type[Any]] = {
+    "adaptive_gap_e_v": policies.AdaptiveGapEV,
+    "adaptive_ucb_e": policies.AdaptiveUCBE,
+    "anytime_successive_rejects": policies.AnytimeSuccessiveRejects,
+    "bernstein_race": policies.BernsteinRace,
+    "exp3": policies.EXP3,
+    "hoeffding_race": policies.HoeffdingRace,
+    "lil_ucb": policies.LilUCB,
+    "lucb": policies.LUCB,
+    "moss": policies.MOSS,
+    "successive_elimination": policies.SuccessiveElimination,
+    "successive_rejects": policies.SuccessiveRejects,
+    "ucb1": policies.UCB1,
+    "ucb_v": policies.UCBV,
+    "uniform": policies.UniformAllocation,
+    "variance_halving": policies.VarianceHalving,
+}
+"""Policies that need no parameter but a number of fits or a confidence."""
+UNIT_SCORES = (
+    "accuracy",
+    "average_precision",
+    "balanced_accuracy",
+    "f1",
+    "jaccard",
+    "precision",
+    "recall",
+    "roc_auc",
+    "top_k_accuracy",
+)
+"""Names of scores between 0 and 1; with ``_macro`` and the like behind them too."""
 
 
-@dataclass
-class Run:
-    """One fit under way.
+class BanditSearchCV(AdaptiveSearchCV):
+    """Search by any best-arm policy, named or given as an object.
+
+    For those who compare policies, or bring their own: a class with the methods of
+    `~sklearn_halving.policies.Policy` is enough. HyperbandSearchCV and
+    VarianceHalvingSearchCV are the searches to start with.
+
+    A policy of single pulls plays on splits without end, as VarianceHalvingSearchCV does: a
+    pull is one candidate on one split, and every candidate's j-th pull is on split j. A policy
+    that plays rungs (`~sklearn_halving.policies.Hyperband`) needs a ``resource`` and uses the
+    splits of ``cv``, as HyperbandSearchCV does.
 
     Parameters
     ----------
-    prepared : Preparation
-        What was known before.
-    task : EvaluationTask
-        What the workers have.
-    state : object
-        The policy's state.
-    reward : Reward
-        Outcome -> what the policy is told.
-    log : PullLog
-        What came back so far.
-    rows : ResultRows or None
-        The rows of ``cv_results_``, once there is one.
+    estimator : estimator object
+        Implements the scikit-learn estimator interface. It, or ``scoring``, gives the score.
+    param_distributions : dict or list of dict
+        As for GridSearchCV and RandomizedSearchCV.
+    policy : str or Policy
+        An object from `sklearn_halving.policies`, one of your own, or a name:
+        ``"uniform"``, ``"variance_halving"``, ``"successive_rejects"``,
+        ``"anytime_successive_rejects"``, ``"adaptive_ucb_e"``, ``"adaptive_gap_e_v"``,
+        ``"successive_elimination"``, ``"hoeffding_race"``, ``"bernstein_race"``, ``"lucb"``,
+        ``"lil_ucb"``, ``"ucb1"``, ``"ucb_v"``, ``"moss"``, ``"exp3"``.
+    n_candidates : "exhaust" or int, default="exhaust"
+        As in VarianceHalvingSearchCV.
+    n_pulls : "auto" or int, default="auto"
+        Number of fits of a policy that is given by name, never exceeded; ``"auto"`` is five for
+        each candidate. A policy with a confidence may stop before. An object has a number of its
+        own.
+    confidence : float, default=0.95
+        Of a policy that is given by name and stops when it knows the best candidate.
+    reward_range : "auto" or (float, float), default="auto"
+        Smallest and largest possible score, for policies whose bounds need it. ``"auto"`` knows
+        that of accuracy, roc_auc, f1 and others that are between 0 and 1.
+    resource : str, Resource or None, default=None
+        See HyperbandSearchCV. None: every fit is a whole one.
+    min_resources, max_resources : "auto" or float, default="auto"
+        See HyperbandSearchCV. Policies of single pulls play at ``max_resources`` only.
+    rescale : dict of str to {"inverse", "proportional"} or callable, default=None
+        See HyperbandSearchCV.
+    scoring, n_jobs, refit, cv, verbose, pre_dispatch, random_state, error_score, \
+return_train_score
+        As in VarianceHalvingSearchCV. The result does not depend on ``n_jobs``: policies that
+        decide after each fit have as many fits under way as they say, whatever the number of
+        workers.
+
+    Attributes
+    ----------
+    cv_results_, best_estimator_, best_score_, best_params_, best_index_, best_probability_, \
+best_regret_, best_corrected_score_, history_, n_fits_, n_pulls_left_, scorer_, n_splits_, \
+refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
+        As in VarianceHalvingSearchCV, or, for a policy that plays rungs, as in
+        HyperbandSearchCV.
+
+    Raises
+    ------
+    ValueError
+        Before any fit, if the name is unknown or does not say enough, the budget is too small
+        for the candidates, or the policy needs a range of the score that nobody knows.
+
+    Warns
+    -----
+    UserWarning
+        If a policy with a confidence reached ``n_pulls`` before it knew the best candidate, or a
+        score was outside ``reward_range``.
+
+    See Also
+    --------
+    sklearn_halving.policies : The policies, with their papers.
+
+    References
+    ----------
+    Audibert, Bubeck and Munos. Bandit view on noisy optimization. In: Optimization for Machine
+    Learning, MIT Press 2011 (successive rejects, UCB-E, races).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from sklearn_halving import BanditSearchCV
+    >>> X, y = load_wine(return_X_y=True)
+    >>> tree, grid = DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2, 3, 4]}
+    >>> search = BanditSearchCV(tree, grid, policy="successive_rejects", random_state=0)
+    >>> search.fit(X, y).n_fits_ <= 20
+    True
+    >>> bool(search.best_score_ > 0.8)
+    True
     """
 
-    prepared: Preparation
-    task: EvaluationTask
-    state: Any
-    reward: Reward
-    log: PullLog = field(default_factory=PullLog)
-    rows: ResultRows | None = None
-
-    @property
-    def outcomes(self) -> list[Outcome]:
-        """Every outcome, in the order in which they came back."""
-        return list(self.log.outcomes.values())
-
-    @property
-    def best_arm(self) -> int:
-        """The arm that the policy recommends."""
-        return int(self.prepared.policy.recommend(self.state))
-
-
-class BaseBanditSearchCV(BaseSearchCV):
-    """Base of the searches: a subclass names its policy and the parameters of that."""
-
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseSearchCV._parameter_constraints,
-        "rescale": [dict, None],
-        "random_state": ["random_state"],
+        **AdaptiveSearchCV._parameter_constraints,
+        "policy": [str, object],
+        "confidence": [Interval(Real, 0, 1, closed="neither")],
+        "reward_range": [StrOptions({"auto"}), "array-like"],
+        "min_resources": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
     }
 
-    @abstractmethod
-    def _make_levels(self, resource: Resource, rows: SplitRows) -> Levels:
-        """Return the range of levels."""
-
-    @abstractmethod
-    def _make_policy(self, levels: Levels, space: SearchSpace, rows: SplitRows) -> Policy:
-        """Return the policy for this range of levels."""
-
-    @abstractmethod
-    def _make_layout(
-        self, policy: Any, levels: Levels, space: SearchSpace, rows: SplitRows
-    ) -> Layout:
-        """Return how the policy orders its pulls."""
-
-    def _resolve_resource(self) -> Resource:
-        """Return the resource that ``resource`` stands for."""
-        return resolve_resource(self.resource, self.estimator)
+    def __init__(
+        self,
+        estimator: Any,
+        param_distributions: Any,
+        *,
+        policy: Any,
+        n_candidates: int | str = "exhaust",
+        n_pulls: int | str = "auto",
+        confidence: float = 0.95,
+        reward_range: Any = "auto",
+        resource: Any = None,
+        min_resources: float | str = "auto",
+        max_resources: float | str = "auto",
+        rescale: Any = None,
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: Any = True,
+        cv: Any = None,
+        verbose: int = 0,
+        pre_dispatch: int | str = "2*n_jobs",
+        random_state: Any = None,
+        error_score: float | str = np.nan,
+        return_train_score: bool = False,
+    ) -> None:
+        super().__init__(
+            estimator,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            pre_dispatch=pre_dispatch,
+            error_score=error_score,
+            return_train_score=return_train_score,
+        )
+        self.param_distributions = param_distributions
+        self.policy = policy
+        self.n_candidates = n_candidates
+        self.n_pulls = n_pulls
+        self.confidence = confidence
+        self.reward_range = reward_range
+        self.resource = resource
+        self.min_resources = min_resources
+        self.max_resources = max_resources
+        self.rescale = rescale
+        self.random_state = random_state
 
     def _split_rows(
         self, inputs: FitInputs, resource: Resource, seed: np.random.SeedSequence
     ) -> SplitRows:
-        """Return train and test rows."""
-        return fixed_splits(self, inputs, resource, seed)
+        if self._plays_rungs():
+            return fixed_splits(self, inputs, resource, seed)
+        return super()._split_rows(inputs, resource, seed)
 
-    def _warn_of_space(self, prepared: Preparation) -> None:
-        """Warn where the search space does not suit the policy; nothing to say here."""
+    def _plays_rungs(self) -> bool:
+        """Return whether the policy has a schedule of rungs."""
+        if isinstance(self.policy, str):
+            return False
+        if not isinstance(self.policy, Policy) or isinstance(self.policy, type):
+            raise ValueError(
+                "policy must be a name or an object with the methods of "
+                f"sklearn_halving.policies.Policy; got {self.policy!r}. Names are "
+                f"{', '.join(map(repr, POLICIES))}."
+            )
+        try:
+            return self.policy.schedule(1, 1) is not None
+        except ValueError:  # it has one, though not for a single level
+            return True
+
+    def _make_levels(self, resource: Resource, rows: SplitRows) -> Levels:
+        smallest, largest = resource.level_range(self.estimator, rows.n_train, rows.n_rows_needed)
+        levels = choose_levels(
+            resource,
+            smallest,
+            largest,
+            min_resources=self.min_resources,
+            max_resources=self.max_resources,
+            factor=float(getattr(self.policy, "factor", 3)),
+        )
+        return levels if self._plays_rungs() else replace(levels, smallest=levels.largest)
+
+    def _make_policy(self, levels: Levels, space: SearchSpace, rows: SplitRows) -> Policy:
+        policy = self.policy
+        if isinstance(policy, str):
+            n_arms = self._count_candidates(space)
+            policy = self._policy_by_name(policy, n_arms)
+            self._check_splits(n_arms, rows)
+        elif not isinstance(self.n_pulls, str):
+            raise ValueError(
+                f"n_pulls={self.n_pulls} must be left out where policy is an object, which has a "
+                f"budget of its own; got policy={policy!r}. Set the budget there."
+            )
+        with_range: Policy = self._with_range(policy)
+        return with_range
+
+    def _least_n_pulls(self, n_arms: int) -> int:
+        if self.policy == "variance_halving":
+            return policies.VarianceHalving(1).least_n_pulls(n_arms)
+        return n_arms
+
+    def _policy_by_name(self, name: str, n_arms: int) -> Any:
+        """Return the policy, with the budget and the confidence of the search."""
+        if name not in POLICIES:
+            raise ValueError(
+                f"policy must be one of {', '.join(map(repr, POLICIES))}, or a policy object; "
+                f"got {name!r}. Policies that are not listed need parameters: give an object."
+            )
+        n_pulls = self._count_pulls(n_arms)
+        known = {
+            "n_pulls": n_pulls,
+            "max_pulls": n_pulls,
+            "n_rounds": n_pulls // n_arms,
+            "delta": 1 - self.confidence,
+        }
+        names = {field.name for field in fields(POLICIES[name])}
+        return POLICIES[name](**{key: known[key] for key in known.keys() & names})
+
+    def _with_range(self, policy: Any) -> Any:
+        """Return the policy with the range of the score, if it asks for one and lacks it."""
+        reward_range = self._known_range()
+        lacks_it = is_dataclass(policy) and getattr(policy, "reward_range", MISSING) is None
+        if isinstance(policy, type) or not lacks_it or reward_range is None:
+            return policy
+        return replace(policy, reward_range=reward_range)
+
+    def _known_range(self) -> tuple[float, float] | None:
+        if not isinstance(self.reward_range, str):
+            low, high = self.reward_range
+            return float(low), float(high)
+        scoring = self.scoring
+        if scoring is None:
+            return (0.0, 1.0) if is_classifier(self.estimator) else None
+        names = [*UNIT_SCORES, *(f"{name}_" for name in UNIT_SCORES)]
+        if isinstance(scoring, str) and any(
+            scoring == name or (name.endswith("_") and scoring.startswith(name)) for name in names
+        ):
+            return (0.0, 1.0)
+        return None
+
+    def _make_layout(
+        self, policy: Any, levels: Levels, space: SearchSpace, rows: SplitRows
+    ) -> Layout:
+        schedule = policy.schedule(levels.smallest, levels.largest, space.size)
+        if schedule is not None:
+            by_level = getattr(policy, "select", "max_resources") == "max_resources"
+            return ScheduledLayout(schedule, ranks_by_level=by_level)
+        n_arms = self._count_candidates(space)
+        return AdaptiveLayout(n_arms, _budget_of(policy, n_arms), levels=(levels.largest,))
 
     def _make_results(self, run: Run, rows: ResultRows) -> dict[str, Any]:
-        """Return ``cv_results_``."""
-        return make_cv_results(run.task, run.outcomes, rows)
+        if isinstance(run.prepared.layout, ScheduledLayout):
+            return BaseBanditSearchCV._make_results(self, run, rows)
+        results = super()._make_results(run, rows)
+        _warn_of_range(getattr(run.prepared.policy, "reward_range", None), run)
+        return results
 
-    @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any = None, **params: Any) -> BaseBanditSearchCV:
-        """Run the search, and refit the best candidate on all data.
+    def _warn_of_space(self, prepared: Preparation) -> None:
+        if not isinstance(prepared.layout, ScheduledLayout):
+            super()._warn_of_space(prepared)
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
-            Training data, in any form that the estimator takes. For a precomputed kernel or
-            distance matrix the shape is (n_samples, n_samples).
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
-            Target; None for unsupervised learning.
-        **params : dict of str to object
-            Parameters for the ``fit`` of the estimator, the scorer and the splitter, as in
-            GridSearchCV: what has one entry a row is split along with X; ``groups`` goes to
-            the splitter.
-
-        Returns
-        -------
-        self : object
-            The fitted search.
-
-        Raises
-        ------
-        ValueError
-            If the arguments do not fit together, before any fit; if every fit failed, or no
-            candidate has a score at all, after them.
-        """
-        inputs = check_inputs(self, X, y, params)
-        callbacks = CallbackTree.begin(self, inputs.X, inputs.y, inputs.fit_params)
-        rng, seed = seed_of(self.random_state)
-        prepared = self._prepare(inputs, seed)
-        task = self._make_task(prepared, rng, seed, callbacks)
-        reward = Reward(self.refit, inputs.refit_metric)
-        run = Run(prepared, task, self._start(prepared), reward)
-        self._forget()
-        try:
-            self._pull(run, callbacks)
-        finally:
-            self._set_results(run)
-        report_failures(task, run.outcomes)
-        report_non_finite(self.cv_results_)
-        prepared.layout.report(task, run.outcomes)
-        self._set_best(inputs, run.best_arm)
-        self._refit_best(run, callbacks)
-        callbacks.end()
-        return self
-
-    def plan(self, X: Any, y: Any = None, **params: Any) -> pd.DataFrame:
-        """Return what `fit` with the same arguments will do, without fitting anything.
-
-        Parameters
-        ----------
-        X, y, **params
-            As for `fit`.
-
-        Returns
-        -------
-        plan : DataFrame
-            One row for each rung or stage, with the columns ``bracket`` (the paper's s) and
-            ``rung``, or ``stage``, and ``n_candidates``, ``n_resources`` (for each fit) and
-            ``n_fits`` (for all candidates and splits; without the refit).
-        """
-        self._validate_params()
-        if isinstance(self.cv, Iterator):
+    def _start(self, prepared: Preparation, seed: np.random.SeedSequence) -> Any:
+        if isinstance(prepared.layout, ScheduledLayout) and self.resource is None:
             raise ValueError(
-                f"plan would use up the iterator cv={self.cv!r}, and leave nothing for fit. Give "
-                "a list of the splits."
+                f"resource must be given for policy={self.policy!r}, which plays rungs; got "
+                "None. Name what a fit is given little or much of, such as 'n_samples'."
             )
-        # What is drawn here must leave fit's splits and candidates as they are.
-        own = copy(self)
-        own.cv = deepcopy(self.cv)
-        rng, seed = seed_of(deepcopy(check_random_state(self.random_state)))
-        prepared = own._prepare(check_inputs(own, X, y, params), seed)
-        own._draw_candidates(prepared, rng)
-        own._start(prepared)  # what it has to say against the budget, it says here
-        return prepared.layout.plan(prepared.rows.n_repetitions, prepared.resource)
+        return super()._start(prepared, seed)
 
-    @property
-    def history_(self) -> pd.DataFrame:
-        """One row for each pull, in the order in which they came back.
 
-        Columns: ``candidate``, ``bracket``, ``loop`` and ``rung`` where there are brackets,
-        ``n_resources``, ``split``, ``started`` (seconds since the epoch), ``fit_time`` and
-        ``score_time`` (seconds),
-        ``continued_from`` (resource at which a fitted model was taken up; 0: from scratch),
-        ``n_train``, ``n_test``, ``failed``, and a column for each score.
-        """
-        if not hasattr(self, "_record"):
-            raise AttributeError(f"This {type(self).__name__} has no history_: it is not fitted.")
-        return make_history(*self._record)
+def _budget_of(policy: Any, n_arms: int) -> int | None:
+    """Return the number of fits that a policy names as its most; None if it names none."""
+    for name, factor in (("n_pulls", 1), ("max_pulls", 1), ("n_rounds", n_arms)):
+        if getattr(policy, name, None) is not None:
+            return int(getattr(policy, name)) * factor
+    return None
 
-    def _prepare(self, inputs: FitInputs, seed: np.random.SeedSequence) -> Preparation:
-        """Check everything that can be checked before the first fit."""
-        space = SearchSpace(self.param_distributions)
-        resource = self._resolve_resource()
-        resource.check(self.estimator, space.names)
-        rows = self._split_rows(inputs, resource, seed)
-        levels = self._make_levels(resource, rows)
-        policy = self._make_policy(levels, space, rows)
-        layout = self._make_layout(policy, levels, space, rows)
-        return Preparation(inputs, resource, rows, levels, policy, layout, space)
 
-    def _draw_candidates(
-        self, prepared: Preparation, rng: np.random.RandomState
-    ) -> tuple[Params, ...]:
-        """Draw a candidate for each arm, and try the names of their parameters."""
-        candidates = prepared.space.draw(prepared.layout.n_of_bracket, rng)
-        check_candidates(self.estimator, candidates)
-        self._warn_of_space(prepared)
-        return candidates
-
-    def _start(self, prepared: Preparation) -> Any:
-        """Return the policy's state before the first pull."""
-        problem = Problem(
-            n_arms=sum(prepared.layout.n_of_bracket),
-            min_level=prepared.levels.smallest,
-            max_level=prepared.levels.largest,
-            max_repetitions=prepared.rows.n_repetitions,
-            n_available=prepared.space.size,
+def _warn_of_range(reward_range: tuple[float, float] | None, run: Run) -> None:
+    """Say so where a score was outside of what the policy was told."""
+    if reward_range is None:
+        return
+    rewards = np.array([run.reward(outcome) for outcome in run.outcomes])
+    low, high = reward_range
+    outside = rewards[(rewards < low) | (rewards > high)]
+    if len(outside):
+        warn_user(
+            f"{len(outside)} scores are outside reward_range=({low}, {high}), such as "
+            f"{outside[0]:.6g}: the bounds by which the policy decides do not hold. Give the "
+            "range of the score."
         )
-        return prepared.policy.start(problem)
-
-    def _forget(self) -> None:
-        """Drop what an earlier fit found: a fit that is broken off must not seem to have."""
-        for name in [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]:
-            delattr(self, name)
-
-    def _make_task(
-        self,
-        prepared: Preparation,
-        rng: np.random.RandomState,
-        seed: np.random.SeedSequence,
-        callbacks: CallbackTree,
-    ) -> EvaluationTask:
-        """Draw the candidates, and gather what a worker needs."""
-        candidates = self._draw_candidates(prepared, rng)
-        rng.randint(2**31 - 1)  # where a grid leaves nothing to draw, the next search differs too
-        rescaling = check_rescaling(
-            Rescaling.from_option(self.rescale), self.estimator, prepared, candidates
-        )
-        warn_of_refitting(prepared.resource, self.estimator, rescaling)
-        inputs, resource = prepared.inputs, prepared.resource
-        if hasattr(resource, "for_target"):
-            resource = resource.for_target(inputs.y)
-        return EvaluationTask(
-            estimator=clone(self.estimator),
-            X=inputs.X,
-            y=inputs.y,
-            candidates=candidates,
-            splits=prepared.rows.splits,
-            resource=resource,
-            scorer=inputs.scorers,
-            fit_params=inputs.fit_params,
-            score_params=inputs.score_params,
-            return_train_score=self.return_train_score,
-            error_score=self.error_score,
-            verbose=int(self.verbose),
-            n_repetitions=prepared.rows.n_repetitions,
-            max_level=prepared.levels.largest,
-            rescaling=rescaling,
-            seed=None if self.random_state is None else seed,
-            config=get_config(),
-            caller=self if callbacks.is_watched else None,
-        )
-
-    def _pull(self, run: Run, callbacks: CallbackTree) -> None:
-        """Pull until the policy is finished."""
-        prepared, task = run.prepared, run.task
-        layout, n_repetitions = prepared.layout, prepared.rows.n_repetitions
-        if self.verbose > 0:
-            write_line(layout.headline(n_repetitions))
-        branches = layout.branches(n_repetitions, prepared.resource)
-        callbacks.begin_search(branches, layout.path_of, layout.n_fits(n_repetitions))
-        with open_executor(task, self.n_jobs, self.pre_dispatch) as executor:
-            PullLoop(
-                prepared.policy,
-                run.state,
-                executor,
-                reward=run.reward,
-                log=run.log,
-                top_level=prepared.levels.largest,
-                context_of=callbacks.context_of if callbacks.is_watched else None,
-                landed=callbacks.end_pull if callbacks.is_watched else None,
-            ).run()
-        callbacks.end_search()
-
-    def _set_results(self, run: Run) -> None:
-        """Set what the pulls gave, also where the search was broken off."""
-        outcomes, layout, resource = run.outcomes, run.prepared.layout, run.task.resource
-        if not outcomes:
-            return
-        self.multimetric_ = any(isinstance(o.test_scores, dict) for o in outcomes)
-        n_known = run.prepared.rows.n_repetitions
-        n_used = 1 + max(outcome.pull.repetition for outcome in outcomes)
-        self.n_splits_ = n_used if n_known is None else n_known
-        stage_of_arm = None
-        if hasattr(run.prepared.policy, "stage_of_arm"):
-            stage_of_arm = run.prepared.policy.stage_of_arm(run.state)
-        run.rows = layout.result_rows(outcomes, stage_of_arm)
-        self.cv_results_ = self._make_results(run, run.rows)
-        self.n_fits_ = len(outcomes)
-        self.n_resources_spent_ = sum(
-            o.n_train
-            if resource.subsamples_rows
-            else resource.to_amount(o.pull.level - o.previous_level)
-            for o in outcomes
-        )
-        self._record = (resource, outcomes, layout)
-        is_container = is_multimetric_scorer(run.task.scorer)
-        self.scorer_ = run.task.scorer._scorers if is_container else run.task.scorer
-
-    def _set_best(self, inputs: FitInputs, best_arm: int) -> None:
-        """Set ``best_*`` where GridSearchCV sets them."""
-        refit_metric = inputs.refit_metric
-        if callable(self.scoring) and self.multimetric_:
-            metrics = [key[10:] for key in self.cv_results_ if key.startswith("mean_test_")]
-            self._check_refit_for_multimetric(dict.fromkeys(metrics))
-            refit_metric = self.refit
-        if not self.refit and self.multimetric_:
-            return
-        if callable(self.refit):
-            self.best_index_ = self._select_best_index(self.refit, refit_metric, self.cv_results_)
-        else:
-            self.best_index_ = self._row_of(best_arm, f"rank_test_{refit_metric}")
-            self.best_score_ = self.cv_results_[f"mean_test_{refit_metric}"][self.best_index_]
-        self.best_params_ = self.cv_results_["params"][self.best_index_]
-
-    def _row_of(self, arm: int, rank_key: str) -> int:
-        """Return the row in which the arm ranks best."""
-        if arm == NO_ARM:
-            select = getattr(self, "select", "max_resources")
-            raise ValueError(no_score_message(self.cv_results_, select))
-        rows = np.flatnonzero(self.cv_results_["candidate"] == arm)
-        return int(rows[self.cv_results_[rank_key][rows].argmin()])
-
-    def _refit_best(self, run: Run, callbacks: CallbackTree) -> None:
-        """Train the best candidate on all rows, with the resource of its row."""
-        if not self.refit or run.rows is None:
-            return
-        task, inputs = run.task, run.prepared.inputs
-        arm, level = (int(column[self.best_index_]) for column in (run.rows.arm, run.rows.level))
-        self.best_estimator_ = unfitted_winner(task, arm, level)
-        context = callbacks.refit_task()
-        with callbacks.propagating(context, self.best_estimator_):
-            if context is not None:
-                context.call_on_fit_task_begin(estimator=self, **callbacks.data)
-            start = time.time()
-            self.best_estimator_ = task.resource.train(
-                self.best_estimator_, inputs.X, inputs.y, level, 0, inputs.fit_params
-            )
-            self.refit_time_ = time.time() - start
-        if hasattr(self.best_estimator_, "feature_names_in_"):
-            self.feature_names_in_ = self.best_estimator_.feature_names_in_
-        if context is not None:
-            context.call_on_fit_task_end(estimator=self, **callbacks.data)

@@ -101,7 +101,6 @@ class ChoiceStatistics:
 
     def corrected_score(self, candidate: int) -> float:
         """Return the mean score, corrected for having been chosen."""
-
         return corrected_mean(self.mean, self.error, candidate)
 
 

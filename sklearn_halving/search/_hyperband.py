@@ -14,7 +14,7 @@ from sklearn_halving.policies._brackets import ScheduledPolicy
 from sklearn_halving.policies._rungs import exact_factor
 from sklearn_halving.policies._types import Schedule
 from sklearn_halving.resources import Resource
-from sklearn_halving.search._bandit_search import BaseBanditSearchCV
+from sklearn_halving.search._base_search import BaseBanditSearchCV
 from sklearn_halving.search._candidates import SearchSpace
 from sklearn_halving.search._layout import ScheduledLayout
 from sklearn_halving.search._preparation import Levels, Preparation, choose_levels

@@ -31,8 +31,8 @@ class Layout(Protocol):
     def n_of_bracket(self) -> list[int]:
         """How many candidates each bracket starts with."""
 
-    def n_fits(self, n_repetitions: int | None) -> int:
-        """Return the most fits that there can be."""
+    def n_fits(self, n_repetitions: int | None) -> int | None:
+        """Return the most fits that there can be; None if nobody knows."""
 
     def headline(self, n_repetitions: int | None) -> str:
         """Return the line that is written at the start if ``verbose`` is above 0."""
@@ -177,8 +177,8 @@ class AdaptiveLayout:
     ----------
     n_arms : int
         Number of candidates.
-    n_pulls : int
-        The most fits that there may be.
+    n_pulls : int or None
+        The most fits that there may be; None if nobody knows.
     stages : tuple of (int, int)
         Numbers of candidates and of fits, stage by stage, where they are known beforehand.
     levels : tuple of int
@@ -188,7 +188,7 @@ class AdaptiveLayout:
     """
 
     n_arms: int
-    n_pulls: int
+    n_pulls: int | None
     stages: tuple[tuple[int, int], ...] = ()
     levels: tuple[int, ...] = ()
     eliminates: bool = False
@@ -198,16 +198,18 @@ class AdaptiveLayout:
         """All candidates: there are no brackets."""
         return [self.n_arms]
 
-    def n_fits(self, n_repetitions: int | None) -> int:
+    def n_fits(self, n_repetitions: int | None) -> int | None:
         """Return the budget, or all fits there can be if that is less."""
         if n_repetitions is None:
             return self.n_pulls
-        n_levels = max(1, len(set(self.levels)))
-        return min(self.n_pulls, self.n_arms * n_repetitions * n_levels)
+        n_all = self.n_arms * n_repetitions * max(1, len(set(self.levels)))
+        return n_all if self.n_pulls is None else min(self.n_pulls, n_all)
 
     def headline(self, n_repetitions: int | None) -> str:
         """Return the line that is written at the start if ``verbose`` is above 0."""
         n_fits = self.n_fits(n_repetitions)
+        if n_fits is None:
+            return f"Fitting {self.n_arms} candidates, as often as the policy asks for"
         return f"Fitting {self.n_arms} candidates, totalling at most {n_fits} fits"
 
     def branches(self, n_repetitions: int | None, resource: Resource) -> list[Branch]:
@@ -244,13 +246,13 @@ class AdaptiveLayout:
         """Say nothing: a policy that adapts has no plan to fall short of."""
 
     def plan(self, n_repetitions: int | None, resource: Resource) -> pd.DataFrame:
-        """Return one row for each stage."""
+        """Return one row for each stage; no row where stages are not known beforehand."""
         import pandas as pd  # not needed by a plain `fit`, and slow to import
 
         rows = [
             (stage, n_arms, resource.to_amount(level), n_pulls)
             for stage, ((n_arms, n_pulls), level) in enumerate(
-                zip(self.stages, self.levels, strict=True)
+                zip(self.stages, self.levels, strict=False)
             )
         ]
         plan = pd.DataFrame(rows, columns=["stage", "n_candidates", "n_resources", "n_fits"])

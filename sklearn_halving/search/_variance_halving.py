@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,30 +13,16 @@ from sklearn_halving.policies import UniformAllocation, VarianceHalving
 from sklearn_halving.policies._planned_pulls import growing_levels, n_stages_of
 from sklearn_halving.policies._types import Policy
 from sklearn_halving.policies._variance_halving import ALLOCATIONS
-from sklearn_halving.resources import Resource, WholeFit
-from sklearn_halving.search._bandit_search import BaseBanditSearchCV, Run
+from sklearn_halving.resources import Resource
+from sklearn_halving.search._adaptive_search import AdaptiveSearchCV
 from sklearn_halving.search._candidates import SearchSpace
-from sklearn_halving.search._choice_columns import (
-    ChoiceStatistics,
-    Overlap,
-    add_standard_errors,
-    additive_means,
-)
-from sklearn_halving.search._cv_results import ResultRows, make_cv_results, ranks
-from sklearn_halving.search._inputs import FitInputs
 from sklearn_halving.search._layout import AdaptiveLayout
-from sklearn_halving.search._preparation import Levels, Preparation, choose_levels
-from sklearn_halving.search._split_rows import SplitRows, streamed_splits
+from sklearn_halving.search._preparation import Levels, choose_levels
+from sklearn_halving.search._split_rows import SplitRows
 from sklearn_halving.search._user_warnings import warn_user
 
-N_OF_DISTRIBUTIONS = 10
-"""Candidates drawn from distributions if nothing says how many, the default ``n_iter`` of
-RandomizedSearchCV."""
-PULLS_OF_GRID_SEARCH = 5
-"""Fits of a candidate in a GridSearchCV with its default cv."""
 
-
-class VarianceHalvingSearchCV(BaseBanditSearchCV):
+class VarianceHalvingSearchCV(AdaptiveSearchCV):
     """Search by sequential halving over splits: more splits for candidates still in doubt.
 
     A drop-in replacement for GridSearchCV and RandomizedSearchCV, for choosing among
@@ -209,22 +194,18 @@ multimetric_, classes_, n_features_in_, feature_names_in_
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseBanditSearchCV._parameter_constraints,
-        "n_candidates": [StrOptions({"exhaust"}), Interval(Integral, 1, None, closed="left")],
-        "n_pulls": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        **AdaptiveSearchCV._parameter_constraints,
         "allocation": [StrOptions(set(ALLOCATIONS))],
         "reward_variances": ["array-like", None],
         "delta": [Interval(Real, 0, 1, closed="neither")],
         "keep_pulls": ["boolean"],
         "stop_probability": [Interval(Real, 0.5, 1, closed="neither"), None],
         "tolerance": [Interval(Real, 0, None, closed="neither"), None],
-        "resource": [str, object, None],
         "min_resources": [
             StrOptions({"auto"}),
             Interval(Real, 0, None, closed="neither"),
             None,
         ],
-        "max_resources": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
     }
 
     def __init__(
@@ -280,23 +261,6 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         self.rescale = rescale
         self.random_state = random_state
 
-    def _resolve_resource(self) -> Resource:
-        if self.resource is not None:
-            return super()._resolve_resource()
-        for name, default in (("min_resources", None), ("max_resources", "auto")):
-            if getattr(self, name) != default:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r} must come with a resource; got "
-                    "resource=None, with which every fit is a whole one. Name a resource, such "
-                    f"as 'n_samples', or leave {name} at {default!r}."
-                )
-        return WholeFit()
-
-    def _split_rows(
-        self, inputs: FitInputs, resource: Resource, seed: np.random.SeedSequence
-    ) -> SplitRows:
-        return streamed_splits(self, inputs, resource, seed)
-
     def _make_levels(self, resource: Resource, rows: SplitRows) -> Levels:
         smallest, largest = resource.level_range(self.estimator, rows.n_train, rows.n_rows_needed)
         levels = choose_levels(
@@ -314,7 +278,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
     def _make_policy(self, levels: Levels, space: SearchSpace, rows: SplitRows) -> Policy:
         n_arms = self._count_candidates(space)
         policy = VarianceHalving(
-            n_pulls=1,
+            n_pulls=self._count_pulls(n_arms),
             allocation=self.allocation,
             reward_variances=self.reward_variances,
             delta=self.delta,
@@ -327,58 +291,16 @@ multimetric_, classes_, n_features_in_, feature_names_in_
             n_stages = n_stages_of(n_arms)
             growing = growing_levels(levels.smallest, levels.largest, n_stages)
             policy = replace(policy, levels=growing)
-        n_pulls = self._count_pulls(policy, n_arms, rows)
+        self._check_splits(n_arms, rows, n_levels=len(set(policy.levels or (1,))))
         if n_arms == 1:
-            return UniformAllocation(n_pulls)
-        policy = replace(policy, n_pulls=n_pulls)
+            return UniformAllocation(policy.n_pulls)
         if self.allocation == "ucb":
             _warn_of_no_adaptation(policy, n_arms)
         return policy
 
-    def _warn_of_space(self, prepared: Preparation) -> None:
-        size = prepared.space.size
-        if (
-            not isinstance(self.n_candidates, str)
-            and size is not None
-            and size < self.n_candidates
-        ):
-            warn_user(
-                f"There are only {size} candidates, fewer than n_candidates="
-                f"{self.n_candidates}: all of them are tried."
-            )
-
-    def _count_candidates(self, space: SearchSpace) -> int:
-        """Return the number of candidates."""
-        if not isinstance(self.n_candidates, str):
-            return min(int(self.n_candidates), space.size or int(self.n_candidates))
-        if space.is_grid and space.size is not None:
-            return space.size
-        n_arms = N_OF_DISTRIBUTIONS
-        if not isinstance(self.n_pulls, str):
-            n_arms = max(1, int(self.n_pulls) // PULLS_OF_GRID_SEARCH)
-            policy = VarianceHalving(n_pulls=int(self.n_pulls))
-            if self.allocation != "known":
-                policy = replace(policy, allocation=self.allocation, keep_pulls=self.keep_pulls)
-            while n_arms > 1 and policy.least_n_pulls(n_arms) > self.n_pulls:
-                n_arms -= 1
-        return min(n_arms, space.size or n_arms)
-
-    def _count_pulls(self, policy: VarianceHalving, n_arms: int, rows: SplitRows) -> int:
-        """Return the budget."""
-        least = policy.least_n_pulls(n_arms)
-        if isinstance(self.n_pulls, str):
-            return max(PULLS_OF_GRID_SEARCH * n_arms, least)
-        if rows.n_repetitions is not None:
-            n_levels = len(set(policy.levels or (1,)))
-            most = max(n_arms * rows.n_repetitions * n_levels, least)
-            if self.n_pulls > most:
-                raise ValueError(
-                    f"n_pulls={self.n_pulls} is more than cv has splits for: with "
-                    f"{rows.n_repetitions} splits and {n_arms} candidates there are {most} fits. "
-                    f"Use n_pulls='auto' or at most {most}, or a cv that can be reshuffled, such "
-                    "as a number of folds."
-                )
-        return int(self.n_pulls)
+    def _least_n_pulls(self, n_arms: int) -> int:
+        allocation = "uniform" if self.allocation == "known" else self.allocation
+        return VarianceHalving(1, allocation).least_n_pulls(n_arms)
 
     def _make_layout(
         self, policy: Any, levels: Levels, space: SearchSpace, rows: SplitRows
@@ -395,31 +317,6 @@ multimetric_, classes_, n_features_in_, feature_names_in_
             levels=of_stage or (levels.largest,) * len(stages),
             eliminates=self.allocation != "likelihood",
         )
-
-    def _make_results(self, run: Run, rows: ResultRows) -> dict[str, Any]:
-        means = partial(additive_means, level=rows.level)
-        results = make_cv_results(run.task, run.outcomes, rows, means)
-        metric = run.reward.metric_of(run.outcomes[0].test_scores)
-        overlap = Overlap.of(run.outcomes)
-        add_standard_errors(results, overlap)
-        statistics = ChoiceStatistics.of(results, metric, rows.level, overlap)
-        results["probability_best"] = statistics.probability_best()
-        is_winner = rows.arm == run.best_arm
-        if (results[f"rank_test_{metric}"][is_winner] != 1).any():
-            # The policy may know more than the means, as where it forgot earlier stages.
-            of_all = results[f"mean_test_{metric}"]
-            results[f"rank_test_{metric}"] = ranks(of_all, rows.rank_group + is_winner)
-        self._statistics = statistics
-        self.n_pulls_left_ = run.prepared.layout.n_fits(None) - len(run.outcomes)
-        return results
-
-    def _set_best(self, inputs: FitInputs, best_arm: int) -> None:
-        super()._set_best(inputs, best_arm)
-        if hasattr(self, "best_index_"):
-            best = int(self.best_index_)
-            self.best_probability_ = float(self.cv_results_["probability_best"][best])
-            self.best_regret_ = self._statistics.regret(best)
-            self.best_corrected_score_ = self._statistics.corrected_score(best)
 
 
 def _warn_of_no_adaptation(policy: VarianceHalving, n_arms: int) -> None:

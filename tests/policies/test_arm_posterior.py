@@ -16,7 +16,8 @@ from sklearn_halving.policies._arm_covariance import (
     as_arm_covariance,
     effective_n_arms,
 )
-from sklearn_halving.policies._arm_posterior import ArmPosterior, PriorFeatures
+from sklearn_halving.policies._arm_posterior import ArmPosterior
+from sklearn_halving.policies._prior_features import PriorFeatures
 from sklearn_halving.policies._types import NO_ARM
 
 
@@ -79,17 +80,18 @@ def play(seed, length, between_splits, n_arms=30, n_problems=2, n_pulls=45, nois
     return Played(posterior, prior, arm, split, rewards)
 
 
+@pytest.mark.parametrize("n_problems", [1, 2])
 @given(
     seed=st.integers(0, 2**16),
     length=st.sampled_from([1e-3, 0.05, 0.3, 5.0]),
     between_splits=st.sampled_from([0.0, 0.05, 2.0]),
 )
-@settings(max_examples=30)
-def test_is_the_dense_posterior(seed, length, between_splits) -> None:
+@settings(max_examples=20)
+def test_is_the_dense_posterior(n_problems, seed, length, between_splits) -> None:
     """From independent arms to arms of which four explain the rest; padding is skipped."""
-    played = play(seed, length, between_splits)
+    played = play(seed, length, between_splits, n_problems=n_problems)
     offset, scale = played.posterior.offset_and_scale()
-    for i in range(2):
+    for i in range(n_problems):
         dense = played.dense(i)
         close = {"rtol": 1e-5, "atol": 1e-5}
         np.testing.assert_allclose(played.posterior.answers[i, 0], dense.mean, **close)

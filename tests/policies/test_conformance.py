@@ -26,20 +26,24 @@ from sklearn_halving.policies import (
     LUCB,
     MOSS,
     NO_ARM,
-    BayesGap,
     UCB1,
     UCBE,
     UCBV,
     AdaptiveGapEV,
     AdaptiveUCBE,
     AnytimeSuccessiveRejects,
+    BayesGap,
     BernsteinRace,
     BernsteinStopping,
+    DoublingHalving,
     FiniteHorizonHalving,
     GapE,
     GapEV,
+    GrowingHyperband,
     HoeffdingRace,
     Hyperband,
+    InfiniteHorizonHalving,
+    InfiniteHyperband,
     LilUCB,
     MedianElimination,
     Policy,
@@ -53,6 +57,7 @@ from sklearn_halving.policies import (
     UGapEc,
     UniformAllocation,
     VarianceHalving,
+    VarianceRejects,
 )
 
 Reward = Callable[[Pull], float]
@@ -256,6 +261,17 @@ def bayes_gap(n_arms: int, n_pulls: int, n_splits: int | None = None, **options:
     return Case(policy, Problem(n_arms, 1, 3, n_splits), by_itself, n_pulls, uses_ranks_only=False)
 
 
+def growing(
+    policy: Any,
+    R: int,
+    n_splits: int = 1,
+    reference: Callable[[Case, Reward], tuple[set[Pull], int]] = by_itself,
+) -> Case:
+    schedule = policy.schedule(1, R)
+    problem = Problem(schedule.n_arms, 1, R, n_splits)
+    return Case(policy, problem, reference, policy.budget, "units")
+
+
 CASES: dict[type, list[Case]] = {
     BayesGap: [
         bayes_gap(7, 30),
@@ -364,6 +380,28 @@ CASES: dict[type, list[Case]] = {
             3,
             budget=99,
         ),
+    ],
+    InfiniteHyperband: [growing(InfiniteHyperband(200), 1), growing(InfiniteHyperband(40), 1, 2)],
+    GrowingHyperband: [
+        growing(GrowingHyperband(300), 9, reference=at_the_end),
+        growing(GrowingHyperband(400, 2.5), 16, 3, reference=at_the_end),
+        growing(GrowingHyperband(1), 1, reference=at_the_end),
+    ],
+    VarianceRejects: [
+        noisy(VarianceRejects(90), 6),
+        noisy(VarianceRejects(90, 0.0), 5, n_splits=14),
+        noisy(VarianceRejects(1), 1),
+    ],
+    InfiniteHorizonHalving: [
+        Case(InfiniteHorizonHalving(16, 1000), Problem(16, 1, 1000, 1), at_the_end, 1000, "units"),
+        Case(InfiniteHorizonHalving(7, 40), Problem(7, 1, 40, 3), at_the_end, 40, "units"),
+        Case(InfiniteHorizonHalving(1, 1), Problem(1), at_the_end, 1, "units"),
+    ],
+    DoublingHalving: [
+        Case(DoublingHalving(300), Problem(6, 1, 500, 1), by_itself, 300, "further units"),
+        Case(DoublingHalving(200), Problem(7, 1, 500, 3), by_itself, 200, "further units"),
+        Case(DoublingHalving(999), Problem(5, 1, 30, 1), by_itself, 150, "further units"),
+        Case(DoublingHalving(1), Problem(1), by_itself, 1, "further units"),
     ],
     MOSS: [noisy(MOSS(40, RANGE), 5), noisy(MOSS(40, RANGE), 5, n_splits=6)],
     VarianceHalving: [

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from scipy.stats import multivariate_normal
 
+from sklearn_halving.policies import BayesGap, KernelFamily, Problem, Pulls
 from sklearn_halving.policies._posterior_hyperparameters import (
     Hyperparameters,
     Told,
@@ -94,3 +96,75 @@ def test_several_lengths_are_found_apart() -> None:
     told = Told(np.arange(60), np.zeros(60, dtype=int), np.sin(9 * points[:, 0]))
     found = fit_hyperparameters(two, told, Hyperparameters(np.log([0.5, 0.5]), 0.01))
     assert found.log_lengths[1] > found.log_lengths[0] + 1
+
+
+# ------------------------------------------------------------------ a family, in a search
+
+
+def noisy_table() -> np.ndarray:
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(30, 1)) + 0.3 * rng.normal(size=(30, 60))
+
+
+def play_one(policy: BayesGap, table: np.ndarray):
+    """Play with the oldest of the open pulls told first; return arms and the state."""
+    state = policy.start(Problem(len(table)))
+    arms, untold = [], []
+    while not policy.is_finished(state):
+        untold += policy.ask(state, 100).each()
+        pull = untold.pop(0)
+        arms.append(pull.arm)
+        policy.tell(state, Pulls.of(pull), np.array([table[pull.arm, pull.repetition]]))
+    return arms, state
+
+
+def distance_kernel(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.exp(-0.5 * ((a[:, np.newaxis] - b) ** 2).sum(axis=2))
+
+
+def test_length_and_noise_are_found_on_the_way() -> None:
+    """A guess ten times too long makes arms copies of each other; the rewards say otherwise."""
+    x = np.linspace(0, 1, 80)[:, np.newaxis]
+    table = np.sin(25 * x) + x + 0.05 * np.random.default_rng(0).normal(size=(80, 60))
+    family = KernelFamily(distance_kernel, x, np.array([0.8]))
+    fixed = BayesGap(60, family.at(np.log([0.8])), 0.5)
+    policy = BayesGap(60, family, 0.5)
+    deviations = {}
+    for name, each in (("fixed", fixed), ("fitted", policy)):
+        _, state = play_one(each, table)
+        deviations[name] = np.abs(each.posterior(state)[0] - table.mean(axis=1)).mean()
+        if name == "fitted":
+            assert state.posterior.noise_variance < 0.1
+            assert (table.mean(axis=1).max() - table.mean(axis=1)[policy.recommend(state)]) < 0.1
+    assert deviations["fitted"] < 0.5 * deviations["fixed"]
+
+
+def test_a_refit_forgets_nothing_and_pulls_under_way_stay_under_way() -> None:
+    x = np.linspace(0, 1, 30)[:, np.newaxis]
+    family = KernelFamily(distance_kernel, x, np.array([0.2]))
+    policy = BayesGap(23, family, 0.1, 0.1, pulls_in_flight=4)
+    arms, state = play_one(policy, noisy_table())
+    assert len(arms) == 23
+    assert state.posterior.n_told == 23
+    again = play_one(policy, noisy_table())[0]
+    assert arms == again
+
+
+@pytest.mark.parametrize(("options", "batch_shape"), [({}, (2,)), ({"standardize": False}, ())])
+def test_a_family_is_for_one_problem_of_unknown_scale(options, batch_shape) -> None:
+    family = KernelFamily(distance_kernel, np.zeros((3, 1)), np.ones(1))
+    with pytest.raises(ValueError, match="one problem"):
+        BayesGap(5, family, **options).start(Problem(3), batch_shape=batch_shape)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "bounds", "message"),
+    [
+        ([1.0], (0.1, 10), "2 numbers"),
+        ([1.0, 20.0], (0.1, 10), "from 0.1 to 10"),
+        ([1, 1], (0, 1), "above 0"),
+    ],
+)
+def test_lengths_that_fit_no_features_are_refused(lengths, bounds, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        KernelFamily(distance_kernel, np.zeros((3, 2)), np.array(lengths), bounds)

@@ -7,9 +7,9 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
 
-from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV
+from sklearn_halving import BanditSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
 
-SEARCHES = [HyperbandSearchCV, VarianceHalvingSearchCV]
+SEARCHES = [HyperbandSearchCV, VarianceHalvingSearchCV, BanditSearchCV]
 WITH_RUNGS = [HyperbandSearchCV]
 """Searches whose candidates are fitted on more and more of a resource."""
 
@@ -17,6 +17,7 @@ WITH_RUNGS = [HyperbandSearchCV]
 SMALL = {
     HyperbandSearchCV: {"max_candidates": 3, "cv": 3, "random_state": 0},
     VarianceHalvingSearchCV: {"cv": 3, "random_state": 0},
+    BanditSearchCV: {"policy": "successive_rejects", "cv": 3, "random_state": 0},
 }
 
 

@@ -39,7 +39,7 @@ from search.common import (
     small,
     with_list,
 )
-from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV
+from sklearn_halving import BanditSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
 
 
 def expected_failed_checks(search):
@@ -637,6 +637,12 @@ def test_verbose_output(search_class, capsys, n_jobs):
         VarianceHalvingSearchCV: (
             "Fitting 4 candidates, totalling at most 20 fits",
             20,
+            "[CV 1] END",
+            4,
+        ),
+        BanditSearchCV: (
+            "Fitting 4 candidates, totalling at most 20 fits",
+            18,
             "[CV 1] END",
             4,
         ),

@@ -1,0 +1,293 @@
+"""Successive halving without a known budget: by doubling, and with absolute levels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_halving.policies._arm_statistics import ArmStatistics
+from sklearn_halving.policies._brackets import ScheduledPolicy
+from sklearn_halving.policies._parameter_checks import check_budget
+from sklearn_halving.policies._planned_pulls import (
+    Plan,
+    PlannedPolicy,
+    PlannedState,
+    new_state,
+)
+from sklearn_halving.policies._ranking import best_known, keep_best
+from sklearn_halving.policies._rungs import fixed_budget_rungs
+from sklearn_halving.policies._types import (
+    BoolArray,
+    Bracket,
+    FloatArray,
+    IntArray,
+    Problem,
+    Rung,
+    Schedule,
+)
+
+
+def infinite_horizon_rungs(n_arms: int, budget: int) -> tuple[Rung, ...]:
+    """Return the rungs of Fig. 9 of Li et al. (2018): ``floor(B / (|S_k| ceil(log2 n)))``.
+
+    Examples
+    --------
+    >>> [(rung.n_arms, rung.level) for rung in infinite_horizon_rungs(16, 1000)]
+    [(16, 15), (8, 31), (4, 62), (2, 125)]
+    """
+    rungs, below = [], 0
+    for rung in fixed_budget_rungs(n_arms, budget):
+        # There the level is the sum of what the rounds so far have given.
+        rungs.append(Rung(rung.n_arms, rung.level - below))
+        below = rung.level
+    return tuple(rungs)
+
+
+@dataclass(frozen=True)
+class InfiniteHorizonHalving(ScheduledPolicy):
+    """Halve the arms ``ceil(log2 n)`` times; round k trains its arms up to a level of its own.
+
+    As `SuccessiveHalving`, but ``r_k = floor(budget / (|S_k| ceil(log2 n)))`` is the level that
+    the arms of round k reach, and not what they get in addition. The budget holds even if
+    every arm is trained from scratch in every round.
+
+    Parameters
+    ----------
+    n_arms : int
+        Number of arms, n.
+    budget : int
+        Units of resource for all arms together, B; never exceeded.
+
+    References
+    ----------
+    Li et al. Hyperband. JMLR 18 (2018), Fig. 9 (infinite horizon).
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import InfiniteHorizonHalving
+    >>> rungs = InfiniteHorizonHalving(n_arms=16, budget=1000).schedule(1, 1000).brackets[0].rungs
+    >>> [(rung.n_arms, rung.level) for rung in rungs]
+    [(16, 15), (8, 31), (4, 62), (2, 125)]
+    """
+
+    n_arms: int
+    budget: int
+
+    def __post_init__(self) -> None:
+        """Refuse a budget that cannot pull every arm once."""
+        if self.n_arms < 1:
+            raise ValueError(f"n_arms must be at least 1, got {self.n_arms!r}.")
+        infinite_horizon_rungs(self.n_arms, self.budget)
+
+    def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
+        """Return the one bracket; the levels follow from the budget alone.
+
+        Parameters
+        ----------
+        min_level, max_level : int
+            Not used: the horizon is infinite.
+        n_available : int or None, default=None
+            Number of arms to play if there are fewer than ``n_arms``.
+        """
+        n_arms = self.n_arms if n_available is None else min(self.n_arms, n_available)
+        rungs = infinite_horizon_rungs(n_arms, self.budget)
+        return Schedule((Bracket(max(0, len(rungs) - 1), rungs),))
+
+    def _may_win(self, level: int, problem: Problem) -> bool:
+        return level == infinite_horizon_rungs(problem.n_arms, self.budget)[-1].level
+
+
+class LevelStep(NamedTuple):
+    """A rung of one of the runs: arms go to ``level``, then ``n_kept`` of them stay."""
+
+    level: int
+    n_kept: int
+    ends_run: bool
+
+
+@dataclass
+class DoublingMemory:
+    """What is known besides the rewards of the rung.
+
+    Parameters
+    ----------
+    steps : tuple of LevelStep
+    levels : list of int
+        All levels that occur, in increasing order.
+    mean : ndarray of shape (n_problems, n_arms, n_levels)
+        Mean reward over the splits; NaN where there is none.
+    standing : ndarray of shape (n_problems, n_arms)
+        The level at which an arm stands.
+    is_over : ndarray of bool of shape (n_problems,)
+        Where the budget is used up.
+    has_winner : ndarray of bool of shape (n_problems,)
+        Where a run was played to its end.
+    """
+
+    steps: tuple[LevelStep, ...]
+    levels: list[int]
+    mean: FloatArray
+    standing: IntArray
+    is_over: BoolArray
+    has_winner: BoolArray
+
+
+@dataclass(frozen=True)
+class DoublingHalving(PlannedPolicy):
+    """Successive halving with budgets n, 2n, 4n, ...: an answer at any time.
+
+    Every run is `SuccessiveHalving` of all arms with twice the budget of the run before, the first
+    with the least budget of the series that can pull every arm. Progress is kept: an arm goes
+    on from the level at which it stands, and if that is above the level of a rung it is not
+    pulled, but compared by its reward at the next level that it has been at. The answer is the
+    winner of the last complete run. What it does up to any time does not depend on
+    ``budget``, which only says when to stop.
+
+    Parameters
+    ----------
+    budget : int
+        Units of resource for all arms and runs together; never exceeded. Units are counted once.
+
+    Notes
+    -----
+    Levels above the problem's ``max_level`` are lowered to it. When all arms stand there the
+    search ends.
+
+    References
+    ----------
+    Jamieson and Talwalkar. Non-stochastic best arm identification and hyperparameter
+    optimization. AISTATS 2016, Fig. 3 and section 3 (the "doubling trick").
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.policies import DoublingHalving, Problem
+    >>> policy = DoublingHalving(budget=24)
+    >>> state = policy.start(Problem(n_arms=4, max_level=100))
+    >>> limits = np.array([0.1, 0.7, 0.5, 0.9])
+    >>> while not policy.is_finished(state):
+    ...     pulls = policy.ask(state, max_pulls=100)
+    ...     print(pulls.arm, pulls.level)
+    ...     policy.tell(state, pulls, limits[pulls.arm] - 1 / pulls.level)
+    [0 1 2 3] [1 1 1 1]
+    [1 3] [3 3]
+    [0 2] [2 2]
+    [1 3] [6 6]
+    [0 2] [4 4]
+    >>> int(policy.recommend(state))
+    3
+    """
+
+    budget: int
+
+    def _first_state(self, problem: Problem, batch_shape: tuple[int, ...]) -> PlannedState:
+        n_arms = problem.n_arms
+        steps: tuple[LevelStep, ...] = ()
+        if n_arms > 1:
+            first = fixed_budget_rungs(n_arms, _first_budget(n_arms))
+            least = _cost(first)
+            check_budget("budget", self.budget, least, f"for a first run of {n_arms} arms")
+            steps = _all_steps(n_arms, self.budget, problem.max_level)
+        state = new_state(problem, batch_shape, len(steps))
+        shape = state.alive.shape
+        levels = sorted({step.level for step in steps})
+        state.settings = DoublingMemory(
+            steps,
+            levels,
+            mean=np.full((*shape, len(levels)), np.nan),
+            standing=np.zeros(shape, dtype=np.int64),
+            is_over=np.zeros(shape[0], dtype=bool),
+            has_winner=np.zeros(shape[0], dtype=bool),
+        )
+        return state
+
+    def _open_step(self, state: PlannedState) -> None:
+        state.plan = None
+        memory: DoublingMemory = state.settings
+        while state.step < state.n_steps and not memory.is_over.all():
+            plan = Plan(self._counts(state), np.zeros_like(memory.standing))
+            if plan.n_columns:
+                state.plan, state.level = plan, memory.steps[state.step].level
+                return
+            self._close_step(state)
+
+    def _counts(self, state: PlannedState) -> IntArray:
+        memory: DoublingMemory = state.settings
+        level = memory.steps[state.step].level
+        goes_up = state.alive & (memory.standing < level)
+        cost = np.where(goes_up, level - memory.standing, 0).sum(axis=1)
+        memory.is_over |= memory.standing.sum(axis=1) + cost > self.budget
+        goes_up &= ~memory.is_over[:, np.newaxis]
+        return goes_up * (state.problem.max_repetitions or 1)
+
+    def _conclude(self, state: PlannedState) -> None:
+        memory: DoublingMemory = state.settings
+        step = memory.steps[state.step]
+        place = memory.levels.index(step.level)
+        if state.plan is not None:
+            rung = ArmStatistics.zeros(state.alive.shape)
+            rung.add(state.plan.counts, state.plan.rewards_in_order())
+            pulled = state.plan.counts > 0
+            memory.mean[..., place] = np.where(pulled, rung.mean(), memory.mean[..., place])
+            memory.standing = np.where(pulled, step.level, memory.standing)
+        # The lowest level, from this one up, at which the arm has been.
+        above = memory.mean[..., place:]
+        first = (~np.isnan(above)).argmax(axis=2)[..., np.newaxis]
+        value = np.take_along_axis(above, first, axis=2)[..., 0]
+        failed = np.isnan(state.statistics.reward_sum)
+        goes_on = ~memory.is_over
+        kept = keep_best(value, state.alive & ~failed, step.n_kept)
+        state.alive = np.where(goes_on[:, np.newaxis], kept, state.alive)
+        best = best_known(state.alive, np.where(failed, np.nan, value))
+        # In the middle of a run only where no run has a winner, or the winner has failed.
+        stands = memory.has_winner & ~failed[np.arange(len(failed)), state.best]
+        state.best = np.where(goes_on & (step.ends_run | ~stands), best, state.best)
+        memory.has_winner |= goes_on & step.ends_run & (state.best >= 0)
+        if step.ends_run and state.step + 1 < state.n_steps:
+            state.alive = np.where(goes_on[:, np.newaxis], ~failed, state.alive)
+
+    def is_alive(self, state: PlannedState) -> BoolArray:
+        """Return which arms may still be pulled, in this run or in a later one."""
+        memory: DoublingMemory = state.settings
+        is_over = memory.is_over[:, np.newaxis] | (state.plan is None)
+        alive = np.where(is_over, state.alive, ~np.isnan(state.statistics.reward_sum))
+        return alive.reshape(*state.batch_shape, -1)
+
+
+def _first_budget(n_arms: int) -> int:
+    """Return the least of n, 2n, 4n, ... with which every arm can be pulled."""
+    budget = n_arms
+    while budget < n_arms * (n_arms - 1).bit_length():
+        budget *= 2
+    return budget
+
+
+def _cost(rungs: tuple[Rung, ...]) -> int:
+    """Return the units that the rungs cost, each unit counted once."""
+    cost = below = 0
+    for rung in rungs:
+        cost += rung.n_arms * (rung.level - below)
+        below = rung.level
+    return cost
+
+
+def _all_steps(n_arms: int, budget: int, max_level: int) -> tuple[LevelStep, ...]:
+    """Return the rungs of all runs whose first rung the budget allows."""
+    steps: list[LevelStep] = []
+    run_budget = _first_budget(n_arms)
+    while True:
+        rungs = fixed_budget_rungs(n_arms, run_budget)
+        if n_arms * min(rungs[0].level, max_level) > budget:
+            break
+        levels = [min(rung.level, max_level) for rung in rungs]
+        for i, level in enumerate(levels):
+            is_last = i + 1 == len(rungs) or levels[i + 1] == level
+            steps.append(LevelStep(level, 1 if is_last else rungs[i + 1].n_arms, is_last))
+            if is_last:
+                break  # at the largest level there is nothing more to learn
+        if levels[0] == max_level:
+            break
+        run_budget *= 2
+    return tuple(steps)

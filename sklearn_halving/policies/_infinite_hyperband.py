@@ -1,0 +1,198 @@
+"""Hyperband whose budget doubles from round to round: without and with a largest level."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import count
+from math import floor
+
+import numpy as np
+
+from sklearn_halving.policies._anytime_halving import infinite_horizon_rungs
+from sklearn_halving.policies._brackets import BracketsState, BracketState, ScheduledPolicy
+from sklearn_halving.policies._parameter_checks import check_budget
+from sklearn_halving.policies._rungs import exact_factor, finite_horizon_rungs, floor_log
+from sklearn_halving.policies._types import (
+    NO_ARM,
+    Bracket,
+    FloatArray,
+    IntArray,
+    Problem,
+    Rung,
+    Schedule,
+)
+
+
+@dataclass(frozen=True)
+class InfiniteHyperband(ScheduledPolicy):
+    """Hyperband for a resource without end: both arms and levels grow from round to round.
+
+    Round k has a bracket for every l >= 1 with ``2^(k - l) >= l``: successive halving of ``2^l``
+    new arms with ``2^k`` units (`InfiniteHorizonHalving`). The answer is the best output of the
+    last round that was completed: outputs of earlier ones stand at lower levels.
+
+    Parameters
+    ----------
+    budget : int
+        Units of resource for all arms together; never exceeded, even if every rung is trained from
+        scratch. As many whole rounds are played as fit, which is all that depends on it. At
+        least 2.
+
+    References
+    ----------
+    Li et al. Hyperband. JMLR 18 (2018), Fig. 9.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import InfiniteHyperband
+    >>> for bracket in InfiniteHyperband(budget=30).schedule(1, 1).brackets:
+    ...     print(bracket.loop, bracket.label, [(r.n_arms, r.level) for r in bracket.rungs])
+    1 1 [(2, 1)]
+    2 1 [(2, 2)]
+    3 1 [(2, 4)]
+    3 2 [(4, 1), (2, 2)]
+    """
+
+    budget: int
+
+    def __post_init__(self) -> None:
+        """Refuse a budget in which no round fits."""
+        check_budget("budget", self.budget, 2, "for a first round of two arms with a unit each")
+
+    def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
+        """Return the brackets of all rounds; the levels follow from the budget alone.
+
+        Parameters
+        ----------
+        min_level, max_level : int
+            Not used: the horizon is infinite.
+        n_available : int or None, default=None
+            No bracket starts with more arms than this; at least 2.
+        """
+        brackets: list[Bracket] = []
+        n_left = self.budget
+        for k in count(1):
+            sizes = [n for n in range(1, k + 1) if 2 ** (k - n) >= n]
+            n_left -= 2**k * len(sizes)
+            if n_left < 0:
+                break
+            for n_halvings in sizes:
+                n_arms = min(2**n_halvings, n_available or 2**n_halvings)
+                rungs = infinite_horizon_rungs(n_arms, 2**k)
+                brackets.append(Bracket(n_halvings, rungs or (Rung(1, 2**k),), k))
+        return Schedule(tuple(brackets))
+
+    def recommend(self, state: tuple[Problem, BracketsState]) -> IntArray:
+        """Return the best output of the last complete round; of an earlier one if all failed."""
+        play = state[1]
+        chosen: IntArray = np.full(play.best_arm.shape, NO_ARM)
+        rounds = sorted({bracket.bracket.loop for bracket in play.brackets}, reverse=True)
+        for k in rounds:
+            brackets = [bracket for bracket in play.brackets if bracket.bracket.loop == k]
+            if all(bracket.is_finished for bracket in brackets):
+                chosen = np.where(chosen == NO_ARM, _best_output(play, brackets), chosen)
+        return chosen
+
+
+def _best_output(play: BracketsState, brackets: list[BracketState]) -> IntArray:
+    """Return the best of the arms of the brackets' last rungs, shape ``batch``."""
+    best_arm: IntArray = np.full(play.best_arm.shape, NO_ARM)
+    best: FloatArray = np.full(play.best_arm.shape, np.nan)
+    for bracket in brackets:
+        if bracket.is_abandoned:
+            continue
+        place = np.where(bracket.arms == NO_ARM, 0, bracket.arms - bracket.first_arm)
+        mean = np.take_along_axis(bracket.rewards.mean(axis=-1), place, axis=-1)
+        mean = np.where(bracket.arms == NO_ARM, np.nan, mean)
+        for i in range(mean.shape[-1]):
+            # Arms come in increasing order, so that ties stay with the smaller one.
+            better = ~np.isnan(mean[..., i]) & ~(mean[..., i] <= best)
+            best = np.where(better, mean[..., i], best)
+            best_arm = np.where(better, bracket.arms[..., i], best_arm)
+    return best_arm
+
+
+@dataclass(frozen=True)
+class GrowingHyperband(ScheduledPolicy):
+    """Hyperband with a largest level R and a budget that doubles from round to round.
+
+    Round k plays the brackets s = s_max, ..., 0 of ``n = floor(2^k eta^s / (R (s + 1)))`` new arms,
+    at least one, by successive halving with ``2^k`` units and a last rung at R
+    (`FiniteHorizonHalving`). The answer is the best arm at R. `Hyperband`, which repeats the
+    same brackets, is the form that the paper recommends.
+
+    Parameters
+    ----------
+    budget : int
+        Units of resource for all arms together; never exceeded, even if every rung is trained from
+        scratch. Brackets are played in order as long as they fit, which is all that depends on
+        it. At least R.
+    factor : float, default=3
+        The paper's eta. At least 2.
+
+    Notes
+    -----
+    The paper rounds n up. With that most brackets have no number of eliminations that keeps to
+    ``2^k`` units; rounded down they have one. Brackets that have none still are left out.
+
+    References
+    ----------
+    Li et al. Hyperband. JMLR 18 (2018), Fig. 10.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import GrowingHyperband
+    >>> for bracket in GrowingHyperband(budget=90, factor=3).schedule(1, 9).brackets:
+    ...     print(bracket.loop, bracket.label, [(r.n_arms, r.level) for r in bracket.rungs])
+    4 2 [(1, 9)]
+    4 1 [(1, 9)]
+    4 0 [(1, 9)]
+    5 2 [(10, 1), (3, 3), (1, 9)]
+    5 1 [(5, 3), (1, 9)]
+    """
+
+    budget: int
+    factor: float = 3
+
+    def __post_init__(self) -> None:
+        """Refuse a factor below 2."""
+        exact_factor(self.factor)
+
+    def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
+        """Return the brackets of all rounds.
+
+        Parameters
+        ----------
+        min_level : int
+            Not used: the budget says how low the first rung is.
+        max_level : int
+            The level of the last rung, R.
+        n_available : int or None, default=None
+            No bracket starts with more arms than this.
+        """
+        eta, first = exact_factor(self.factor), (max_level - 1).bit_length()
+        check_budget("budget", self.budget, max_level, f"to train one arm to level {max_level}")
+        brackets: list[Bracket] = []
+        n_left = self.budget
+        for k in count(first):
+            for s in range(floor_log(max_level, eta), -1, -1):
+                n_arms = max(1, floor(2**k * eta**s / (max_level * (s + 1))))
+                n_arms = min(n_arms, n_available or n_arms)
+                if not _can_be_played(n_arms, 2**k, max_level, eta):
+                    continue
+                rungs = finite_horizon_rungs(n_arms, 2**k, max_level, self.factor)
+                n_left -= sum(rung.n_arms * rung.level for rung in rungs)
+                if n_left < 0:
+                    return Schedule(tuple(brackets))
+                brackets.append(Bracket(s, rungs, k))
+        return Schedule(tuple(brackets))
+
+    def _may_win(self, level: int, problem: Problem) -> bool:
+        return level == problem.max_level
+
+
+def _can_be_played(n_arms: int, budget: int, max_level: int, eta: Fraction) -> bool:
+    """Return whether some number of eliminations keeps to the budget (Fig. 10, first line)."""
+    largest = floor_log(min(max_level, n_arms), eta)
+    return any(n_arms * max_level * (t + 1) / eta**t <= budget for t in range(largest + 1))

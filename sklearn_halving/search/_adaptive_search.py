@@ -1,0 +1,130 @@
+"""What the searches share whose policies find out, fit by fit, which candidate needs more."""
+
+from __future__ import annotations
+
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sklearn_halving._unstable_imports import Interval, StrOptions
+from sklearn_halving.resources import Resource, WholeFit
+from sklearn_halving.search._base_search import BaseBanditSearchCV, Run
+from sklearn_halving.search._candidates import SearchSpace
+from sklearn_halving.search._choice_columns import (
+    ChoiceStatistics,
+    Overlap,
+    add_standard_errors,
+    additive_means,
+)
+from sklearn_halving.search._cv_results import ResultRows, make_cv_results, ranks
+from sklearn_halving.search._inputs import FitInputs
+from sklearn_halving.search._preparation import Preparation
+from sklearn_halving.search._split_rows import SplitRows, streamed_splits
+from sklearn_halving.search._user_warnings import warn_user
+
+N_OF_DISTRIBUTIONS = 10
+"""Candidates drawn from distributions if nothing says how many, the default ``n_iter`` of
+RandomizedSearchCV."""
+PULLS_OF_GRID_SEARCH = 5
+"""Fits of a candidate in a GridSearchCV with its default cv."""
+
+
+class AdaptiveSearchCV(BaseBanditSearchCV):
+    """Base of the searches over splits without end, with one row for each candidate."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseBanditSearchCV._parameter_constraints,
+        "n_candidates": [StrOptions({"exhaust"}), Interval(Integral, 1, None, closed="left")],
+        "n_pulls": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "resource": [str, object, None],
+        "max_resources": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+    }
+
+    def _least_n_pulls(self, n_arms: int) -> int:
+        """Return the least budget that the policy can play with so many candidates."""
+        return n_arms
+
+    def _resolve_resource(self) -> Resource:
+        if self.resource is not None:
+            return super()._resolve_resource()
+        for name in ("min_resources", "max_resources"):
+            if isinstance(getattr(self, name), Real):
+                raise ValueError(
+                    f"{name}={getattr(self, name)} must come with a resource; got resource=None, "
+                    "with which every fit is a whole one. Name a resource, such as 'n_samples', "
+                    f"or leave {name} out."
+                )
+        return WholeFit()
+
+    def _split_rows(
+        self, inputs: FitInputs, resource: Resource, seed: np.random.SeedSequence
+    ) -> SplitRows:
+        return streamed_splits(self, inputs, resource, seed)
+
+    def _count_candidates(self, space: SearchSpace) -> int:
+        """Return the number of candidates."""
+        if not isinstance(self.n_candidates, str):
+            return min(int(self.n_candidates), space.size or int(self.n_candidates))
+        if space.is_grid and space.size is not None:
+            return space.size
+        n_arms = N_OF_DISTRIBUTIONS
+        if not isinstance(self.n_pulls, str):
+            n_arms = max(1, int(self.n_pulls) // PULLS_OF_GRID_SEARCH)
+            while n_arms > 1 and self._least_n_pulls(n_arms) > self.n_pulls:
+                n_arms -= 1
+        return min(n_arms, space.size or n_arms)
+
+    def _warn_of_space(self, prepared: Preparation) -> None:
+        size, wanted = prepared.space.size, self.n_candidates
+        if not isinstance(wanted, str) and size is not None and size < wanted:
+            warn_user(
+                f"There are only {size} candidates, fewer than n_candidates={wanted}: all of them "
+                "are tried."
+            )
+
+    def _count_pulls(self, n_arms: int) -> int:
+        """Return the budget."""
+        if isinstance(self.n_pulls, str):
+            return max(PULLS_OF_GRID_SEARCH * n_arms, self._least_n_pulls(n_arms))
+        return int(self.n_pulls)
+
+    def _check_splits(self, n_arms: int, rows: SplitRows, n_levels: int = 1) -> None:
+        """Refuse a number of fits for which there are not enough splits."""
+        if rows.n_repetitions is None or isinstance(self.n_pulls, str):
+            return
+        most = max(n_arms * rows.n_repetitions * n_levels, self._least_n_pulls(n_arms))
+        if self.n_pulls > most:
+            raise ValueError(
+                f"n_pulls={self.n_pulls} is more than cv has splits for: with "
+                f"{rows.n_repetitions} splits and {n_arms} candidates there are {most} fits. "
+                f"Use n_pulls='auto' or at most {most}, or a cv that can be reshuffled, such "
+                "as a number of folds."
+            )
+
+    def _make_results(self, run: Run, rows: ResultRows) -> dict[str, Any]:
+        means = partial(additive_means, level=rows.level)
+        results = make_cv_results(run.task, run.outcomes, rows, means)
+        metric = run.reward.metric_of(run.outcomes[0].test_scores)
+        overlap = Overlap.of(run.outcomes)
+        add_standard_errors(results, overlap)
+        statistics = ChoiceStatistics.of(results, metric, rows.level, overlap)
+        results["probability_best"] = statistics.probability_best()
+        is_winner = rows.arm == run.best_arm
+        if (results[f"rank_test_{metric}"][is_winner] != 1).any():
+            # The policy may know more than the means, as where it forgot earlier stages.
+            of_all = results[f"mean_test_{metric}"]
+            results[f"rank_test_{metric}"] = ranks(of_all, rows.rank_group + is_winner)
+        self._statistics = statistics
+        n_pulls = run.prepared.layout.n_fits(None)
+        self.n_pulls_left_ = None if n_pulls is None else n_pulls - len(run.outcomes)
+        return results
+
+    def _set_best(self, inputs: FitInputs, best_arm: int) -> None:
+        super()._set_best(inputs, best_arm)
+        if hasattr(self, "best_index_") and "probability_best" in self.cv_results_:
+            best = int(self.best_index_)
+            self.best_probability_ = float(self.cv_results_["probability_best"][best])
+            self.best_regret_ = self._statistics.regret(best)
+            self.best_corrected_score_ = self._statistics.corrected_score(best)

@@ -1,0 +1,78 @@
+"""Variance-based rejects: who gets the pulls, who is rejected, and what it is worth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from games import play
+from sklearn_halving.policies import NO_ARM, Problem, SuccessiveRejects, VarianceRejects
+from sklearn_halving.policies._successive_rejects import phases
+
+
+def test_phases_have_the_pulls_of_successive_rejects() -> None:
+    rng = np.random.default_rng(0)
+    rewards = rng.normal(size=(6, 400))
+    game = play(VarianceRejects(300), rewards)
+    plan = phases(6, 300)
+    assert len(game.arms) == sum(
+        phase.n_each * width for phase, width in zip(plan, range(6, 1, -1), strict=True)
+    )
+    assert game.arms[: 6 * plan[0].n_each] == np.repeat(range(6), plan[0].n_each).tolist()
+
+
+def test_pulls_follow_the_variances() -> None:
+    rng = np.random.default_rng(1)
+    rewards = rng.normal([[0.0], [0.0], [0.0]], [[3.0], [3.0], [0.3]], (3, 2000))
+    rewards[0] -= 1.0
+    counts = np.bincount(play(VarianceRejects(1500), rewards).arms)
+    plain = np.bincount(play(SuccessiveRejects(1500), rewards).arms)
+    assert counts[1] > 1.3 * plain[1]
+    assert counts[2] < plain[2]
+
+
+def test_the_smallest_upper_bound_is_rejected() -> None:
+    """After 3 pulls each: means 0, -0.1, 1 with standard errors 0, 1, 0."""
+    step = np.sqrt(3)
+    rewards = np.zeros((3, 40))
+    rewards[1] = -0.1
+    rewards[1, :3] += np.array([-step, 0.0, step])
+    rewards[2] = 1.0
+    assert phases(3, 13)[0].n_each == 3
+    policies = [VarianceRejects(13, gamma) for gamma in (1.96, 0.0)]
+    second = [set(play(policy, rewards).arms[9:]) for policy in policies]
+    assert second == [{1, 2}, {0, 2}] or second == [{1}, {0, 2}]
+
+
+def mistakes(policy: object, n_problems: int) -> float:
+    """Return the share of wrong choices among arms of which every second is noisy."""
+    rng = np.random.default_rng(2)
+    mean = np.linspace(0.5, 0.0, 8)
+    deviation = np.where(np.arange(8) % 2 == 0, 1.0, 0.1)
+    state = policy.start(Problem(8), batch_shape=(n_problems,))
+    while not policy.is_finished(state):
+        pulls = policy.ask(state, 10**6)
+        noise = rng.normal(size=pulls.arm.shape) * deviation[pulls.arm]
+        policy.tell(state, pulls, mean[pulls.arm] + noise)
+    return float((policy.recommend(state) != 0).mean())
+
+
+def test_it_makes_fewer_mistakes_where_variances_differ() -> None:
+    assert mistakes(VarianceRejects(1200), 600) < 0.8 * mistakes(SuccessiveRejects(1200), 600)
+
+
+def test_failures_and_splits() -> None:
+    rewards = np.repeat([[0.9], [0.2], [0.8]], 90, axis=1)
+    rewards[0, 2] = np.nan
+    game = play(VarianceRejects(60), rewards)
+    assert game.best == 2
+    assert play(VarianceRejects(60), rewards * np.nan).best == NO_ARM
+    few = play(VarianceRejects(200), np.random.default_rng(3).random((3, 12)), 12)
+    assert np.bincount(few.arms).max() <= 12
+
+
+def test_bad_parameters() -> None:
+    with pytest.raises(ValueError, match="gamma must be finite and at least 0, got -1"):
+        VarianceRejects(10, -1)
+    with pytest.raises(ValueError, match=r"n_pulls=5 is too small .* works is 6"):
+        VarianceRejects(5).start(Problem(5))

@@ -1,0 +1,179 @@
+"""BanditSearchCV: every policy by name or as an object, also one of the user's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from sklearn.datasets import load_wine
+from sklearn.linear_model import Ridge
+from sklearn.tree import DecisionTreeClassifier
+
+from search.common import FITS, Known, Recording, data, numbered
+from sklearn_halving import BanditSearchCV, HyperbandSearchCV
+from sklearn_halving.policies import (
+    EXP3,
+    NO_ARM,
+    FiniteHorizonHalving,
+    GapE,
+    Hyperband,
+    Pull,
+    Pulls,
+    UGapEc,
+    UniformAllocation,
+)
+from sklearn_halving.search._bandit_search import POLICIES
+
+KNOWN = {"value": [0.1, 0.2, 0.3, 0.9]}
+
+
+def search_by(policy, estimator=None, space=KNOWN, **params):
+    estimator = Known() if estimator is None else estimator
+    return BanditSearchCV(estimator, space, policy=policy, **{"random_state": 0, **params})
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_named_policy_finds_the_best_within_the_budget(name):
+    search = search_by(name, n_pulls=80).fit(*data())
+    assert search.best_params_ == {"value": 0.9}
+    assert search.best_score_ == pytest.approx(0.9)
+    assert search.n_fits_ <= 80
+    assert search.n_fits_ + search.n_pulls_left_ == 80
+    assert search.cv_results_["rank_test_score"][search.best_index_] == 1
+    assert search.cv_results_["n_pulls"].min() >= 1
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_the_result_does_not_depend_on_the_workers(name):
+    X, y = load_wine(return_X_y=True)
+    grid = {"max_depth": [1, 2, 3, 4], "max_features": [2, 5]}
+    tree = DecisionTreeClassifier()
+    one = search_by(name, tree, grid).fit(X, y)
+    with parallel_config(backend="threading", n_jobs=3):
+        three = search_by(name, tree, grid).fit(X, y)
+    for key in ("n_pulls", "mean_test_score"):
+        np.testing.assert_array_equal(one.cv_results_[key], three.cv_results_[key])
+    assert one.best_params_ == three.best_params_
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        UniformAllocation(12),
+        GapE(n_pulls=30, a=1.0),
+        EXP3(n_pulls=30),
+        UGapEc(epsilon=0.3, max_pulls=300),
+    ],
+)
+def test_policy_objects(policy):
+    search = search_by(policy).fit(*data())
+    assert search.best_params_ == {"value": 0.9}
+    assert search.n_fits_ <= getattr(policy, "n_pulls", 300)
+
+
+def test_policies_that_play_rungs():
+    X, y = data(120)
+    tree, space = DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2, 3, 4, 5, 6]}
+    policy = Hyperband(max_candidates=3)
+    search = search_by(policy, tree, space, resource="n_samples", min_resources=10)
+    reference = HyperbandSearchCV(
+        tree, space, max_candidates=3, min_resources=10, random_state=0
+    ).fit(X, y)
+    search.fit(X, y)
+    for key, column in reference.cv_results_.items():
+        if not key.endswith("_time"):
+            np.testing.assert_array_equal(search.cv_results_[key], column)
+    assert search.plan(X, y).equals(reference.plan(X, y))
+    with pytest.raises(ValueError, match="resource must be given"):
+        search_by(policy, tree, space).fit(X, y)
+    halving = FiniteHorizonHalving(6, 4 * 96)
+    found = search_by(halving, tree, space, resource="n_samples", min_resources=10).fit(X, y)
+    assert found.n_splits_ == 5
+
+
+@dataclass(frozen=True)
+class TwoEach:
+    """A policy of a user: two pulls of each arm, and the larger sum wins."""
+
+    order_free: ClassVar[bool] = True
+
+    def schedule(self, min_level, max_level, n_available=None):
+        return None
+
+    def start(self, problem, *, batch_shape=(), seed=None):
+        todo = [Pull(arm, problem.max_level, j) for arm in range(problem.n_arms) for j in (0, 1)]
+        return {"todo": todo, "open": len(todo), "sums": np.zeros(problem.n_arms)}
+
+    def ask(self, state, max_pulls):
+        asked, state["todo"] = state["todo"][:max_pulls], state["todo"][max_pulls:]
+        return Pulls.of(*asked)
+
+    def tell(self, state, pulls, rewards):
+        np.add.at(state["sums"], pulls.arm, rewards)
+        state["open"] -= len(pulls)
+
+    def is_finished(self, state):
+        return state["open"] == 0
+
+    def is_alive(self, state):
+        return np.ones(len(state["sums"]), dtype=bool)
+
+    def recommend(self, state: Any):
+        sums = state["sums"]
+        return NO_ARM if np.isnan(sums).all() else np.nanargmax(sums)
+
+
+def test_a_policy_of_the_users_own():
+    search = search_by(TwoEach()).fit(*data())
+    assert search.n_fits_ == 8
+    assert search.n_pulls_left_ is None
+    assert search.best_params_ == {"value": 0.9}
+    assert 0 <= search.best_probability_ <= 1
+
+
+# ------------------------------------------------------------------------------------ bad input
+
+
+def test_the_range_of_the_score():
+    X, y = numbered(60)
+    FITS.clear()
+    with pytest.raises(ValueError, match="reward_range"):
+        search_by("lucb", Ridge(), {"alpha": [1, 2]}).fit(X, y.astype(float))
+    with pytest.raises(ValueError, match="reward_range"):
+        search_by("lucb", Recording(), scoring="neg_log_loss").fit(X, y)
+    assert len(FITS) == 0
+    assert search_by("ucb1", scoring="f1_macro").fit(*data()).n_fits_ == 20
+    ridge = search_by("ucb1", Ridge(), {"alpha": [1, 2]}, reward_range=(-2, 1))
+    assert ridge.fit(X, y.astype(float)).n_fits_ == 10
+    space = {"value": [0.1, 1.5]}
+    with pytest.warns(UserWarning, match=r"outside reward_range=\(0.0, 1.0\), such as 1.5"):
+        search_by("ucb1", space=space).fit(*data())
+
+
+@pytest.mark.parametrize(
+    ("policy", "params", "message"),
+    [
+        ("best", {}, "policy must be one of 'adaptive_gap_e_v'"),
+        (UniformAllocation, {}, "policy must be a name or an object"),
+        (7, {}, "policy must be a name or an object"),
+        (UniformAllocation(12), {"n_pulls": 9}, "n_pulls=9 must be left out"),
+        ("uniform", {"n_pulls": 3}, "n_pulls=3 is too small"),
+        ("lucb", {"confidence": 1.0}, "'confidence' parameter"),
+        (UniformAllocation(3), {}, "n_pulls=3 is too small"),
+    ],
+)
+def test_bad_input_is_refused_before_any_fit(policy, params, message):
+    X, y = numbered(60)
+    FITS.clear()
+    with pytest.raises(ValueError, match=message):
+        search_by(policy, Recording(), **params).fit(X, y)
+    assert len(FITS) == 0
+
+
+def test_an_object_is_not_changed():
+    policy = EXP3(n_pulls=20)
+    search_by(policy).fit(*data())
+    assert policy == replace(policy, reward_range=None)
