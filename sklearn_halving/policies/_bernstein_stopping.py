@@ -196,8 +196,7 @@ class BernsteinStopping(RoundsPolicy):
         memory.lower = np.where(tests, lower, memory.lower)
         memory.upper = np.where(tests, upper, memory.upper)
         is_additive = self.error == "additive"
-        near: BoolArray = radius <= self.epsilon if is_additive else low >= high
-        is_done: BoolArray = tests & near
+        is_done = np.logical_and(tests, radius <= self.epsilon if is_additive else low >= high)
         estimate = mean if is_additive else middle
         memory.estimate = np.where(is_done, estimate, memory.estimate)
         memory.is_done |= is_done
@@ -220,5 +219,6 @@ class BernsteinStopping(RoundsPolicy):
         """
         memory: StoppingMemory = state.settings
         known = (memory.is_done & ~memory.is_outside) | ~state.alive
-        confident: BoolArray = known.all(axis=1) & state.alive.any(axis=1)
+        n_known, n_alive = known.sum(axis=1), state.alive.sum(axis=1)
+        confident: BoolArray = (n_known == state.problem.n_arms) & (n_alive > 0)
         return confident.reshape(state.batch_shape)

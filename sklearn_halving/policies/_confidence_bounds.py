@@ -91,7 +91,9 @@ class LUCB(FixedConfidencePolicy):
         memory.queued = np.where(arm == NO_ARM, NO_ARM, rival)
         return np.where(arm == NO_ARM, rival, arm)
 
-    def _has_decided(self, state: IndexState) -> BoolArray:
+    def _has_decided(self, state: IndexState) -> BoolArray | None:
+        if (state.memory.queued != NO_ARM).all():
+            return None  # a round is at its middle
         leader = best_known(state.alive, state.mean)
         known = state.alive & ~np.isnan(state.mean)
         is_leader = np.arange(state.problem.n_arms) == leader[:, np.newaxis]

@@ -49,10 +49,16 @@ def estimated_gaps(state: IndexState) -> FloatArray:
         return np.abs(best_of_others(known) - known)
 
 
-def bernstein_radius(state: IndexState, x: FloatArray | float, n_pulls: IntArray) -> FloatArray:
+def bernstein_radius(
+    state: IndexState,
+    x: FloatArray | float,
+    n_pulls: IntArray,
+    variance: FloatArray | None = None,
+) -> FloatArray:
     """Return ``sqrt(2 x V / N) + 7 x b / (3 (N - 1))``, with numbers of pulls of at least 2."""
     n = np.maximum(n_pulls, 2)
-    radius: FloatArray = np.sqrt(2 * x * sample_variance(state) / n)
+    variance = sample_variance(state) if variance is None else variance
+    radius: FloatArray = np.sqrt(2 * x * variance / n)
     return radius + 7 * x * state.width / (3 * (n - 1))
 
 
@@ -212,9 +218,10 @@ class AdaptiveGapEV(_GapIndex):
         n, width = np.maximum(state.n_pulls, 2), state.width
         has_gap = state.alive & np.isfinite(gap) & (state.n_pulls >= self.n_first)
         largest_gap = gap + width * np.sqrt(0.5 / n)
-        deviation = np.maximum(np.sqrt(sample_variance(state)) - width * np.sqrt(2 / (n - 1)), 0.0)
+        variance = sample_variance(state)
+        deviation = np.maximum(np.sqrt(variance) - width * np.sqrt(2 / (n - 1)), 0.0)
         root = deviation + np.sqrt(deviation**2 + 16 / 3 * width * largest_gap)
         hardness = np.where(has_gap, (root / largest_gap) ** 2, 0.0).sum(axis=1, keepdims=True)
         n_left = max(self.n_pulls - 2 * state.problem.n_arms, 0)
         x = self.eta * n_left / np.maximum(hardness, 1e-300)
-        return bernstein_radius(state, x, state.n_asked)
+        return bernstein_radius(state, x, state.n_asked, variance)

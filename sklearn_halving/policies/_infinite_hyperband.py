@@ -117,8 +117,8 @@ def _best_output(play: BracketsState, brackets: list[BracketState]) -> IntArray:
 class GrowingHyperband(ScheduledPolicy):
     """Hyperband with a largest level R and a budget that doubles from round to round.
 
-    Round k plays the brackets s = s_max, ..., 0 of ``n = floor(2^k eta^s / (R (s + 1)))`` new arms,
-    at least one, by successive halving with ``2^k`` units and a last rung at R
+    Round k plays the brackets s = s_max, ..., 0 of ``n = floor(2^k eta^s / (R (s + 1)))`` new
+    arms, at least one, by successive halving with ``2^k`` units and a last rung at R
     (`FiniteHorizonHalving`). The answer is the best arm at R. `Hyperband`, which repeats the
     same brackets, is the form that the paper recommends.
 
@@ -145,11 +145,10 @@ class GrowingHyperband(ScheduledPolicy):
     >>> from sklearn_halving.policies import GrowingHyperband
     >>> for bracket in GrowingHyperband(budget=90, factor=3).schedule(1, 9).brackets:
     ...     print(bracket.loop, bracket.label, [(r.n_arms, r.level) for r in bracket.rungs])
-    4 2 [(1, 9)]
-    4 1 [(1, 9)]
     4 0 [(1, 9)]
     5 2 [(10, 1), (3, 3), (1, 9)]
     5 1 [(5, 3), (1, 9)]
+    5 0 [(3, 9)]
     """
 
     budget: int

@@ -316,6 +316,7 @@ class BaseBanditSearchCV(BaseSearchCV):
                 reward=run.reward,
                 log=run.log,
                 top_level=prepared.levels.largest,
+                window=getattr(prepared.policy, "pulls_in_flight", None),
                 context_of=callbacks.context_of if callbacks.is_watched else None,
                 landed=callbacks.end_pull if callbacks.is_watched else None,
             ).run()

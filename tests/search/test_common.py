@@ -642,7 +642,7 @@ def test_verbose_output(search_class, capsys, n_jobs):
         ),
         BanditSearchCV: (
             "Fitting 4 candidates, totalling at most 20 fits",
-            18,
+            19,
             "[CV 1] END",
             4,
         ),

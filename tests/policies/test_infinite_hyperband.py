@@ -1,0 +1,131 @@
+"""Hyperband in rounds of growing budget: schedules by hand, budgets, and whose answer counts."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sklearn_halving.policies import (
+    NO_ARM,
+    GrowingHyperband,
+    InfiniteHyperband,
+    Problem,
+    Schedule,
+)
+
+
+def units(schedule: Schedule) -> int:
+    return sum(rung.n_arms * rung.level for b in schedule.brackets for rung in b.rungs)
+
+
+def play(policy: object, max_level: int, reward: object) -> int:
+    schedule = policy.schedule(1, max_level)
+    state = policy.start(Problem(schedule.n_arms, 1, max_level))
+    bracket = schedule.bracket_of_arm()
+    while not policy.is_finished(state):
+        pulls = policy.ask(state, 10**6)
+        loops = [schedule.brackets[bracket[pull.arm]].loop for pull in pulls.each()]
+        told = [reward(pull, loop) for pull, loop in zip(pulls.each(), loops, strict=True)]
+        policy.tell(state, pulls, np.array(told))
+    return int(policy.recommend(state))
+
+
+def test_rounds_of_fig_9_by_hand() -> None:
+    """k = 6: l = 1, 2, 3, 4 since 2^2 >= 4, not 5; l = 3 gives 64 / (8 * 3) = 2, 5, 10 units."""
+    brackets = InfiniteHyperband(10**4).schedule(1, 1).brackets
+    last = [b for b in brackets if b.loop == 6]
+    assert [[(rung.n_arms, rung.level) for rung in b.rungs] for b in last] == [
+        [(2, 32)],
+        [(4, 8), (2, 16)],
+        [(8, 2), (4, 5), (2, 10)],
+        [(16, 1), (8, 2), (4, 4), (2, 8)],
+    ]
+    # The output stands at floor(2^(k - 1) / l).
+    assert [b.rungs[-1].level for b in last] == [32 // n for n in (1, 2, 3, 4)]
+
+
+@given(budget=st.integers(2, 10**5))
+def test_rounds_of_fig_9_are_whole_and_keep_to_the_budget(budget: int) -> None:
+    schedule = InfiniteHyperband(budget).schedule(1, 1)
+    assert units(schedule) <= budget
+    last = schedule.brackets[-1].loop
+    pairs = [(b.loop, b.label) for b in schedule.brackets]
+    assert pairs == [
+        (k, n) for k in range(1, last + 1) for n in range(1, k + 1) if k - n >= math.log2(n) - 1e-9
+    ]
+
+
+def test_the_answer_is_of_the_last_round() -> None:
+    """Arms of earlier rounds look better, at their lower levels, and do not win."""
+    policy = InfiniteHyperband(200)
+    schedule = policy.schedule(1, 1)
+    last = schedule.brackets[-1].loop
+    best = play(policy, 1, lambda pull, loop: -loop - pull.arm / 1000)
+    assert schedule.brackets[schedule.bracket_of_arm()[best]].loop == last
+    assert best == sum(b.n_arms for b in schedule.brackets if b.loop < last)
+
+
+def test_where_the_last_round_fails_the_one_before_answers() -> None:
+    policy = InfiniteHyperband(200)
+    schedule = policy.schedule(1, 1)
+    last = schedule.brackets[-1].loop
+    best = play(policy, 1, lambda pull, loop: math.nan if loop == last else float(pull.arm))
+    assert schedule.brackets[schedule.bracket_of_arm()[best]].loop == last - 1
+    assert play(policy, 1, lambda pull, loop: math.nan) == NO_ARM
+
+
+@given(
+    budget=st.integers(100, 10**4),
+    max_level=st.integers(1, 100),
+    factor=st.sampled_from([2, 2.5, 3, 4]),
+)
+def test_rounds_of_fig_10_keep_to_their_budgets(
+    budget: int, max_level: int, factor: float
+) -> None:
+    schedule = GrowingHyperband(budget, factor).schedule(1, max_level)
+    assert units(schedule) <= budget
+    for bracket in schedule.brackets:
+        cost = sum(rung.n_arms * rung.level for rung in bracket.rungs)
+        assert cost <= 2**bracket.loop
+        assert bracket.rungs[-1].level == max_level
+        n = 2**bracket.loop * factor**bracket.label / (max_level * (bracket.label + 1))
+        assert bracket.n_arms == max(1, math.floor(n + 1e-9))
+
+
+def test_rounds_of_fig_10_by_hand() -> None:
+    """R = 9, eta = 3, k = 7: n = floor(128 * 9 / 27), floor(128 * 3 / 18), floor(128 / 9)."""
+    brackets = GrowingHyperband(10**4).schedule(1, 9).brackets
+    assert [[(rung.n_arms, rung.level) for rung in b.rungs] for b in brackets if b.loop == 7] == [
+        [(42, 1), (14, 3), (4, 9)],
+        [(21, 3), (7, 9)],
+        [(14, 9)],
+    ]
+
+
+def test_the_best_arm_at_the_largest_level_wins_whatever_its_round() -> None:
+    policy = GrowingHyperband(2000)
+    schedule = policy.schedule(1, 9)
+    first = schedule.brackets[0].loop
+    best = play(policy, 9, lambda pull, loop: -loop + pull.level / 100)
+    assert schedule.brackets[schedule.bracket_of_arm()[best]].loop == first
+
+
+def test_too_small_a_budget_names_the_least() -> None:
+    with pytest.raises(ValueError, match=r"budget=1 is too small .* works is 2"):
+        InfiniteHyperband(1)
+    with pytest.raises(ValueError, match=r"budget=80 is too small .* works is 81"):
+        GrowingHyperband(80).schedule(1, 81)
+    assert GrowingHyperband(81).schedule(1, 81).n_arms == 1
+    with pytest.raises(ValueError, match="factor must be"):
+        GrowingHyperband(81, 1.5)
+
+
+def test_few_candidates_make_narrow_brackets() -> None:
+    for policy in (InfiniteHyperband(5000), GrowingHyperband(5000)):
+        schedule = policy.schedule(1, 27, 5)
+        assert max(b.n_arms for b in schedule.brackets) == 5
+        assert units(schedule) <= 5000
