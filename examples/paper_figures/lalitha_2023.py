@@ -5,7 +5,8 @@ prints how often each chose a wrong arm, with standard errors, beside the values
 project's reading of the paper:
 
 1. section 5.1's Gaussian bandit (Figures 2 and 3), arms counted from 0;
-2. a bandit of ratings that are not Gaussian, in the place of MovieLens (Figure 5);
+2. a bandit of ratings that are not Gaussian, in the place of MovieLens (Figures 5 and 6), or
+   MovieLens itself: ``--ratings FILE`` reads its ratings.dat or ratings.csv;
 3. rewards on splits that all arms share, as in a search: what sharing them is worth.
 
 ``python lalitha_2023.py`` makes 5,000 runs; ``--quick`` makes a few hundred in under a minute.
@@ -17,8 +18,11 @@ import argparse
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from scipy.spatial import cKDTree
 
 from sklearn_halving.policies import NO_ARM, Policy, Problem, UniformAllocation, VarianceHalving
@@ -94,6 +98,40 @@ class RatingTable:
         quality = rng.uniform(2.3, 4.7, (n_films, 1))
         ratings = np.clip(quality + kind @ taste.T, 1, 5)
         return cls(ratings.astype(np.float32))
+
+    @classmethod
+    def of_file(cls, path: Path, rank: int = 5, n_sweeps: int = 10) -> RatingTable:
+        """Complete the ratings of a file by least squares, users and films in turn."""
+        separator = "::" if path.suffix == ".dat" else ","
+        columns = ["user", "film", "rating"]
+        table = pd.read_csv(
+            path,
+            sep=separator,
+            engine="python" if separator == "::" else "c",
+            header=None if separator == "::" else 0,
+            usecols=[0, 1, 2],
+            names=columns,
+        )
+        codes = [np.unique(table[name], return_inverse=True)[1] for name in columns[:2]]
+        rating = table["rating"].to_numpy(float)
+        rng = np.random.default_rng(2023)
+        n_users, n_films = (int(code.max()) + 1 for code in codes)
+        user, film = np.empty((n_users, rank)), rng.normal(0, 0.1, (n_films, rank))
+        film[:, 0] = rating.mean()
+        for _ in range(n_sweeps):
+            _solve_for(user, codes[0], film[codes[1]], rating)
+            _solve_for(film, codes[1], user[codes[0]], rating)
+        return cls((film @ user.T).astype(np.float32))
+
+
+def _solve_for(unknown: np.ndarray, code: np.ndarray, known: np.ndarray, y: np.ndarray) -> None:
+    """Set each row of ``unknown`` to its ridge regression of the ratings on the other side."""
+    order = np.argsort(code, kind="stable")
+    ends = np.cumsum(np.bincount(code, minlength=len(unknown)))
+    for row, (start, end) in enumerate(pairwise([0, *ends.tolist()])):
+        X = known[order[start:end]]
+        penalty = 0.1 * max(1, len(X)) * np.eye(X.shape[1])
+        unknown[row] = np.linalg.solve(X.T @ X + penalty, X.T @ y[order[start:end]])
 
 
 @dataclass
@@ -294,6 +332,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="few runs, under a minute")
     parser.add_argument("--runs", type=int, default=5000, help="runs of every policy")
+    parser.add_argument("--ratings", type=Path, help="ratings.dat or ratings.csv of MovieLens")
     options = parser.parse_args()
     n_runs = 250 if options.quick else options.runs
     gaussian = {n: all_policies(GaussianBandit.draw, 64, n, n_runs) for n in N_PULLS}
@@ -305,7 +344,7 @@ def main() -> None:
     print_table("Gaussian bandit, n = 5000", {f"K = {K}": row for K, row in arms.items()})
     print_speed([gaussian])
 
-    films = RatingTable.draw()
+    films = RatingTable.of_file(options.ratings) if options.ratings else RatingTable.draw()
 
     def draw(rng: np.random.Generator, n_problems: int, n_arms: int) -> RatingBandit:
         return RatingBandit.draw(films, rng, n_problems, n_arms)
@@ -315,6 +354,8 @@ def main() -> None:
     }
     print_table("Ratings, K = 64", {f"n = {n}": row for n, row in ratings.items()})
     print_targets(ratings)
+    wide = {n: all_policies(draw, 128, n, n_runs) for n in ((5000,) if options.quick else N_PULLS)}
+    print_table("Ratings, K = 128", {f"n = {n}": row for n, row in wide.items()})
     common_splits(n_runs=250 if options.quick else min(n_runs, 2000))
 
 

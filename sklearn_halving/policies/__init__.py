@@ -27,6 +27,7 @@ from sklearn_halving.policies._arm_covariance import FactorCovariance, KernelCov
 from sklearn_halving.policies._bayes_gap import BayesGap
 from sklearn_halving.policies._bernstein_stopping import BernsteinStopping
 from sklearn_halving.policies._confidence_bounds import LUCB, LilUCB
+from sklearn_halving.policies._cumulative_reward import MOSS, UCB1, UCBV
 from sklearn_halving.policies._elimination import MedianElimination, SuccessiveElimination
 from sklearn_halving.policies._exp3 import EXP3
 from sklearn_halving.policies._gap_exploration import AdaptiveGapEV, GapE, GapEV
@@ -51,7 +52,7 @@ from sklearn_halving.policies._types import (
 )
 from sklearn_halving.policies._unified_gap import UGapEb, UGapEc
 from sklearn_halving.policies._uniform import UniformAllocation
-from sklearn_halving.policies._upper_confidence import MOSS, UCB1, UCBE, UCBV, AdaptiveUCBE
+from sklearn_halving.policies._upper_confidence import UCBE, AdaptiveUCBE
 from sklearn_halving.policies._variance_halving import VarianceHalving
 from sklearn_halving.policies._variance_rejects import VarianceRejects
 

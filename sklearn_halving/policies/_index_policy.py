@@ -15,7 +15,7 @@ import numpy as np
 
 from sklearn_halving.policies._arm_statistics import ArmStatistics
 from sklearn_halving.policies._parameter_checks import check_budget
-from sklearn_halving.policies._ranking import best_known
+from sklearn_halving.policies._ranking import best_known, largest_usable
 from sklearn_halving.policies._types import (
     NO_ARM,
     BoolArray,
@@ -92,9 +92,8 @@ class IndexState:
 class IndexPolicy:
     """Pull the arm with the largest index: a subclass says what that is.
 
-    One pull at a time is asked for in every problem, so that a simulation tells each reward
-    before the next decision. Who asks again before telling gets further pulls: those in flight
-    count as made, with their rewards unknown.
+    In every problem one pull at a time is asked for, so that a simulation tells each reward before
+    the next decision. Who asks again before telling gets further pulls: those in flight count.
     """
 
     order_free: ClassVar[bool] = False
@@ -286,24 +285,6 @@ class IndexPolicy:
         if state.problem.n_arms == 1 and not self.goes_on_when_decided:
             return np.zeros(state.batch_shape, dtype=np.int64)
         return self._recommended(state).reshape(state.batch_shape)
-
-
-def largest_usable(index: FloatArray, usable: BoolArray) -> IntArray:
-    """Return the usable arm of largest index in each row; ``NO_ARM`` where none is usable.
-
-    An index that is not a number counts as minus infinity; ties go to the smaller arm.
-    """
-    index = np.where(usable, index, -np.inf)
-    arm: IntArray = index.argmax(axis=1)
-    rows = np.arange(len(arm))
-    if np.isnan(index[rows, arm]).any():
-        index = np.where(np.isnan(index), -np.inf, index)
-        arm = index.argmax(axis=1)
-    wrong = ~usable[rows, arm]
-    if wrong.any():
-        first = usable.argmax(axis=1)
-        arm = np.where(wrong, np.where(usable.any(axis=1), first, NO_ARM), arm)
-    return arm
 
 
 def add_singly(statistics: ArmStatistics, place: IntArray, rewards: FloatArray) -> None:

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_halving.policies._index_policy import largest_usable
 from sklearn_halving.policies._parameter_checks import (
     RewardRange,
     check_confidence,
@@ -25,7 +24,7 @@ from sklearn_halving.policies._planned_pulls import (
     PlannedState,
     new_state,
 )
-from sklearn_halving.policies._ranking import best_known
+from sklearn_halving.policies._ranking import best_known, largest_usable
 from sklearn_halving.policies._successive_rejects import contested
 from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray, Problem
 

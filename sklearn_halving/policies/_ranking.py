@@ -66,3 +66,21 @@ def best_known(alive: BoolArray, mean: FloatArray) -> IntArray:
     if (best == NO_ARM).any():
         best = np.where(best == NO_ARM, best_alive(np.ones_like(alive), mean), best)
     return best
+
+
+def largest_usable(index: FloatArray, usable: BoolArray) -> IntArray:
+    """Return the usable arm of largest index in each row; ``NO_ARM`` where none is usable.
+
+    An index that is not a number counts as minus infinity; ties go to the smaller arm.
+    """
+    index = np.where(usable, index, -np.inf)
+    arm: IntArray = index.argmax(axis=1)
+    rows = np.arange(len(arm))
+    if np.isnan(index[rows, arm]).any():
+        index = np.where(np.isnan(index), -np.inf, index)
+        arm = index.argmax(axis=1)
+    wrong = ~usable[rows, arm]
+    if wrong.any():
+        first = usable.argmax(axis=1)
+        arm = np.where(wrong, np.where(usable.any(axis=1), first, NO_ARM), arm)
+    return arm

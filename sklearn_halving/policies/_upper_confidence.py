@@ -1,13 +1,11 @@
-"""Policies that pull the arm with the largest upper confidence bound of its mean.
+"""UCB-E and its adaptive form: upper confidence bounds that look for the best arm.
 
-UCB-E and its adaptive form look for the best arm; UCB1, UCB-V and MOSS for large rewards on the
-way (Audibert, Bubeck and Munos, Bandit view on noisy optimization, 2011, Figs. 16.2 and 16.7).
+Audibert, Bubeck and Munos, Bandit view on noisy optimization, 2011, Fig. 16.2.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -21,8 +19,8 @@ from sklearn_halving.policies._successive_rejects import phase_lengths
 from sklearn_halving.policies._types import FloatArray, IntArray
 
 
-class _UpperConfidence(IndexPolicy):
-    """What the policies of this file share: a budget and a range of rewards."""
+class UpperConfidencePolicy(IndexPolicy):
+    """What policies by upper confidence bounds share: a budget and a range of rewards."""
 
     n_pulls: int
     reward_range: RewardRange | None
@@ -44,7 +42,7 @@ class _UpperConfidence(IndexPolicy):
 
 
 @dataclass(frozen=True)
-class UCBE(_UpperConfidence):
+class UCBE(UpperConfidencePolicy):
     """Pull ``argmax mean + sqrt(a / N)`` and choose the best mean: UCB for exploration.
 
     With ``0 < a <= 25 (n - K) / (36 H)``, rewards in [0, 1] and ``H = sum of 1 / gap^2``, the
@@ -101,7 +99,7 @@ class _Hardness:
 
 
 @dataclass(frozen=True)
-class AdaptiveUCBE(_UpperConfidence):
+class AdaptiveUCBE(UpperConfidencePolicy):
     """UCB-E with its exploration estimated in the phases of successive rejects.
 
     ``a = c n / H_k`` in phase k; ``H_0 = K``, and ``H_k`` is the largest ``i / gap_i^2`` of the k
@@ -176,151 +174,3 @@ def _largest_hardness(mean: FloatArray, phase: IntArray) -> FloatArray:
     counts = np.arange(n_arms) >= n_arms - phase[:, np.newaxis]
     hardness: FloatArray = np.where(counts & ~np.isnan(ratio), ratio, 0.0).max(axis=1)
     return hardness
-
-
-class _CumulativeReward(_UpperConfidence):
-    """A policy that earns: the only arm left is still worth its pulls."""
-
-    goes_on_when_decided: ClassVar[bool] = True
-
-
-@dataclass(frozen=True)
-class UCB1(_CumulativeReward):
-    """Pull ``argmax mean + sqrt(alpha log(t) / N)`` before pull t: large rewards on the way.
-
-    The regret after n pulls is of order ``sum of log(n) / gap`` for ``alpha > 1/2`` and rewards in
-    [0, 1] (theorem 16.10). To find the best arm, not to earn, the others of this folder are
-    better.
-
-    Parameters
-    ----------
-    n_pulls : int
-        Number of pulls after which to stop; nothing before depends on it.
-    alpha : float, default=2.0
-        Exploration rate; 2 is UCB1 of Auer et al. (2002).
-    reward_range : (float, float)
-        Smallest and largest possible reward, for example (0, 1) for accuracy.
-
-    References
-    ----------
-    Audibert, Bubeck and Munos. Bandit view on noisy optimization, in Optimization for Machine
-    Learning, 2011, Fig. 16.7.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_halving.policies import UCB1, Problem
-    >>> policy = UCB1(n_pulls=200, reward_range=(0, 1))
-    >>> state = policy.start(Problem(n_arms=3))
-    >>> means = np.array([0.1, 0.5, 0.7])
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=1)
-    ...     policy.tell(state, pulls, means[pulls.arm])
-    >>> int(policy.recommend(state))
-    2
-    """
-
-    n_pulls: int
-    alpha: float = 2.0
-    reward_range: RewardRange | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse an exploration rate below 0."""
-        check_not_negative("alpha", self.alpha, "Use 2, the default; the bound needs over 1/2.")
-
-    def _squared_radius(self, state: IndexState, n_pulls: IntArray) -> FloatArray:
-        log_t = np.log(state.n_asked_of_row + 1)[:, np.newaxis]
-        squared: FloatArray = self.alpha * log_t / n_pulls
-        return squared
-
-
-@dataclass(frozen=True)
-class UCBV(_CumulativeReward):
-    """Pull ``argmax mean + sqrt(2 alpha V log(t) / N) + 3 alpha log(t) / N``, V the variance.
-
-    Where variances are small, regret is of order ``sum of (variance / gap + 2) log(n)`` for
-    ``alpha > 1`` and rewards in [0, 1] (theorem 16.11): less than that of `UCB1`.
-
-    Parameters
-    ----------
-    n_pulls : int
-        Number of pulls after which to stop; nothing before depends on it.
-    alpha : float, default=1.2
-        Exploration rate.
-    reward_range : (float, float)
-        Smallest and largest possible reward, for example (0, 1) for accuracy.
-
-    References
-    ----------
-    Audibert, Munos and Szepesvari. Exploration-exploitation tradeoff using variance estimates in
-    multi-armed bandits. Theoretical Computer Science 410 (2009); Fig. 16.7 of Audibert, Bubeck
-    and Munos (2011).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_halving.policies import UCBV, Problem
-    >>> policy = UCBV(n_pulls=200, reward_range=(0, 1))
-    >>> state = policy.start(Problem(n_arms=3))
-    >>> means = np.array([0.1, 0.5, 0.7])
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=1)
-    ...     policy.tell(state, pulls, means[pulls.arm])
-    >>> int(policy.recommend(state))
-    2
-    """
-
-    n_pulls: int
-    alpha: float = 1.2
-    reward_range: RewardRange | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse an exploration rate below 0."""
-        check_not_negative("alpha", self.alpha, "Use 1.2, the default; the bound needs over 1.")
-
-    def _index(self, state: IndexState) -> FloatArray:
-        variance = state.statistics.squared_deviation_sum / np.maximum(state.n_pulls, 1)
-        x = self.alpha * np.log(state.n_asked_of_row + 1)[:, np.newaxis]
-        x = x / np.maximum(state.n_asked, 1)
-        return state.mean + np.sqrt(2 * variance * x) + 3 * state.width * x
-
-
-@dataclass(frozen=True)
-class MOSS(_CumulativeReward):
-    """Pull ``argmax mean + sqrt(2 max(log(n / (K N)), 0) / N)``: least regret in the worst case.
-
-    Regret is at most of order ``sqrt(n K)`` with rewards in [0, 1] (theorem 16.12); no policy can
-    have less on all problems. Unlike `UCB1` it needs to know n.
-
-    Parameters
-    ----------
-    n_pulls : int
-        Number of pulls for all arms together, the paper's n; never exceeded.
-    reward_range : (float, float)
-        Smallest and largest possible reward, for example (0, 1) for accuracy.
-
-    References
-    ----------
-    Audibert and Bubeck. Minimax policies for adversarial and stochastic bandits. COLT 2009; the
-    form with a 2 is that of Fig. 16.7 of Audibert, Bubeck and Munos (2011).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_halving.policies import MOSS, Problem
-    >>> policy = MOSS(n_pulls=200, reward_range=(0, 1))
-    >>> state = policy.start(Problem(n_arms=3))
-    >>> means = np.array([0.1, 0.5, 0.7])
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=1)
-    ...     policy.tell(state, pulls, means[pulls.arm])
-    >>> int(policy.recommend(state))
-    2
-    """
-
-    n_pulls: int
-    reward_range: RewardRange | None = None
-
-    def _squared_radius(self, state: IndexState, n_pulls: IntArray) -> FloatArray:
-        ratio = self.n_pulls / (state.problem.n_arms * n_pulls)
-        return 2 * np.log(np.maximum(ratio, 1.0)) / n_pulls

@@ -1,0 +1,92 @@
+"""Index policies with several pulls in flight, driven as a search drives them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sklearn_halving.policies import (
+    EXP3,
+    LUCB,
+    MOSS,
+    UCB1,
+    UCBE,
+    UCBV,
+    AdaptiveGapEV,
+    AdaptiveUCBE,
+    GapE,
+    GapEV,
+    LilUCB,
+    Problem,
+    Pull,
+    Pulls,
+    UGapEb,
+    UGapEc,
+)
+
+UNIT = (0.0, 1.0)
+POLICIES = [
+    UCBE(90, 2.0, UNIT),
+    AdaptiveUCBE(90, reward_range=UNIT),
+    UCB1(90, reward_range=UNIT),
+    UCBV(90, reward_range=UNIT),
+    MOSS(90, UNIT),
+    EXP3(90, reward_range=UNIT),
+    GapE(90, 1.0, UNIT),
+    GapEV(90, 0.3, UNIT),
+    AdaptiveGapEV(90, reward_range=UNIT),
+    UGapEb(90, 1.0, reward_range=UNIT),
+    UGapEb(90, 1.0, "bernstein", UNIT),
+    UGapEc(0.0, max_pulls=90, reward_range=UNIT),
+    LUCB(max_pulls=90, reward_range=UNIT),
+    LilUCB(max_pulls=90, reward_range=UNIT),
+]
+
+
+def search(
+    policy: Any, rewards: np.ndarray, window: int, max_repetitions: int | None = None
+) -> tuple[list[Pull], int]:
+    """Keep ``window`` pulls in flight and tell the oldest, one at a time."""
+    problem = Problem(len(rewards), 1, 1, max_repetitions)
+    state = policy.start(problem, seed=np.random.SeedSequence(0))
+    pulls: list[Pull] = []
+    in_flight: list[Pull] = []
+    while not policy.is_finished(state):
+        while len(in_flight) < window:
+            asked = list(policy.ask(state, window - len(in_flight)).each())
+            if not asked:
+                break
+            pulls += asked
+            in_flight += asked
+        assert in_flight, "not finished, but nothing to wait for"
+        told = in_flight.pop(0)
+        policy.tell(state, Pulls.of(told), np.array([rewards[told.arm, told.repetition]]))
+    return pulls, int(policy.recommend(state))
+
+
+@pytest.mark.parametrize("window", [2, 8, 50])
+@pytest.mark.parametrize("policy", POLICIES, ids=repr)
+def test_pulls_in_flight_are_different_and_keep_to_the_budget(policy: Any, window: int) -> None:
+    rng = np.random.default_rng(window)
+    rewards = np.clip(rng.normal([[0.2], [0.8], [0.5], [0.4], [0.3]], 0.15, (5, 90)), 0, 1)
+    pulls, best = search(policy, rewards, window)
+    assert len(pulls) == len(set(pulls)) == 90
+    assert best == 1
+    for arm in range(5):
+        repetitions = [pull.repetition for pull in pulls if pull.arm == arm]
+        assert repetitions == list(range(len(repetitions))), "splits in order, none left out"
+
+
+@pytest.mark.parametrize("window", [1, 8])
+@pytest.mark.parametrize("policy", POLICIES, ids=repr)
+def test_few_splits_and_failures_end_in_time(policy: Any, window: int) -> None:
+    rng = np.random.default_rng(7)
+    rewards = np.clip(rng.normal([[0.9], [0.1], [0.8], [0.2]], 0.1, (4, 9)), 0, 1)
+    rewards[0, 3] = np.nan
+    pulls, best = search(policy, rewards, window, max_repetitions=9)
+    assert best == 2
+    counts = np.bincount([pull.arm for pull in pulls], minlength=4)
+    assert counts[0] <= 3 + window
+    assert counts[1:].tolist() == [9, 9, 9]
