@@ -184,7 +184,7 @@ class DoublingHalving(PlannedPolicy):
 
     def _first_state(self, problem: Problem, batch_shape: tuple[int, ...]) -> PlannedState:
         n_arms = problem.n_arms
-        steps: tuple[LevelStep, ...] = ()
+        steps: tuple[LevelStep, ...] = (LevelStep(1, 1, True),)  # a lone arm is pulled once
         if n_arms > 1:
             first = fixed_budget_rungs(n_arms, _first_budget(n_arms))
             least = _cost(first)

@@ -165,8 +165,9 @@ class MedianElimination(PlannedPolicy):
     def _first_state(self, problem: Problem, batch_shape: tuple[int, ...]) -> PlannedState:
         width, n_arms = width_of_range(self, self.reward_range), problem.n_arms
         n_phases = (n_arms - 1).bit_length()
-        counts = tuple(self._n_pulls(phase, width) for phase in range(n_phases))
-        if counts and self.max_pulls is not None:
+        # A lone arm is pulled once, so that it has a reward.
+        counts = tuple(self._n_pulls(phase, width) for phase in range(n_phases)) or (1,)
+        if self.max_pulls is not None:
             least = n_arms * counts[0]
             check_budget("max_pulls", self.max_pulls, least, f"for a first phase of {n_arms} arms")
         if problem.max_repetitions is not None and sum(counts) > problem.max_repetitions:
@@ -175,7 +176,7 @@ class MedianElimination(PlannedPolicy):
                 f"{sum(counts)} splits of an arm, got {problem.max_repetitions}. Use splits "
                 "without end, a larger epsilon, or SuccessiveElimination."
             )
-        state = new_state(problem, batch_shape, n_phases)
+        state = new_state(problem, batch_shape, len(counts))
         n_problems = len(state.alive)
         state.settings = _PhaseMemory(
             counts,

@@ -83,7 +83,7 @@ class IndexState:
         return self.statistics.n_pulls
 
     def can_be_pulled(self) -> BoolArray:
-        """Return which arms have not failed and have a split left."""
+        """Return which arms did not fail and have a split left."""
         if self.problem.max_repetitions is None:
             return self.alive
         return self.alive & (self.n_asked < self.problem.max_repetitions)
@@ -154,7 +154,7 @@ class IndexPolicy:
             mean=np.full(shape, np.nan),
             n_asked=np.zeros(shape, dtype=np.int64),
             alive=np.ones(shape, dtype=bool),
-            is_open=np.full(shape[0], self.goes_on_when_decided or problem.n_arms > 1),
+            is_open=np.ones(shape[0], dtype=bool),
         )
         state.memory = self._first_memory(state, seed)
         return state
@@ -186,7 +186,12 @@ class IndexPolicy:
     def _next_arm(self, state: IndexState) -> IntArray:
         """Return the arm of the largest index in each row; ``NO_ARM`` where there is none."""
         open_ = state.can_be_pulled()
-        usable = open_ & (state.n_pulls >= self.n_first) if state.is_first else open_
+        usable = open_
+        if state.is_first:
+            # With first pulls in flight, the few arms that have an index must not get them all.
+            has_few = state.n_pulls < self.n_first
+            waits = state.alive & has_few & (state.n_asked > state.n_pulls)
+            usable = open_ & ~has_few & (waits.sum(axis=1, keepdims=True) == 0)
         arm = self._largest(state, usable)
         if state.is_first:
             arm = self._first_arm(state, open_, arm)
@@ -206,11 +211,10 @@ class IndexPolicy:
         return largest_usable(index, usable)
 
     def _first_arm(self, state: IndexState, open_: BoolArray, arm: IntArray) -> IntArray:
-        """Return ``arm``, but first the arm with the fewest of its first pulls."""
+        """Return the arm with the fewest of its first pulls, ``arm`` where all are asked for."""
         waits = open_ & (state.n_asked < self.n_first)
         in_row = waits.any(axis=1)
         fewest = np.where(waits, state.n_asked, self.n_first).argmin(axis=1)
-        # Until all first pulls are told, arms without an index must be kept apart.
         state.is_first = bool(in_row.any()) or not self._has_first(state).all()
         return np.where(in_row, fewest, arm)
 
@@ -259,7 +263,8 @@ class IndexPolicy:
         most = self._most_pulls()
         if most is not None:
             state.is_open &= state.n_told_of_row < most
-        if state.problem.max_repetitions is not None or not state.alive.all():
+        is_endless = state.problem.max_repetitions is None and state.problem.n_arms > 1
+        if not (is_endless and state.alive.all()):
             is_waiting = state.n_told_of_row < state.n_asked_of_row
             state.is_open &= is_waiting | state.can_be_pulled().any(axis=1)
             if not self.goes_on_when_decided:
@@ -282,8 +287,6 @@ class IndexPolicy:
 
     def recommend(self, state: IndexState) -> IntArray:
         """Return the arm to choose; ``NO_ARM`` if no arm has a reward."""
-        if state.problem.n_arms == 1 and not self.goes_on_when_decided:
-            return np.zeros(state.batch_shape, dtype=np.int64)
         return self._recommended(state).reshape(state.batch_shape)
 
 

@@ -45,7 +45,9 @@ def phase_lengths(n_arms: int, n_pulls: int) -> tuple[int, ...]:
 
 
 def phases(n_arms: int, n_pulls: int) -> tuple[Phase, ...]:
-    """Return the phases of one run of successive rejects."""
+    """Return the phases of one run of successive rejects; a lone arm is pulled once."""
+    if n_arms == 1:
+        return (Phase(1, 1),)
     lengths = (0, *phase_lengths(n_arms, n_pulls))
     return tuple(Phase(b - a, n_arms - k) for k, (a, b) in enumerate(pairwise(lengths), start=1))
 
@@ -69,8 +71,10 @@ class PhasedPolicy(PlannedPolicy):
 
 
 def contested(state: PlannedState) -> BoolArray:
-    """Return which arms are in play with at least one other."""
+    """Return which arms are in play with another; of a lone one its first pull is in play."""
     several: BoolArray = state.alive.sum(axis=1, keepdims=True) > 1
+    if state.problem.n_arms == 1:
+        several = state.n_pulls_ever == 0
     return state.alive & several
 
 
@@ -160,7 +164,7 @@ class AnytimeSuccessiveRejects(PhasedPolicy):
         first = _first_run(problem.n_arms)
         least = first if problem.n_arms > 1 else 1
         check_budget("n_pulls", self.n_pulls, least, f"for a first run with {problem.n_arms} arms")
-        plan = _runs(problem.n_arms, self.n_pulls) if problem.n_arms > 1 else ()
+        plan = _runs(problem.n_arms, self.n_pulls) if problem.n_arms > 1 else phases(1, 1)
         return new_state(problem, batch_shape, len(plan), plan)
 
     def is_alive(self, state: PlannedState) -> BoolArray:

@@ -112,10 +112,10 @@ def test_where_the_cap_or_the_splits_end_it_there_is_no_confidence(make: type) -
     assert capped.best == exhausted.best == 1
 
 
-def test_one_arm_needs_no_pull() -> None:
+def test_one_arm_is_pulled_once() -> None:
     policy = LUCB(reward_range=UNIT)
     game = play(policy, np.zeros((1, 1)))
-    assert game[:2] == ([], 0)
+    assert game[:2] == ([0], 0)
     assert policy.is_confident(game.state)
 
 

@@ -184,6 +184,9 @@ def successive_rejects(case: Case, reward: Reward) -> tuple[set[Pull], int]:
     log_bar = 0.5 + sum(1 / i for i in range(2, n_arms + 1))
     arms, pulled = list(range(n_arms)), set()
     mean = dict.fromkeys(arms, math.nan)
+    if n_arms == 1:
+        alone = Pull(0, case.problem.max_level, 0)
+        pulled, mean = {alone}, {0: reward(alone)}
     for k in range(1, n_arms):
         if len(arms) == 1:
             break
@@ -195,7 +198,7 @@ def successive_rejects(case: Case, reward: Reward) -> tuple[set[Pull], int]:
             mean[arm] = sum(map(reward, pulls)) / n_k
         arms = [arm for arm in best_of(arms, mean)[: n_arms - k] if not math.isnan(mean[arm])]
     best = best_of(arms or list(mean), mean)[0]
-    return pulled, 0 if n_arms == 1 else NO_ARM if math.isnan(mean[best]) else best
+    return pulled, NO_ARM if math.isnan(mean[best]) else best
 
 
 def by_itself(case: Case, reward: Reward) -> tuple[set[Pull], int]:
@@ -364,7 +367,7 @@ CASES: dict[type, list[Case]] = {
     HoeffdingRace: [
         noisy(HoeffdingRace(40, reward_range=RANGE), 5, budget=200),
         noisy(HoeffdingRace(60, 0.9, 2e4, RANGE), 5, n_splits=30, budget=150),
-        noisy(HoeffdingRace(60, reward_range=RANGE), 1, budget=0),
+        noisy(HoeffdingRace(60, reward_range=RANGE), 1, budget=1),
     ],
     BernsteinRace: [
         noisy(BernsteinRace(60, 0.5, reward_range=(0, 1e3)), 5, budget=300),

@@ -90,3 +90,11 @@ def test_few_splits_and_failures_end_in_time(policy: Any, window: int) -> None:
     counts = np.bincount([pull.arm for pull in pulls], minlength=4)
     assert counts[0] <= 3 + window
     assert counts[1:].tolist() == [9, 9, 9]
+
+
+def test_the_first_arm_told_does_not_get_all_pulls_in_flight() -> None:
+    """It is the only one with an index, and so would look like the one that is pulled most."""
+    rewards = np.repeat([[0.1], [0.9], [0.1]], 200, axis=1)
+    pulls, best = search(LilUCB(max_pulls=90, reward_range=UNIT), rewards, window=50)
+    assert best == 1
+    assert [pull.arm for pull in pulls[:6]] != [0, 1, 2, 0, 0, 0]
