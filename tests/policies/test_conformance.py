@@ -136,8 +136,6 @@ def in_any_rung(case: Case, reward: Reward) -> tuple[set[Pull], int]:
 def uniform(case: Case, reward: Reward) -> tuple[set[Pull], int]:
     """Pull every arm equally often and choose the best mean."""
     problem, n_each = case.problem, case.policy.n_pulls // case.problem.n_arms
-    if problem.n_arms == 1:
-        return set(), 0
     n_each = min(n_each, problem.max_repetitions or n_each)
     arms = list(range(problem.n_arms))
     pulled = {Pull(arm, problem.max_level, j) for arm in arms for j in range(n_each)}
