@@ -1,7 +1,8 @@
 """Model selection as a bandit problem, with the API of GridSearchCV.
 
 Searches (`sklearn_halving.search`)
-    `HyperbandSearchCV`, `VarianceHalvingSearchCV`; `BanditSearchCV` for any other policy
+    `HyperbandSearchCV`, `VarianceHalvingSearchCV`, `BayesGapSearchCV`; `BanditSearchCV` for any
+    other policy
 Splits (`sklearn_halving.splits`)
     `RepeatedLearningTesting`, and streams of splits without end
 Policies, usable without scikit-learn (`sklearn_halving.policies`)
@@ -12,6 +13,7 @@ Resources (`sklearn_halving.resources`)
 
 from sklearn_halving.search import (
     BanditSearchCV,
+    BayesGapSearchCV,
     HyperbandSearchCV,
     VarianceHalvingSearchCV,
 )
@@ -21,6 +23,7 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "BanditSearchCV",
+    "BayesGapSearchCV",
     "HyperbandSearchCV",
     "RepeatedLearningTesting",
     "VarianceHalvingSearchCV",

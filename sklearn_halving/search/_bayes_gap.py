@@ -1,0 +1,353 @@
+"""BayesGapSearchCV: a good choice with fewer fits than candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sklearn_halving._unstable_imports import Interval, StrOptions
+from sklearn_halving.policies import UniformAllocation
+from sklearn_halving.policies._bayes_gap import ACQUISITIONS, BETA_RULES
+from sklearn_halving.policies._types import Policy
+from sklearn_halving.resources import Resource, WholeFit
+from sklearn_halving.search._adaptive_search import PULLS_OF_GRID_SEARCH, AdaptiveSearchCV
+from sklearn_halving.search._base_search import BaseBanditSearchCV, Run
+from sklearn_halving.search._candidate_posterior import (
+    GapOverCandidates,
+    OpenPrior,
+    columns_of_one,
+    posterior_columns,
+)
+from sklearn_halving.search._candidate_prior import KERNELS, make_prior
+from sklearn_halving.search._candidates import Params, SearchSpace
+from sklearn_halving.search._choice_columns import Overlap, add_standard_errors, additive_means
+from sklearn_halving.search._cv_results import ResultRows, make_cv_results, ranks
+from sklearn_halving.search._features import draw_evenly
+from sklearn_halving.search._layout import AdaptiveLayout
+from sklearn_halving.search._preparation import (
+    Levels,
+    Preparation,
+    check_candidates,
+    choose_levels,
+)
+from sklearn_halving.search._split_rows import SplitRows
+
+N_OF_DISTRIBUTIONS = 100
+"""Candidates drawn from distributions: they cost no fits."""
+AUTO_PULLS = (20, 100)
+"""Least and most fits of ``n_pulls="auto"``, between which it is a quarter of the candidates."""
+
+
+class BayesGapSearchCV(AdaptiveSearchCV):
+    """Search with fewer fits than candidates: a fit says something about all that are alike.
+
+    For searches in which fits are dear and candidates many. The scores of all candidates are
+    taken to be one draw from a Gaussian process over the parameters, so that candidates never
+    fitted have a mean and an uncertainty too. BayesGap [1]_ fits whichever is less well known of
+    the candidate that looks best and its strongest rival, ``n_pulls`` times.
+
+    A fit, or *pull*, is one candidate on one train/test split. Every candidate's j-th pull is on
+    split j.
+
+    Parameters
+    ----------
+    estimator : estimator object
+        Implements the scikit-learn estimator interface. It, or ``scoring``, gives the score.
+    param_distributions : dict or list of dict
+        Parameter names to lists of values or to distributions, as for GridSearchCV and
+        RandomizedSearchCV. See Notes for which candidates are alike.
+    n_candidates : "auto" or int, default="auto"
+        How many candidates there are. "auto": all of a grid, 100 of distributions. They are spread
+        evenly by quasi-random numbers where each dict has a continuous distribution and all
+        distributions have quantiles (a method ``ppf``); otherwise drawn as by
+        RandomizedSearchCV.
+    n_pulls : "auto" or int, default="auto"
+        Number of fits, the paper's horizon T; never exceeded, and known to the policy from the
+        start. "auto": a quarter of the candidates, as in the larger of the paper's budgets for
+        160 of them, but 20 to 100 fits, and no more than the five for each candidate that
+        GridSearchCV makes.
+    epsilon : float, default=0.0
+        Difference in score that does not matter.
+    beta : {"effective", "printed"} or float, default="effective"
+        Half the width of the bounds in standard deviations; see
+        `~sklearn_halving.policies.BayesGap`. "printed" is eq. (9) of the paper, which counts
+        candidates that are nearly copies as if they were independent.
+    kernel : None, str, kernel object, callable or array-like, default=None
+        How alike candidates are before the first fit:
+
+        - None or ``"squared_exponential"``: the paper's, on scaled features;
+        - ``"matern"``: Matern 5/2, for scores that change less smoothly;
+        - an object of ``sklearn.gaussian_process.kernels``: taken as it is, inside of branches;
+        - a callable: gets the features, of shape (n_candidates, n_columns), and returns a
+          covariance of shape (n_candidates, n_candidates); where there are several branches the
+          last columns say which;
+        - an array of shape (n_candidates, n_candidates): the covariance itself, in the order of
+          ``ParameterGrid``.
+    acquisition : str, default="bayesgap"
+        What chooses the next fit: "bayesgap", or on the same posterior "thompson",
+        "bayes_ucb", "gp_ucb", "ei" or "pi".
+    noise : "auto" or float, default="auto"
+        Variance of a score around its candidate's mean on its split, in the units in which
+        ``kernel`` gives covariances; the effect of a split on all candidates is taken to have the
+        same. The scale of all scores is always estimated. "auto": a quarter of the candidates'
+        variance; with a kernel that is given by name that is only a guess, and both variances
+        and a length scale for each parameter are estimated by marginal likelihood, after 5, 10,
+        20, 40, ... fits. A number switches all of this off.
+    pulls_in_flight : int, default=1
+        Number of fits that are under way at a time. Set it to the number of workers: ``n_jobs``
+        alone does not change the result, and brings nothing without it.
+    resource, max_resources, rescale
+        As in VarianceHalvingSearchCV: every fit is at ``max_resources``.
+    scoring, n_jobs, refit, cv, verbose, pre_dispatch, random_state, error_score, \
+return_train_score
+        As in VarianceHalvingSearchCV. ``cv=RepeatedLearningTesting(train_size=0.1,
+        test_size=0.1)`` gives the splits of the paper's section 6.2.
+
+    Attributes
+    ----------
+    cv_results_ : dict of ndarrays
+        As in GridSearchCV, one row for each candidate, fitted or not, with
+
+        - ``n_pulls``: its fits, which may be 0; then the columns of scores are NaN;
+        - ``posterior_mean``, ``posterior_sd``: of its score; the uncertainty of the level that
+          all candidates share is left out;
+        - ``lower_bound``, ``upper_bound``: the bounds of the next round, had there been one;
+        - ``probability_best``: the probability that it is the best, from joint draws;
+        - ``mean_test_score``, ``standard_error_test_score``: of the candidate's own scores, as in
+          VarianceHalvingSearchCV;
+        - ``rank_test_score``: by ``posterior_mean``, and the recommended candidate first. Those
+          whose fits failed are last.
+    best_score_ : float
+        The mean test score of the best candidate; if it was never fitted, its posterior mean.
+    best_probability_, best_regret_ : float
+        The probability that the winner is the best candidate, and by how much the best is
+        expected to be better.
+    best_corrected_score_ : float
+        The winner's posterior mean, which is shrunk towards those like it.
+    regret_bounds_ : ndarray of shape (n_rounds,)
+        The paper's B_J for every round: the bound of the leader's regret. Empty unless
+        ``acquisition="bayesgap"``.
+    n_pulls_left_ : int
+        What was not spent: all fits of all other candidates failed, or there were no more
+        splits.
+    best_estimator_, best_params_, best_index_, history_, n_fits_, scorer_, n_splits_, \
+refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
+        As in VarianceHalvingSearchCV.
+
+    Raises
+    ------
+    ValueError
+        Before any fit, if ``kernel`` gives no covariance of the candidates, or there is a
+        candidate of which no features can be made, which is named.
+
+    See Also
+    --------
+    VarianceHalvingSearchCV : For fewer candidates than fits.
+    sklearn_halving.policies.BayesGap : The policy, usable without scikit-learn.
+
+    Notes
+    -----
+    Features: a number becomes one between 0 and 1, by the quantiles of its distribution, or
+    between the least and the largest of its list; on a logarithmic scale if the list is more
+    evenly spaced on that. All other values are categories, two of which are half a range apart:
+    strings, booleans, None, tuples, estimators. The length scale to begin with is such that the
+    correlation from corner to corner is exp(-4) for any number of parameters.
+
+    Candidates of different dicts of a list are independent, and so are those with predictors
+    of different classes as values, as in section 6.2.
+
+    References
+    ----------
+    .. [1] Hoffman, Shahriari and de Freitas. On correlation and budget constraints in model-based
+       bandit optimization with application to automatic machine learning. AISTATS 2014,
+       Algorithm 1 and section 6.2.
+
+    Examples
+    --------
+    Twenty fits for 400 candidates:
+
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from sklearn.svm import SVC
+    >>> from sklearn_halving import BayesGapSearchCV
+    >>> X, y = load_wine(return_X_y=True)
+    >>> grid = {"svc__C": np.logspace(-3, 3, 20), "svc__gamma": np.logspace(-5, 1, 20)}
+    >>> pipeline = make_pipeline(StandardScaler(), SVC())
+    >>> search = BayesGapSearchCV(pipeline, grid, n_pulls=20, random_state=0).fit(X, y)
+    >>> len(search.cv_results_["params"]), search.n_fits_
+    (400, 20)
+    >>> bool(search.best_corrected_score_ > 0.95)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **AdaptiveSearchCV._parameter_constraints,
+        "n_candidates": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "epsilon": [Interval(Real, 0, None, closed="left")],
+        "beta": [StrOptions(set(BETA_RULES)), Interval(Real, 0, None, closed="neither")],
+        "kernel": [StrOptions(set(KERNELS)), callable, "array-like", None],
+        "acquisition": [StrOptions(set(ACQUISITIONS))],
+        "noise": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "pulls_in_flight": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_distributions: Any,
+        *,
+        n_candidates: int | str = "auto",
+        n_pulls: int | str = "auto",
+        epsilon: float = 0.0,
+        beta: float | str = "effective",
+        kernel: Any = None,
+        acquisition: str = "bayesgap",
+        noise: float | str = "auto",
+        pulls_in_flight: int = 1,
+        resource: Any = None,
+        max_resources: float | str = "auto",
+        rescale: Any = None,
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: Any = True,
+        cv: Any = None,
+        verbose: int = 0,
+        pre_dispatch: int | str = "2*n_jobs",
+        random_state: Any = None,
+        error_score: float | str = np.nan,
+        return_train_score: bool = False,
+    ) -> None:
+        super().__init__(
+            estimator,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            pre_dispatch=pre_dispatch,
+            error_score=error_score,
+            return_train_score=return_train_score,
+        )
+        self.param_distributions = param_distributions
+        self.n_candidates = n_candidates
+        self.n_pulls = n_pulls
+        self.epsilon = epsilon
+        self.beta = beta
+        self.kernel = kernel
+        self.acquisition = acquisition
+        self.noise = noise
+        self.pulls_in_flight = pulls_in_flight
+        self.resource = resource
+        self.max_resources = max_resources
+        self.rescale = rescale
+        self.random_state = random_state
+
+    def _resolve_resource(self) -> Resource:
+        if self.resource is not None:
+            return BaseBanditSearchCV._resolve_resource(self)
+        if not isinstance(self.max_resources, str):
+            raise ValueError(
+                f"max_resources={self.max_resources} must come with a resource; got "
+                "resource=None, with which every fit is a whole one. Name a resource, such as "
+                "'n_samples', or leave max_resources out."
+            )
+        return WholeFit()
+
+    def _least_n_pulls(self, n_arms: int) -> int:
+        return 1
+
+    def _count_candidates(self, space: SearchSpace) -> int:
+        if space.is_grid or not isinstance(self.n_candidates, str):
+            return super()._count_candidates(space)
+        return min(N_OF_DISTRIBUTIONS, space.size or N_OF_DISTRIBUTIONS)
+
+    def _count_pulls(self, n_arms: int) -> int:
+        if not isinstance(self.n_pulls, str):
+            return int(self.n_pulls)
+        least, most = AUTO_PULLS
+        return min(PULLS_OF_GRID_SEARCH * n_arms, max(least, min(most, n_arms // 4)))
+
+    def _make_levels(self, resource: Resource, rows: SplitRows) -> Levels:
+        smallest, largest = resource.level_range(self.estimator, rows.n_train, rows.n_rows_needed)
+        levels = choose_levels(
+            resource,
+            smallest,
+            largest,
+            min_resources="auto",
+            max_resources=self.max_resources,
+            factor=3,
+        )
+        return replace(levels, smallest=levels.largest)
+
+    def _make_policy(self, levels: Levels, space: SearchSpace, rows: SplitRows) -> Policy:
+        n_arms = self._count_candidates(space)
+        self._check_splits(n_arms, rows)
+        n_pulls = self._count_pulls(n_arms)
+        if n_arms == 1:
+            return UniformAllocation(n_pulls)
+        return GapOverCandidates(
+            n_pulls,
+            covariance=OpenPrior(),
+            acquisition=self.acquisition,
+            beta=self.beta,
+            epsilon=self.epsilon,
+            pulls_in_flight=self.pulls_in_flight,
+        )
+
+    def _make_layout(
+        self, policy: Any, levels: Levels, space: SearchSpace, rows: SplitRows
+    ) -> AdaptiveLayout:
+        n_arms = self._count_candidates(space)
+        stages = ((n_arms, policy.n_pulls),)
+        return AdaptiveLayout(n_arms, policy.n_pulls, stages, levels=(levels.largest,))
+
+    def _draw_candidates(
+        self, prepared: Preparation, rng: np.random.RandomState
+    ) -> tuple[Params, ...]:
+        given, n_of_bracket = self.param_distributions, prepared.layout.n_of_bracket
+        spaces = [given] if isinstance(given, Mapping) else list(given)
+        candidates = None
+        if prepared.space.size is None:
+            candidates = draw_evenly(spaces, sum(n_of_bracket), rng)
+        if candidates is None:
+            candidates = prepared.space.draw(n_of_bracket, rng)
+        check_candidates(self.estimator, candidates)
+        self._warn_of_space(prepared)
+        if isinstance(prepared.policy, GapOverCandidates):
+            prior = make_prior(self.kernel, candidates, spaces)
+            prepared.policy.covariance.set(prior, self.noise, len(candidates))
+        return candidates
+
+    def _make_results(self, run: Run, rows: ResultRows) -> dict[str, Any]:
+        means = partial(additive_means, level=rows.level)
+        results = make_cv_results(run.task, run.outcomes, rows, means)
+        add_standard_errors(results, Overlap.of(run.outcomes))
+        key = f"test_{run.reward.metric_of(run.outcomes[0].test_scores)}"
+        prepared, mean_score = run.prepared, results[f"mean_{key}"]
+        n_pulls = prepared.layout.n_fits(None)
+        self.n_pulls_left_ = None if n_pulls is None else n_pulls - len(run.outcomes)
+        if isinstance(prepared.policy, GapOverCandidates):
+            columns, self._statistics = posterior_columns(prepared.policy, run.state)
+            self.regret_bounds_ = prepared.policy.regret_bounds(run.state)
+        else:
+            columns, self._statistics = columns_of_one(
+                mean_score, results[f"standard_error_{key}"]
+            )
+            self.regret_bounds_ = np.zeros(0)
+        results.update(columns)
+        is_alive = prepared.policy.is_alive(run.state)
+        order = np.where(is_alive, columns["posterior_mean"], mean_score)
+        results[f"rank_{key}"] = ranks(order, (rows.arm == run.best_arm).astype(np.int64))
+        return results
+
+    def _set_best(self, inputs: Any, best_arm: int) -> None:
+        super()._set_best(inputs, best_arm)
+        if hasattr(self, "best_score_") and self.cv_results_["n_pulls"][self.best_index_] == 0:
+            self.best_score_ = self.cv_results_["posterior_mean"][self.best_index_]

@@ -1,0 +1,376 @@
+"""Candidates as points, what a prior makes of them, and candidates spread evenly."""
+
+from __future__ import annotations
+
+import itertools
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import bernoulli, loguniform, norm, randint, uniform
+from sklearn.decomposition import PCA
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+from sklearn.linear_model import Lasso, Ridge
+from sklearn.model_selection import ParameterGrid
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVR, LinearSVR
+
+from sklearn_halving.policies import KernelFamily
+from sklearn_halving.search._candidate_prior import make_prior
+from sklearn_halving.search._features import draw_evenly, is_geometric, make_features
+
+HALF = pytest.approx(0.5)
+
+
+def features(space):
+    spaces = space if isinstance(space, list) else [space]
+    return make_features(list(ParameterGrid(spaces)), spaces)
+
+
+def column(values):
+    """Return the one column of a parameter with these values."""
+    matrix = features({"a": values}).matrix
+    assert matrix.shape[1] == 1
+    return matrix[:, 0]
+
+
+def distances(space):
+    matrix = features(space).matrix
+    return np.linalg.norm(matrix[:, np.newaxis] - matrix, axis=2)
+
+
+def matrix_of(prior):
+    """Return all covariances, by the columns that a policy asks for."""
+    if isinstance(prior, KernelFamily):
+        prior = prior.at(np.log(prior.lengths))
+    return np.column_stack([prior.column(arm) for arm in range(len(prior.diagonal))])
+
+
+def prior_of(space, kernel=None):
+    spaces = space if isinstance(space, list) else [space]
+    return matrix_of(make_prior(kernel, list(ParameterGrid(spaces)), spaces))
+
+
+# ---------------------------------------------------------------------------------- numbers
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1, 3, 5, 7, 9, 11, 13, 15], np.linspace(0, 1, 8)),
+        ([2, 6, 10, 14], [0, 1 / 3, 2 / 3, 1]),
+        ([15, 1, 8], [1, 0, 0.5]),
+        ([0.5, 0.1], [1, 0]),  # two numbers say nothing of a scale
+        ([1, 10, 100, 1000], [0, 1 / 3, 2 / 3, 1]),
+        ([0.025, 0.05, 0.1, 0.2], [0, 1 / 3, 2 / 3, 1]),
+        (np.logspace(-5, 3, 9), np.linspace(0, 1, 9)),
+        ([1, 2, 5, 10], np.log10([1, 2, 5, 10])),
+        ([0, 1, 10, 100], [0, 0.01, 0.1, 1]),  # 0 has no logarithm
+        ([-1e308, 0, 1e308], [0, 0.5, 1]),
+        (np.array([1, 2, 3], dtype=np.int8), [0, 0.5, 1]),
+        ([np.float32(0), 1, np.int64(2)], [0, 0.5, 1]),
+    ],
+)
+def test_lists_of_numbers(values, expected):
+    np.testing.assert_allclose(column(values), expected, rtol=1e-6, atol=1e-12)
+
+
+def test_the_grid_of_the_lasso_is_logarithmic():
+    # section 6.2: ratios of 5 and 2 in turn
+    alpha = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5]
+    expected = np.log(np.array(alpha) / 0.0001) / np.log(5000)
+    np.testing.assert_allclose(column(alpha), expected)
+
+
+@given(st.floats(1e-6, 1e6), st.floats(1.01, 100), st.integers(3, 12))
+def test_constant_ratios_are_geometric_and_constant_steps_are_not(first, ratio, n):
+    assert is_geometric(first * ratio ** np.arange(n))
+    assert not is_geometric(first + ratio * np.arange(n))
+
+
+def test_distributions_are_scaled_by_their_quantiles():
+    spaces = [{"a": uniform(2, 8), "b": loguniform(1e-4, 1), "c": norm(), "d": randint(1, 6)}]
+    candidates = [
+        {"a": 2.0, "b": 1e-4, "c": 0.0, "d": 1},
+        {"a": 4.0, "b": 1e-3, "c": -10.0, "d": 2},
+        {"a": 10.0, "b": 1.0, "c": 10.0, "d": 5},
+    ]
+    expected = [[0, 0, 0.5, 0], [0.25, 0.25, 0, 0.25], [1, 1, 1, 1]]
+    np.testing.assert_allclose(make_features(candidates, spaces).matrix, expected, atol=1e-12)
+
+
+class Fair:
+    """A distribution of which no more is known than that it can be drawn from."""
+
+    def rvs(self, random_state=None):
+        return random_state.choice([1.0, 10.0, 100.0])
+
+
+def test_a_distribution_without_quantiles_is_scaled_by_what_was_drawn():
+    found = make_features([{"a": 1.0}, {"a": 10.0}, {"a": 100.0}], [{"a": Fair()}])
+    np.testing.assert_allclose(found.matrix[:, 0], [0, 0.5, 1])
+
+
+def test_what_does_not_vary_has_no_column():
+    found = features({"a": [3], "b": [1, 2], "c": ["x"], "d": [None]})
+    assert found.names == ("b",)
+    assert found.matrix.shape == (2, 1)
+    assert features({"a": [3]}).matrix.shape == (1, 0)
+    assert prior_of({"a": [3]}) == [[1.0]]
+
+
+# ------------------------------------------------------------------------------- categories
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["relu", "tanh", "logistic"],
+        [True, False],
+        [np.True_, False],
+        [None, "balanced"],
+        [(50,), (50, 50), (100, 100)],
+        [[1, 2], [2, 1]],
+        [np.array([1.0, 2.0]), np.array([1.0, 3.0])],
+        [StandardScaler(), PCA(2), "passthrough"],
+        [PCA(2), PCA(3)],
+        [np.mean, np.median],
+        [lambda x: x, lambda x: -x],
+        [float("nan"), float("inf"), None],
+        ["1", "2", "True"],
+    ],
+    ids=str,
+)
+def test_two_categories_are_half_a_range_apart(values):
+    between = distances({"a": values})
+    np.testing.assert_allclose(between, 0.5 * (1 - np.eye(len(values))), atol=1e-12)
+
+
+def test_equal_categories_are_one():
+    space = [{"a": [PCA(2), "b", None]}, {"a": [PCA(2), "c"]}]
+    candidates = [{"a": PCA(2)}, {"a": "b"}, {"a": PCA(2)}, {"a": None}, {"a": "c"}]
+    found = make_features(candidates, space)
+    np.testing.assert_array_equal(found.matrix[0], found.matrix[2])
+    assert found.branch.tolist() == [0, 0, 0, 0, 1]
+
+
+def test_none_among_numbers_is_a_category_of_its_own():
+    between = distances({"max_depth": [2, 4, 6, None]})
+    np.testing.assert_allclose(between[:3, :3], [[0, 0.5, 1], [0.5, 0, 0.5], [1, 0.5, 0]])
+    # from 2 and from 6 alike; from 4 as between two categories
+    np.testing.assert_allclose(between[3], [0.5**0.5, 0.5, 0.5**0.5, 0])
+
+
+def test_numbers_among_categories():
+    between = distances({"max_features": ["sqrt", "log2", 0.5, 1.0]})
+    assert between[0, 1] == HALF
+    assert between[2, 3] == pytest.approx(1)
+    assert between[0, 2] == between[1, 3] == pytest.approx(0.5**0.5)
+
+
+def test_true_is_not_one():
+    assert distances({"a": [True, 1]})[0, 1] == HALF
+
+
+def test_a_value_without_features_is_named_with_its_candidate():
+    generators = [[0, 1], [(n for n in range(2))]]
+    space = {"a": generators, "b": [1, 2]}
+    with pytest.raises(ValueError, match=r"got a=\[<generator.* in candidate 2\. Give the covar"):
+        features(space)
+
+
+# --------------------------------------------------------------------------------- branches
+
+
+PAPER = [
+    {"model": [Lasso()], "model__alpha": [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5]},
+    {
+        "model": [RandomForestRegressor()],
+        "model__n_estimators": [1, 10, 100, 1000],
+        "model__min_samples_split": [2, 3, 5, 7],
+        "model__min_samples_leaf": [2, 6, 10, 14],
+    },
+    {
+        "model": [LinearSVR()],
+        "model__C": [0.001, 0.01, 0.1, 1],
+        "model__epsilon": [0.0001, 0.001, 0.01, 0.1],
+    },
+    {
+        "model": [SVR()],
+        "model__C": [0.001, 0.01, 0.1, 1],
+        "model__epsilon": [0.0001, 0.001, 0.01, 0.1],
+        "model__gamma": [0.025, 0.05, 0.1, 0.2],
+    },
+    {"model": [KNeighborsRegressor()], "model__n_neighbors": [1, 3, 5, 7, 9, 11, 13, 15]},
+]
+
+
+def test_the_candidates_of_section_6_2():
+    found, covariance = features(PAPER), prior_of(PAPER)
+    assert np.bincount(found.branch).tolist() == [8, 64, 16, 64, 8]
+    same = found.branch[:, np.newaxis] == found.branch
+    np.testing.assert_array_equal(covariance > 0, same)
+    np.testing.assert_allclose(covariance.diagonal(), 1)
+    np.linalg.cholesky(covariance + 1e-9 * np.eye(160))
+    # from corner to corner exp(-4), with one parameter as with three
+    for branch in range(5):
+        block = covariance[np.ix_(found.branch == branch, found.branch == branch)]
+        assert block.min() == pytest.approx(np.exp(-4))
+    # a parameter of two branches has one length scale
+    assert len(found.names) == 8
+
+
+def test_dicts_with_the_same_names_are_told_apart_by_their_values():
+    space = [{"kernel": ["rbf"], "C": [1, 2]}, {"kernel": ["linear"], "C": [1, 2, 3]}]
+    assert features(space).branch.tolist() == [0, 0, 1, 1, 1]
+    spaces = [{"C": uniform(0, 1)}, {"C": uniform(1, 1)}]
+    found = make_features([{"C": c} for c in (0.5, 1.5, 1.0, 1.75)], spaces)
+    assert found.branch.tolist() == [0, 1, 0, 1]
+    np.testing.assert_allclose(found.matrix, [[0.5, 0], [0, 0.5], [1, 0], [0, 0.75]])
+
+
+def test_predictors_of_one_grid_are_branches_and_transformers_are_not():
+    space = {"scale": [StandardScaler(), "passthrough"], "model": [Ridge(), Ridge(2), Lasso()]}
+    found, covariance = features(space), prior_of(space)
+    candidates = list(ParameterGrid(space))
+    for one, other in itertools.product(range(6), repeat=2):
+        alike = type(candidates[one]["model"]) is type(candidates[other]["model"])
+        assert (found.branch[one] == found.branch[other]) == alike
+        assert (covariance[one, other] > 0) == alike
+
+
+# ---------------------------------------------------------------------------------- kernels
+
+
+def test_built_in_kernels():
+    space = {"a": [0, 1, 2, 3, 4]}
+    steps = np.arange(5) / 4 * np.sqrt(8)
+    np.testing.assert_allclose(prior_of(space)[0], np.exp(-0.5 * steps**2))
+    root = np.sqrt(5) * steps
+    expected = (1 + root + root**2 / 3) * np.exp(-root)
+    np.testing.assert_allclose(prior_of(space, "matern")[0], expected)
+
+
+@pytest.mark.parametrize("kernel", [None, "matern"])
+def test_a_length_scale_stretches_its_parameter_only(kernel):
+    spaces = [{"a": [0, 1, 2], "b": [0, 1, 2]}, {"a": [0, 1, 2]}]
+    candidates = list(ParameterGrid(spaces))
+    family = make_prior(kernel, candidates, spaces)
+    start = np.log(family.lengths)
+    before, after = (matrix_of(family.at(start + by)) for by in (0.0, np.array([0.0, 1.0])))
+    moved = np.array([[p["a"] == q["a"] for p in candidates] for q in candidates])
+    same = np.array([[len(p) == len(q) == 2 for p in candidates] for q in candidates])
+    differs = np.array([[p.get("b") != q.get("b") for p in candidates] for q in candidates])
+    assert (after[moved & same & differs] > before[moved & same & differs]).all()
+    np.testing.assert_allclose(after[~(same & differs)], before[~(same & differs)])
+    arms = np.array([7, 2, 10])
+    np.testing.assert_allclose(family.among(start, arms), before[np.ix_(arms, arms)])
+
+
+def test_kernels_of_scikit_learn_hold_inside_of_branches():
+    space = [{"a": [0, 1, 2]}, {"b": [0.0, 5.0]}]
+    matrix = features(space).matrix
+    kernel = 2.0 * RBF(0.3) + WhiteKernel(0.1)
+    expected = kernel(matrix)
+    expected[:3, 3:] = expected[3:, :3] = 0
+    np.testing.assert_allclose(prior_of(space, kernel), expected)
+    with pytest.raises(
+        ValueError, match=r"features of the candidates; got: .* 2 columns, of: a, b"
+    ):
+        prior_of(space, RBF([1.0, 1.0, 1.0]))
+
+
+def test_a_callable_gets_the_features_and_the_branches():
+    seen = []
+
+    def kernel(given):
+        seen.append(given)
+        return given @ given.T + np.eye(len(given))
+
+    spaces = [{"a": [0, 1, 2]}, {"b": [0.0, 5.0]}]
+    candidates = list(ParameterGrid(spaces))
+    covariance = make_prior(kernel, candidates, spaces)
+    expected = [[0, 0, 1, 0], [0.5, 0, 1, 0], [1, 0, 1, 0], [0, 0, 0, 1], [0, 1, 0, 1]]
+    np.testing.assert_allclose(seen[0], expected)
+    np.testing.assert_allclose(covariance, kernel(np.array(expected)))
+
+
+def test_a_matrix_is_taken_as_it_is_and_needs_no_features():
+    candidates = [{"a": (n for n in range(2))} for _ in range(3)]
+    given = [[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 1.0]]
+    covariance = make_prior(given, candidates, [{"a": [c["a"] for c in candidates]}])
+    np.testing.assert_array_equal(covariance, given)
+    make_prior(np.ones((3, 3)), candidates, [])  # of rank one
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        (np.eye(2), r"shape \(3, 3\).*got \(2, 2\)\. Put candidates"),
+        (np.ones(3), r"shape \(3, 3\).*got \(3,\)"),
+        ([["a", "b"], ["c", "d"]], "must give numbers; got"),
+        (np.diag([1, 1, np.nan]), "finite covariances; got 1 that"),
+        (np.eye(3) + np.triu(np.ones((3, 3))), r"symmetric matrix; got .* differ by 1\. Use"),
+        (np.eye(3) - 0.6, r"least eigenvalue is at most -0\.8\. Add 1\.6 to its diagonal"),
+        (np.diag([1.0, -1.0, 1.0]), "least eigenvalue is at most -1"),
+        (np.zeros((3, 3)), "positive semi-definite matrix other than 0"),
+    ],
+)
+def test_what_is_no_covariance(matrix, message):
+    space = {"a": [1, 2, 3]}
+    for kernel in (matrix, lambda given: matrix):
+        with pytest.raises(ValueError, match=message):
+            make_prior(kernel, list(ParameterGrid(space)), [space])
+
+
+def test_a_hundred_thousand_candidates_take_memory_in_proportion():
+    space = {"a": np.logspace(-3, 3, 50), "b": range(50), "c": np.linspace(0, 1, 40)}
+    candidates = list(ParameterGrid(space))
+    tracemalloc.start()
+    prior = make_prior(None, candidates, [space])
+    column = prior.at(np.log(prior.lengths)).column(12345)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert column.shape == (100_000,)
+    assert column[12345] == column.max() == pytest.approx(1)
+    assert column.min() >= 0
+    assert peak < 1000 * len(candidates)  # bytes; a matrix would need 800,000 for each
+
+
+# ------------------------------------------------------------------------------ even draws
+
+
+def test_candidates_are_spread_evenly():
+    spaces = [
+        {"a": uniform(0, 1), "b": loguniform(1e-3, 1e3), "c": randint(0, 4), "d": ["x", "y"]}
+    ]
+    drawn = draw_evenly(spaces, 64, np.random.RandomState(0))
+    assert len({str(c) for c in drawn}) == 64
+    counts = np.histogram([c["a"] for c in drawn], 8, (0, 1))[0]
+    assert np.ptp(counts) <= 4  # of independent draws it would be about 8
+    logs = np.log10([c["b"] for c in drawn])
+    assert abs(np.mean(logs)) < 0.3
+    assert np.bincount([c["c"] for c in drawn]).min() >= 14
+    assert {type(c["c"]) for c in drawn} == {int}
+    assert 28 <= sum(c["d"] == "x" for c in drawn) <= 36
+    again = draw_evenly(spaces, 64, np.random.RandomState(0))
+    other = draw_evenly(spaces, 64, np.random.RandomState(1))
+    assert drawn == again != other
+
+
+def test_every_dict_gets_its_share():
+    spaces = [{"a": uniform()}, {"b": uniform()}, {"c": norm()}]
+    drawn = draw_evenly(spaces, 8, np.random.RandomState(0))
+    assert sorted(sum(name in c for c in drawn) for name in "abc") == [2, 3, 3]
+
+
+@pytest.mark.parametrize(
+    "spaces",
+    [[{"a": Fair(), "b": uniform()}], [{"a": bernoulli(0.5)}], [{"a": uniform()}, {"a": [1, 2]}]],
+)
+def test_not_every_space_has_quantiles_without_repetition(spaces):
+    assert draw_evenly(spaces, 4, np.random.RandomState(0)) is None
