@@ -6,7 +6,7 @@
   the rest), and those are the first trees of one forest; ``min_samples_split=1``, which
   scikit-learn refuses, is 2; columns are standardised. Forests for which ``min_samples_leaf``
   makes ``min_samples_split`` superfluous are the same model, and are fitted once.
-- Five classification sets of 178 to 400 rows, 101 models of seven families on standardised
+- Classification sets of 178 to 400 rows, 101 models of eight families on standardised
   columns, with the folds and the splits (80 % and 20 %) that searches would use.
 """
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_halving.policies._types import BoolArray, FloatArray
+from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray
 
 
 class AdditiveFit(NamedTuple):
@@ -96,7 +96,7 @@ def _solve(y: FloatArray, seen: FloatArray, ratio: FloatArray) -> tuple[FloatArr
     weight = 1 / (np.maximum(per_split, 1) + np.maximum(ratio, 1e-7)[:, np.newaxis])
     arm_sum, split_sum = y.sum(axis=2), y.sum(axis=1)
     if seen.shape[1] <= seen.shape[2]:
-        matrix = -np.einsum("pis,ps,pks->pik", seen, weight, seen, optimize=True)
+        matrix = -_shared_by_arms(seen, weight)
         _add_to_diagonal(matrix, np.maximum(per_arm, 1))
         right = arm_sum - np.einsum("pis,ps->pi", seen, weight * split_sum)
         arm = np.linalg.solve(matrix, right[..., np.newaxis])[..., 0]
@@ -104,12 +104,47 @@ def _solve(y: FloatArray, seen: FloatArray, ratio: FloatArray) -> tuple[FloatArr
         return arm, split
     inverse = 1 / np.maximum(per_arm, 1)
     scaled = np.sqrt(weight)
-    matrix = -np.einsum("pis,pi,pir->psr", seen, inverse, seen, optimize=True)
+    matrix = -_shared_by_splits(seen, inverse)
     matrix *= scaled[:, :, np.newaxis] * scaled[:, np.newaxis, :]
     _add_to_diagonal(matrix, np.ones_like(scaled))
     right = scaled * (split_sum - np.einsum("pis,pi->ps", seen, inverse * arm_sum))
     split = scaled * np.linalg.solve(matrix, right[..., np.newaxis])[..., 0]
     return inverse * (arm_sum - np.einsum("pis,ps->pi", seen, split)), split
+
+
+def _shared_by_arms(seen: FloatArray, weight: FloatArray) -> FloatArray:
+    """Return the weight of the splits that each pair of arms shares, ``seen W seen'``."""
+    n_seen = _prefix_lengths(seen)
+    if n_seen is None:
+        shared: FloatArray = np.einsum("pis,ps,pks->pik", seen, weight, seen, optimize=True)
+        return shared
+    of_first = np.pad(np.cumsum(weight, axis=1), ((0, 0), (1, 0)))
+    fewer = np.minimum(n_seen[:, :, np.newaxis], n_seen[:, np.newaxis, :])
+    problem = np.arange(len(seen))[:, np.newaxis, np.newaxis]
+    of_pairs: FloatArray = of_first[problem, fewer]
+    return of_pairs
+
+
+def _shared_by_splits(seen: FloatArray, inverse: FloatArray) -> FloatArray:
+    """Return the weight of the arms that each pair of splits shares, ``seen' W seen``."""
+    n_seen = _prefix_lengths(seen)
+    if n_seen is None:
+        shared: FloatArray = np.einsum("pis,pi,pir->psr", seen, inverse, seen, optimize=True)
+        return shared
+    of_later = np.einsum("pis,pi->ps", seen, inverse)  # arms that saw this split saw all before
+    place = np.arange(seen.shape[2])
+    of_pairs: FloatArray = of_later[:, np.maximum(place[:, np.newaxis], place)]
+    return of_pairs
+
+
+def _prefix_lengths(seen: FloatArray) -> IntArray | None:
+    """Return how many splits each arm saw, if these are the first ones; None if not.
+
+    Then what is shared follows without a product of matrices.
+    """
+    n_seen: IntArray = seen.sum(axis=2).astype(np.int64)
+    is_first = np.arange(seen.shape[2]) < n_seen[..., np.newaxis]
+    return n_seen if (is_first == (seen > 0)).all() else None
 
 
 def _add_to_diagonal(matrix: FloatArray, diagonal: FloatArray) -> None:

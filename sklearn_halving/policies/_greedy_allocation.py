@@ -10,7 +10,8 @@ from math import floor, log
 
 import numpy as np
 
-from sklearn_halving.policies._types import FloatArray, IntArray
+from sklearn_halving.policies._ranking import keep_best
+from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray
 
 
 def greedy_counts(
@@ -173,3 +174,21 @@ def bounded_counts(
     index = np.where(is_open, variance / effective[np.maximum(n_pulls + counts, 2) - 2], -1.0)
     rest = np.minimum(budget - counts.sum(axis=1), is_open.sum(axis=1))
     return counts + _one_to_the_largest(index, rest)
+
+
+def with_a_partner(weight: FloatArray, in_play: BoolArray) -> FloatArray:
+    """Return the weights with the second largest raised to the largest.
+
+    A leader that is pulled alone teaches nothing about differences, and one that leads by luck
+    would stay in the lead.
+    """
+    first_two = keep_best(weight, in_play, 2)
+    largest = np.where(in_play, weight, 0.0).max(axis=1, keepdims=True)
+    return np.where(first_two, largest, weight)
+
+
+def positive_weights(weight: FloatArray, in_play: BoolArray) -> FloatArray:
+    """Return weights that are 0 out of play only: arms without variance get their first pull."""
+    largest = np.where(in_play, weight, 0.0).max(axis=1, keepdims=True)
+    least = np.where(largest > 0, 1e-30 * largest, 1.0)
+    return np.where(in_play, np.maximum(weight, least), 0.0)

@@ -16,6 +16,8 @@ from sklearn_halving.policies._greedy_allocation import (
     bounded_counts,
     greedy_counts,
     least_count_for_bound,
+    positive_weights,
+    with_a_partner,
 )
 from sklearn_halving.policies._noise_estimates import (
     checked_variances,
@@ -36,7 +38,7 @@ from sklearn_halving.policies._planned_pulls import (
     widths_of,
 )
 from sklearn_halving.policies._ranking import keep_best
-from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray, Problem
+from sklearn_halving.policies._types import NO_ARM, FloatArray, IntArray, Problem
 
 ALLOCATIONS = ("likelihood", "pooled", "ucb", "known", "uniform")
 
@@ -318,7 +320,7 @@ class VarianceHalving(PlannedPolicy):
         if step.is_even or self.allocation == "uniform":
             return greedy_counts(in_play.astype(np.float64), n_pulls, budget, limit)
         if self.allocation == "known":
-            known = _positive(state.settings.known, in_play)
+            known = positive_weights(state.settings.known, in_play)
             return greedy_counts(known, n_pulls, budget, limit)
         estimates = estimate_arms(state)
         shrinkage = 0.0 if self.allocation == "ucb" else self.shrinkage
@@ -332,9 +334,11 @@ class VarianceHalving(PlannedPolicy):
             else:
                 # On common splits arms are compared in pairs: a pull without a partner is lost,
                 # so that noise earns nothing and contenders share more equally.
-                variance = np.sqrt(likelihood)
+                if limit is not None:  # who has used all splits up leaves room for another
+                    in_play &= n_pulls < limit
+                variance = with_a_partner(np.sqrt(likelihood), in_play)
                 in_play = keep_best(likelihood, in_play, step.n_contenders)
-        weight = _positive(variance, in_play)
+        weight = positive_weights(variance, in_play)
         if self.allocation == "ucb" and limit is None:
             n_least = np.where(weight > 0, n_pulls, self._least_count()).min()
             if n_least >= self._least_count():
@@ -391,10 +395,3 @@ class Settings(NamedTuple):
 
     steps: tuple[Step, ...]
     known: FloatArray | None
-
-
-def _positive(weight: FloatArray, in_play: BoolArray) -> FloatArray:
-    """Return weights that are 0 out of play only: arms without variance get their first pull."""
-    largest = np.where(in_play, weight, 0.0).max(axis=1, keepdims=True)
-    least = np.where(largest > 0, 1e-30 * largest, 1.0)
-    return np.where(in_play, np.maximum(weight, least), 0.0)

@@ -28,6 +28,7 @@ from sklearn_halving.search._candidates import Params, SearchSpace
 from sklearn_halving.search._choice_columns import Overlap, add_standard_errors, additive_means
 from sklearn_halving.search._cv_results import ResultRows, make_cv_results, ranks
 from sklearn_halving.search._features import draw_evenly
+from sklearn_halving.search._inputs import FitInputs
 from sklearn_halving.search._layout import AdaptiveLayout
 from sklearn_halving.search._preparation import (
     Levels,
@@ -347,7 +348,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         results[f"rank_{key}"] = ranks(order, (rows.arm == run.best_arm).astype(np.int64))
         return results
 
-    def _set_best(self, inputs: Any, best_arm: int) -> None:
+    def _set_best(self, inputs: FitInputs, best_arm: int) -> None:
         super()._set_best(inputs, best_arm)
         if hasattr(self, "best_score_") and self.cv_results_["n_pulls"][self.best_index_] == 0:
             self.best_score_ = self.cv_results_["posterior_mean"][self.best_index_]

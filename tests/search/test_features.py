@@ -327,18 +327,18 @@ def test_what_is_no_covariance(matrix, message):
             make_prior(kernel, list(ParameterGrid(space)), [space])
 
 
-def test_a_hundred_thousand_candidates_take_memory_in_proportion():
-    space = {"a": np.logspace(-3, 3, 50), "b": range(50), "c": np.linspace(0, 1, 40)}
+def test_memory_is_in_proportion_to_the_number_of_candidates():
+    space = {"a": np.logspace(-3, 3, 50), "b": range(20), "c": np.linspace(0, 1, 20)}
     candidates = list(ParameterGrid(space))
     tracemalloc.start()
     prior = make_prior(None, candidates, [space])
-    column = prior.at(np.log(prior.lengths)).column(12345)
+    column = prior.at(np.log(prior.lengths)).column(1234)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert column.shape == (100_000,)
-    assert column[12345] == column.max() == pytest.approx(1)
+    assert column.shape == (20_000,)
+    assert column[1234] == column.max() == pytest.approx(1)
     assert column.min() >= 0
-    assert peak < 1000 * len(candidates)  # bytes; a matrix would need 800,000 for each
+    assert peak < 1000 * len(candidates)  # bytes; a matrix would need 160,000 for each
 
 
 # ------------------------------------------------------------------------------ even draws

@@ -1,0 +1,432 @@
+"""BayesGapSearchCV: few fits for many candidates, what is reported, kernels, determinism."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from joblib import parallel_backend
+from scipy.stats import loguniform, randint, uniform
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import FitFailedWarning
+from sklearn.gaussian_process.kernels import RBF, Matern
+from sklearn.model_selection import ParameterGrid, PredefinedSplit
+from sklearn.tree import DecisionTreeClassifier
+
+from search.common import FITS, Known, Recording, data, numbered
+from sklearn_halving import BayesGapSearchCV, RepeatedLearningTesting
+
+# Nearly all searches here leave candidates without a fit, of which base searches still warn.
+pytestmark = pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
+
+GRID = {"a": np.logspace(-3, 3, 8), "b": [0, 1, 2, 3, 4], "c": ["x", "y", "z", "w"]}
+"""160 candidates."""
+
+
+class Surface(ClassifierMixin, BaseEstimator):
+    """Scores a smooth function of its parameters, plus a split's worth, plus noise."""
+
+    def __init__(self, a=1.0, b=0.0, c="x", noise=0.0, fails_above=np.inf):
+        self.a = a
+        self.b = b
+        self.c = c
+        self.noise = noise
+        self.fails_above = fails_above
+
+    def fit(self, X, y=None):
+        if self.a > self.fails_above:
+            raise ArithmeticError("told to fail")
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+    def score(self, X, y=None):
+        rows = [int(row) for row in X[:, 0]]
+        of_split = np.random.default_rng(rows).normal()
+        own = np.random.default_rng([*rows, *map(ord, f"{self.a}{self.b}{self.c}")]).normal()
+        return value_of(self) + 2 * self.noise * of_split + self.noise * own
+
+
+def value_of(params):
+    """Return the score without noise: between 0 and 1."""
+    if isinstance(params, dict):
+        params = Surface(**params)
+    distance = (np.log10(params.a) - 1) ** 2 / 4 + (params.b - 3) ** 2 / 8
+    return {"x": 0.8, "y": 1.0, "z": 0.6, "w": 0.7}[params.c] * float(np.exp(-distance))
+
+
+def surface_search(grid=GRID, noise=0.0, **params):
+    params = {"random_state": 0, "n_pulls": 30} | params
+    return BayesGapSearchCV(Surface(noise=noise), grid, **params)
+
+
+def column(search, name):
+    return search.cv_results_[name]
+
+
+def table(search):
+    """Return what two equal searches have in common."""
+    kept = {k: str(v) for k, v in search.cv_results_.items() if not k.endswith("_time")}
+    return (
+        kept,
+        sorted(pulls_of(search)),
+        search.best_params_,
+        search.best_score_,
+        search.regret_bounds_.tolist(),
+    )
+
+
+def pulls_of(search):
+    """Return candidate, split and score, in the order in which they came back."""
+    return search.history_[["candidate", "split", "test_score"]].to_numpy().tolist()
+
+
+# ------------------------------------------------------------------------------ the choice
+
+
+@pytest.mark.parametrize("kernel", [None, "matern"])
+def test_twenty_fits_for_160_candidates_beat_random_search(kernel):
+    X, y = numbered(60)
+    values = np.array([value_of(params) for params in ParameterGrid(GRID)])
+    rng = np.random.default_rng(0)
+    ours, random = [], []
+    for seed in range(12):
+        search = surface_search(noise=0.03, n_pulls=20, kernel=kernel, random_state=seed)
+        search.set_params(refit=False).fit(X, y)
+        ours.append(values.max() - value_of(search.best_params_))
+        drawn = rng.choice(160, 20, replace=False)
+        random.append(values.max() - values[drawn].max())  # even if it knew the values
+    assert np.mean(random) > 0.1
+    assert np.mean(ours) < 0.4 * np.mean(random)
+    assert np.median(ours) <= 0.02
+
+
+@pytest.mark.parametrize(
+    "acquisition", ["bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi"]
+)
+def test_every_acquisition_plays_its_budget(acquisition):
+    X, y = numbered(60)
+    search = surface_search(acquisition=acquisition, n_pulls=25, noise=0.02).fit(X, y)
+    assert search.n_fits_ == column(search, "n_pulls").sum() == 25
+    assert len(search.regret_bounds_) == (25 if acquisition == "bayesgap" else 0)
+    # section 6.2: probability of improvement gets trapped
+    assert acquisition == "pi" or value_of(search.best_params_) > 0.5
+
+
+def test_a_branch_says_nothing_of_another():
+    X, y = numbered(60)
+    space = [{"c": ["x"], "a": GRID["a"]}, {"c": ["y"], "b": [0, 1, 2, 3, 4]}]
+    search = surface_search(space, n_pulls=1, noise=0.0).fit(X, y)
+    sd, fitted = column(search, "posterior_sd"), column(search, "n_pulls") > 0
+    first = np.arange(13) < 8
+    in_branch = first if first[fitted].all() else ~first
+    assert sd[~in_branch] == pytest.approx(np.full((~in_branch).sum(), sd[~in_branch][0]))
+    assert sd[in_branch].max() < sd[~in_branch][0]
+
+
+# ------------------------------------------------------------------------------- the table
+
+
+def test_the_table():
+    X, y = numbered(60)
+    search = surface_search(noise=0.05).fit(X, y)
+    n_pulls, mean = column(search, "n_pulls"), column(search, "mean_test_score")
+    assert len(n_pulls) == 160
+    assert (n_pulls == 0).sum() > 10
+    assert n_pulls.sum() == 30 == search.n_fits_
+    assert search.n_pulls_left_ == 0
+    np.testing.assert_array_equal(np.isnan(mean), n_pulls == 0)
+    np.testing.assert_array_equal(np.isnan(column(search, "split0_test_score")), n_pulls == 0)
+    posterior, sd = column(search, "posterior_mean"), column(search, "posterior_sd")
+    assert np.isfinite(posterior).all()
+    assert (sd > 0).all()
+    assert sd[n_pulls > 0].mean() < sd[n_pulls == 0].mean()
+    lower, upper = column(search, "lower_bound"), column(search, "upper_bound")
+    np.testing.assert_allclose((lower + upper) / 2, posterior)
+    width = (upper - posterior) / sd
+    np.testing.assert_allclose(width, width[0])
+    assert width[0] > 1
+    assert column(search, "probability_best").sum() == pytest.approx(1)
+    rank = column(search, "rank_test_score")
+    assert rank[search.best_index_] == 1
+    assert (posterior[np.argsort(rank)] == np.sort(posterior)[::-1]).all()
+    assert search.best_corrected_score_ == posterior[search.best_index_] == posterior.max()
+    assert search.best_probability_ == column(search, "probability_best")[search.best_index_]
+    assert search.best_regret_ >= 0
+    assert (search.regret_bounds_ > 0).all()
+    assert search.regret_bounds_.shape == (30,)
+    for j in range(search.n_splits_):  # every candidate's j-th fit is on split j
+        assert (n_pulls[~np.isnan(column(search, f"split{j}_test_score"))] > j).all()
+
+
+def test_the_score_of_a_winner_that_was_fitted_is_its_mean_and_else_the_posterior_mean():
+    X, y = numbered(60)
+    kinds = set()
+    for seed in range(6):
+        search = surface_search(n_pulls=8, random_state=seed, noise=0.1 * (seed % 2)).fit(X, y)
+        was_fitted = bool(column(search, "n_pulls")[search.best_index_])
+        kinds.add(was_fitted)
+        name = "mean_test_score" if was_fitted else "posterior_mean"
+        assert search.best_score_ == column(search, name)[search.best_index_]
+        assert np.isfinite(search.best_score_)
+        assert search.best_estimator_.get_params().items() >= search.best_params_.items()
+    assert kinds == {True, False}
+
+
+def test_several_metrics_are_ranked_each_by_its_own():
+    X, y = numbered(60)
+
+    def scores(estimator, X, y):
+        value = estimator.score(X, y)
+        return {"good": value, "bad": -value}
+
+    search = surface_search(scoring=scores, refit="good").fit(X, y)
+    bad, fitted = column(search, "rank_test_bad"), column(search, "n_pulls") > 0
+    assert column(search, "rank_test_good")[search.best_index_] == 1
+    assert fitted[bad == 1].all()
+    assert set(bad[~fitted]) == {fitted.sum() + 1}
+
+
+@pytest.mark.filterwarnings("ignore:One or more of the test scores")
+def test_candidates_that_fail_rank_last():
+    X, y = numbered(60)
+    search = surface_search()
+    search.estimator.set_params(fails_above=200)
+    with pytest.warns(FitFailedWarning, match="told to fail"):
+        search.fit(X, y)
+    failed = (column(search, "n_pulls") > 0) & np.isnan(column(search, "mean_test_score"))
+    rank = column(search, "rank_test_score")
+    assert 0 < failed.sum() < 20
+    assert set(rank[failed]) == {160 - failed.sum() + 1}
+    assert rank[~failed].max() <= 160 - failed.sum()
+    assert value_of(search.best_params_) > 0.5
+    assert (column(search, "probability_best")[failed] == 0).all()
+
+
+def test_if_all_fits_fail_it_says_so():
+    X, y = numbered(60)
+    search = surface_search(n_pulls=5)
+    search.estimator.set_params(fails_above=0)
+    with pytest.raises(ValueError, match=r"All the 5 fits failed\.\n(.|\n)*told to fail"):
+        search.fit(X, y)
+
+
+def test_bounds_of_the_regret_hold_and_shrink():
+    X, y = numbered(60)
+    search = surface_search(noise=0.02, n_pulls=40).fit(X, y)
+    regret = max(map(value_of, ParameterGrid(GRID))) - value_of(search.best_params_)
+    assert regret <= search.regret_bounds_[-1] < 0.5 * search.regret_bounds_[0]
+
+
+# -------------------------------------------------------------------- budgets and candidates
+
+
+@pytest.mark.parametrize(
+    ("n_candidates", "n_pulls"), [(1, 5), (3, 15), (4, 20), (80, 20), (160, 40), (1000, 100)]
+)
+def test_default_budget(n_candidates, n_pulls):
+    search = BayesGapSearchCV(Known(), {"value": np.linspace(0, 1, n_candidates)})
+    plan = search.plan(*data())
+    assert plan[["n_candidates", "n_fits"]].to_numpy().tolist() == [[n_candidates, n_pulls]]
+
+
+def test_a_budget_of_one():
+    search = surface_search(n_pulls=1).fit(*numbered(60))
+    assert search.n_fits_ == 1
+    assert search.best_index_ == np.flatnonzero(column(search, "n_pulls"))[0]
+
+
+def test_a_single_candidate():
+    search = BayesGapSearchCV(Known(), {"value": [0.3]}, cv=3).fit(*data())
+    assert search.n_fits_ == 5
+    assert search.best_score_ == search.best_corrected_score_ == pytest.approx(0.3)
+    assert search.best_probability_ == 1
+    assert search.best_regret_ == 0
+    assert len(search.regret_bounds_) == 0
+
+
+def test_distributions_are_sampled_evenly():
+    X, y = numbered(60)
+    space = {"a": loguniform(1e-3, 1e3), "b": uniform(0, 4), "c": ["x", "y"]}
+    search = surface_search(space, n_pulls=5).fit(X, y)
+    assert len(column(search, "params")) == 100
+    logs = np.log10(np.array(column(search, "param_a"), dtype=float))
+    counts = np.histogram(logs, 10, (-3, 3))[0]
+    assert np.ptp(counts) <= 4  # of independent draws it would be about 9
+    fewer = clone(search).set_params(n_candidates=30).fit(X, y)
+    assert len(column(fewer, "params")) == 30
+    other = clone(search).set_params(random_state=1).fit(X, y)
+    assert column(other, "params") != column(search, "params")
+
+
+def test_discrete_distributions_with_few_values_are_used_whole():
+    tree = DecisionTreeClassifier(random_state=0)
+    search = BayesGapSearchCV(tree, {"max_depth": randint(1, 9)}, n_pulls=6, random_state=0)
+    assert [p["max_depth"] for p in search.fit(*data()).cv_results_["params"]] == [*range(1, 9)]
+
+
+def test_part_of_a_grid():
+    search = surface_search(n_candidates=20, n_pulls=5).fit(*numbered(60))
+    params = column(search, "params")
+    assert len(params) == len({str(p) for p in params}) == 20
+    with pytest.warns(UserWarning, match="only 160 candidates"):
+        surface_search(n_candidates=200, n_pulls=5).fit(*numbered(60))
+
+
+def test_splits_of_the_paper():
+    X, y = numbered(200)
+    cv = RepeatedLearningTesting(train_size=0.1, test_size=0.1)
+    search = surface_search(cv=cv, n_pulls=10).fit(X, y)
+    assert set(search.history_["n_train"]) == set(search.history_["n_test"]) == {20}
+
+
+def test_splits_that_come_to_an_end():
+    X, y = numbered(60)
+    cv = PredefinedSplit(np.arange(60) % 2)
+    search = surface_search({"b": [2, 3, 4]}, cv=cv, n_pulls="auto").fit(X, y)
+    assert column(search, "n_pulls").tolist() == [2, 2, 2]
+    assert search.n_pulls_left_ == 9
+    with pytest.raises(ValueError, match="n_pulls=7 is more than cv has splits for"):
+        surface_search({"b": [2, 3, 4]}, cv=cv, n_pulls=7).fit(X, y)
+
+
+def test_every_fit_is_at_max_resources():
+    X, y = numbered(100)
+    FITS.clear()
+    search = BayesGapSearchCV(
+        Recording(),
+        {"value": [0.1, 0.2, 0.3, 0.4]},
+        n_pulls=6,
+        resource="n_samples",
+        max_resources=30,
+        random_state=0,
+    ).fit(X, y)
+    assert [len(rows) for rows in FITS.rows] == [30] * 6 + [100]
+    assert set(column(search, "n_resources")) == {30}
+    with pytest.raises(ValueError, match=r"max_resources=30 must come with a resource"):
+        clone(search).set_params(resource=None).fit(X, y)
+
+
+# --------------------------------------------------------------------------------- kernels
+
+
+def line_covariance(length):
+    x = np.arange(160)
+    return np.exp(-0.5 * ((x[:, np.newaxis] - x) / length) ** 2)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        "squared_exponential",
+        RBF(0.3),
+        2.0 * Matern(0.5, nu=1.5),
+        lambda features: np.exp(-((features[:, np.newaxis] - features) ** 2).sum(axis=2)),
+        line_covariance(20),
+        line_covariance(20).tolist(),
+    ],
+    ids=["name", "rbf", "matern", "callable", "array", "list"],
+)
+@pytest.mark.parametrize("noise", ["auto", 0.1])
+def test_kernels(kernel, noise):
+    X, y = numbered(60)
+    search = surface_search(kernel=kernel, noise=0.01)
+    search.set_params(noise=noise).fit(X, y)
+    assert search.n_fits_ == 30
+    assert value_of(search.best_params_) > 0.5
+    assert np.isfinite(column(search, "posterior_mean")).all()
+
+
+def test_a_covariance_of_ones_own_decides_what_a_fit_says():
+    X, y = numbered(60)
+    groups = np.arange(160) % 4
+    covariance = (groups[:, np.newaxis] == groups) + 0.001 * np.eye(160)
+    search = surface_search(kernel=covariance, n_pulls=1).fit(X, y)
+    (fitted,) = np.flatnonzero(column(search, "n_pulls"))
+    sd = column(search, "posterior_sd")
+    assert sd[groups == groups[fitted]].max() < 0.9 * sd[groups != groups[fitted]].min()
+    # it says just as much in other units, as the scale of scores is estimated
+    again = clone(search).set_params(kernel=100 * covariance, n_pulls=30).fit(X, y)
+    once = clone(search).set_params(n_pulls=30).fit(X, y)
+    assert column(once, "n_pulls").tolist() == column(again, "n_pulls").tolist()
+    np.testing.assert_allclose(column(once, "posterior_sd"), column(again, "posterior_sd"))
+
+
+def test_a_white_covariance_gives_every_candidate_a_fit():
+    search = surface_search({"a": GRID["a"]}, kernel=np.eye(8), n_pulls=8).fit(*numbered(60))
+    assert column(search, "n_pulls").tolist() == [1] * 8
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"kernel": np.eye(3)}, r"kernel must give a matrix of shape \(160, 160\).*got \(3, 3\)"),
+        ({"kernel": line_covariance(20) - 0.9}, "kernel must give a positive semi-definite"),
+        ({"kernel": RBF([1.0, 2.0])}, r"6 columns, of: a, b, c, c, c, c\. "),
+        ({"kernel": "cubic"}, "'kernel' parameter of BayesGapSearchCV must be"),
+        ({"n_pulls": 0}, "'n_pulls' parameter of BayesGapSearchCV must be"),
+        ({"n_candidates": 0}, "'n_candidates' parameter of BayesGapSearchCV must be"),
+        ({"epsilon": -0.1}, "'epsilon' parameter of BayesGapSearchCV must be"),
+        ({"beta": 0}, "'beta' parameter of BayesGapSearchCV must be"),
+        ({"beta": "wide"}, "'beta' parameter of BayesGapSearchCV must be"),
+        ({"noise": 0.0}, "'noise' parameter of BayesGapSearchCV must be"),
+        ({"acquisition": "ucb"}, "'acquisition' parameter of BayesGapSearchCV must be"),
+        ({"pulls_in_flight": 0}, "'pulls_in_flight' parameter of BayesGapSearchCV must be"),
+        ({"grid": {"a": [[0, 1], [(n for n in "ab")]]}}, "in candidate 1. Give"),
+    ],
+)
+def test_bad_input_is_refused_before_any_fit(params, message):
+    X, y = numbered(60)
+    space = params.get("grid")
+    params = {name: value for name, value in params.items() if name != "grid"}
+    search = surface_search(space or GRID).set_params(**params)
+    search.estimator.set_params(fails_above=-np.inf)  # a fit would raise another error
+    with pytest.raises(ValueError, match=message):
+        search.fit(X, y)
+
+
+# ----------------------------------------------------------------------------- reproducibility
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """Return the serial results, for each number of fits that are under way at a time."""
+    X, y = numbered(60)
+    return {n: table(surface_search(noise=0.05, pulls_in_flight=n).fit(X, y)) for n in (1, 4)}
+
+
+@pytest.mark.parametrize("pulls_in_flight", [1, 4])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_result_does_not_depend_on_the_workers(pulls_in_flight, n_jobs, backend, expected):
+    X, y = numbered(60)
+    search = surface_search(noise=0.05, pulls_in_flight=pulls_in_flight, n_jobs=n_jobs)
+    with parallel_backend(backend):
+        assert table(search.fit(X, y)) == expected[pulls_in_flight]
+
+
+def test_fits_under_way_count():
+    X, y = numbered(60)
+    one, four = (pulls_of(surface_search(noise=0.05, pulls_in_flight=n).fit(X, y)) for n in (1, 4))
+    assert one[0] == four[0]
+    assert one != four
+    assert len({candidate for candidate, _, _ in four[:4]}) == 4
+
+
+def test_thompson_sampling_depends_on_the_seed_only():
+    X, y = numbered(60)
+    one, same, other = (
+        table(surface_search(acquisition="thompson", random_state=seed).fit(X, y))
+        for seed in (0, 0, 1)
+    )
+    assert one == same != other
+
+
+def test_plan_leaves_the_candidates_of_fit_alone():
+    X, y = numbered(60)
+    space = {"a": loguniform(1e-3, 1e3), "b": uniform(0, 4)}
+    search = surface_search(space, n_pulls=3, random_state=np.random.RandomState(0))
+    search.plan(X, y)
+    plain = surface_search(space, n_pulls=3, random_state=np.random.RandomState(0))
+    assert column(search.fit(X, y), "params") == column(plain.fit(X, y), "params")
