@@ -66,11 +66,14 @@ class ArmEstimates:
         that of all arms; NaN where the mean is.
     n_pulls : ndarray of int of shape (n_arms,)
         Number of rewards.
+    freedom : ndarray of shape (n_arms,)
+        Degrees of freedom of an arm's own variance; their sum is that of all.
     """
 
     mean: FloatArray
     noise_variance: FloatArray
     n_pulls: IntArray
+    freedom: FloatArray
 
 
 def estimate_from_table(
@@ -127,7 +130,8 @@ def estimate_from_table(
     estimates = _estimate(statistics, alive, rewards[np.newaxis], pulled[np.newaxis])
     variance = shrunk_variances(estimates, alive, shrinkage)
     mean, variance = (np.where(alive, x, np.nan)[0] for x in (estimates.mean, variance))
-    return ArmEstimates(mean, variance, statistics.n_pulls[0])
+    freedom = np.where(alive, estimates.freedom, 0.0)[0]
+    return ArmEstimates(mean, variance, statistics.n_pulls[0], freedom)
 
 
 def standard_errors(

@@ -84,11 +84,12 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
                 "are tried."
             )
 
-    def _count_pulls(self, n_arms: int) -> int:
+    def _count_pulls(self, n_arms: int, rows: SplitRows) -> int:
         """Return the budget."""
-        if isinstance(self.n_pulls, str):
-            return max(PULLS_OF_GRID_SEARCH * n_arms, self._least_n_pulls(n_arms))
-        return int(self.n_pulls)
+        if not isinstance(self.n_pulls, str):
+            return int(self.n_pulls)
+        n_each = min(PULLS_OF_GRID_SEARCH, rows.n_repetitions or PULLS_OF_GRID_SEARCH)
+        return max(n_each * n_arms, self._least_n_pulls(n_arms))
 
     def _check_splits(self, n_arms: int, rows: SplitRows, n_levels: int = 1) -> None:
         """Refuse a number of fits for which there are not enough splits."""
@@ -103,12 +104,23 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
                 "as a number of folds."
             )
 
-    def _make_results(self, run: Run, rows: ResultRows) -> dict[str, Any]:
-        means = partial(additive_means, level=rows.level)
-        results = make_cv_results(run.task, run.outcomes, rows, means)
-        metric = run.reward.metric_of(run.outcomes[0].test_scores)
-        overlap = Overlap.of(run.outcomes)
+    def _make_table(self, run: Run, rows: ResultRows) -> tuple[dict[str, Any], str, Overlap]:
+        """Return the table with standard errors, the metric that steers, and the overlap."""
+        outcomes = run.outcomes
+        has_failed = np.isin(rows.arm, [o.pull.arm for o in outcomes if o.error is not None])
+        means = partial(additive_means, level=rows.level, has_failed=has_failed)
+        results = make_cv_results(run.task, outcomes, rows, means)
+        # A fit that failed under a callable that returns a dict has one number for all metrics.
+        scores = [outcome.test_scores for outcome in outcomes]
+        metric = run.reward.metric_of(next((s for s in scores if isinstance(s, dict)), scores[0]))
+        overlap = Overlap.of(outcomes, run.prepared.rows.n_rows)
         add_standard_errors(results, overlap)
+        n_pulls = run.prepared.layout.n_fits(None)
+        self.n_pulls_left_ = None if n_pulls is None else n_pulls - len(outcomes)
+        return results, metric, overlap
+
+    def _make_results(self, run: Run, rows: ResultRows) -> dict[str, Any]:
+        results, metric, overlap = self._make_table(run, rows)
         statistics = ChoiceStatistics.of(results, metric, rows.level, overlap)
         results["probability_best"] = statistics.probability_best()
         is_winner = rows.arm == run.best_arm
@@ -117,8 +129,6 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
             of_all = results[f"mean_test_{metric}"]
             results[f"rank_test_{metric}"] = ranks(of_all, rows.rank_group + is_winner)
         self._statistics = statistics
-        n_pulls = run.prepared.layout.n_fits(None)
-        self.n_pulls_left_ = None if n_pulls is None else n_pulls - len(run.outcomes)
         return results
 
     def _set_best(self, inputs: FitInputs, best_arm: int) -> None:

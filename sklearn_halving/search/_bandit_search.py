@@ -238,7 +238,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         policy = self.policy
         if isinstance(policy, str):
             n_arms = self._count_candidates(space)
-            policy = self._policy_by_name(policy, n_arms)
+            policy = self._policy_by_name(policy, n_arms, self._count_pulls(n_arms, rows))
             self._check_splits(n_arms, rows)
         elif not isinstance(self.n_pulls, str):
             raise ValueError(
@@ -253,14 +253,15 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
             return policies.VarianceHalving(1).least_n_pulls(n_arms)
         return n_arms
 
-    def _policy_by_name(self, name: str, n_arms: int) -> Any:
+    def _policy_by_name(self, name: str, n_arms: int, n_pulls: int) -> Any:
         """Return the policy, with the budget and the confidence of the search."""
         if name not in POLICIES:
             raise ValueError(
                 f"policy must be one of {', '.join(map(repr, POLICIES))}, or a policy object; "
                 f"got {name!r}. Policies that are not listed need parameters: give an object."
             )
-        n_pulls = self._count_pulls(n_arms)
+        if n_arms == 1:  # there is nothing to choose, but a score to be known
+            return policies.UniformAllocation(n_pulls)
         known = {
             "n_pulls": n_pulls,
             "max_pulls": n_pulls,

@@ -173,6 +173,11 @@ class BaseBanditSearchCV(BaseSearchCV):
             self._pull(run, callbacks)
         finally:
             self._set_results(run)
+        if not run.outcomes:
+            raise ValueError(
+                f"{prepared.policy!r} ended without a single fit for {len(task.candidates)} "
+                "candidates. Give it more candidates, or another policy."
+            )
         report_failures(task, run.outcomes)
         report_non_finite(self.cv_results_)
         prepared.layout.report(task, run.outcomes)
@@ -259,7 +264,8 @@ class BaseBanditSearchCV(BaseSearchCV):
 
     def _forget(self) -> None:
         """Drop what an earlier fit found: a fit that is broken off must not seem to have."""
-        for name in [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]:
+        found = [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]
+        for name in [*found, *(n for n in ("_record", "_statistics") if n in vars(self))]:
             delattr(self, name)
 
     def _make_task(
@@ -366,8 +372,7 @@ class BaseBanditSearchCV(BaseSearchCV):
     def _row_of(self, arm: int, rank_key: str) -> int:
         """Return the row in which the arm ranks best."""
         if arm == NO_ARM:
-            select = getattr(self, "select", "max_resources")
-            raise ValueError(no_score_message(self.cv_results_, select))
+            raise ValueError(no_score_message(self.cv_results_, getattr(self, "select", None)))
         rows = np.flatnonzero(self.cv_results_["candidate"] == arm)
         return int(rows[self.cv_results_[rank_key][rows].argmin()])
 

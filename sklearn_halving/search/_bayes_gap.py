@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -25,8 +24,7 @@ from sklearn_halving.search._candidate_posterior import (
 )
 from sklearn_halving.search._candidate_prior import KERNELS, make_prior
 from sklearn_halving.search._candidates import Params, SearchSpace
-from sklearn_halving.search._choice_columns import Overlap, add_standard_errors, additive_means
-from sklearn_halving.search._cv_results import ResultRows, make_cv_results, ranks
+from sklearn_halving.search._cv_results import ResultRows, ranks
 from sklearn_halving.search._features import draw_evenly
 from sklearn_halving.search._inputs import FitInputs
 from sklearn_halving.search._layout import AdaptiveLayout
@@ -269,7 +267,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
             return super()._count_candidates(space)
         return min(N_OF_DISTRIBUTIONS, space.size or N_OF_DISTRIBUTIONS)
 
-    def _count_pulls(self, n_arms: int) -> int:
+    def _count_pulls(self, n_arms: int, rows: SplitRows) -> int:
         if not isinstance(self.n_pulls, str):
             return int(self.n_pulls)
         least, most = AUTO_PULLS
@@ -290,7 +288,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     def _make_policy(self, levels: Levels, space: SearchSpace, rows: SplitRows) -> Policy:
         n_arms = self._count_candidates(space)
         self._check_splits(n_arms, rows)
-        n_pulls = self._count_pulls(n_arms)
+        n_pulls = self._count_pulls(n_arms, rows)
         if n_arms == 1:
             return UniformAllocation(n_pulls)
         return GapOverCandidates(
@@ -327,13 +325,9 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         return candidates
 
     def _make_results(self, run: Run, rows: ResultRows) -> dict[str, Any]:
-        means = partial(additive_means, level=rows.level)
-        results = make_cv_results(run.task, run.outcomes, rows, means)
-        add_standard_errors(results, Overlap.of(run.outcomes))
-        key = f"test_{run.reward.metric_of(run.outcomes[0].test_scores)}"
-        prepared, mean_score = run.prepared, results[f"mean_{key}"]
-        n_pulls = prepared.layout.n_fits(None)
-        self.n_pulls_left_ = None if n_pulls is None else n_pulls - len(run.outcomes)
+        results, metric, _ = self._make_table(run, rows)
+        key, prepared = f"test_{metric}", run.prepared
+        mean_score = results[f"mean_{key}"]
         if isinstance(prepared.policy, GapOverCandidates):
             columns, self._statistics = posterior_columns(prepared.policy, run.state)
             self.regret_bounds_ = prepared.policy.regret_bounds(run.state)

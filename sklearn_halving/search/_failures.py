@@ -102,17 +102,25 @@ def report_abandoned(
 
 
 def report_non_finite(cv_results: dict[str, Any]) -> None:
-    """Warn of means that are not finite numbers, in the words of GridSearchCV."""
+    """Warn of means that are not finite numbers, in the words of GridSearchCV.
+
+    Candidates that were never fitted have none, and are nothing to be warned of.
+    """
+    n_pulls = cv_results.get("n_pulls")
     for key, means in cv_results.items():
-        if key.startswith(("mean_test_", "mean_train_")) and not np.isfinite(means).all():
-            n_bad = int((~np.isfinite(means)).sum())
+        if not key.startswith(("mean_test_", "mean_train_")):
+            continue
+        is_bad = ~np.isfinite(means)
+        if n_pulls is not None:
+            is_bad &= n_pulls > 0
+        if is_bad.any():
             warn_user(
-                f"One or more of the {key.split('_')[1]} scores are non-finite: {n_bad} of "
-                f"{len(means)} in {key!r}."
+                f"One or more of the {key.split('_')[1]} scores are non-finite: {is_bad.sum()} "
+                f"of {len(means)} in {key!r}."
             )
 
 
-def no_score_message(cv_results: dict[str, Any], select: str) -> str:
+def no_score_message(cv_results: dict[str, Any], select: str | None) -> str:
     """Say that no candidate can be chosen, and what to look at."""
     means = [v for key, v in cv_results.items() if key.startswith("mean_test_")]
     if all(np.isnan(values).all() for values in means):
@@ -120,6 +128,11 @@ def no_score_message(cv_results: dict[str, Any], select: str) -> str:
             "Every score is NaN, and no candidate can be chosen: scoring failed each time, or "
             "gives NaN for this data. The warnings say why; error_score='raise' raises the first "
             "error where it happens."
+        )
+    if select is None:
+        return (
+            "No candidate has a score that is a number in the metric that steers the search, and "
+            "none can be chosen. cv_results_ has the scores; refit names the metric."
         )
     return (
         f"No candidate has a score that is a number where select={select!r} looks for the best, "

@@ -331,7 +331,7 @@ def warn_of_small_grid(prepared: Preparation, schedule: Schedule, wanted: Schedu
         n_fits = schedule.n_pulls * n_splits
         message += (
             f" A candidate may be fitted in several brackets, {n_fits} fits in all, most of "
-            f"them cheap; GridSearchCV would make {size * n_splits} in full. Fewer brackets make "
-            "it less."
+            f"them cheap; GridSearchCV would make {size * n_splits} in full. "
+            "brackets='most_exploratory' makes it less."
         )
     warn_user(message)

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.multiclass import type_of_target
 
-from sklearn_halving._unstable_imports import BaseSearchCV
+from sklearn_halving._unstable_imports import BaseSearchCV, num_samples
 from sklearn_halving.execution._splits import (
     FixedSplits,
     Fold,
@@ -40,8 +40,8 @@ class SplitRows:
         Repetition -> rows.
     n_repetitions : int or None
         How many splits there are; None if there is no end of them.
-    n_train, n_test : int
-        Rows of the smallest training fold, and of the smallest test fold.
+    n_train, n_test, n_rows : int
+        Rows of the smallest training fold, of the smallest test fold, and of the data.
     n_rows_needed : int
         How many rows a subset needs to hold every class.
     """
@@ -50,6 +50,7 @@ class SplitRows:
     n_repetitions: int | None
     n_train: int
     n_test: int
+    n_rows: int
     n_rows_needed: int = 1
 
 
@@ -59,16 +60,16 @@ def fixed_splits(
     """Return the splits that the splitter gives, as GridSearchCV uses them."""
     check_rows(inputs)
     pairs = ask_splitter(search, inputs)
-    n_train, n_test = _smallest(pairs)
+    sizes = (*_smallest(pairs), num_samples(inputs.X))
     if not resource.subsamples_rows:
         folds = tuple(Fold(train, test) for train, test in pairs)
-        return SplitRows(FixedSplits(folds), len(pairs), n_train, n_test)
+        return SplitRows(FixedSplits(folds), len(pairs), *sizes)
     orders = _subset_orders(search, inputs, pairs, seed)
     folds = tuple(
-        Fold(train, test, orders.order(repetition, train), n_train)
+        Fold(train, test, orders.order(repetition, train), sizes[0])
         for repetition, (train, test) in enumerate(pairs)
     )
-    return SplitRows(FixedSplits(folds), len(pairs), n_train, n_test, _needed(orders, folds))
+    return SplitRows(FixedSplits(folds), len(pairs), *sizes, _needed(orders, folds))
 
 
 def streamed_splits(
@@ -87,13 +88,13 @@ def streamed_splits(
     n_known = stream.n_repetitions
     pairs = [stream.split(j) for j in range(N_LOOKED_AT if n_known is None else n_known)]
     check_sides(pairs)
-    n_train, n_test = _smallest(pairs)
+    sizes = (*_smallest(pairs), num_samples(inputs.X))
     if not resource.subsamples_rows:
-        return SplitRows(StreamedSplits(stream), n_known, n_train, n_test)
+        return SplitRows(StreamedSplits(stream), n_known, *sizes)
     orders = _subset_orders(search, inputs, pairs, seed)
-    splits = StreamedSplits(stream, orders, n_train)
+    splits = StreamedSplits(stream, orders, sizes[0])
     folds = [splits.fold(j) for j in range(len(pairs))]
-    return SplitRows(splits, n_known, n_train, n_test, _needed(orders, folds))
+    return SplitRows(splits, n_known, *sizes, _needed(orders, folds))
 
 
 def _smallest(pairs: Sequence[tuple[Rows, Rows]]) -> tuple[int, int]:

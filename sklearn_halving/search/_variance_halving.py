@@ -28,9 +28,9 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
     A drop-in replacement for GridSearchCV and RandomizedSearchCV, for choosing among
     candidates that differ by less than the noise of cross-validation. A fit is one candidate
     on one train/test split, always with a training set of full size. All candidates start on
-    a few splits; then, stage by stage, the fits go to the better half of them, and within
-    that to the candidates whose scores vary most. Every candidate's j-th fit is on split j,
-    so that candidates are compared pair by pair, and the splits have no end.
+    the first split or splits; then, stage by stage, the fits go to those that may still be the
+    best, half as many in each stage. Every candidate's j-th fit is on split j, so that
+    candidates are compared pair by pair, and the splits have no end.
 
     Parameters
     ----------
@@ -49,8 +49,9 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
     allocation : {"likelihood", "pooled", "ucb", "known", "uniform"}, default="likelihood"
         Where the fits go:
 
-        - ``"likelihood"``: to the candidates that may still be the best. Nobody is
-          eliminated for good.
+        - ``"likelihood"``: in stage s to the likeliest ``n_candidates / 2**s``, by the
+          likelihood that they are as good as the one in the lead. Nobody is eliminated for good:
+          who was left out of a stage may come back in the next.
         - ``"pooled"``: halving; within a stage to the candidate with the largest variance a
           pull, its own variance shrunk towards that of all.
         - ``"ucb"``: SHAdaVar, by upper confidence bounds of the variances.
@@ -113,17 +114,21 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
     cv_results_ : dict of ndarrays
         As in GridSearchCV, one row for each candidate, with
 
-        - ``n_pulls``: its fits; ``stage``: the last stage in which it was in play;
+        - ``n_pulls``: its fits; ``stage``: the last stage in which it was in play, or, with
+          ``"likelihood"``, was fitted;
         - ``split{j}_test_score``: NaN where it was not fitted on split j;
         - ``mean_test_score``: its mean in the additive model candidate + split + noise, which
           makes up for splits that were easier or harder than others; the plain mean where
           all candidates had the same splits;
-        - ``standard_error_test_score``: of that mean, corrected for training sets that
-          overlap [3]_;
-        - ``probability_best``: the probability that it is the best;
-        - ``rank_test_score``: those that were in play longer rank first.
+        - ``standard_error_test_score``: of its mean, corrected for training sets that
+          overlap [3]_; NaN with a single fit;
+        - ``probability_best``: the probability that it is the best; NaN for all where too few
+          splits were repeated to know the noise;
+        - ``rank_test_score``: by the mean; where candidates are eliminated, those of later
+          stages rank first. The winner has rank 1.
     best_probability_ : float
-        The probability that the winner is the best candidate.
+        The probability that the winner is the best candidate. This and the next two are NaN
+        where too few splits were repeated to know the noise.
     best_regret_ : float
         By how much the best candidate is expected to be better than the winner.
     best_corrected_score_ : float
@@ -278,14 +283,14 @@ multimetric_, classes_, n_features_in_, feature_names_in_
     def _make_policy(self, levels: Levels, space: SearchSpace, rows: SplitRows) -> Policy:
         n_arms = self._count_candidates(space)
         policy = VarianceHalving(
-            n_pulls=self._count_pulls(n_arms),
+            n_pulls=self._count_pulls(n_arms, rows),
             allocation=self.allocation,
             reward_variances=self.reward_variances,
             delta=self.delta,
             keep_pulls=self.keep_pulls,
             stop_probability=self.stop_probability,
             tolerance=self.tolerance,
-            overlap=rows.n_test / rows.n_train,
+            overlap=rows.n_test / max(1, rows.n_rows - rows.n_test),
         )
         if levels.smallest < levels.largest:
             n_stages = n_stages_of(n_arms)

@@ -7,9 +7,14 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
 
-from sklearn_halving import BanditSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
+from sklearn_halving import (
+    BanditSearchCV,
+    BayesGapSearchCV,
+    HyperbandSearchCV,
+    VarianceHalvingSearchCV,
+)
 
-SEARCHES = [HyperbandSearchCV, VarianceHalvingSearchCV, BanditSearchCV]
+SEARCHES = [HyperbandSearchCV, VarianceHalvingSearchCV, BanditSearchCV, BayesGapSearchCV]
 WITH_RUNGS = [HyperbandSearchCV]
 """Searches whose candidates are fitted on more and more of a resource."""
 
@@ -18,6 +23,7 @@ SMALL = {
     HyperbandSearchCV: {"max_candidates": 3, "cv": 3, "random_state": 0},
     VarianceHalvingSearchCV: {"cv": 3, "random_state": 0},
     BanditSearchCV: {"policy": "successive_rejects", "cv": 3, "random_state": 0},
+    BayesGapSearchCV: {"cv": 3, "random_state": 0},
 }
 
 

@@ -15,9 +15,6 @@ from sklearn.tree import DecisionTreeClassifier
 from search.common import FITS, Known, Recording, data, numbered
 from sklearn_halving import BayesGapSearchCV, RepeatedLearningTesting
 
-# Nearly all searches here leave candidates without a fit, of which base searches still warn.
-pytestmark = pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
-
 GRID = {"a": np.logspace(-3, 3, 8), "b": [0, 1, 2, 3, 4], "c": ["x", "y", "z", "w"]}
 """160 candidates."""
 

@@ -39,7 +39,12 @@ from search.common import (
     small,
     with_list,
 )
-from sklearn_halving import BanditSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
+from sklearn_halving import (
+    BanditSearchCV,
+    BayesGapSearchCV,
+    HyperbandSearchCV,
+    VarianceHalvingSearchCV,
+)
 
 
 def expected_failed_checks(search):
@@ -397,7 +402,7 @@ def test_the_metric_of_refit_steers(search_class):
 def test_refit_false(search_class):
     X, y = data()
     search = small(search_class, Known(), KNOWN, refit=False).fit(X, y)
-    best = search.cv_results_["mean_test_score"].max()
+    best = np.nanmax(search.cv_results_["mean_test_score"])
     assert search.best_score_ == best == pytest.approx(search.best_params_["value"])
     for name in ("best_estimator_", "refit_time_", "classes_", "n_features_in_"):
         assert not hasattr(search, name)
@@ -645,6 +650,12 @@ def test_verbose_output(search_class, capsys, n_jobs):
             19,
             "[CV 1] END",
             4,
+        ),
+        BayesGapSearchCV: (
+            "Fitting 4 candidates, totalling at most 20 fits",
+            20,
+            "[CV 1] END",
+            3,
         ),
     }[search_class]
     assert printed(search.set_params(verbose=1), capsys, n_jobs) == [first]

@@ -93,7 +93,8 @@ def test_splits_that_come_to_an_end():
     assert search.n_splits_ == 2
     assert search.cv_results_["n_pulls"].max() == 2
     assert search.n_fits_ <= 16
-    assert search.n_fits_ + search.n_pulls_left_ == 40
+    assert search.n_fits_ + search.n_pulls_left_ == 16  # not 40: there are no more
+    assert search.plan(X, y)["n_fits"].sum() == 16
     with pytest.raises(ValueError, match=r"n_pulls=17 is more than cv has splits.*2 splits"):
         tree_search(n_pulls=17, cv=PredefinedSplit(np.arange(60) % 2)).fit(X, y)
     assert tree_search(cv=TimeSeriesSplit(3)).fit(X, y).n_splits_ == 3
