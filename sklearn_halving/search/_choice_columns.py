@@ -101,7 +101,7 @@ class ChoiceStatistics:
         scores, mean = split_scores(results, f"test_{metric}"), results[f"mean_test_{metric}"]
         known = ~np.isnan(mean)
         known &= level == level[known].max(initial=0)
-        if known.sum() < 2:
+        if known.sum() < 2 or np.isposinf(mean[known]).any():  # there is nothing to be unsure of
             return cls(np.where(known, mean, np.nan), np.where(known, 0.0, np.nan))
         better = known & (mean >= np.median(mean[known])) & np.isfinite(mean)
         arms, best_arms = (

@@ -47,6 +47,13 @@ def test_every_named_policy_finds_the_best_within_the_budget(name):
 
 
 @pytest.mark.parametrize("name", POLICIES)
+def test_a_single_candidate_is_evaluated(name):
+    search = search_by(name, space={"value": [0.4]}).fit(*data())
+    assert search.best_score_ == pytest.approx(0.4)
+    assert 1 <= search.n_fits_ <= 5
+
+
+@pytest.mark.parametrize("name", POLICIES)
 def test_the_result_does_not_depend_on_the_workers(name):
     X, y = load_wine(return_X_y=True)
     grid = {"max_depth": [1, 2, 3, 4], "max_features": [2, 5]}

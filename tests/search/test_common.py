@@ -357,6 +357,28 @@ def test_several_metrics(search_class, scoring):
         assert known == (f"rank_test_{name}" in search.cv_results_)
 
 
+def one_number_in_a_dict(estimator, X, y):
+    return {"value": estimator.value}
+
+
+@parametrize_searches
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning", "ignore:One or more")
+def test_a_failed_fit_before_all_others_under_a_callable_that_returns_a_dict(search_class):
+    space = [{"fails": [True], "value": [0.9]}, {"value": [0.1, 0.2, 0.3]}]
+    search = small(search_class, Known(), space, scoring=one_number_in_a_dict, refit="value")
+    assert search.fit(*data()).best_params_ == {"value": 0.3}
+
+
+@parametrize_searches
+def test_a_fit_that_breaks_off_leaves_nothing_of_the_one_before(search_class):
+    search = small(search_class, Known(), KNOWN).fit(*data())
+    search.set_params(estimator__fails=True, error_score="raise")
+    with pytest.raises(ArithmeticError):
+        search.fit(*data())
+    for name in ("cv_results_", "best_estimator_", "best_score_", "history_"):
+        assert not hasattr(search, name), name
+
+
 @parametrize_searches
 def test_several_metrics_without_refit_have_no_best(search_class):
     X, y = data()

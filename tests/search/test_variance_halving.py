@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from scipy.stats import uniform
@@ -171,6 +173,72 @@ def test_clear_candidates_get_few_fits_and_close_ones_many():
     n_pulls = search.cv_results_["n_pulls"]
     assert n_pulls[:4].max() < 10 < n_pulls[4:].min()
     assert search.best_params_["value"] >= 0.95
+
+
+def test_too_few_repeated_splits_say_nothing_of_how_sure_the_choice_is():
+    X, y = numbered(80)
+    grid = {"value": np.arange(20) / 20}
+    search = VarianceHalvingSearchCV(Noisy(noise_sd=0.1), grid, n_pulls=22, random_state=0)
+    search.fit(X, y)
+    assert np.isnan(search.cv_results_["probability_best"]).all()
+    assert np.isnan([search.best_probability_, search.best_regret_]).all()
+    search.set_params(n_pulls=100).fit(X, y)
+    assert 0 < search.best_probability_ < 1
+
+
+class LuckyAtFirst(Noisy):
+    """The first candidate is the best on the first two splits, and the worst on all others."""
+
+    seen: ClassVar[list] = []
+
+    def score(self, X, y=None):
+        if self.value > 0:
+            return 0.6 + 0.01 * super().score(X, y)
+        rows = X[:, 0].tolist()
+        if rows not in self.seen:
+            self.seen.append(rows)
+        return 0.9 if self.seen.index(rows) < 2 else 0.2
+
+
+@pytest.mark.parametrize("n_candidates", [10, 20, 40])
+def test_a_candidate_that_was_lucky_at_first_is_found_out(n_candidates):
+    X, y = numbered(80)
+    LuckyAtFirst.seen.clear()
+    grid = {"value": np.arange(n_candidates) / n_candidates}
+    search = VarianceHalvingSearchCV(LuckyAtFirst(noise_sd=1), grid, random_state=0).fit(X, y)
+    assert search.best_params_["value"] > 0
+    assert search.best_score_ > 0.55
+    assert search.cv_results_["n_pulls"][0] < search.n_fits_ / 4
+
+
+def test_more_training_rows_than_needed_do_not_widen_the_error():
+    X, y = numbered(100)
+    grid = {"value": [0.5, 0.51]}
+    errors = []
+    for train_size in (0.1, 0.9):
+        cv = RepeatedLearningTesting(train_size=train_size, test_size=0.1)
+        search = VarianceHalvingSearchCV(Noisy(noise_sd=0.1), grid, cv=cv, random_state=0)
+        table = search.fit(X, y).cv_results_
+        scores = np.array([table[f"split{j}_test_score"][0] for j in range(search.n_splits_)])
+        n, variance = table["n_pulls"][0], np.nanvar(scores, ddof=1)
+        assert table["standard_error_test_score"][0] == pytest.approx(
+            np.sqrt((1 / n + 10 / 90) * variance)
+        )
+        errors.append(table["standard_error_test_score"][0])
+    assert 0.3 < errors[0] / errors[1] < 3
+
+
+def test_an_infinite_score_is_the_best():
+    X, y = data()
+
+    def scoring(estimator, X, y):
+        return np.inf if estimator.max_depth == 2 else 0.5
+
+    with pytest.warns(UserWarning, match="non-finite"):
+        search = tree_search(scoring=scoring).fit(X, y)
+    assert search.best_params_ == {"max_depth": 2}
+    assert search.best_probability_ == 1
+    assert search.best_regret_ == 0
 
 
 # ---------------------------------------------------------------------------------- early stops
