@@ -60,7 +60,9 @@ class SearchSpace:
         """
         if self._grid is None or not (self.is_grid or len(self._grid) <= sum(n_of_bracket)):
             return tuple(self._draw_from_distributions(sum(n_of_bracket), rng))
-        return tuple(self._grid[i] for i in _draw_indices(len(self._grid), n_of_bracket, rng))
+        places = _draw_indices(len(self._grid), n_of_bracket, rng)
+        # The grid gives the parameters backwards if asked by place.
+        return tuple(dict(sorted(self._grid[i].items())) for i in places)
 
     def _draw_from_distributions(self, n: int, rng: np.random.RandomState) -> list[Params]:
         """Draw n candidates, again where one came up before, while that finds new ones."""

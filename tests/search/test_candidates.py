@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.model_selection import ParameterGrid
 
-from sklearn_halving.search._candidates import _draw_indices
+from sklearn_halving.search._candidates import SearchSpace, _draw_indices
 
 
 @given(
@@ -25,3 +26,11 @@ def test_no_place_twice_in_a_bracket_nor_again_before_all_were_used(size, n_of_b
         if n >= size:
             assert bracket == list(range(size)), "in its own order"
     assert drawn == []
+
+
+def test_parameters_are_in_the_order_of_a_grid():
+    grid = {"b": [1, 2], "a": [3, 4], "c": [5]}
+    drawn = SearchSpace(grid).draw([4], np.random.RandomState(0))
+    assert [list(params.items()) for params in drawn] == [
+        list(params.items()) for params in ParameterGrid(grid)
+    ]
