@@ -39,6 +39,7 @@ POLICIES: dict[str, type[Any]] = {
     "ucb_v": policies.UCBV,
     "uniform": policies.UniformAllocation,
     "variance_halving": policies.VarianceHalving,
+    "variance_rejects": policies.VarianceRejects,
 }
 """Policies that need no parameter but a number of fits or a confidence."""
 UNIT_SCORES = (
@@ -78,7 +79,7 @@ class BanditSearchCV(AdaptiveSearchCV):
         ``"uniform"``, ``"variance_halving"``, ``"successive_rejects"``,
         ``"anytime_successive_rejects"``, ``"adaptive_ucb_e"``, ``"adaptive_gap_e_v"``,
         ``"successive_elimination"``, ``"hoeffding_race"``, ``"bernstein_race"``, ``"lucb"``,
-        ``"lil_ucb"``, ``"ucb1"``, ``"ucb_v"``, ``"moss"``, ``"exp3"``.
+        ``"lil_ucb"``, ``"ucb1"``, ``"ucb_v"``, ``"moss"``, ``"exp3"``, ``"variance_rejects"``.
     n_candidates : "exhaust" or int, default="exhaust"
         As in VarianceHalvingSearchCV.
     n_pulls : "auto" or int, default="auto"
@@ -308,6 +309,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
             return BaseBanditSearchCV._make_results(self, run, rows)
         results = super()._make_results(run, rows)
         _warn_of_range(getattr(run.prepared.policy, "reward_range", None), run)
+        _warn_of_doubt(run)
         return results
 
     def _warn_of_space(self, prepared: Preparation) -> None:
@@ -329,6 +331,19 @@ def _budget_of(policy: Any, n_arms: int) -> int | None:
         if getattr(policy, name, None) is not None:
             return int(getattr(policy, name)) * factor
     return None
+
+
+def _warn_of_doubt(run: Run) -> None:
+    """Say so where a policy with a confidence ended before it had it."""
+    policy = run.prepared.policy
+    if not hasattr(policy, "is_confident") or not policy.is_finished(run.state):
+        return
+    if not policy.is_confident(run.state):
+        warn_user(
+            f"{type(policy).__name__} used its {len(run.outcomes)} fits up before it knew the "
+            "best candidate with its confidence: the guarantee does not hold. A larger n_pulls "
+            "(max_pulls of an object), a lower confidence or fewer candidates may help."
+        )
 
 
 def _warn_of_range(reward_range: tuple[float, float] | None, run: Run) -> None:

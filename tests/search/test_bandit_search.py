@@ -28,6 +28,7 @@ from sklearn_halving.policies import (
 from sklearn_halving.search._bandit_search import POLICIES
 
 KNOWN = {"value": [0.1, 0.2, 0.3, 0.9]}
+ignore_doubt = pytest.mark.filterwarnings("ignore:.*before it knew the best")
 
 
 def search_by(policy, estimator=None, space=KNOWN, **params):
@@ -35,6 +36,7 @@ def search_by(policy, estimator=None, space=KNOWN, **params):
     return BanditSearchCV(estimator, space, policy=policy, **{"random_state": 0, **params})
 
 
+@ignore_doubt
 @pytest.mark.parametrize("name", POLICIES)
 def test_every_named_policy_finds_the_best_within_the_budget(name):
     search = search_by(name, n_pulls=80).fit(*data())
@@ -53,6 +55,7 @@ def test_a_single_candidate_is_evaluated(name):
     assert 1 <= search.n_fits_ <= 5
 
 
+@ignore_doubt
 @pytest.mark.parametrize("name", POLICIES)
 def test_the_result_does_not_depend_on_the_workers(name):
     X, y = load_wine(return_X_y=True)
@@ -139,6 +142,16 @@ def test_a_policy_of_the_users_own():
     assert search.n_pulls_left_ is None
     assert search.best_params_ == {"value": 0.9}
     assert 0 <= search.best_probability_ <= 1
+
+
+def test_a_confidence_that_was_not_reached_is_warned_of():
+    X, y = data()
+    close = {"value": [0.50, 0.51]}
+    with pytest.warns(UserWarning, match="LUCB used its 10 fits up before it knew the best"):
+        search_by("lucb", space=close).fit(X, y)
+    clear = search_by("lucb", space={"value": [0.0, 1.0]}, n_pulls=500).fit(X, y)
+    assert clear.n_fits_ < 500
+    assert clear.best_params_ == {"value": 1.0}
 
 
 # ------------------------------------------------------------------------------------ bad input
