@@ -23,25 +23,25 @@ from sklearn_halving.search._preparation import Levels, Preparation, choose_leve
 from sklearn_halving.search._split_rows import SplitRows, fixed_splits
 from sklearn_halving.search._user_warnings import warn_user
 
-POLICIES: dict[str, type[Any]] = {
-    "adaptive_gap_e_v": policies.AdaptiveGapEV,
-    "adaptive_ucb_e": policies.AdaptiveUCBE,
-    "anytime_successive_rejects": policies.AnytimeSuccessiveRejects,
-    "bernstein_race": policies.BernsteinRace,
-    "exp3": policies.EXP3,
-    "hoeffding_race": policies.HoeffdingRace,
-    "lil_ucb": policies.LilUCB,
-    "lucb": policies.LUCB,
-    "moss": policies.MOSS,
-    "successive_elimination": policies.SuccessiveElimination,
-    "successive_rejects": policies.SuccessiveRejects,
-    "ucb1": policies.UCB1,
-    "ucb_v": policies.UCBV,
-    "uniform": policies.UniformAllocation,
-    "variance_halving": policies.VarianceHalving,
-    "variance_rejects": policies.VarianceRejects,
+POLICIES: dict[str, str] = {
+    "adaptive_gap_e_v": "AdaptiveGapEV",
+    "adaptive_ucb_e": "AdaptiveUCBE",
+    "anytime_successive_rejects": "AnytimeSuccessiveRejects",
+    "bernstein_race": "BernsteinRace",
+    "exp3": "EXP3",
+    "hoeffding_race": "HoeffdingRace",
+    "lil_ucb": "LilUCB",
+    "lucb": "LUCB",
+    "moss": "MOSS",
+    "successive_elimination": "SuccessiveElimination",
+    "successive_rejects": "SuccessiveRejects",
+    "ucb1": "UCB1",
+    "ucb_v": "UCBV",
+    "uniform": "UniformAllocation",
+    "variance_halving": "VarianceHalving",
+    "variance_rejects": "VarianceRejects",
 }
-"""Policies that need no parameter but a number of fits or a confidence."""
+"""Policies that need no parameter but a number of fits or a confidence, and their classes."""
 UNIT_SCORES = (
     "accuracy",
     "average_precision",
@@ -269,8 +269,9 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
             "n_rounds": n_pulls // n_arms,
             "delta": 1 - self.confidence,
         }
-        names = {field.name for field in fields(POLICIES[name])}
-        return POLICIES[name](**{key: known[key] for key in known.keys() & names})
+        policy_class = getattr(policies, POLICIES[name])
+        names = {field.name for field in fields(policy_class)}
+        return policy_class(**{key: known[key] for key in known.keys() & names})
 
     def _with_range(self, policy: Any) -> Any:
         """Return the policy with the range of the score, if it asks for one and lacks it."""
