@@ -25,7 +25,18 @@ import numpy as np
 import pandas as pd
 from scipy.spatial import cKDTree
 
-from sklearn_halving.policies import NO_ARM, Policy, Problem, UniformAllocation, VarianceHalving
+from sklearn_halving.policies import (
+    NO_ARM,
+    AdaptiveGapEV,
+    AdaptiveUCBE,
+    AnytimeSuccessiveRejects,
+    Policy,
+    Problem,
+    SuccessiveRejects,
+    UniformAllocation,
+    VarianceHalving,
+    VarianceRejects,
+)
 
 N_PULLS = (1000, 2000, 3000, 5000, 8000, 12000)
 CHUNK = 250  # problems at a time: what they hold fits into the cache
@@ -52,6 +63,22 @@ def policies(n_pulls: int, variance: np.ndarray) -> dict[str, Policy]:
         "SH, kept": VarianceHalving(n_pulls, "uniform", **kept),
         "pooled": VarianceHalving(n_pulls, "pooled", **kept),
         "likelihood": VarianceHalving(n_pulls, "likelihood", **kept),
+    }
+
+
+def rivals(n_pulls: int, variance: np.ndarray) -> dict[str, Policy]:
+    """Return the default and all others for a fixed budget that need no unknown constant.
+
+    The range of rewards is one that Gaussian rewards hardly leave.
+    """
+    known = {"reward_range": (-3.0, 4.0)}
+    return {
+        "likelihood": VarianceHalving(n_pulls, "likelihood", common_splits=False),
+        "SR": SuccessiveRejects(n_pulls),
+        "SR, anytime": AnytimeSuccessiveRejects(n_pulls),
+        "VBR": VarianceRejects(n_pulls),
+        "adaptive UCB-E": AdaptiveUCBE(n_pulls, **known),
+        "A-GapE-V": AdaptiveGapEV(n_pulls, **known),
     }
 
 
@@ -230,14 +257,18 @@ def simulate(policy: Policy, bandit: object, rng: np.random.Generator, result: R
 
 
 def all_policies(
-    draw: Callable[[np.random.Generator, int, int], object], n_arms: int, n_pulls: int, n_runs: int
+    draw: Callable[[np.random.Generator, int, int], object],
+    n_arms: int,
+    n_pulls: int,
+    n_runs: int,
+    which: Callable[[int, np.ndarray], dict[str, Policy]] = policies,
 ) -> dict[str, Result]:
     """Return the results of all policies on the same problems, each with noise of its own."""
     results: dict[str, Result] = {}
     n_chunks = -(-n_runs // CHUNK)
     for seed in np.random.SeedSequence([n_arms, n_pulls]).spawn(n_chunks):
         bandit = draw(np.random.default_rng(seed), min(CHUNK, n_runs), n_arms)
-        for i, (name, policy) in enumerate(policies(n_pulls, bandit.variance).items()):
+        for i, (name, policy) in enumerate(which(n_pulls, bandit.variance).items()):
             rng = np.random.default_rng([seed.generate_state(1)[0], i])
             simulate(policy, bandit, rng, results.setdefault(name, Result()))
     return results
@@ -343,6 +374,11 @@ def main() -> None:
     arms[64] = gaussian[5000]
     print_table("Gaussian bandit, n = 5000", {f"K = {K}": row for K, row in arms.items()})
     print_speed([gaussian])
+    others = {
+        n: all_policies(GaussianBandit.draw, 64, n, min(n_runs, 1000), rivals)
+        for n in ((2000,) if options.quick else N_PULLS[1:])
+    }
+    print_table("Gaussian bandit, K = 64: rivals", {f"n = {n}": r for n, r in others.items()})
 
     films = RatingTable.of_file(options.ratings) if options.ratings else RatingTable.draw()
 
