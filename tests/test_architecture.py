@@ -74,7 +74,7 @@ LAYERS = {
         "search policies resources execution splits _unstable_imports",
         "sklearn numpy scipy pandas joblib",
     ),
-    "simulation": layer("simulation policies", "numpy scipy"),
+    "simulation": layer("simulation policies", "numpy scipy", "pandas matplotlib"),
     "splits": layer("splits", "sklearn numpy"),
     "plotting": layer("plotting", "sklearn numpy pandas", "matplotlib"),
     UNSTABLE_IMPORTS: layer("", "sklearn joblib cloudpickle"),

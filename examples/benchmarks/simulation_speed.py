@@ -1,0 +1,144 @@
+"""Pulls a second in simulation: every policy in lockstep over thousands of problems
+
+The clock is the CPU time of one call of `simulate` in one thread: the policy's decisions, the
+drawing of the rewards and all book-keeping are in it. Ten Gaussian arms (Bernoulli arms for what
+needs rewards in [0, 1]), learning curves for what plays rungs.
+
+``python simulation_speed.py`` takes two minutes, ``--quick`` a few seconds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from _common import CLAIM_COLUMNS as COLUMNS
+from _common import Report, claim, cpu_seconds, one_thread, parse_options
+
+from sklearn_halving.policies import (
+    EXP3,
+    LUCB,
+    MOSS,
+    UCB1,
+    UCBE,
+    UCBV,
+    AdaptiveGapEV,
+    AdaptiveUCBE,
+    AnytimeSuccessiveRejects,
+    BayesGap,
+    BernsteinRace,
+    DoublingHalving,
+    GapE,
+    GapEV,
+    HoeffdingRace,
+    Hyperband,
+    LilUCB,
+    MedianElimination,
+    SuccessiveElimination,
+    SuccessiveHalving,
+    SuccessiveRejects,
+    UGapEb,
+    UGapEc,
+    UniformAllocation,
+    VarianceHalving,
+    VarianceRejects,
+)
+from sklearn_halving.simulation import (
+    BernoulliArms,
+    GaussianArms,
+    GaussianProcessArms,
+    LearningCurves,
+    PowerLimits,
+    simulate,
+)
+
+MEANS = np.linspace(0.7, 0.3, 10)
+BERNOULLI, GAUSSIAN = BernoulliArms(MEANS), GaussianArms(MEANS, sds=0.5)
+CURVES = LearningCurves(PowerLimits(beta=1), n_arms=64)
+LONG = {"max_pulls": 1500}  # of policies that stop when they are sure
+
+
+def kernel(n_arms: int) -> np.ndarray:
+    """Return a covariance of neighbouring arms."""
+    x = np.linspace(0, 1, n_arms)
+    covariance: np.ndarray = np.exp(-(((x[:, np.newaxis] - x) / 0.2) ** 2))
+    return covariance
+
+
+def independent_arms() -> dict[str, tuple[Any, Any]]:
+    """Return all policies that model no correlation, each with its environment."""
+    n = 1000
+    fixed = [
+        UniformAllocation(n),
+        SuccessiveRejects(n),
+        AnytimeSuccessiveRejects(n),
+        VarianceRejects(n),
+        VarianceHalving(n, common_splits=False),
+    ]
+    ranged = [
+        UCBE(n, 10.0),
+        AdaptiveUCBE(n),
+        GapE(n, 10.0),
+        GapEV(n, 10.0),
+        AdaptiveGapEV(n),
+        UGapEb(n, 10.0),
+        UCB1(n),
+        UCBV(n),
+        MOSS(n),
+        EXP3(n),
+        UGapEc(0.01, **LONG),
+        LUCB(**LONG),
+        LilUCB(**LONG),
+        SuccessiveElimination(**LONG),
+        MedianElimination(1.0),
+        HoeffdingRace(200),
+        BernsteinRace(200),
+    ]
+    scheduled = [
+        (SuccessiveHalving(64, 10_000), CURVES),
+        (DoublingHalving(10_000), CURVES),
+        (Hyperband(), LearningCurves(PowerLimits(beta=1), max_level=81)),
+    ]
+    played = [(one, GAUSSIAN) for one in fixed] + [(one, BERNOULLI) for one in ranged]
+    return {type(one).__name__: (one, world) for one, world in [*played, *scheduled]}
+
+
+def speeds(policy: Any, world: Any, n_problems: int, repeats: int) -> list[float]:
+    """Return millions of pulls in a second of CPU time."""
+    found = []
+    for seed in range(repeats):
+        n_pulls = 0
+
+        def play(seed: int = seed) -> None:
+            nonlocal n_pulls
+            n_pulls = int(simulate(policy, world, n_problems, seed).n_pulls.sum())
+
+        seconds = cpu_seconds(play)
+        found.append(n_pulls / seconds / 1e6)
+    return found
+
+
+def main() -> None:
+    options = parse_options(__doc__, seeds=3)
+    report = Report("Simulation speed", options)
+    n_problems = 200 if options.quick else 2000
+    rows = []
+    with one_thread():
+        for name, (policy, world) in independent_arms().items():
+            if options.only in name:
+                n = 20 * n_problems if world.max_level > 1 else n_problems
+                values = speeds(policy, world, n, options.seeds)
+                rows.append(claim(name, values, "> 1"))
+        report.table("Independent arms: million pulls a second", COLUMNS, rows)
+        if options.only in "BayesGap":
+            covariance = kernel(50)
+            world = GaussianProcessArms(covariance, noise_sd=0.1)
+            policy = BayesGap(100, covariance, 0.01)
+            values = speeds(policy, world, n_problems // 10, options.seeds)
+            rows = [claim("BayesGap", values)]
+            report.table("Correlated arms (no target)", COLUMNS, rows)
+    report.save()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+"""A batch of problems in lockstep: what is pulled, what it costs, what is chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sklearn_halving.policies import Problem, Pulls
+from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray
+from sklearn_halving.simulation._types import Arms
+
+N_ASKED = 2**18
+"""Pulls of all problems together that are asked for at a time: what fits into the cache."""
+
+MAX_IDLE = 3
+"""Times in a row that a policy may ask for nothing but padding."""
+
+
+@dataclass
+class Outcomes:
+    """What came out of each problem; see `SimulationResult`."""
+
+    recommended: IntArray
+    regret: FloatArray
+    is_mistake: BoolArray
+    n_pulls: IntArray
+    n_units: IntArray
+    is_confident: BoolArray | None
+    checkpoint_regret: FloatArray
+    checkpoint_is_mistake: BoolArray
+
+
+class Games:
+    """Problems that are played at the same time.
+
+    Parameters
+    ----------
+    arms : Arms
+    problem : Problem
+    checkpoints : list of int
+    """
+
+    def __init__(self, arms: Arms, problem: Problem, checkpoints: list[int]) -> None:
+        self.arms, self.problem, self.checkpoints = arms, problem, checkpoints
+        self._values = np.asarray(arms.values, dtype=np.float64)
+        n_problems = len(self._values)
+        self._rows = np.arange(n_problems, dtype=np.int64)[:, np.newaxis]
+        self.n_pulls = np.zeros(n_problems, dtype=np.int64)
+        self._has_levels = problem.max_level > 1
+        self.n_units = self.n_pulls.copy() if self._has_levels else self.n_pulls
+        # Where arms stand, (problem, arm, repetition), for repetitions with cheap pulls so far.
+        self._standing = np.zeros((n_problems, problem.n_arms, 0), dtype=np.int64)
+        shape = n_problems, len(checkpoints)
+        self.checkpoint_regret = np.full(shape, np.nan)
+        self.checkpoint_is_mistake = np.ones(shape, dtype=bool)
+        self._is_marked = np.zeros(shape, dtype=bool)
+
+    def play(self, policy: Any, seed: np.random.SeedSequence, max_pulls: int) -> Outcomes:
+        """Play to the end."""
+        n_problems = len(self._values)
+        state = policy.start(self.problem, batch_shape=(n_problems,), seed=seed)
+        n_idle = n_now = 0
+        while not policy.is_finished(state):
+            pulls = policy.ask(state, self._n_wanted(policy.order_free))
+            if len(pulls):
+                policy.tell(state, pulls, self._rewards(pulls, policy))
+            n_idle, n_before = n_idle + 1, n_now
+            n_now = int(self.n_pulls.sum())
+            if n_now > n_before:
+                n_idle = 0
+            if not len(pulls) or n_idle >= MAX_IDLE:
+                raise RuntimeError(
+                    f"{type(policy).__name__} must ask for a pull or have ended, but did neither "
+                    f"after {self.n_pulls.max()} pulls of a problem, all of them told. Let "
+                    "is_finished be true there, or ask return a pull."
+                )
+            self._pass_checkpoints(policy, state)
+            self._check_limit(policy, state, max_pulls)
+        return self._outcomes(policy, state)
+
+    def _n_wanted(self, order_free: bool) -> int:
+        """Return how many pulls of each problem to ask for."""
+        if not order_free:
+            return 1  # every reward is known before the next pull
+        wanted = max(1, N_ASKED // len(self._values))
+        spent = int(self.n_units.max())
+        next_mark = min((mark for mark in self.checkpoints if mark > spent), default=None)
+        if next_mark is not None and not self._has_levels:
+            wanted = min(wanted, next_mark - spent)
+        return wanted
+
+    def _rewards(self, pulls: Pulls, policy: Any) -> FloatArray:
+        """Return the rewards of pulls, NaN for padding, and count the pulls."""
+        is_padding = pulls.arm == NO_ARM
+        if not is_padding.any():
+            row = np.broadcast_to(self._rows, pulls.arm.shape).reshape(-1)
+            flat = self._flat_rewards(policy, row, *(column.reshape(-1) for column in pulls))
+            self.n_pulls += pulls.arm.shape[1]
+            return flat.reshape(pulls.arm.shape)
+        rewards = np.full(pulls.arm.shape, np.nan)
+        row, column = np.nonzero(~is_padding)
+        if len(row):
+            chosen = (np.asarray(one)[row, column] for one in pulls)
+            rewards[row, column] = self._flat_rewards(policy, row, *chosen)
+            self.n_pulls += np.bincount(row, minlength=len(self.n_pulls))
+        return rewards
+
+    def _flat_rewards(
+        self, policy: Any, row: IntArray, arm: IntArray, level: IntArray, repetition: IntArray
+    ) -> FloatArray:
+        low, high = int(level.min()), int(level.max())
+        if low < self.problem.min_level or high > self.problem.max_level:
+            raise ValueError(
+                f"Levels must be from {self.problem.min_level} to {self.problem.max_level}, which "
+                f"the environment says, got {low} to {high} from {policy!r}. Give the environment "
+                "other levels, or the policy another budget."
+            )
+        if self._has_levels:
+            self._count_units(row, arm, level, repetition)
+        return self.arms.rewards(row, arm, level, repetition)
+
+    def _count_units(
+        self, row: IntArray, arm: IntArray, level: IntArray, repetition: IntArray
+    ) -> None:
+        """Count what pulls cost beyond the level at which their arms stand."""
+        is_cheap = level < self.problem.max_level
+        n_known = self._standing.shape[2]
+        if is_cheap.any():
+            n_needed = int(repetition[is_cheap].max()) + 1
+            if n_needed > n_known:
+                more = np.zeros((*self._standing.shape[:2], n_needed - n_known), dtype=np.int64)
+                self._standing = np.concatenate([self._standing, more], axis=2)
+                n_known = n_needed
+        # A repetition beyond these has been pulled at the largest level only, hence once.
+        cost = level.copy()
+        stands = repetition < n_known
+        place = row[stands], arm[stands], repetition[stands]
+        cost[stands] = np.maximum(level[stands] - self._standing[place], 0)
+        self._standing[place] = np.maximum(level[stands], self._standing[place])
+        np.add.at(self.n_units, row, cost)
+
+    def _pass_checkpoints(self, policy: Any, state: Any) -> None:
+        """Note the choice of problems that have come to a checkpoint."""
+        if not self.checkpoints:
+            return
+        due = self.n_units[:, np.newaxis] >= np.array(self.checkpoints)
+        due &= ~self._is_marked
+        if due.any():
+            _, regret, is_mistake = self._judged(policy.recommend(state))
+            self._mark(due, regret, is_mistake)
+
+    def _mark(self, due: BoolArray, regret: FloatArray, is_mistake: BoolArray) -> None:
+        self.checkpoint_regret = np.where(due, regret[:, np.newaxis], self.checkpoint_regret)
+        self.checkpoint_is_mistake = np.where(
+            due, is_mistake[:, np.newaxis], self.checkpoint_is_mistake
+        )
+        self._is_marked |= due
+
+    def _check_limit(self, policy: Any, state: Any, max_pulls: int) -> None:
+        most = int(self.n_pulls.max())
+        if most >= max_pulls and not policy.is_finished(state):
+            raise RuntimeError(
+                f"A policy must end within max_pulls={max_pulls} pulls of a problem, but "
+                f"{policy!r} was at {most} and went on. Give the policy a max_pulls of its own "
+                "with which it stops, make the gaps between arms larger, or raise max_pulls."
+            )
+
+    def _judged(self, recommended: Any) -> tuple[IntArray, FloatArray, BoolArray]:
+        """Return the candidate chosen in each problem, its regret, and whether it is wrong."""
+        arm = np.asarray(recommended)
+        is_known = arm != NO_ARM
+        rows = self._rows[:, 0]
+        value = np.where(is_known, self._values[rows, arm], np.nan)
+        regret = np.asarray(self.arms.best_value) - value
+        is_mistake = ~(value >= self._values.max(axis=1))
+        candidate = arm
+        if self.arms.candidate is not None:
+            candidate = np.where(is_known, self.arms.candidate[rows, arm], NO_ARM)
+        return candidate, regret, is_mistake
+
+    def _outcomes(self, policy: Any, state: Any) -> Outcomes:
+        """Return the last choice, which is also that of checkpoints that were not reached."""
+        candidate, regret, is_mistake = self._judged(policy.recommend(state))
+        self._mark(~self._is_marked, regret, is_mistake)
+        is_confident = getattr(policy, "is_confident", None)
+        return Outcomes(
+            candidate,
+            regret,
+            is_mistake,
+            self.n_pulls,
+            self.n_units,
+            None if is_confident is None else np.asarray(is_confident(state)),
+            self.checkpoint_regret,
+            self.checkpoint_is_mistake,
+        )

@@ -1,0 +1,222 @@
+"""Learning curves: losses that come nearer to a limit, as fast as an envelope says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sklearn_halving.policies._types import FloatArray, IntArray
+from sklearn_halving.simulation._checks import as_vector, check_at_least_one, refuse_unless
+from sklearn_halving.simulation._randomness import Randomness
+
+DEVIATIONS = ("random", "adversarial", "above")
+LIMIT, DEVIATION = 21, 22
+
+
+@dataclass(frozen=True)
+class PowerEnvelope:
+    """The envelope ``gamma(t) = scale * t^(-1 / alpha)``.
+
+    Parameters
+    ----------
+    alpha : float, default=2.0
+        A large alpha means slow learning; 2 is the rate of means of independent draws.
+    scale : float, default=1.0
+        What a loss can be away from its limit after one unit.
+
+    References
+    ----------
+    Li et al. Hyperband. JMLR 18 (2018), eq. (5).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.simulation import PowerEnvelope
+    >>> PowerEnvelope(alpha=2)(np.array([1, 4, 100]))
+    array([1. , 0.5, 0.1])
+    """
+
+    alpha: float = 2.0
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse an envelope that does not fall."""
+        for name in ("alpha", "scale"):
+            value = getattr(self, name)
+            refuse_unless(value > 0, name, "be larger than 0", value, "Use 1 or 2.")
+
+    def __call__(self, t: Any) -> FloatArray:
+        """Return the envelope after t units."""
+        envelope: FloatArray = self.scale * np.asarray(t, dtype=np.float64) ** (-1 / self.alpha)
+        return envelope
+
+
+@dataclass(frozen=True)
+class PowerLimits:
+    """Limits drawn from the distribution ``F(x) = (x - optimum)^beta`` on an interval of 1.
+
+    Parameters
+    ----------
+    beta : float, default=1.0
+        A large beta means that arms near the optimum are rare; 1 is the uniform distribution.
+    optimum : float, default=0.0
+        The infimum of the limits, which no arm reaches and from which regret is measured.
+
+    References
+    ----------
+    Li et al. Hyperband. JMLR 18 (2018), eq. (6).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.simulation import PowerLimits
+    >>> PowerLimits(beta=2, optimum=0.5)(np.array([0.01, 0.25]))
+    array([0.6, 1. ])
+    """
+
+    beta: float = 1.0
+    optimum: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse what is no distribution."""
+        refuse_unless(self.beta > 0, "beta", "be larger than 0", self.beta, "Use 1 or 2.")
+
+    def __call__(self, uniform: Any) -> FloatArray:
+        """Return the limits of which a share of ``uniform`` is smaller."""
+        share = np.asarray(uniform, dtype=np.float64)
+        limits: FloatArray = self.optimum + share ** (1 / self.beta)
+        return limits
+
+
+@dataclass(frozen=True, eq=False)
+class LearningCurves:
+    """Arms whose loss after t units is ``limit + u * envelope(t)``, u between -1 and 1.
+
+    A reward is a negative loss. Nothing is noise: a second pull at the same level gives the same.
+
+    Parameters
+    ----------
+    limits : array-like of shape (n_arms,) or callable
+        The paper's nu: the losses in the end. A callable, such as `PowerLimits`, is the inverse
+        of their distribution F, from which each arm of each problem is drawn; if it has an
+        ``optimum``, regret is measured from there, else from the best arm drawn.
+    envelope : callable, default=PowerEnvelope()
+        The paper's gamma: number of units, array -> largest distance from the limit.
+    deviation : {"random", "adversarial", "above"}, default="random"
+        How curves use their envelope. "random": u is drawn for each arm and stays, so that
+        curves cross. "adversarial": the best arm comes from above, ``u = 1``, all others from
+        below, which makes the bounds of the paper tight. "above": all come from above, and no
+        curves cross.
+    n_arms : int or None, default=None
+        Number of arms where limits are drawn; None: as many as the policy's schedule has, from
+        infinitely many.
+    max_level : int, default=1_000_000
+        Largest number of units.
+
+    References
+    ----------
+    Jamieson and Talwalkar. Non-stochastic best arm identification and hyperparameter
+    optimization. AISTATS 2016, sections 2 and 3; "adversarial" is the proof of theorem 3. Li et
+    al. Hyperband. JMLR 18 (2018), section 4.3.2.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import SuccessiveHalving
+    >>> from sklearn_halving.simulation import LearningCurves, PowerEnvelope, PowerLimits
+    >>> from sklearn_halving.simulation import simulate
+    >>> curves = LearningCurves(PowerLimits(beta=1), PowerEnvelope(alpha=2))
+    >>> cheap = simulate(SuccessiveHalving(n_arms=64, budget=1_000), curves)
+    >>> dear = simulate(SuccessiveHalving(n_arms=64, budget=100_000), curves)
+    >>> bool(dear.simple_regret.value < cheap.simple_regret.value / 2)
+    True
+    """
+
+    limits: Any
+    envelope: Callable[[FloatArray], FloatArray] = PowerEnvelope()
+    deviation: str = "random"
+    n_arms: int | None = None
+    max_level: int = 1_000_000
+    min_level: int = field(default=1, init=False)
+    max_repetitions: int | None = field(default=1, init=False)
+    reward_range: tuple[float, float] | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        """Refuse what are no curves."""
+        refuse_unless(
+            self.deviation in DEVIATIONS,
+            "deviation",
+            f"be one of {', '.join(map(repr, DEVIATIONS))}",
+            self.deviation,
+            "Use 'random', the default.",
+        )
+        refuse_unless(
+            callable(self.envelope),
+            "envelope",
+            "be a function of the number of units",
+            self.envelope,
+            "Use PowerEnvelope(alpha=2).",
+        )
+        check_at_least_one("max_level", self.max_level)
+        if callable(self.limits):
+            if self.n_arms is not None:
+                check_at_least_one("n_arms", self.n_arms)
+            return
+        limits = as_vector("limits", self.limits)
+        refuse_unless(
+            self.n_arms in (None, len(limits)),
+            "n_arms",
+            f"be the number of limits, {len(limits)}",
+            self.n_arms,
+            "Leave it out.",
+        )
+        object.__setattr__(self, "limits", limits)
+        object.__setattr__(self, "n_arms", len(limits))
+
+    def draw(self, randomness: Randomness, n_arms: int) -> Curves:
+        """Return the arms of ``randomness.n_problems`` problems."""
+        shape = randomness.n_problems, n_arms
+        if callable(self.limits):
+            limits = self.limits(randomness.of_each_arm(randomness.uniform, n_arms, LIMIT))
+        else:
+            limits = np.broadcast_to(self.limits, shape)
+        best = getattr(self.limits, "optimum", None)
+        best = limits.min(axis=1) if best is None else np.full(shape[0], float(best))
+        deviation = np.ones(shape)
+        if self.deviation == "random":
+            deviation = 2 * randomness.of_each_arm(randomness.uniform, n_arms, DEVIATION) - 1
+        elif self.deviation == "adversarial":
+            is_best = np.arange(n_arms) == limits.argmin(axis=1)[:, np.newaxis]
+            deviation = np.where(is_best, 1.0, -1.0)
+        return Curves(-limits, -best, deviation, self.envelope)
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """Drawn curves.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_problems, n_arms)
+        Negative limits.
+    best_value : ndarray of shape (n_problems,)
+    deviation : ndarray of shape (n_problems, n_arms)
+        The share u of the envelope by which each loss is above its limit.
+    envelope : callable
+    """
+
+    values: FloatArray
+    best_value: FloatArray
+    deviation: FloatArray
+    envelope: Callable[[FloatArray], FloatArray]
+    candidate: None = None
+
+    def rewards(
+        self, problem: IntArray, arm: IntArray, level: IntArray, repetition: IntArray
+    ) -> FloatArray:
+        """Return the rewards of pulls; all arrays of shape ``(n_pulls,)``."""
+        above = self.deviation[problem, arm] * self.envelope(level.astype(np.float64))
+        rewards: FloatArray = self.values[problem, arm] - above
+        return rewards

@@ -1,0 +1,300 @@
+"""Arms whose rewards are their mean and noise: Gaussian, Bernoulli, drawn from a process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sklearn_halving.policies._types import FloatArray, IntArray
+from sklearn_halving.simulation._checks import (
+    as_vector,
+    check_at_least_one,
+    refuse_unless,
+)
+from sklearn_halving.simulation._randomness import Randomness, running_mean_noise
+
+# What a random number of an arm is for; the last of its name.
+MEAN, VARIANCE, NOISE = 11, 12, 13
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianArms:
+    """Arms whose rewards are normal.
+
+    A pull at level l is the mean of the first l draws of its repetition, so that policies with
+    rungs go on where they stand.
+
+    Parameters
+    ----------
+    means : array-like of shape (n_arms,)
+        Mean reward of each arm.
+    sds : float or array-like of shape (n_arms,), default=1.0
+        Standard deviation of one draw of each arm.
+    mean_sd : float, default=0.0
+        Standard deviation of what is added to each mean, drawn for each problem: 0 makes all
+        problems alike; with all means 0 and ``mean_sd=1`` the arms are drawn at random.
+    variance_factors : (float, float), default=(1.0, 1.0)
+        Ends of the uniform distribution of what each variance is multiplied by, drawn for each
+        problem.
+    max_level : int, default=1
+        Largest number of draws that one pull is the mean of.
+
+    References
+    ----------
+    Lalitha, Kalantari, Ma, Deoras and Kveton. Fixed-budget best-arm identification with
+    heterogeneous reward variances. UAI 2023, section 5.1, has ``mean_sd=0.05`` and
+    ``variance_factors=(0.5, 1.5)``.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import SuccessiveRejects
+    >>> from sklearn_halving.simulation import GaussianArms, simulate
+    >>> arms = GaussianArms(means=[0.5, 0.4, 0.3, 0.2], sds=0.1)
+    >>> result = simulate(SuccessiveRejects(n_pulls=200), arms, n_problems=500)
+    >>> bool(result.mistake_probability.value < 0.01)
+    True
+    """
+
+    means: Any
+    sds: Any = 1.0
+    mean_sd: float = 0.0
+    variance_factors: tuple[float, float] = (1.0, 1.0)
+    max_level: int = 1
+    min_level: int = field(default=1, init=False)
+    max_repetitions: int | None = field(default=None, init=False)
+    reward_range: tuple[float, float] | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        """Refuse what is no distribution, and keep arrays."""
+        means = as_vector("means", self.means)
+        sds = np.broadcast_to(as_vector("sds", self.sds, len(means)), means.shape)
+        for name, least in (("sds", float(sds.min())), ("mean_sd", self.mean_sd)):
+            refuse_unless(least >= 0, name, "be 0 or more", least, "Use 0 for no variation.")
+        low, high = self.variance_factors
+        refuse_unless(
+            0 <= low <= high,
+            "variance_factors",
+            "be two numbers of 0 or more, the smaller first",
+            self.variance_factors,
+            "Use (1, 1) for variances that are the same in all problems.",
+        )
+        check_at_least_one("max_level", self.max_level)
+        object.__setattr__(self, "means", means)
+        object.__setattr__(self, "sds", sds)
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms."""
+        return len(self.means)
+
+    def draw(self, randomness: Randomness, n_arms: int) -> NormalArms:
+        """Return the arms of ``randomness.n_problems`` problems."""
+        shape = randomness.n_problems, n_arms
+        means, variances = np.broadcast_to(self.means, shape), np.broadcast_to(self.sds**2, shape)
+        if self.mean_sd > 0:
+            normal = randomness.of_each_arm(randomness.normal, n_arms, MEAN)
+            means = means + self.mean_sd * normal
+        low, high = self.variance_factors
+        if (low, high) != (1.0, 1.0):
+            uniform = randomness.of_each_arm(randomness.uniform, n_arms, VARIANCE)
+            variances = variances * (low + (high - low) * uniform)
+        return NormalArms(randomness, means, np.sqrt(variances), self.max_level)
+
+
+@dataclass(frozen=True, eq=False)
+class NormalArms:
+    """Drawn arms with normal rewards.
+
+    Parameters
+    ----------
+    randomness : Randomness
+    values, sds : ndarray of shape (n_problems, n_arms)
+    max_level : int
+    """
+
+    randomness: Randomness
+    values: FloatArray
+    sds: FloatArray
+    max_level: int
+    candidate: None = None
+
+    @property
+    def best_value(self) -> FloatArray:
+        """The best arm's mean, shape ``(n_problems,)``."""
+        best: FloatArray = self.values.max(axis=1)
+        return best
+
+    def rewards(
+        self, problem: IntArray, arm: IntArray, level: IntArray, repetition: IntArray
+    ) -> FloatArray:
+        """Return the rewards of pulls; all arrays of shape ``(n_pulls,)``."""
+        if self.max_level == 1:
+            rewards = self.randomness.normal(problem, arm, NOISE, repetition)
+        else:
+            rewards = running_mean_noise(self.randomness, problem, arm, repetition, level)
+        place = problem * self.values.shape[1] + arm
+        rewards *= self.sds.reshape(-1)[place]
+        rewards += self.values.reshape(-1)[place]
+        return rewards
+
+
+@dataclass(frozen=True, eq=False)
+class BernoulliArms:
+    """Arms whose rewards are 1 with a probability, and else 0.
+
+    Parameters
+    ----------
+    probabilities : array-like of shape (n_arms,)
+        Of the reward 1.
+
+    Examples
+    --------
+    A policy that stops when it is sure makes mistakes less often than it promises. That rewards
+    are between 0 and 1 it is told.
+
+    >>> from sklearn_halving.policies import LUCB
+    >>> from sklearn_halving.simulation import BernoulliArms, simulate
+    >>> arms = BernoulliArms([0.9, 0.5, 0.4])
+    >>> result = simulate(LUCB(delta=0.1), arms, n_problems=300)
+    >>> bool(result.mistake_probability.value <= 0.1), bool(result.is_confident.all())
+    (True, True)
+    """
+
+    probabilities: Any
+    max_level: int = field(default=1, init=False)
+    min_level: int = field(default=1, init=False)
+    max_repetitions: int | None = field(default=None, init=False)
+    reward_range: tuple[float, float] | None = field(default=(0.0, 1.0), init=False)
+
+    def __post_init__(self) -> None:
+        """Refuse what is no probability."""
+        p = as_vector("probabilities", self.probabilities)
+        refuse_unless(
+            bool(((p >= 0) & (p <= 1)).all()),
+            "probabilities",
+            "be between 0 and 1",
+            self.probabilities,
+            "Use GaussianArms for other rewards.",
+        )
+        object.__setattr__(self, "probabilities", p)
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms."""
+        return len(self.probabilities)
+
+    def draw(self, randomness: Randomness, n_arms: int) -> CoinArms:
+        """Return the arms of ``randomness.n_problems`` problems."""
+        return CoinArms(randomness, self.probabilities)
+
+
+@dataclass(frozen=True, eq=False)
+class CoinArms:
+    """Drawn arms with rewards 0 and 1, the same in all problems."""
+
+    randomness: Randomness
+    probabilities: FloatArray
+    candidate: None = None
+
+    @property
+    def values(self) -> FloatArray:
+        """The probabilities, shape ``(n_problems, n_arms)``."""
+        shape = self.randomness.n_problems, len(self.probabilities)
+        return np.broadcast_to(self.probabilities, shape)
+
+    @property
+    def best_value(self) -> FloatArray:
+        """The best arm's probability, shape ``(n_problems,)``."""
+        return np.full(self.randomness.n_problems, self.probabilities.max())
+
+    def rewards(
+        self, problem: IntArray, arm: IntArray, level: IntArray, repetition: IntArray
+    ) -> FloatArray:
+        """Return the rewards of pulls; all arrays of shape ``(n_pulls,)``."""
+        uniform = self.randomness.uniform(problem, arm, NOISE, repetition)
+        rewards: FloatArray = (uniform < self.probabilities[arm]).astype(np.float64)
+        return rewards
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianProcessArms:
+    """Arms whose means are, in each problem, one draw of a Gaussian process.
+
+    Parameters
+    ----------
+    covariance : array-like of shape (n_arms, n_arms)
+        Prior covariance of the means: a kernel matrix.
+    noise_sd : float, default=0.5
+        Standard deviation of one draw around the mean.
+    prior_mean : float or array-like of shape (n_arms,), default=0.0
+        What the means are drawn around.
+    max_level : int, default=1
+        Largest number of draws that one pull is the mean of.
+
+    References
+    ----------
+    Hoffman, Shahriari and de Freitas. On correlation and budget constraints in model-based bandit
+    optimization with application to automatic machine learning. AISTATS 2014, section 6.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.policies import BayesGap
+    >>> from sklearn_halving.simulation import GaussianProcessArms, simulate
+    >>> x = np.linspace(0, 1, 100)
+    >>> kernel = np.exp(-(((x[:, np.newaxis] - x) / 0.2) ** 2))
+    >>> arms = GaussianProcessArms(kernel, noise_sd=0.1)
+    >>> policy = BayesGap(n_pulls=30, covariance=kernel, noise_variance=0.01)
+    >>> result = simulate(policy, arms, n_problems=20)
+    >>> bool(result.simple_regret.value < 0.1)  # with fewer pulls than arms
+    True
+    """
+
+    covariance: Any
+    noise_sd: float = 0.5
+    prior_mean: Any = 0.0
+    max_level: int = 1
+    min_level: int = field(default=1, init=False)
+    max_repetitions: int | None = field(default=None, init=False)
+    reward_range: tuple[float, float] | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        """Refuse a matrix that is no covariance."""
+        matrix = np.asarray(self.covariance, dtype=np.float64)
+        is_square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] and matrix.size > 0
+        refuse_unless(
+            is_square and bool(np.allclose(matrix, matrix.T)),
+            "covariance",
+            "be a symmetric matrix of shape (n_arms, n_arms)",
+            f"one of shape {matrix.shape}",
+            "Give kernel(x, x) of the arms' features x.",
+        )
+        least = float(np.linalg.eigvalsh(matrix)[0])
+        refuse_unless(
+            least >= -1e-8 * float(np.abs(matrix).max()),
+            "covariance",
+            "have no negative eigenvalue",
+            least,
+            "Use a positive semi-definite kernel.",
+        )
+        refuse_unless(self.noise_sd >= 0, "noise_sd", "be 0 or more", self.noise_sd, "Use 0.5.")
+        check_at_least_one("max_level", self.max_level)
+        mean = as_vector("prior_mean", self.prior_mean, len(matrix))
+        object.__setattr__(self, "covariance", matrix)
+        object.__setattr__(self, "prior_mean", np.broadcast_to(mean, len(matrix)))
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms."""
+        return len(self.covariance)
+
+    def draw(self, randomness: Randomness, n_arms: int) -> NormalArms:
+        """Return the arms of ``randomness.n_problems`` problems, each a function of its own."""
+        values, vectors = np.linalg.eigh(self.covariance)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        normal = randomness.of_each_arm(randomness.normal, n_arms, MEAN)
+        # One product for each problem: that of a whole batch may differ in the last bit.
+        means = self.prior_mean + np.array([root @ one for one in normal])
+        return NormalArms(randomness, means, np.full(means.shape, self.noise_sd), self.max_level)

@@ -1,0 +1,265 @@
+"""Scores that were recorded once, to be replayed as often as one likes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sklearn_halving.policies._types import FloatArray, IntArray
+from sklearn_halving.simulation._checks import as_vector, refuse_unless
+from sklearn_halving.simulation._randomness import Randomness
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SPLITS = ("common", "own", "recorded")
+ORDER, COLUMN = 31, 32
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedScores:
+    """Arms that are real candidates, with the scores that they had on real splits.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_candidates, n_splits) or (n_candidates, n_splits, n_levels)
+        Larger is better. NaN where nothing was recorded: a pull that would need it is refused.
+    levels : sequence of int or None, default=None
+        The levels of the last axis, increasing. None: scores have no such axis, and a pull is at
+        level 1.
+    truth : array-like of shape (n_candidates,) or None, default=None
+        What each candidate is worth. None: its mean over all splits, at the highest level at
+        which it has a score.
+    splits : {"common", "own", "recorded"}, default="common"
+        Which split a repetition is. "common": drawn with replacement for each problem, the same
+        for all candidates, as in a search. "own": drawn for each candidate from the splits on
+        which it has a score; rewards of different candidates are independent. "recorded":
+        repetition j is split j, and there are no more than were recorded.
+    shuffle : bool, default=False
+        Whether candidates come in another order in each problem, so that none gains from ties
+        that go to the smaller arm.
+    reward_range : (float, float) or None, default=None
+        The smallest and largest score that is possible, such as (0, 1) for accuracy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.policies import UniformAllocation
+    >>> from sklearn_halving.simulation import RecordedScores, simulate
+    >>> scores = np.array([[0.90, 0.92, 0.91], [0.86, 0.97, 0.90], [0.80, 0.70, 0.75]])
+    >>> result = simulate(UniformAllocation(n_pulls=60), RecordedScores(scores))
+    >>> np.bincount(result.recommended, minlength=3)[2]  # nobody takes the last for the best
+    np.int64(0)
+    """
+
+    scores: Any
+    levels: Sequence[int] | None = None
+    truth: Any = None
+    splits: str = "common"
+    shuffle: bool = False
+    reward_range: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is no table of scores."""
+        scores = np.asarray(self.scores, dtype=np.float64)
+        expected = 2 if self.levels is None else 3
+        refuse_unless(
+            scores.ndim == expected and scores.size > 0,
+            "scores",
+            "have the axes candidate and split, and level if there are levels",
+            f"an array of shape {scores.shape}",
+            "Give levels=... for three axes, and none for two.",
+        )
+        refuse_unless(
+            self.splits in SPLITS,
+            "splits",
+            f"be one of {', '.join(map(repr, SPLITS))}",
+            self.splits,
+            "Use 'common', the default.",
+        )
+        scores = scores.reshape(*scores.shape[:2], -1)
+        levels = tuple(map(int, (1,) if self.levels is None else self.levels))
+        is_increasing = levels == tuple(sorted({*levels})) and levels[0] > 0
+        refuse_unless(
+            len(levels) == scores.shape[2] and is_increasing,
+            "levels",
+            f"be {scores.shape[2]} different whole numbers above 0 in increasing order",
+            self.levels,
+            "Give one for each entry of the last axis of scores.",
+        )
+        known = ~np.isnan(scores)
+        refuse_unless(
+            bool(known.any(axis=(1, 2)).all()),
+            "scores",
+            "have a number for every candidate",
+            f"none for {np.flatnonzero(~known.any(axis=(1, 2))).tolist()}",
+            "Leave these candidates out.",
+        )
+        truth = _truth_of(scores) if self.truth is None else self.truth
+        object.__setattr__(self, "scores", scores)
+        object.__setattr__(self, "levels", levels)
+        truth = np.broadcast_to(as_vector("truth", truth, len(scores)), len(scores))
+        object.__setattr__(self, "truth", truth)
+
+    @classmethod
+    def from_history(
+        cls, history: pd.DataFrame, metric: str = "test_score", **options: Any
+    ) -> RecordedScores:
+        """Return the scores of a fitted search.
+
+        Parameters
+        ----------
+        history : pandas.DataFrame
+            The ``history_`` of a search, one row for each pull; or any table with the columns
+            "candidate" and "split", and "n_resources" if there are levels.
+        metric : str, default="test_score"
+            The column of the scores; ``"test_" + name`` where the search had several metrics.
+        **options
+            ``truth``, ``splits``, ``shuffle`` and ``reward_range``, as for the class.
+
+        Raises
+        ------
+        ValueError
+            If there is no such column.
+        """
+        for column in ("candidate", "split", metric):
+            refuse_unless(
+                column in history.columns,
+                "history",
+                f"have the column {column!r}",
+                ", ".join(map(repr, history.columns)),
+                "Pass history_ of a fitted search, and the metric by its column.",
+            )
+        places, axes = [], []
+        names = ["candidate", "split"]
+        if "n_resources" in history.columns:
+            names.append("n_resources")
+        for name in names:
+            values, place = np.unique(history[name].to_numpy(), return_inverse=True)
+            axes.append(values)
+            places.append(place)
+        scores = np.full([len(axis) for axis in axes], np.nan)
+        scores[tuple(places)] = history[metric].to_numpy(dtype=np.float64)
+        levels = axes[2].tolist() if len(axes) == 3 else None
+        return cls(scores, levels, **options)
+
+    @property
+    def n_arms(self) -> int:
+        """Number of candidates."""
+        return len(self.scores)
+
+    @property
+    def min_level(self) -> int:
+        """The smallest level."""
+        return int(self.levels[0])  # type: ignore[index]
+
+    @property
+    def max_level(self) -> int:
+        """The largest level."""
+        return int(self.levels[-1])  # type: ignore[index]
+
+    @property
+    def max_repetitions(self) -> int | None:
+        """Number of splits, where they are not drawn with replacement."""
+        return int(self.scores.shape[1]) if self.splits == "recorded" else None
+
+    def draw(self, randomness: Randomness, n_arms: int) -> Replays:
+        """Return ``randomness.n_problems`` replays."""
+        shape = randomness.n_problems, n_arms
+        order = np.broadcast_to(np.arange(n_arms), shape)
+        if self.shuffle:
+            uniform = randomness.of_each_arm(randomness.uniform, n_arms, ORDER)
+            order = np.argsort(uniform, axis=1)
+        return Replays(randomness, self, order)
+
+
+@dataclass(frozen=True, eq=False)
+class Replays:
+    """Replays of recorded scores.
+
+    Parameters
+    ----------
+    randomness : Randomness
+    recorded : RecordedScores
+    candidate : ndarray of shape (n_problems, n_arms)
+        The candidate that each arm is.
+    """
+
+    randomness: Randomness
+    recorded: RecordedScores
+    candidate: IntArray
+    _columns: tuple[IntArray, IntArray] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """List the splits that each (candidate, level) has."""
+        known = ~np.isnan(self.recorded.scores)
+        columns = np.argsort(~known, axis=1, kind="stable")
+        object.__setattr__(self, "_columns", (columns, known.sum(axis=1)))
+
+    @property
+    def values(self) -> FloatArray:
+        """The truth of each arm, shape ``(n_problems, n_arms)``."""
+        values: FloatArray = self.recorded.truth[self.candidate]
+        return values
+
+    @property
+    def best_value(self) -> FloatArray:
+        """The truth of the best candidate, shape ``(n_problems,)``."""
+        return np.full(self.randomness.n_problems, self.recorded.truth.max())
+
+    def rewards(
+        self, problem: IntArray, arm: IntArray, level: IntArray, repetition: IntArray
+    ) -> FloatArray:
+        """Return the rewards of pulls; all arrays of shape ``(n_pulls,)``."""
+        scores, levels = self.recorded.scores, np.array(self.recorded.levels)
+        candidate = self.candidate[problem, arm]
+        place = np.minimum(np.searchsorted(levels, level), len(levels) - 1)
+        refuse_unless(
+            bool((levels[place] == level).all()),
+            "The levels of a policy that plays recorded scores",
+            f"be among those recorded, {levels.tolist()}",
+            int(level[(levels[place] != level).argmax()]),
+            "Record scores at these levels, or choose a policy with the schedule of the record.",
+        )
+        column = self._column(problem, candidate, place, repetition)
+        rewards: FloatArray = scores[candidate, column, place]
+        missing = np.isnan(rewards)
+        if missing.any():
+            i = int(missing.argmax())
+            raise ValueError(
+                "Only recorded scores can be replayed: a policy asked for candidate "
+                f"{candidate[i]} on split {column[i]} at level {level[i]}, which has none. Record "
+                "all candidates on all splits; or use splits='own' if each has some at this level."
+            )
+        return rewards
+
+    def _column(
+        self, problem: IntArray, candidate: IntArray, place: IntArray, repetition: IntArray
+    ) -> IntArray:
+        """Return the split of each pull."""
+        if self.recorded.splits == "recorded":
+            return repetition
+        if self.recorded.splits == "common":
+            uniform = self.randomness.uniform(problem, repetition, COLUMN)
+            split: IntArray = (uniform * self.recorded.scores.shape[1]).astype(np.int64)
+            return split
+        # The same split at every level, if the candidate has as many there.
+        uniform = self.randomness.uniform(problem, repetition, COLUMN, candidate)
+        columns, n_columns = self._columns
+        index = (uniform * n_columns[candidate, place]).astype(np.int64)
+        chosen: IntArray = columns[candidate, index, place]
+        return chosen
+
+
+def _truth_of(scores: FloatArray) -> FloatArray:
+    """Return the mean of each candidate at the highest level at which it has a score."""
+    known = ~np.isnan(scores)
+    total = np.where(known, scores, 0.0).sum(axis=1)
+    n_known = known.sum(axis=1)
+    highest = n_known.shape[1] - 1 - (n_known > 0)[:, ::-1].argmax(axis=1)
+    rows = np.arange(len(scores))
+    truth: FloatArray = total[rows, highest] / n_known[rows, highest]
+    return truth

@@ -1,0 +1,197 @@
+"""Policies against an environment, many problems in lockstep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import is_dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sklearn_halving.policies import Policy, Problem
+from sklearn_halving.simulation._checks import check_at_least_one
+from sklearn_halving.simulation._games import Games, Outcomes
+from sklearn_halving.simulation._randomness import Randomness
+from sklearn_halving.simulation._result import SimulationResult
+from sklearn_halving.simulation._types import Environment
+
+METHODS = ("schedule", "start", "ask", "tell", "is_finished", "is_alive", "recommend")
+N_VALUES = 2**16
+"""Problems times arms of one batch, if nothing else is asked for: what fits into the cache."""
+
+N_PLANNED = 2**21
+"""Pulls of one batch that a policy may write down ahead: some 50 MB."""
+
+
+def simulate(
+    policy: Policy,
+    environment: Environment,
+    n_problems: int = 1000,
+    seed: int | np.random.SeedSequence = 0,
+    *,
+    checkpoints: Sequence[int] = (),
+    max_pulls: int = 1_000_000,
+    batch_size: int | None = None,
+) -> SimulationResult:
+    """Play a policy on many problems drawn from an environment.
+
+    The randomness of a pull depends on the seed, the problem and the pull alone: with the same
+    seed all policies meet the same problems and, where they make the same pulls, the same rewards.
+
+    Parameters
+    ----------
+    policy : Policy
+        An object of `sklearn_halving.policies`, or of a class of your own with the same methods.
+        If it has a ``reward_range`` of None and the environment knows one, it is told.
+    environment : Environment
+        `GaussianArms`, `BernoulliArms`, `GaussianProcessArms`, `LearningCurves`,
+        `RecordedScores`, or of a class of your own.
+    n_problems : int, default=1000
+        Number of problems; standard errors fall with its square root.
+    seed : int or numpy.random.SeedSequence, default=0
+        The same seed gives the same result.
+    checkpoints : sequence of int, default=()
+        Numbers of units of resource (of pulls, where there is one level) after which the policy
+        is asked for its choice, in increasing order.
+    max_pulls : int, default=1_000_000
+        Number of pulls of one problem by which the policy must have ended by itself.
+    batch_size : int or None, default=None
+        Number of problems in lockstep; None: what fits into a processor's cache. It changes the
+        result of policies that draw at random themselves, such as `EXP3`, and of no others.
+
+    Returns
+    -------
+    SimulationResult
+
+    Raises
+    ------
+    TypeError
+        If the policy or the environment has not the methods of one.
+    ValueError
+        If parameters do not go together: the policy's number of arms, its levels, a range of
+        rewards that it needs and does not know.
+    RuntimeError
+        If the policy has not ended after ``max_pulls``, or asks for nothing without having ended.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import SuccessiveRejects, UniformAllocation
+    >>> from sklearn_halving.simulation import GaussianArms, simulate
+    >>> arms = GaussianArms(means=[0] * 20, mean_sd=1, sds=2)  # drawn anew in each problem
+    >>> uniform = simulate(UniformAllocation(n_pulls=400), arms, n_problems=2000)
+    >>> rejects = simulate(SuccessiveRejects(n_pulls=400), arms, n_problems=2000)
+    >>> bool(rejects.simple_regret.value < 0.7 * uniform.simple_regret.value)
+    True
+    """
+    _check_kinds(policy, environment)
+    check_at_least_one("n_problems", n_problems)
+    check_at_least_one("max_pulls", max_pulls)
+    if batch_size is not None:
+        check_at_least_one("batch_size", batch_size)
+    marks = _checked_checkpoints(checkpoints)
+    policy = _told_the_range(policy, environment)
+    problem = Problem(
+        n_arms=_number_of_arms(policy, environment),
+        min_level=environment.min_level,
+        max_level=environment.max_level,
+        max_repetitions=environment.max_repetitions,
+    )
+    root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+    played: list[Outcomes] = []
+    n_played = n_most = 0
+    while n_played < n_problems:
+        size = batch_size or _batch_size(policy, problem, n_most)
+        size = min(size, n_problems - n_played)
+        randomness = Randomness.of(root, size, n_played)
+        games = Games(environment.draw(randomness, problem.n_arms), problem, marks)
+        own = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, len(played)))
+        played.append(games.play(policy, own, max_pulls))
+        n_played, n_most = n_played + size, max(n_most, int(played[-1].n_pulls.max()))
+    return _result(policy, environment, played, marks)
+
+
+def _check_kinds(policy: Any, environment: Any) -> None:
+    """Raise unless the two are what they stand for."""
+    missing = [name for name in ("order_free", *METHODS) if not hasattr(policy, name)]
+    if missing or isinstance(policy, type):
+        what = f"the class {policy.__name__}" if isinstance(policy, type) else repr(policy)
+        raise TypeError(
+            "policy must be an object with what sklearn_halving.policies.Policy lists, got "
+            f"{what}{f', without {missing[0]}' if missing else ''}. Give for example "
+            "SuccessiveRejects(n_pulls=100)."
+        )
+    if isinstance(environment, type) or not isinstance(environment, Environment):
+        raise TypeError(
+            "environment must be an object with what sklearn_halving.simulation.Environment "
+            f"lists, got {environment!r}. Give for example GaussianArms([0.0, 1.0])."
+        )
+
+
+def _checked_checkpoints(checkpoints: Sequence[int]) -> list[int]:
+    marks = list(checkpoints)
+    for mark in marks:
+        check_at_least_one("Each of checkpoints", mark)
+    if marks != sorted(set(marks)):
+        raise ValueError(
+            f"checkpoints must be different and in increasing order, got {checkpoints!r}. Use "
+            f"{sorted(set(marks))}."
+        )
+    return marks
+
+
+def _told_the_range(policy: Any, environment: Environment) -> Any:
+    """Return the policy, with the range of rewards if it lacks one that is known."""
+    known, own = environment.reward_range, getattr(policy, "reward_range", ())
+    if own is None and known is not None and is_dataclass(policy):
+        return replace(policy, reward_range=known)  # type: ignore[type-var]
+    return policy
+
+
+def _number_of_arms(policy: Policy, environment: Environment) -> int:
+    """Return the environment's number of arms, or that of the policy's schedule."""
+    if environment.n_arms is not None:
+        return environment.n_arms
+    schedule = policy.schedule(environment.min_level, environment.max_level)
+    if schedule is None:
+        raise ValueError(
+            "n_arms of the environment must be given for a policy without a schedule, got None "
+            f"and {type(policy).__name__}. Give n_arms, the number of arms to draw for each "
+            "problem."
+        )
+    return schedule.n_arms
+
+
+def _batch_size(policy: Any, problem: Problem, n_most: int) -> int:
+    """Return how many problems to play in lockstep.
+
+    A policy whose decisions do not depend on the order of rewards may write down all of its pulls
+    ahead. How many they are the first problem says, which is played alone: ``n_most``.
+    """
+    size = N_VALUES // problem.n_arms
+    if policy.order_free:
+        size = min(size, N_PLANNED // n_most) if n_most else 1
+    return max(1, size)
+
+
+def _result(
+    policy: Any, environment: Any, played: list[Outcomes], marks: list[int]
+) -> SimulationResult:
+    """Put the batches together."""
+
+    def joined(name: str) -> Any:
+        return np.concatenate([getattr(one, name) for one in played])
+
+    is_confident = None if played[0].is_confident is None else joined("is_confident")
+    return SimulationResult(
+        policy,
+        environment,
+        recommended=joined("recommended"),
+        regret=joined("regret"),
+        is_mistake=joined("is_mistake"),
+        n_pulls=joined("n_pulls"),
+        n_units=joined("n_units"),
+        is_confident=is_confident,
+        checkpoints=np.array(marks, dtype=np.int64),
+        checkpoint_regret=joined("checkpoint_regret"),
+        checkpoint_is_mistake=joined("checkpoint_is_mistake"),
+    )

@@ -1,0 +1,89 @@
+"""Random numbers by name: the same for the same name, and as good as independent."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import kstest
+
+from sklearn_halving.simulation import Randomness
+from sklearn_halving.simulation._randomness import running_mean_noise
+
+N = 20_000
+
+
+def randomness(n_problems: int = 1, seed: int = 0, first: int = 0) -> Randomness:
+    return Randomness.of(np.random.SeedSequence(seed), n_problems, first)
+
+
+def test_the_same_name_gives_the_same_number() -> None:
+    all_of_them = randomness(5)
+    numbers = all_of_them.uniform(np.arange(5), 3, 1, 4)
+    assert numbers.tolist() == randomness(5).uniform(np.arange(5), 3, 1, 4).tolist()
+    one_by_one = [randomness(1, first=i).uniform(0, 3, 1, 4)[0] for i in range(5)]
+    assert numbers.tolist() == one_by_one
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_every_part_of_a_name_counts(place: int) -> None:
+    name = [np.zeros(N, dtype=int) for _ in range(4)]
+    name[place] = np.arange(N)
+    numbers = randomness(N).uniform(*name)
+    assert len(np.unique(numbers)) == N
+    assert kstest(numbers, "uniform").pvalue > 1e-4
+    # Neighbours: 5 standard errors of a correlation.
+    assert abs(np.corrcoef(numbers[1:], numbers[:-1])[0, 1]) < 5 / np.sqrt(N)
+
+
+def test_names_that_differ_in_two_places_are_not_mixed_up() -> None:
+    arm, repetition = np.meshgrid(np.arange(150), np.arange(150))
+    numbers = randomness().uniform(0, arm, repetition)
+    assert len(np.unique(numbers)) == numbers.size
+    assert abs(np.corrcoef(numbers.ravel(), numbers.T.ravel())[0, 1]) < 5 / 150
+
+
+def test_seeds_differ() -> None:
+    a, b = (randomness(N, seed).uniform(np.arange(N)) for seed in (0, 1))
+    assert abs(np.corrcoef(a, b)[0, 1]) < 5 / np.sqrt(N)
+
+
+def test_normal_numbers_are_normal() -> None:
+    numbers = randomness().normal(0, np.arange(N), 13)
+    assert kstest(numbers, "norm").pvalue > 1e-4
+
+
+def test_a_name_may_not_be_longer_than_what_is_scrambled() -> None:
+    with pytest.raises(ValueError, match="at most 6 whole numbers, got 7"):
+        randomness().uniform(0, 1, 2, 3, 4, 5, 6, 7)
+
+
+def running_means(levels: list[int], n: int) -> np.ndarray:
+    """Return running means of n sequences, shape (len(levels), n)."""
+    arm = np.arange(n)
+    zero = np.zeros(n, dtype=int)
+    return np.array(
+        [running_mean_noise(randomness(), zero, arm, zero, np.full(n, k)) for k in levels]
+    )
+
+
+@given(levels=st.lists(st.integers(1, 300), min_size=2, max_size=2, unique=True))
+@settings(max_examples=20, deadline=None)
+def test_running_means_belong_to_one_sequence(levels: list[int]) -> None:
+    """Sums S_a and S_b of independent draws, a <= b, have the covariance a."""
+    a, b = sorted(levels)
+    n = 4000
+    sums = running_means([a, b], n) * np.array([[a], [b]])
+    covariance = np.cov(sums)
+    assert covariance[0, 0] == pytest.approx(a, rel=6 * np.sqrt(2 / n))
+    assert covariance[1, 1] == pytest.approx(b, rel=6 * np.sqrt(2 / n))
+    assert abs(covariance[0, 1] - a) < 6 * np.sqrt((a * b + a * a) / n)
+
+
+def test_a_running_mean_does_not_depend_on_what_else_is_asked_for() -> None:
+    zero = np.zeros(4, dtype=int)
+    level = np.array([1, 5, 64, 1000])
+    together = running_mean_noise(randomness(), zero, zero, zero, level)
+    alone = [running_means([k], 1)[0, 0] for k in level.tolist()]
+    assert together.tolist() == alone

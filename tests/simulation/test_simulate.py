@@ -1,0 +1,453 @@
+"""Policies against environments: known answers, many problems as one, clear errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import ceil, log2
+from typing import Any, ClassVar
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from sklearn_halving.policies import (
+    EXP3,
+    LUCB,
+    NO_ARM,
+    UCB1,
+    UCBE,
+    BayesGap,
+    DoublingHalving,
+    HoeffdingRace,
+    Hyperband,
+    LilUCB,
+    MedianElimination,
+    Problem,
+    Pulls,
+    SuccessiveHalving,
+    SuccessiveRejects,
+    UniformAllocation,
+    VarianceHalving,
+)
+from sklearn_halving.simulation import (
+    BernoulliArms,
+    GaussianArms,
+    GaussianProcessArms,
+    LearningCurves,
+    PowerEnvelope,
+    PowerLimits,
+    Randomness,
+    SimulationResult,
+    simulate,
+)
+
+BERNOULLI = BernoulliArms([0.8, 0.5, 0.6, 0.2])
+GAUSSIAN = GaussianArms([0.0, 0.3, 0.6, 1.0], mean_sd=0.2)
+CURVES = LearningCurves(PowerLimits(beta=2), n_arms=16, max_level=2000)
+KERNEL = np.exp(-np.abs(np.arange(6) - np.arange(6)[:, np.newaxis]) / 3)
+PLAYS = [
+    (UniformAllocation(40), GAUSSIAN),
+    (SuccessiveRejects(60), GAUSSIAN),
+    (VarianceHalving(80), GAUSSIAN),
+    (UCBE(40, 2.0), BERNOULLI),
+    (LUCB(0.1, max_pulls=150), BERNOULLI),
+    (HoeffdingRace(30, 0.5), BERNOULLI),
+    (MedianElimination(2.0, 0.5), BERNOULLI),
+    (SuccessiveHalving(16, 400), CURVES),
+    (DoublingHalving(500), CURVES),
+    (Hyperband(), LearningCurves(PowerLimits(), max_level=27)),
+    (SuccessiveHalving(4, 80), GaussianArms([0, 1, 2, 3], max_level=100)),
+    (BayesGap(12, KERNEL), GaussianProcessArms(KERNEL)),
+    (EXP3(30), BERNOULLI),
+]
+IDS = [f"{type(policy).__name__}-{type(world).__name__}" for policy, world in PLAYS]
+ARRAYS = ("recommended", "regret", "is_mistake", "n_pulls", "n_units")
+
+
+def assert_same(a: SimulationResult, b: SimulationResult, *, n: int | None = None) -> None:
+    for name in ARRAYS:
+        np.testing.assert_array_equal(getattr(a, name)[:n], getattr(b, name)[:n], name)
+
+
+# -------------------------------------------------------------------------- many as one
+
+
+@pytest.mark.parametrize(("policy", "world"), PLAYS, ids=IDS)
+def test_the_same_seed_gives_the_same_result(policy: Any, world: Any) -> None:
+    first = simulate(policy, world, 9, seed=5)
+    assert_same(first, simulate(policy, world, 9, seed=5))
+    assert_same(first, simulate(policy, world, 9, seed=np.random.SeedSequence(5)))
+
+
+@pytest.mark.parametrize("world", [GAUSSIAN, BERNOULLI, CURVES], ids=lambda w: type(w).__name__)
+def test_another_seed_gives_another_result(world: Any) -> None:
+    policy = UniformAllocation(16)
+    first, other = (simulate(policy, world, 50, seed) for seed in (5, 6))
+    assert first.recommended.tolist() != other.recommended.tolist()
+
+
+@pytest.mark.parametrize(("policy", "world"), PLAYS, ids=IDS)
+def test_a_batch_is_its_problems_one_by_one(policy: Any, world: Any) -> None:
+    """Against a plain loop over problems without a batch axis."""
+    seed = np.random.SeedSequence(3)
+    together = simulate(policy, world, 6, seed)
+    for i in range(6):
+        arms = world.draw(Randomness.of(seed, 1, first=i), together_n_arms(policy, world))
+        own = np.random.SeedSequence(3, spawn_key=(0, i))
+        chosen, n_pulls = play_alone(together.policy, world, arms, own)
+        assert chosen == together.recommended[i]
+        assert n_pulls == together.n_pulls[i]
+
+
+def together_n_arms(policy: Any, world: Any) -> int:
+    return world.n_arms or policy.schedule(world.min_level, world.max_level).n_arms
+
+
+def play_alone(
+    policy: Any, world: Any, arms: Any, seed: np.random.SeedSequence
+) -> tuple[int, int]:
+    n_arms = arms.values.shape[1]
+    problem = Problem(n_arms, world.min_level, world.max_level, world.max_repetitions)
+    state, n_pulls = policy.start(problem, seed=seed), 0
+    while not policy.is_finished(state):
+        pulls = policy.ask(state, 1)
+        n_pulls += len(pulls)
+        policy.tell(state, pulls, arms.rewards(np.zeros(len(pulls), dtype=int), *pulls))
+    return int(policy.recommend(state)), n_pulls
+
+
+@pytest.mark.parametrize("size", [1, 4])
+@pytest.mark.parametrize(("policy", "world"), PLAYS[:-1], ids=IDS[:-1])
+def test_the_size_of_a_batch_is_irrelevant(policy: Any, world: Any, size: int) -> None:
+    assert_same(simulate(policy, world, 9), simulate(policy, world, 9, batch_size=size))
+
+
+def test_more_problems_do_not_change_the_first() -> None:
+    for policy, world in PLAYS:
+        assert_same(simulate(policy, world, 12), simulate(policy, world, 5), n=5)
+
+
+# ------------------------------------------------------------------------- known answers
+
+
+def test_mistakes_of_uniform_allocation_are_those_of_the_normal_distribution() -> None:
+    gap, sd, m, n = 0.4, 1.5, 16, 20_000
+    result = simulate(UniformAllocation(2 * m), GaussianArms([0.0, gap], sds=sd), n)
+    p = norm.cdf(-gap * np.sqrt(m / 2) / sd)
+    error = np.sqrt(p * (1 - p) / n)
+    assert abs(result.mistake_probability.value - p) < 5 * error
+    assert result.mistake_probability.standard_error == pytest.approx(error, rel=0.05)
+    assert abs(result.simple_regret.value - gap * p) < 5 * gap * error
+    assert result.simple_regret.standard_error == pytest.approx(gap * error, rel=0.05)
+    assert result.mean_pulls == (32.0, 0.0)
+
+
+def test_a_level_is_worth_as_many_pulls() -> None:
+    """Two arms at level 16 are two arms with 16 pulls each."""
+    gap, n = 0.4, 20_000
+    world = GaussianArms([0.0, gap], max_level=16)
+    result = simulate(SuccessiveHalving(2, 32), world, n)
+    p = norm.cdf(-gap * np.sqrt(8))
+    assert abs(result.mistake_probability.value - p) < 5 * np.sqrt(p * (1 - p) / n)
+    assert result.n_pulls.tolist() == [2] * n
+    assert result.n_units.tolist() == [32] * n
+
+
+@pytest.mark.parametrize(("n", "budget"), [(16, 1000), (64, 2000), (100, 5000), (7, 60), (2, 9)])
+def test_observed_losses_of_successive_halving(n: int, budget: int) -> None:
+    """Table 1 of Jamieson and Talwalkar (2015): at most 2n + 1; units at most B."""
+    curves = LearningCurves(PowerLimits(), n_arms=n)
+    result = simulate(SuccessiveHalving(n, budget), curves, 5)
+    sizes, standing, units = n, 0, 0
+    expected = 0
+    for _ in range(ceil(log2(n))):
+        if sizes < 2:
+            break
+        further = budget // (sizes * ceil(log2(n)))
+        expected += sizes
+        units += sizes * further
+        standing += further
+        sizes //= 2
+    assert result.n_pulls.tolist() == [expected] * 5
+    assert result.n_units.tolist() == [units] * 5
+    assert expected <= 2 * n + 1
+    assert units <= budget
+
+
+def needed_budget(gaps: np.ndarray, alpha: float) -> float:
+    """z_SH of theorem 1; ``gaps`` are nu_i - nu_1 in increasing order, the first 0."""
+    n = len(gaps)
+    units = 1 + np.ceil((gaps[1:] / 2) ** -alpha)  # the inverse of the envelope
+    return float(2 * ceil(log2(n)) * (np.arange(2, n + 1) * units).max())
+
+
+@pytest.mark.parametrize("alpha", [1.0, 2.0])
+def test_successive_halving_finds_the_best_with_the_budget_of_theorem_1(alpha: float) -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        limits = np.sort(rng.uniform(0.1, 1, size=24))
+        limits[1:] += 0.05  # a gap that the largest level can resolve
+        budget = int(needed_budget(limits - limits[0], alpha)) + 1
+        order = rng.permutation(24)
+        curves = LearningCurves(limits[order], PowerEnvelope(alpha), "adversarial")
+        result = simulate(SuccessiveHalving(24, budget), curves, 1)
+        assert result.regret.tolist() == [0.0]
+    starved = simulate(SuccessiveHalving(24, 24 * 5), curves, 1)
+    assert starved.is_mistake.all(), "with little budget the curves do deceive"
+
+
+@pytest.mark.parametrize("max_level", [1, 15, 16, 17, 60])
+def test_uniform_allocation_is_right_exactly_where_theorem_3_says(max_level: int) -> None:
+    """B/n units each: right if and only if 2 gamma(B/n) < nu_2 - nu_1; gamma(t) = t^(-1/2)."""
+    limits = np.array([0.9, 0.5, 0.75, 0.0])
+    curves = LearningCurves(limits, deviation="adversarial", max_level=max_level)
+    result = simulate(UniformAllocation(4), curves, 2)
+    assert result.is_mistake.tolist() == [2 / np.sqrt(max_level) >= 0.5] * 2
+    assert result.n_units.tolist() == [4 * max_level] * 2
+
+
+def test_where_arms_are_endless_regret_is_measured_from_the_optimum() -> None:
+    curves = LearningCurves(PowerLimits(beta=1, optimum=2.0), PowerEnvelope(1), "above")
+    result = simulate(SuccessiveHalving(32, 32 * 5), curves, 4000)
+    assert result.is_mistake.sum() == 0, "no curves cross"
+    # The least of 32 uniform numbers has mean 1/33 and about that as its deviation.
+    assert abs(result.simple_regret.value - 1 / 33) < 5 / 33 / np.sqrt(4000)
+
+
+def test_a_policy_with_a_confidence_keeps_its_word() -> None:
+    world = BernoulliArms([0.9, 0.4, 0.3])
+    result = simulate(LUCB(delta=0.2), world, 400)
+    assert result.mistake_probability.value <= 0.2
+    assert result.confident_share == (1.0, 0.0)
+    hurried = simulate(LUCB(delta=0.2, max_pulls=20), world, 400)
+    assert not hurried.is_confident.any()
+    assert simulate(UniformAllocation(8), BERNOULLI, 5).is_confident is None
+
+
+def test_halving_beats_uniform_on_infinitely_many_arms() -> None:
+    """Li et al. (2018), section 4.3.2, alpha = beta = 2, at 2,000 units."""
+    limits = PowerLimits(beta=2)
+    halving = simulate(SuccessiveHalving(128, 2000), LearningCurves(limits), 500)
+    few = LearningCurves(limits, n_arms=128, max_level=2000 // 128)
+    uniform = simulate(UniformAllocation(128), few, 500)
+    assert uniform.mean_units.value <= halving.mean_units.value + 128
+    assert halving.simple_regret.value < 0.75 * uniform.simple_regret.value
+
+
+@pytest.mark.parametrize(
+    ("allocation", "recorded"), [("uniform", (0.486, 0.118)), ("ucb", (0.433, 0.086))]
+)
+def test_the_gaussian_bandit_of_lalitha(allocation: str, recorded: tuple[float, ...]) -> None:
+    """Section 5.1, K = 64, n = 1000 and 5000; recorded with 20,000 runs."""
+    arm = np.arange(64)
+    means = 1 - np.sqrt(arm / 64)
+    variances = np.where(arm % 2 == 0, 0.9 * means**2 + 0.1, 0.1)
+    world = GaussianArms(means, np.sqrt(variances), mean_sd=0.05, variance_factors=(0.5, 1.5))
+    for n_pulls, p in zip((1000, 5000), recorded, strict=True):
+        policy = VarianceHalving(n_pulls, allocation, keep_pulls=False)
+        got = simulate(policy, world, 500).mistake_probability
+        assert abs(got.value - p) < 4 * np.hypot(got.standard_error, np.sqrt(p * (1 - p) / 20_000))
+
+
+# -------------------------------------------------------------------------- checkpoints
+
+
+def test_a_checkpoint_is_a_run_with_fewer_pulls() -> None:
+    """What UCB1 does up to any time does not depend on when it stops."""
+    marks = [10, 25, 60]
+    long = simulate(UCB1(100), BERNOULLI, 200, checkpoints=marks)
+    for i, n_pulls in enumerate(marks):
+        short = simulate(UCB1(n_pulls), BERNOULLI, 200)
+        assert long.checkpoint_regret[:, i].tolist() == short.regret.tolist()
+        assert long.checkpoint_is_mistake[:, i].tolist() == short.is_mistake.tolist()
+    assert long.n_pulls.tolist() == [100] * 200
+
+
+def test_checkpoints_change_nothing() -> None:
+    for policy, world in PLAYS:
+        marked = simulate(policy, world, 8, checkpoints=[3, 20, 10**9])
+        assert_same(marked, simulate(policy, world, 8))
+        assert marked.checkpoint_regret[:, -1].tolist() == marked.regret.tolist()
+
+
+def test_a_checkpoint_before_there_is_an_answer_has_none() -> None:
+    result = simulate(SuccessiveRejects(60), GAUSSIAN, 5, checkpoints=[1, 59])
+    assert np.isnan(result.checkpoint_regret[:, 0]).all()
+    assert result.checkpoint_is_mistake[:, 0].all()
+    assert np.isfinite(result.checkpoint_regret[:, 1]).all()
+
+
+# -------------------------------------------------------------------------- the result
+
+
+def test_means_are_means_of_the_table() -> None:
+    result = simulate(LUCB(0.1, max_pulls=90), BERNOULLI, 50, checkpoints=[30])
+    table, summary = result.to_frame(), result.summary()
+    assert len(table) == result.n_problems == 50
+    assert summary.name == "LUCB"
+    assert summary["mistake_probability"] == table["is_mistake"].mean()
+    for name, column in (("simple_regret", "regret"), ("mean_pulls", "n_pulls")):
+        assert summary[name] == pytest.approx(table[column].mean())
+        assert summary[f"{name}_error"] == pytest.approx(table[column].sem())
+    assert table["is_confident"].tolist() == result.is_confident.tolist()
+    assert table["regret_after_30"].tolist() == result.checkpoint_regret[:, 0].tolist()
+
+
+def test_a_single_problem_has_no_standard_error() -> None:
+    result = simulate(UniformAllocation(8), BERNOULLI, 1)
+    assert np.isnan(result.simple_regret.standard_error)
+    assert result.mistake_probability.standard_error > 0.3
+
+
+def test_plot_shows_the_curve_and_its_end() -> None:
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    result = simulate(UCB1(100), BERNOULLI, 50, checkpoints=[10, 40])
+    axes = result.plot()
+    assert result.plot(axes, label="again") is axes
+    line = axes.containers[0].lines[0]
+    assert line.get_xdata().tolist() == [10, 40, 100]
+    means = [*result.checkpoint_regret.mean(axis=0), result.regret.mean()]
+    assert line.get_ydata() == pytest.approx(means)
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels == ["UCB1", "again"]
+    assert axes.get_xlabel() == "pulls"
+    assert simulate(*PLAYS[7], 5).plot().get_xlabel() == "units of resource"
+    plt.close("all")
+
+
+# --------------------------------------------------------------- what users bring along
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """Pull each arm once, then always the best so far: a policy in one class."""
+
+    n_pulls: int
+    stuck_after: int | None = None
+    order_free: ClassVar[bool] = False
+
+    def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> None:
+        return None
+
+    def start(self, problem: Problem, *, batch_shape: tuple[int, ...] = (), seed: Any = None):
+        shape = *batch_shape, problem.n_arms
+        return {"sum": np.zeros(shape), "n": np.zeros(shape, dtype=int), "t": 0}
+
+    def ask(self, state: Any, max_pulls: int) -> Pulls:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = np.where(state["n"] > 0, state["sum"] / state["n"], np.inf)
+        arm = mean.argmax(axis=-1)[..., np.newaxis]
+        n = 0 if state["t"] == self.stuck_after else 1
+        repetition = np.take_along_axis(state["n"], arm, axis=-1)
+        return Pulls(arm[..., :n], np.ones_like(arm)[..., :n], repetition[..., :n])
+
+    def tell(self, state: Any, pulls: Pulls, rewards: Any) -> None:
+        mark = np.take_along_axis(state["n"], pulls.arm, axis=-1)
+        total = np.take_along_axis(state["sum"], pulls.arm, axis=-1)
+        np.put_along_axis(state["n"], pulls.arm, mark + 1, axis=-1)
+        np.put_along_axis(state["sum"], pulls.arm, total + rewards, axis=-1)
+        state["t"] += len(pulls)
+
+    def is_finished(self, state: Any) -> bool:
+        return state["t"] >= self.n_pulls
+
+    def is_alive(self, state: Any) -> Any:
+        return np.ones(state["n"].shape, dtype=bool)
+
+    def recommend(self, state: Any) -> Any:
+        return np.where(state["n"].sum(axis=-1) > 0, state["n"].argmax(axis=-1), NO_ARM)
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """An environment in one class: arm i always gives i."""
+
+    n_arms: int = 3
+    min_level: int = field(default=1, init=False)
+    max_level: int = field(default=1, init=False)
+    max_repetitions: None = field(default=None, init=False)
+    reward_range: None = field(default=None, init=False)
+
+    def draw(self, randomness: Randomness, n_arms: int) -> Any:
+        @dataclass
+        class Steps:
+            values: np.ndarray
+            best_value: np.ndarray
+            candidate: None = None
+
+            def rewards(self, problem: Any, arm: Any, level: Any, repetition: Any) -> Any:
+                return arm.astype(float)
+
+        n = randomness.n_problems
+        return Steps(np.tile(np.arange(n_arms), (n, 1)), np.full(n, n_arms - 1))
+
+
+def test_a_policy_and_an_environment_of_ones_own() -> None:
+    result = simulate(Greedy(n_pulls=7), Ladder(), 4)
+    assert result.recommended.tolist() == [2] * 4
+    assert result.regret.tolist() == [0] * 4
+    wrong = simulate(Greedy(n_pulls=1), Ladder(), 4)
+    assert wrong.regret.tolist() == [2] * 4
+    assert wrong.is_mistake.all()
+
+
+# ------------------------------------------------------------------------- clear errors
+
+
+def test_a_range_that_is_needed_must_be_known() -> None:
+    with pytest.raises(ValueError, match="needs rewards of a known range, got reward_range=None"):
+        simulate(UCBE(40, 2.0), GAUSSIAN, 5)
+    assert simulate(UCBE(40, 2.0, (-3, 4)), GAUSSIAN, 5).policy.reward_range == (-3, 4)
+    assert simulate(UCBE(40, 2.0), BERNOULLI, 5).policy.reward_range == (0, 1)
+    assert simulate(UCBE(40, 2.0, (-1, 2)), BERNOULLI, 5).policy.reward_range == (-1, 2)
+
+
+def test_what_never_ends_is_stopped() -> None:
+    alike = BernoulliArms([0.5, 0.5])
+    with pytest.raises(RuntimeError, match=r"max_pulls=200 .* Give the policy a max_pulls"):
+        simulate(LUCB(0.1), alike, 5, max_pulls=200)
+    assert simulate(LUCB(0.1, max_pulls=200), alike, 5, max_pulls=200).n_pulls.max() == 200
+
+
+def test_a_policy_that_asks_for_nothing_is_stopped() -> None:
+    with pytest.raises(RuntimeError, match="Greedy must ask for a pull or have ended"):
+        simulate(Greedy(n_pulls=7, stuck_after=3), Ladder(), 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((SuccessiveRejects, GAUSSIAN), TypeError, "got the class SuccessiveRejects"),
+        (("uniform", GAUSSIAN), TypeError, "got 'uniform', without order_free"),
+        ((UniformAllocation(9), [0.1, 0.2]), TypeError, r"environment must .* got \[0.1, 0.2\]"),
+        ((UniformAllocation(9), GaussianArms), TypeError, "environment must be an object"),
+        ((UniformAllocation(9), GAUSSIAN, 0), ValueError, "n_problems must be a whole number"),
+        ((UniformAllocation(9), GAUSSIAN, 2.5), ValueError, "n_problems must be a whole number"),
+        ((SuccessiveHalving(4, 50), GAUSSIAN), ValueError, "from 1 to 1, .* got 6 to 6"),
+        ((SuccessiveHalving(5, 50), GAUSSIAN), ValueError, "5 arms, the problem 4"),
+        ((LilUCB(), LearningCurves(PowerLimits())), ValueError, "n_arms of the environment must"),
+        ((UniformAllocation(3), GAUSSIAN), ValueError, "too small"),
+    ],
+)
+def test_what_cannot_be_played_is_refused(
+    arguments: tuple[Any, ...], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        simulate(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"checkpoints": [5, 3]}, r"increasing order, got \[5, 3\]. Use \[3, 5\]"),
+        ({"checkpoints": [0]}, "Each of checkpoints must be a whole number"),
+        ({"max_pulls": 0}, "max_pulls must be a whole number"),
+        ({"batch_size": 0}, "batch_size must be a whole number"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        simulate(UniformAllocation(8), GAUSSIAN, 5, **options)
