@@ -10,12 +10,14 @@ Find the best of correlated arms, with fewer pulls than arms if need be
     `KernelFamily`
 Find the best arm within a number of pulls
     `SuccessiveRejects`, `AnytimeSuccessiveRejects`, `UCBE`, `AdaptiveUCBE`, `GapE`, `GapEV`,
-    `AdaptiveGapEV`, `UGapEb`, `VarianceRejects`
+    `AdaptiveGapEV`, `UGapEb`, `AdaptiveUGapEb`, `VarianceRejects`
 Stop when the best arm is known with a confidence
     `UGapEc`, `LUCB`, `LilUCB`, `SuccessiveElimination`, `MedianElimination`, `HoeffdingRace`,
     `BernsteinRace`
 Earn large rewards on the way
     `UCB1`, `UCBV`, `MOSS`, `EXP3`
+Search a space of numbers
+    `HOO`
 Learn a mean well enough
     `BernsteinStopping`
 Types that policies exchange with their caller
@@ -26,6 +28,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sklearn_halving.policies._adaptive_unified_gap import AdaptiveUGapEb
     from sklearn_halving.policies._anytime_halving import DoublingHalving, InfiniteHorizonHalving
     from sklearn_halving.policies._arm_covariance import FactorCovariance, KernelCovariance
     from sklearn_halving.policies._bayes_gap import BayesGap
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from sklearn_halving.policies._elimination import MedianElimination, SuccessiveElimination
     from sklearn_halving.policies._exp3 import EXP3
     from sklearn_halving.policies._gap_exploration import AdaptiveGapEV, GapE, GapEV
+    from sklearn_halving.policies._hoo import HOO
     from sklearn_halving.policies._hyperband import Hyperband
     from sklearn_halving.policies._infinite_hyperband import GrowingHyperband, InfiniteHyperband
     from sklearn_halving.policies._posterior_hyperparameters import KernelFamily
@@ -67,6 +71,7 @@ if TYPE_CHECKING:
 # to import the package.
 _MODULE_OF = {
     "AdaptiveGapEV": "_gap_exploration",
+    "AdaptiveUGapEb": "_adaptive_unified_gap",
     "AdaptiveUCBE": "_upper_confidence",
     "AnytimeSuccessiveRejects": "_successive_rejects",
     "BayesGap": "_bayes_gap",
@@ -80,6 +85,7 @@ _MODULE_OF = {
     "GapE": "_gap_exploration",
     "GapEV": "_gap_exploration",
     "GrowingHyperband": "_infinite_hyperband",
+    "HOO": "_hoo",
     "HoeffdingRace": "_races",
     "Hyperband": "_hyperband",
     "InfiniteHorizonHalving": "_anytime_halving",
@@ -112,6 +118,7 @@ _MODULE_OF = {
 
 __all__ = [
     "EXP3",
+    "HOO",
     "LUCB",
     "MOSS",
     "NO_ARM",
@@ -120,6 +127,7 @@ __all__ = [
     "UCBV",
     "AdaptiveGapEV",
     "AdaptiveUCBE",
+    "AdaptiveUGapEb",
     "AnytimeSuccessiveRejects",
     "BayesGap",
     "BernsteinRace",

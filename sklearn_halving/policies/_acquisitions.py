@@ -13,6 +13,9 @@ from sklearn_halving.policies._types import BoolArray, FloatArray
 GP_UCB_DELTA = 0.1
 """One minus the confidence with which GP-UCB's bounds hold in all rounds together."""
 
+MARGIN = 0.1
+"""What counts as an improvement, in deviations of the least known arm."""
+
 
 class Outlook(NamedTuple):
     """What a rule may look at.
@@ -60,16 +63,20 @@ def expected_improvement(outlook: Outlook) -> FloatArray:
 
 
 def probability_of_improvement(outlook: Outlook) -> FloatArray:
-    """Return the probability of being better than the best posterior mean of a pulled arm."""
-    score: FloatArray = ndtr(_improvement(outlook))
-    return score
+    """Return by how many deviations an arm is above the target: its probability's quantile.
+
+    The target is the best posterior mean of a pulled arm and a margin, as usual: without one the
+    best arm itself is always the likeliest, at 1/2, and no other is ever pulled.
+    """
+    margin = MARGIN * outlook.deviation.max(axis=1, keepdims=True)
+    return _improvement(outlook, margin)
 
 
-def _improvement(outlook: Outlook) -> FloatArray:
+def _improvement(outlook: Outlook, margin: FloatArray | float = 0.0) -> FloatArray:
     """Return by how many deviations each arm is ahead of the best that was pulled."""
     best = np.where(outlook.was_pulled, outlook.mean, -np.inf).max(axis=1, keepdims=True)
     best = np.where(np.isfinite(best), best, outlook.mean.max(axis=1, keepdims=True))
-    ahead: FloatArray = (outlook.mean - best) / np.maximum(outlook.deviation, 1e-150)
+    ahead: FloatArray = (outlook.mean - best - margin) / np.maximum(outlook.deviation, 1e-150)
     return np.clip(ahead, -1e150, 1e150)
 
 

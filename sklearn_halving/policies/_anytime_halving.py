@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -139,7 +139,8 @@ class DoublingHalving(PlannedPolicy):
     """Successive halving with budgets n, 2n, 4n, ...: an answer at any time.
 
     Every run is `SuccessiveHalving` of all arms with twice the budget of the run before, the first
-    with the least budget of the series that can pull every arm. Progress is kept: an arm goes
+    with the least budget of the series that brings every arm to the problem's ``min_level``.
+    Progress is kept: an arm goes
     on from the level at which it stands, and if that is above the level of a rung it is not
     pulled, but compared by its reward at the next level that it has been at. The answer is the
     winner of the last complete run. What it does up to any time does not depend on
@@ -180,16 +181,21 @@ class DoublingHalving(PlannedPolicy):
     3
     """
 
+    plays_levels: ClassVar[bool] = True
+    """Whether it goes from level to level though it has no schedule."""
+
     budget: int
 
     def _first_state(self, problem: Problem, batch_shape: tuple[int, ...]) -> PlannedState:
         n_arms = problem.n_arms
-        steps: tuple[LevelStep, ...] = (LevelStep(1, 1, True),)  # a lone arm is pulled once
+        # A lone arm is pulled once.
+        steps: tuple[LevelStep, ...] = (LevelStep(problem.min_level, 1, True),)
         if n_arms > 1:
-            first = fixed_budget_rungs(n_arms, _first_budget(n_arms))
+            run_budget = _first_budget(n_arms, problem.min_level)
+            first = fixed_budget_rungs(n_arms, run_budget)
             least = _cost(first)
             check_budget("budget", self.budget, least, f"for a first run of {n_arms} arms")
-            steps = _all_steps(n_arms, self.budget, problem.max_level)
+            steps = _all_steps(n_arms, self.budget, problem.max_level, run_budget)
         state = new_state(problem, batch_shape, len(steps))
         shape = state.alive.shape
         levels = sorted({step.level for step in steps})
@@ -256,10 +262,10 @@ class DoublingHalving(PlannedPolicy):
         return alive.reshape(*state.batch_shape, -1)
 
 
-def _first_budget(n_arms: int) -> int:
-    """Return the least of n, 2n, 4n, ... with which every arm can be pulled."""
+def _first_budget(n_arms: int, min_level: int) -> int:
+    """Return the least of n, 2n, 4n, ... that brings every arm to the smallest level."""
     budget = n_arms
-    while budget < n_arms * (n_arms - 1).bit_length():
+    while budget < n_arms * (n_arms - 1).bit_length() * min_level:
         budget *= 2
     return budget
 
@@ -273,10 +279,9 @@ def _cost(rungs: tuple[Rung, ...]) -> int:
     return cost
 
 
-def _all_steps(n_arms: int, budget: int, max_level: int) -> tuple[LevelStep, ...]:
+def _all_steps(n_arms: int, budget: int, max_level: int, run_budget: int) -> tuple[LevelStep, ...]:
     """Return the rungs of all runs whose first rung the budget allows."""
     steps: list[LevelStep] = []
-    run_budget = _first_budget(n_arms)
     while True:
         rungs = fixed_budget_rungs(n_arms, run_budget)
         if n_arms * min(rungs[0].level, max_level) > budget:

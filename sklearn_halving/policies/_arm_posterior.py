@@ -16,10 +16,12 @@ no more than pulling it for the first time, and nothing of size K x K exists.
 from __future__ import annotations
 
 from math import sqrt
+from typing import Any
 
 import numpy as np
 
 from sklearn_halving.policies._prior_features import PriorFeatures
+from sklearn_halving.policies._single_update import SingleUpdate
 from sklearn_halving.policies._types import NO_ARM, FloatArray, IntArray
 
 
@@ -39,9 +41,8 @@ class ArmPosterior:
     ----------
     variance : ndarray of shape (n_problems, n_arms)
         Of the arms, given the pulls so far.
-    answers : ndarray of shape (n_problems, 2, n_arms)
-        Posterior means of the arms, had they a prior mean of 0, from the rewards and from rewards
-        that are all 1. Prior mean and scale follow from the two, see `offset_and_scale`.
+    board : ndarray of shape (n_problems, 3, n_arms)
+        `answers`, and room for standard deviations: bounds are weighted sums of the three.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class ArmPosterior:
         self.noise_variance = noise_variance
         self.split_variance = split_variance
         self.variance = np.tile(features.covariance.diagonal, (n_problems, 1))
-        self.answers = np.zeros((n_problems, 2, n_arms))
+        self.board = np.zeros((n_problems, 3, n_arms))
         self.n_told = np.zeros(n_problems, dtype=np.int64)
         self._rows = np.arange(n_problems)
         self._squares = np.zeros((n_problems, 3))  # of innovations: rewards, mixed, ones
@@ -65,12 +66,26 @@ class ArmPosterior:
         self._n = 0
         self._root = np.zeros((n_problems, 0, 0))
         self._state = np.zeros((n_problems, 2, 0))
+        self._single: SingleUpdate | None = None
+
+    @property
+    def answers(self) -> FloatArray:
+        """Posterior means of the arms, had they a prior mean of 0, shape (n_problems, 2, n_arms).
+
+        From the rewards, and from rewards that are all 1. Prior mean and scale follow from the
+        two, see `offset_and_scale`.
+        """
+        return self.board[:, :2]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what shares memory with the rest."""
+        return {**self.__dict__, "_single": None}
 
     def copy(self) -> ArmPosterior:
         """Return a posterior that can be updated by itself; features are shared."""
         other = object.__new__(ArmPosterior)
-        other.__dict__.update(self.__dict__)
-        for name in ("variance", "answers", "n_told", "_squares", "_root", "_state"):
+        other.__dict__.update(self.__getstate__())
+        for name in ("variance", "board", "n_told", "_squares", "_root", "_state"):
             setattr(other, name, getattr(self, name).copy())
         return other
 
@@ -87,7 +102,8 @@ class ArmPosterior:
             None: the reward is still to come, and only variances shrink.
         """
         if len(arm) == 1 and arm[0] != NO_ARM:
-            self._update_one(int(arm[0]), int(split[0]), rewards)
+            reward = None if rewards is None else float(rewards[0])
+            self.update_one(int(arm[0]), int(split[0]), reward)
             return
         is_pull = arm != NO_ARM
         self._cover(arm, split, is_pull)
@@ -108,39 +124,31 @@ class ArmPosterior:
         self.variance -= across
         np.maximum(self.variance, 0.0, out=self.variance)
 
-    def _update_one(self, arm: int, split: int, rewards: FloatArray | None) -> None:
-        """Do what `update` does for the one problem of a search, in half of its calls."""
-        self.features.cover(arm)
-        self._resize(self._splits_for(split))
-        rows, n_splits = self.features.rows, self._n_splits
-        root = self._root[0, : self._n, : self._n]
-        seen = rows[:, arm]
-        if n_splits:
-            seen = np.concatenate([np.zeros(n_splits), seen])
-            seen[split] = sqrt(self.split_variance)
-        inner = seen @ root
-        step = root @ inner
-        total = float(inner @ inner) + self.noise_variance
-        across = step[n_splits:] @ rows
-        if rewards is not None:
-            state = self._state[0, :, : self._n]
-            surprise = np.array([float(rewards[0]), 1.0]) - state @ seen
-            weight = (surprise / total)[:, np.newaxis]
-            state += weight * step
-            self.answers[0] += weight * across
-            of_rewards, of_ones = surprise.tolist()
-            squares = self._squares[0]
-            squares[0] += of_rewards * of_rewards / total
-            squares[1] += of_rewards * of_ones / total
-            squares[2] += of_ones * of_ones / total
-            self.n_told += 1
-        inner *= -1 / (total + sqrt(total * self.noise_variance))
-        root += step[:, np.newaxis] * inner
-        across *= across
-        across /= total
-        variance = self.variance[0]
-        variance -= across
-        np.maximum(variance, 0.0, out=variance)
+    def update_one(self, arm: int, split: int, reward: float | None) -> None:
+        """Do what `update` does for the one problem of a search."""
+        features = self.features
+        if features.unexplained.item(arm) > 0:
+            features.cover(arm)
+        if self.split_variance > 0 or self._n != features.n_rows:
+            self._resize(self._splits_for(split))
+        single = self._single or self._make_single()
+        single.add(arm, split, reward)
+        if reward is not None:
+            self.n_told[0] = self.n_told.item(0) + 1
+
+    def _make_single(self) -> SingleUpdate:
+        self._single = SingleUpdate(
+            self._root[0],
+            self._state[0],
+            self.answers[0],
+            self.variance[0],
+            self._squares[0],
+            self.features.rows,
+            self._n_splits,
+            self.noise_variance,
+            self.split_variance,
+        )
+        return self._single
 
     def _learn(
         self,
@@ -157,7 +165,8 @@ class ArmPosterior:
         surprise[:, 0, 0] += np.where(is_pull, rewards, 0.0)
         surprise[:, 1, 0] += is_pull
         state += surprise * gain[:, np.newaxis, :]
-        self.answers += surprise * gain_across[:, np.newaxis, :]
+        answers = self.answers
+        answers += surprise * gain_across[:, np.newaxis, :]
         of_rewards, of_ones = surprise[:, 0, 0], surprise[:, 1, 0]
         self._squares[:, 0] += of_rewards * of_rewards / total
         self._squares[:, 1] += of_rewards * of_ones / total
@@ -177,6 +186,16 @@ class ArmPosterior:
         knows = (self.n_told > 1) & (left > 1e-14 * of_rewards)
         scale = np.sqrt(np.where(knows, left, 1.0) / np.where(knows, self.n_told - 1, 1))
         return offset, scale
+
+    def offset_and_scale_of_one(self) -> tuple[float, float]:
+        """Do what `offset_and_scale` does for one problem."""
+        of_rewards, mixed, of_ones = self._squares[0].tolist()
+        n_told = self.n_told.item(0)
+        offset = mixed / of_ones if of_ones > 0 else 0.0
+        left = of_rewards - mixed * offset
+        if n_told < 2 or left <= 1e-14 * of_rewards:
+            return offset, 1.0
+        return offset, sqrt(left / (n_told - 1))
 
     def sample(self, rng: np.random.Generator) -> FloatArray:
         """Draw the arms' deviations from their means, shape ``(n_problems, n_arms)``.
@@ -216,7 +235,7 @@ class ArmPosterior:
         """Return how many splits there is to be room for, so that there is for this one."""
         if self.split_variance == 0 or split < self._n_splits:
             return self._n_splits
-        return max(split + 1, 8, 2 * self._n_splits)
+        return max(split + 1, 8, self._n_splits + self._n_splits // 4)
 
     def _resize(self, n_splits: int) -> None:
         """Have a variable for each split and each feature."""
@@ -224,8 +243,9 @@ class ArmPosterior:
         if n == self._n and n_splits == self._n_splits:
             return
         if n_splits != self._n_splits or n > self._root.shape[1]:
-            self._move(n_splits, max(n, 16, self._n + self._n // 2))
+            self._move(n_splits, max(16, n + n // 8))
         self._n, self._n_splits = n, n_splits
+        self._single = None
 
     def _move(self, n_splits: int, n_max: int) -> None:
         """Make room; variables that are new are uncorrelated with all others."""

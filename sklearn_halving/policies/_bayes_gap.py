@@ -10,6 +10,7 @@ import numpy as np
 
 from sklearn_halving.policies._acquisitions import SCORES, Outlook
 from sklearn_halving.policies._gap_index import choose_by_gap, first_largest
+from sklearn_halving.policies._gap_round import OneChoice
 from sklearn_halving.policies._posterior_hyperparameters import Hyperparameters
 from sklearn_halving.policies._posterior_prior import PriorRecipe
 from sklearn_halving.policies._posterior_state import PosteriorState
@@ -53,7 +54,8 @@ class BayesGap:
         is always pulled on a split that its rivals have.
     acquisition : str, default="bayesgap"
         "bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei" (expected improvement) or "pi"
-        (probability of improvement). Ties go to the smaller arm.
+        (probability of improvement, by 0.1 deviations of the least known arm or more). Ties
+        go to the smaller arm.
     beta : {"effective", "printed"} or float, default="effective"
         Half the width of the bounds in posterior standard deviations. "printed" is eq. (9), whose
         sums count arms that are nearly copies of each other as if they were independent;
@@ -80,6 +82,8 @@ class BayesGap:
     -----
     An arm with a NaN among its rewards is out, and never recommended. One with an infinite reward
     is pulled no more: plus infinity is the best there is, minus infinity better than nothing.
+    To the posterior a NaN, or minus infinity, is another reward as low as the lowest so far, so
+    that arms like one that failed look worse, and a region where all fail is left.
 
     References
     ----------
@@ -183,6 +187,7 @@ class BayesGap:
             n_asked=np.zeros(shape, dtype=np.int64),
             n_told=np.zeros(shape, dtype=np.int64),
             infinite=np.zeros(shape),
+            lowest=np.full(n_problems, np.inf),
             zero=np.zeros(n_problems),
             unit=np.zeros(n_problems),
             refit=recipe.refit if recipe.is_open else None,
@@ -192,6 +197,10 @@ class BayesGap:
         """Return the next pulls, no more than are left of ``pulls_in_flight``."""
         n_open = len(state.pending)
         room = min(max_pulls, self.pulls_in_flight - n_open, self.n_pulls - state.n_rounds)
+        if room == 1 and self.acquisition == "bayesgap":
+            choice = state.choose_by_gap(self.epsilon)
+            if choice is not None:
+                return _pull_of_one(state, choice)
         rows = np.arange(len(state.alive))
         chosen: list[tuple[IntArray, IntArray]] = []
         for _ in range(room):
@@ -211,6 +220,9 @@ class BayesGap:
 
     def tell(self, state: PosteriorState, pulls: Pulls, rewards: FloatArray) -> None:
         """Take in rewards, one column after the other."""
+        if not state.batch_shape and len(pulls) == 1:
+            state.take_in_one(pulls.arm.item(0), pulls.repetition.item(0), float(rewards[0]))
+            return
         shape = len(state.alive), len(pulls)
         arms, repetitions = pulls.arm.reshape(shape), pulls.repetition.reshape(shape)
         values = np.asarray(rewards, dtype=np.float64).reshape(shape)
@@ -221,7 +233,7 @@ class BayesGap:
         """Return whether all pulls have been told, or no arm can be pulled."""
         if state.pending:
             return False
-        return state.n_rounds >= self.n_pulls or not state.may_pull().any()
+        return state.n_rounds >= self.n_pulls or not state.goes_on()
 
     def is_alive(self, state: PosteriorState) -> BoolArray:
         """Return which arms may still be pulled."""
@@ -278,13 +290,26 @@ class BayesGap:
             beta = state.exploration.beta(beliefs.mean, deviation, state.alive, epsilon)
             width = beta[:, np.newaxis] * deviation
             choice = choose_by_gap(beliefs.mean, width, state.alive, may_pull)
-            state.leaders.append(choice.leader)
-            state.bounds.append(choice.bound)
+            is_one = len(choice.arm) == 1
+            state.leaders.append(int(choice.leader[0]) if is_one else choice.leader)
+            state.bounds.append(float(choice.bound[0]) if is_one else choice.bound)
             return choice.arm
         was_pulled = (state.n_told > 0) & state.alive
         outlook = Outlook(beliefs.mean, deviation, was_pulled, state.n_rounds + 1)
         score = SCORES[self.acquisition](outlook)
         return first_largest(np.where(may_pull, score, -np.inf))
+
+
+def _pull_of_one(state: PosteriorState, choice: OneChoice) -> Pulls:
+    """Note what a round of a search says, and return its pull."""
+    arm, leader, bound = choice
+    state.leaders.append(leader)
+    state.bounds.append(bound)
+    repetition = state.n_asked.item(0, arm)
+    state.n_asked[0, arm] = repetition + 1
+    pulls = Pulls(np.array([arm]), np.array([state.problem.max_level]), np.array([repetition]))
+    state.open_pulls(pulls.arm, pulls.repetition)
+    return pulls
 
 
 def _check_choice(name: str, value: object, allowed: tuple[str, ...], more: str = "") -> None:

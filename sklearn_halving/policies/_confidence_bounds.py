@@ -25,8 +25,8 @@ class LUCB(FixedConfidencePolicy):
 
     The leader has the largest mean, the rival the largest upper bound of the others; both are
     pulled in every round, one after the other. It stops when the rival's upper bound is below the
-    leader's lower bound plus epsilon. Bounds are
-    ``mean +- b sqrt(log(5 K t^4 / (4 delta)) / (2 N))`` after t pulls.
+    leader's lower bound plus epsilon. Bounds in round t, which follows on a first pull of every
+    arm, are ``mean +- b sqrt(log(5 K t^4 / (4 delta)) / (2 N))``.
     The leader's regret is then below epsilon with probability ``1 - delta``.
 
     Parameters
@@ -45,7 +45,7 @@ class LUCB(FixedConfidencePolicy):
     References
     ----------
     Kalyanakrishnan, Tewari, Auer and Stone. PAC subset selection in stochastic multi-armed
-    bandits. ICML 2012.
+    bandits. ICML 2012 (LUCB1, with one arm to be found).
 
     Examples
     --------
@@ -71,7 +71,10 @@ class LUCB(FixedConfidencePolicy):
         check_not_negative("epsilon", self.epsilon, "It is a difference of rewards, such as 0.01.")
 
     def _radius(self, state: IndexState, n_pulls: IntArray) -> FloatArray:
-        t = np.maximum(state.n_told_of_row[:, np.newaxis], 1).astype(np.float64)
+        # Two pulls a round. Where splits run out there may be one: the guarantee needs N <= t.
+        n_rounds = (state.n_told_of_row - state.problem.n_arms) // 2
+        most = state.n_pulls.max(axis=1)
+        t = np.maximum(np.maximum(1 + n_rounds, most), 1)[:, np.newaxis].astype(np.float64)
         x = np.log(1.25 * state.problem.n_arms * t**4 / self.delta)
         radius: FloatArray = state.width * np.sqrt(x / (2 * np.maximum(n_pulls, 1)))
         return radius

@@ -9,7 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from sklearn_halving.policies._index_policy import IndexPolicy, IndexState
-from sklearn_halving.policies._parameter_checks import RewardRange, width_of_range
+from sklearn_halving.policies._parameter_checks import RewardRange
+from sklearn_halving.policies._shared_bases import RangedBudget
 from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray, Pulls
 
 N_DRAWN = 256
@@ -50,7 +51,7 @@ class Weights:
 
 
 @dataclass(frozen=True)
-class EXP3(IndexPolicy):
+class EXP3(RangedBudget, IndexPolicy):
     """Pull at random, with probabilities that grow exponentially with the rewards so far.
 
     Arm i is pulled with probability ``p_i = (1 - gamma) w_i / sum w + gamma / K``; then its weight
@@ -100,12 +101,6 @@ class EXP3(IndexPolicy):
                 f"gamma must be larger than 0 and at most 1, got {self.gamma!r}: it is the share "
                 "of pulls that are spread evenly. Use None for the value of the paper's bound."
             )
-
-    def _width(self) -> float:
-        return width_of_range(self, self.reward_range)
-
-    def _most_pulls(self) -> int:
-        return self.n_pulls
 
     def _gamma(self, n_arms: int) -> float:
         if self.gamma is not None:

@@ -12,26 +12,14 @@ from typing import ClassVar
 import numpy as np
 
 from sklearn_halving.policies._index_policy import IndexPolicy, IndexState
-from sklearn_halving.policies._parameter_checks import (
-    RewardRange,
-    check_not_negative,
-    width_of_range,
-)
+from sklearn_halving.policies._parameter_checks import RewardRange, check_not_negative
 from sklearn_halving.policies._ranking import best_of_others
+from sklearn_halving.policies._shared_bases import RangedBudget
 from sklearn_halving.policies._types import FloatArray, IntArray
 
 
-class _GapIndex(IndexPolicy):
-    """What the policies of this file share: a budget, a range and the estimated gaps."""
-
-    n_pulls: int
-    reward_range: RewardRange | None
-
-    def _width(self) -> float:
-        return width_of_range(self, self.reward_range)
-
-    def _most_pulls(self) -> int:
-        return self.n_pulls
+class _GapIndex(RangedBudget, IndexPolicy):
+    """What the policies of this file share: the estimated gaps."""
 
     def _radius(self, state: IndexState, gap: FloatArray) -> FloatArray:
         """Return what is added to the negative gap, in units of reward."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -143,6 +145,21 @@ class Exploration:
             most = float(np.sqrt(2 * np.log(n_counted * n_pulls / LEAST_DELTA)))
         return cls(rule, n_pulls, noise_variance, n_counted, weight, kappa, least, most)
 
+    @cached_property
+    def least_gap(self) -> float:
+        """Half a gap below which hardness does not go.
+
+        An arm pulled T times would be known this well: a hardness below it is out of reach, and
+        its square is what T - K and epsilon = 0 would otherwise divide by nothing.
+        """
+        return sqrt(self.noise_variance / self.n_pulls)
+
+    @cached_property
+    def information(self) -> float:
+        """What hardness is divided into: ``(T - K) / sigma^2 + kappa``, T - K at least 0."""
+        n_left = max(self.n_pulls - self.n_counted, 0.0)
+        return n_left / self.noise_variance + self.kappa
+
     def beta(
         self, mean: FloatArray, deviation: FloatArray, alive: BoolArray, epsilon: FloatArray
     ) -> FloatArray:
@@ -157,13 +174,8 @@ class Exploration:
         """
         if not isinstance(self.rule, str):
             return np.full(len(mean), float(self.rule))
-        # An arm pulled T times would be known this well: hardness below it is out of reach, and
-        # its square is what T - K and epsilon = 0 would otherwise divide by nothing.
-        floor = np.sqrt(self.noise_variance / self.n_pulls)
-        hardness = self.weight * _hardness(mean, deviation, alive, epsilon, floor)
-        n_left = max(self.n_pulls - self.n_counted, 0.0)
-        information = n_left / self.noise_variance + self.kappa
-        beta = np.sqrt(information / (4 * np.maximum(hardness, 1e-300)))
+        hardness = self.weight * _hardness(mean, deviation, alive, epsilon, self.least_gap)
+        beta = np.sqrt(self.information / (4 * np.maximum(hardness, 1e-300)))
         return np.minimum(np.maximum(beta, self.least), self.most)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from sklearn_halving.policies._arm_statistics import ArmStatistics
 from sklearn_halving.policies._parameter_checks import check_budget
 from sklearn_halving.policies._ranking import best_known, largest_usable
+from sklearn_halving.policies._shared_bases import Unscheduled
 from sklearn_halving.policies._types import (
     NO_ARM,
     BoolArray,
@@ -23,7 +24,6 @@ from sklearn_halving.policies._types import (
     IntArray,
     Problem,
     Pulls,
-    Schedule,
 )
 
 
@@ -89,7 +89,7 @@ class IndexState:
         return self.alive & (self.n_asked < self.problem.max_repetitions)
 
 
-class IndexPolicy:
+class IndexPolicy(Unscheduled):
     """Pull the arm with the largest index: a subclass says what that is.
 
     In every problem one pull at a time is asked for, so that a simulation tells each reward before
@@ -124,12 +124,6 @@ class IndexPolicy:
 
     def _learn(self, state: IndexState, row: IntArray, pulled: Pulls, rewards: FloatArray) -> None:
         """Take in what the statistics do not hold; each array has one entry for a row."""
-
-    def schedule(
-        self, min_level: int, max_level: int, n_available: int | None = None
-    ) -> Schedule | None:
-        """Return None: every pull is at the largest level, and who gets them is seen later."""
-        return None
 
     def start(
         self,

@@ -29,15 +29,16 @@ class InfiniteHyperband(ScheduledPolicy):
     """Hyperband for a resource without end: both arms and levels grow from round to round.
 
     Round k has a bracket for every l >= 1 with ``2^(k - l) >= l``: successive halving of ``2^l``
-    new arms with ``2^k`` units (`InfiniteHorizonHalving`). The answer is the best output of the
-    last round that was completed: outputs of earlier ones stand at lower levels.
+    new arms with ``2^k`` units (`InfiniteHorizonHalving`), a unit being ``min_level``. The answer
+    is the best output of the last round that was completed: outputs of earlier ones stand at
+    lower levels.
 
     Parameters
     ----------
     budget : int
         Units of resource for all arms together; never exceeded, even if every rung is trained from
         scratch. As many whole rounds are played as fit, which is all that depends on it. At
-        least 2.
+        least ``2 min_level``.
 
     References
     ----------
@@ -61,17 +62,21 @@ class InfiniteHyperband(ScheduledPolicy):
         check_budget("budget", self.budget, 2, "for a first round of two arms with a unit each")
 
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
-        """Return the brackets of all rounds; the levels follow from the budget alone.
+        """Return the brackets of all rounds.
 
         Parameters
         ----------
-        min_level, max_level : int
+        min_level : int
+            The level of the first rungs, in which all others are counted.
+        max_level : int
             Not used: the horizon is infinite.
         n_available : int or None, default=None
             No bracket starts with more arms than this; at least 2.
         """
+        why = f"for a first round of two arms with {min_level} units each"
+        check_budget("budget", self.budget, 2 * min_level, why)
         brackets: list[Bracket] = []
-        n_left = self.budget
+        n_left = self.budget // min_level
         for k in count(1):
             sizes = [n for n in range(1, k + 1) if 2 ** (k - n) >= n]
             n_left -= 2**k * len(sizes)
@@ -79,8 +84,9 @@ class InfiniteHyperband(ScheduledPolicy):
                 break
             for n_halvings in sizes:
                 n_arms = min(2**n_halvings, n_available or 2**n_halvings)
-                rungs = infinite_horizon_rungs(n_arms, 2**k)
-                brackets.append(Bracket(n_halvings, rungs or (Rung(1, 2**k),), k))
+                rungs = infinite_horizon_rungs(n_arms, 2**k) or (Rung(1, 2**k),)
+                rungs = tuple(Rung(rung.n_arms, rung.level * min_level) for rung in rungs)
+                brackets.append(Bracket(n_halvings, rungs, k))
         return Schedule(tuple(brackets))
 
     def recommend(self, state: tuple[Problem, BracketsState]) -> IntArray:

@@ -16,6 +16,7 @@ import numpy as np
 
 from sklearn_halving.policies._arm_statistics import ArmStatistics
 from sklearn_halving.policies._rungs import exact_factor, round_half_up
+from sklearn_halving.policies._shared_bases import Unscheduled
 from sklearn_halving.policies._types import (
     NO_ARM,
     BoolArray,
@@ -23,7 +24,6 @@ from sklearn_halving.policies._types import (
     IntArray,
     Problem,
     Pulls,
-    Schedule,
 )
 
 
@@ -266,7 +266,7 @@ def new_state(
     )
 
 
-class PlannedPolicy:
+class PlannedPolicy(Unscheduled):
     """Ask for plans and close them: a subclass says what to plan and what to conclude."""
 
     order_free: ClassVar[bool] = True
@@ -282,12 +282,6 @@ class PlannedPolicy:
     def _conclude(self, state: PlannedState) -> None:
         """Drop arms and set ``state.best`` at the end of step ``state.step``."""
         raise NotImplementedError
-
-    def schedule(
-        self, min_level: int, max_level: int, n_available: int | None = None
-    ) -> Schedule | None:
-        """Return None: every pull is at the largest level, and who gets them is seen later."""
-        return None
 
     def start(
         self,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_halving.policies._arm_posterior import ArmPosterior
 from sklearn_halving.policies._gap_index import Exploration, first_largest
+from sklearn_halving.policies._gap_round import GapRound, OneChoice
 from sklearn_halving.policies._posterior_hyperparameters import Told
 from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray, Problem
 
@@ -64,6 +66,9 @@ class PosteriorState:
         Finite rewards of each arm.
     infinite : ndarray of shape (n_problems, n_arms)
         Infinite rewards, which no posterior can take in.
+    lowest : ndarray of shape (n_problems,)
+        The lowest finite reward so far, which stands for that of a pull that failed; infinite
+        as long as there is none.
     zero, unit : ndarray of shape (n_problems,)
         ``(reward - zero) / unit`` is what the posterior is told; a unit of 0 is not known yet and
         stands for 1.
@@ -80,6 +85,7 @@ class PosteriorState:
     n_asked: IntArray
     n_told: IntArray
     infinite: FloatArray
+    lowest: FloatArray
     zero: FloatArray
     unit: FloatArray
     refit: Callable[[Told], tuple[ArmPosterior, Exploration]] | None = None
@@ -91,9 +97,20 @@ class PosteriorState:
     """Given the pulls in flight as well; None: to be made when it is needed."""
     pending: list[tuple[IntArray, IntArray]] = field(default_factory=list)
     """Arms and repetitions in flight, oldest first."""
+    lost: list[tuple[IntArray, IntArray]] = field(default_factory=list)
+    """Arms and repetitions of pulls that failed before there was a reward in their problem."""
+    round: GapRound | None = None
+    """Of the one problem of a search, as long as several arms are in play."""
+    out: IntArray | None = None
+    """The arms that cannot win, where ``round`` is used; None: there are none."""
     # Of every round, in standardised units: those of round one and of the last can be compared.
-    leaders: list[IntArray] = field(default_factory=list)
-    bounds: list[FloatArray] = field(default_factory=list)
+    leaders: list[IntArray | int] = field(default_factory=list)
+    bounds: list[FloatArray | float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Play the rounds of a search the quick way."""
+        if self.batch_shape == () and self.problem.n_arms > 1 and not self.prior_mean.any():
+            self.round = GapRound(self.problem.n_arms)
 
     def open_pulls(self, arm: IntArray, repetition: IntArray) -> None:
         """Note that each problem has one more pull under way."""
@@ -103,12 +120,16 @@ class PosteriorState:
             self.ahead.update(arm, repetition, None)
 
     def posterior_ahead(self) -> ArmPosterior:
-        """Return the posterior whose variances know of the pulls under way."""
-        if not self.pending:
+        """Return the posterior whose variances know of the pulls that have no reward yet.
+
+        Pulls that failed before there was any are among them, so that not all of a corner in
+        which everything fails is tried.
+        """
+        if not self.pending and not self.lost:
             return self.posterior
         if self.ahead is None:
             self.ahead = self.posterior.copy()
-            for arm, repetition in self.pending:
+            for arm, repetition in (*self.lost, *self.pending):
                 self.ahead.update(arm, repetition, None)
         return self.ahead
 
@@ -123,6 +144,29 @@ class PosteriorState:
             goes_on = (n_alive > 1) | ~is_settled
             may_pull = np.logical_and(may_pull, goes_on[:, np.newaxis])
         return may_pull
+
+    def goes_on(self) -> bool:
+        """Return whether there is, in some problem, an arm to pull."""
+        most = self.problem.max_repetitions
+        if self.round is not None and (most is None or self.n_rounds < most):
+            return True
+        return bool(self.may_pull().any())
+
+    def choose_by_gap(self, epsilon: float) -> OneChoice | None:
+        """Play one round of BayesGap the quick way; None where it has to be the long one."""
+        most = self.problem.max_repetitions
+        if self.round is None or not (most is None or self.n_rounds < most):
+            return None
+        offset, scale = 0.0, 1.0
+        if self.standardize:
+            offset, scale = self.posterior.offset_and_scale_of_one()
+        board = self.posterior.board[0]
+        variance = self.posterior_ahead().variance
+        np.sqrt(variance[0], board[2])
+        if epsilon > 0:
+            epsilon /= scale * (self.unit.item(0) or 1.0)
+        weights = 1 / scale, -offset / scale
+        return self.round.choose(self.exploration, board, weights, epsilon, self.out)
 
     def is_known(self) -> BoolArray:
         """Return in which problems an arm in play has a reward, shape ``(n_problems,)``."""
@@ -147,35 +191,106 @@ class PosteriorState:
     def leader_of_least_bound(self, otherwise: IntArray) -> IntArray:
         """Return the paper's recommendation; leaders that are out by now do not count."""
         rows = np.arange(len(self.alive))
-        leaders, bounds = np.array(self.leaders).T, np.array(self.bounds).T
+        shape = len(self.leaders), len(rows)
+        leaders, bounds = (np.array(a).reshape(shape).T for a in (self.leaders, self.bounds))
         is_alive = self.alive[rows[:, np.newaxis], leaders]
         place = first_largest(np.where(is_alive, -bounds, -np.inf))
         return np.where(is_alive.any(axis=1), leaders[rows, place], otherwise)
 
+    def take_in_one(self, arm: int, repetition: int, reward: float) -> None:
+        """Do what `take_in` does in the one problem of a search, in a few calls."""
+        if arm == NO_ARM or not isfinite(reward) or self.round is None:
+            self.take_in(np.array([arm]), np.array([repetition]), np.array([reward]))
+            return
+        if len(self.pending) == 1 and self.pending[0][0][0] == arm:
+            self.pending = []
+        else:
+            self._close_pulls(np.array([arm]), np.array([repetition]))
+        if reward < self.lowest.item(0):
+            self.lowest[0] = reward
+        value = self._standardized_one(reward) if self.standardize else reward
+        value = min(max(value, -FARTHEST), FARTHEST)
+        self.n_told[0, arm] += 1
+        self.posterior.update_one(arm, repetition, value)
+        if not self.pending:
+            self.ahead = None
+        if self.refit is not None:
+            self._remember(arm, repetition, value)
+        if self.lost:
+            self._tell_lost(np.ones(1, dtype=bool))
+
+    def _standardized_one(self, value: float) -> float:
+        """Do what `_standardized` does for one problem."""
+        unit = self.unit.item(0)
+        if unit == 0 and self.posterior.n_told[0] == 0:
+            self.zero[0] = value
+        value -= self.zero.item(0)
+        if unit == 0 and value != 0:
+            self.unit[0] = unit = min(max(abs(value), 1e-150), 1e150)
+        return value / (unit or 1.0)
+
     def take_in(self, arm: IntArray, repetition: IntArray, reward: FloatArray) -> None:
-        """Close one pull of each problem; an arm with a reward that is no number is out."""
+        """Close one pull of each problem; an arm with a reward that is no number is out.
+
+        The posterior takes a pull that failed for one with the lowest reward so far.
+        """
         self._close_pulls(arm, repetition)
         rows = np.arange(len(arm))
         is_pull = arm != NO_ARM
         is_number = is_pull & np.isfinite(reward)
-        lost = is_pull & ~is_number
-        if lost.any():
-            self.alive[rows[lost], arm[lost]] = False
+        has_failed = is_pull & ~is_number
+        if has_failed.any():
+            self.alive[rows[has_failed], arm[has_failed]] = False
             with np.errstate(invalid="ignore"):  # plus and minus infinity are NaN: neither
-                self.infinite[rows[lost], arm[lost]] += reward[lost]
-        value = np.where(is_number, reward, 0.0) - self.prior_mean[arm]
-        if self.standardize:
-            value = self._standardized(value, is_number)
-        value = np.minimum(np.maximum(value, -FARTHEST), FARTHEST)
+                self.infinite[rows[has_failed], arm[has_failed]] += reward[has_failed]
+            self._note_who_is_out()
+            has_failed &= reward != np.inf
         self.n_told[rows[is_number], arm[is_number]] += 1
-        self.posterior.update(np.where(is_number, arm, NO_ARM), repetition, value)
-        if lost.any() or not self.pending:
+        self.lowest = np.where(is_number, np.minimum(self.lowest, reward), self.lowest)
+        is_lost = has_failed & np.isinf(self.lowest)
+        if is_lost.any():
+            self.lost.append((np.where(is_lost, arm, NO_ARM), repetition))
+        is_told = is_number | (has_failed & ~is_lost)
+        self._tell(arm, repetition, np.where(is_number, reward, self.lowest), is_told)
+        if (is_pull & ~is_told).any() or not self.pending:
             self.ahead = None  # it had counted on a reward
-        if self.refit is not None and is_number[0]:
-            self.told.append((int(arm[0]), int(repetition[0]), float(value[0])))
-            if len(self.told) in REFITS:
-                self.posterior, self.exploration = self.refit(told_of(self.told))
-                self.ahead = None
+        if self.lost and is_number.any():
+            self._tell_lost(is_number)
+
+    def _tell(
+        self, arm: IntArray, repetition: IntArray, reward: FloatArray, is_told: BoolArray
+    ) -> None:
+        """Update the posterior where there is something to tell."""
+        value = np.where(is_told, reward, 0.0) - self.prior_mean[arm]
+        if self.standardize:
+            value = self._standardized(value, is_told)
+        value = np.minimum(np.maximum(value, -FARTHEST), FARTHEST)
+        self.posterior.update(np.where(is_told, arm, NO_ARM), repetition, value)
+        if self.refit is not None and is_told[0]:
+            self._remember(int(arm[0]), int(repetition[0]), float(value[0]))
+
+    def _tell_lost(self, is_number: BoolArray) -> None:
+        """Tell of the pulls that failed in problems that now have a reward."""
+        lost, self.lost, self.ahead = self.lost, [], None
+        for arm, repetition in lost:
+            is_told = is_number & (arm != NO_ARM)
+            self._tell(arm, repetition, self.lowest, is_told)
+            left = np.where(is_told, NO_ARM, arm)
+            if (left != NO_ARM).any():
+                self.lost.append((left, repetition))
+
+    def _remember(self, arm: int, repetition: int, value: float) -> None:
+        """Keep a reward for the next fit of hyperparameters, and fit when it is time."""
+        self.told.append((arm, repetition, value))
+        if self.refit is not None and len(self.told) in REFITS:
+            self.posterior, self.exploration = self.refit(told_of(self.told))
+            self.ahead = None
+
+    def _note_who_is_out(self) -> None:
+        if self.round is not None:
+            self.out = np.flatnonzero(~self.alive[0])
+            if len(self.out) > self.problem.n_arms - 2:
+                self.round = None  # who wins is settled, or soon will be
 
     def _standardized(self, value: FloatArray, is_number: BoolArray) -> FloatArray:
         """Return what the posterior is told: the first reward is 0, the first other one 1 or -1.

@@ -14,9 +14,9 @@ from sklearn_halving.policies._parameter_checks import (
     RewardRange,
     check_confidence,
     check_not_negative,
-    width_of_range,
 )
 from sklearn_halving.policies._ranking import best_known
+from sklearn_halving.policies._shared_bases import RangedBudget
 from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray
 
 BOUNDS = ("hoeffding", "bernstein")
@@ -65,7 +65,7 @@ class _Best:
 
 
 @dataclass(frozen=True)
-class UGapEb(IndexPolicy):
+class UGapEb(RangedBudget, IndexPolicy):
     """Unified gap-based exploration within a number of pulls, independent arms.
 
     Every arm has an interval ``mean +- b sqrt(a / N)``. The leader is the arm whose regret has the
@@ -119,12 +119,6 @@ class UGapEb(IndexPolicy):
     def n_first(self) -> int:  # type: ignore[override]
         """Number of pulls that an arm needs before it has an interval."""
         return _first_pulls(self.bounds)
-
-    def _width(self) -> float:
-        return width_of_range(self, self.reward_range)
-
-    def _most_pulls(self) -> int:
-        return self.n_pulls
 
     def _first_memory(self, state: IndexState, seed: np.random.SeedSequence | None) -> _Best:
         return _Best(np.full(len(state.rows), NO_ARM), np.full(len(state.rows), np.inf))

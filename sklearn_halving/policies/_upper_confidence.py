@@ -10,26 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from sklearn_halving.policies._index_policy import IndexPolicy, IndexState
-from sklearn_halving.policies._parameter_checks import (
-    RewardRange,
-    check_not_negative,
-    width_of_range,
-)
+from sklearn_halving.policies._parameter_checks import RewardRange, check_not_negative
+from sklearn_halving.policies._shared_bases import RangedBudget
 from sklearn_halving.policies._successive_rejects import phase_lengths
 from sklearn_halving.policies._types import FloatArray, IntArray
 
 
-class UpperConfidencePolicy(IndexPolicy):
-    """What policies by upper confidence bounds share: a budget and a range of rewards."""
-
-    n_pulls: int
-    reward_range: RewardRange | None
-
-    def _width(self) -> float:
-        return width_of_range(self, self.reward_range)
-
-    def _most_pulls(self) -> int:
-        return self.n_pulls
+class UpperConfidencePolicy(RangedBudget, IndexPolicy):
+    """What policies by upper confidence bounds share."""
 
     def _squared_radius(self, state: IndexState, n_pulls: IntArray) -> FloatArray:
         """Return the square of what is added to the mean, for rewards in [0, 1]."""

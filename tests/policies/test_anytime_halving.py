@@ -156,3 +156,12 @@ def test_an_arm_that_fails_later_is_out_for_good() -> None:
     assert best == 1
     assert sum(pull.arm == 2 and pull.level > 2 for rung in rungs for pull in rung) == 1
     assert play(DoublingHalving(90), lambda pull: np.nan, problem)[1] == NO_ARM
+
+
+def test_doubling_starts_where_every_arm_reaches_the_smallest_level() -> None:
+    """4 arms, 2 rounds: 4 * 2 * 5 = 40; of 4, 8, 16, ... the first as large is 64: 8 each."""
+    policy = DoublingHalving(600)
+    state = policy.start(Problem(4, min_level=5, max_level=1000))
+    assert policy.ask(state, 100).level.tolist() == [8, 8, 8, 8]
+    state = policy.start(Problem(1, min_level=5, max_level=1000))
+    assert policy.ask(state, 100).level.tolist() == [5]

@@ -150,7 +150,7 @@ def test_more_arms_than_pulls_and_arms_known_from_the_start() -> None:
 # ------------------------------------------------------------------------------ all rules
 
 
-@pytest.mark.parametrize("acquisition", [a for a in ACQUISITIONS if a != "pi"])
+@pytest.mark.parametrize("acquisition", ACQUISITIONS)
 def test_finds_the_best_arm_with_fewer_pulls_than_arms(acquisition: str) -> None:
     x = np.linspace(0, 1, 60)
     prior = np.exp(-0.5 * ((x[:, np.newaxis] - x) / 0.2) ** 2)
@@ -211,6 +211,17 @@ def test_shared_splits_are_seen_through() -> None:
     assert hits[25.0] >= hits[0.0] + 8
 
 
+def test_the_improvement_that_pi_looks_for_is_one() -> None:
+    """Rewards without noise: an arm that is known is not pulled again, and again."""
+    x = np.linspace(0, 1, 60)
+    prior = np.exp(-0.5 * ((x[:, np.newaxis] - x) / 0.2) ** 2)
+    for table in (np.tile(np.sin(5 * x)[:, np.newaxis], 30), np.zeros((60, 30))):
+        policy = BayesGap(20, prior, 1e-6, acquisition="pi")
+        arms, state = play(policy, table)
+        assert len(set(arms)) >= 10
+        assert table[:, 0].max() - table[policy.recommend(state), 0] < 0.05
+
+
 # ------------------------------------------------------------------------- pulls in flight
 
 
@@ -242,20 +253,65 @@ def test_pulls_in_flight_are_not_repeated_where_one_is_enough() -> None:
     assert sorted(policy.ask(policy.start(Problem(6)), 6).arm) == list(range(6))
 
 
-def test_a_failed_pull_takes_its_arm_out_and_no_others_certainty_with_it() -> None:
-    policy = BayesGap(12, smooth_prior(), 0.1, pulls_in_flight=3, standardize=False)
-    with_failure, without = policy.start(Problem(12)), policy.start(Problem(12))
-    pulls = policy.ask(with_failure, 3)
-    first = Pulls(pulls.arm[:1], pulls.level[:1], pulls.repetition[:1])
-    policy.tell(with_failure, first, np.array([np.nan]))
-    assert not policy.is_alive(with_failure)[first.arm[0]]
-    rest = Pulls(pulls.arm[1:], pulls.level[1:], pulls.repetition[1:])
-    policy.tell(with_failure, rest, np.array([0.1, 0.2]))
-    policy.ask(without, 3)
-    policy.tell(without, rest, np.array([0.1, 0.2]))
-    np.testing.assert_allclose(
-        with_failure.posterior_ahead().variance, without.posterior.variance, atol=1e-9
-    )
+# ------------------------------------------------------------------------- failed pulls
+
+
+def tell_one(policy: BayesGap, state, arm: int, reward: float, repetition: int = 0) -> None:
+    one = np.array([1])
+    policy.tell(state, Pulls(arm * one, one, repetition * one), reward * one)
+
+
+@pytest.mark.parametrize("n_pulls_open", [1, 3])
+def test_a_failed_pull_is_one_more_reward_as_low_as_the_lowest(n_pulls_open: int) -> None:
+    """Before there is any it shrinks variances alone; then all are told."""
+    policy = BayesGap(12, smooth_prior(), 0.1, split_variance=0.1, pulls_in_flight=n_pulls_open)
+    failing, plain = policy.start(Problem(12)), policy.start(Problem(12))
+    tell_one(policy, failing, 3, np.nan)
+    assert not policy.is_alive(failing)[3]
+    assert failing.posterior_ahead().variance[0, 3] < 0.5
+    assert (policy.posterior(failing)[0] == 0).all()
+    for arm, reward in ((5, 0.7), (1, 0.2), (8, np.nan), (2, 0.4)):
+        tell_one(policy, failing, arm, reward)
+    for arm, reward in ((5, 0.7), (3, 0.7), (1, 0.2), (8, 0.2), (2, 0.4)):
+        tell_one(policy, plain, arm, reward)
+    for values, expected in zip(policy.posterior(failing), policy.posterior(plain), strict=True):
+        np.testing.assert_allclose(values, expected, atol=1e-9)
+    assert np.flatnonzero(~policy.is_alive(failing)).tolist() == [3, 8]
+
+
+def test_an_infinite_reward_teaches_no_more_than_the_lowest_and_plus_infinity_nothing() -> None:
+    policy = BayesGap(12, smooth_prior(), 0.1)
+    states = [policy.start(Problem(12)) for _ in range(3)]
+    for state, reward in zip(states, (np.nan, -np.inf, np.inf), strict=True):
+        tell_one(policy, state, 0, 0.1)
+        tell_one(policy, state, 1, 0.9)
+        before = policy.posterior(state)[0]
+        tell_one(policy, state, 2, reward)
+        assert (policy.posterior(state)[0] == before).all() == (reward == np.inf)
+    np.testing.assert_array_equal(policy.posterior(states[0]), policy.posterior(states[1]))
+
+
+@pytest.mark.parametrize("acquisition", ["bayesgap", "gp_ucb", "ei"])
+@pytest.mark.parametrize(("n_failing", "most"), [(30, 4), (50, 16)])
+def test_a_region_where_all_fails_is_left(acquisition: str, n_failing: int, most: int) -> None:
+    """The best arms are next to it; without a lesson nearly all pulls would go into it."""
+    x = np.linspace(0, 1, 60)
+    prior = np.exp(-0.5 * ((x[:, np.newaxis] - x) / 0.2) ** 2)
+    table = np.tile(x[::-1, np.newaxis], 25)
+    table[:n_failing] = np.nan
+    policy = BayesGap(25, prior, 1e-2, acquisition=acquisition)
+    arms, state = play(policy, table)
+    assert sum(arm < n_failing for arm in arms) <= most
+    assert n_failing <= policy.recommend(state) <= n_failing + 8
+
+
+def test_if_all_pulls_fail_they_are_spread_and_nothing_is_recommended() -> None:
+    x = np.linspace(0, 1, 40)
+    prior = np.exp(-0.5 * ((x[:, np.newaxis] - x) / 0.2) ** 2)
+    policy = BayesGap(6, prior, 1e-2)
+    arms, state = play(policy, np.full((40, 10), np.nan))
+    assert np.diff(sorted(arms)).min() >= 4
+    assert policy.recommend(state) == NO_ARM
 
 
 # --------------------------------------------------------------------------- bad input

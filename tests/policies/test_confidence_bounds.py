@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import count
 
 import numpy as np
 import pytest
@@ -17,8 +18,7 @@ UNIT = (0.0, 1.0)
 def plain_lucb(rewards: np.ndarray, delta: float, epsilon: float) -> tuple[list[int], int]:
     n_arms = len(rewards)
     seen, arms = [[row[0]] for row in rewards], list(range(n_arms))
-    while True:
-        t = len(arms)
+    for t in count(1):
         x = math.log(1.25 * n_arms * t**4 / delta)
         beta = [math.sqrt(x / (2 * len(s))) for s in seen]
         mean = [float(np.mean(s)) for s in seen]
@@ -30,6 +30,20 @@ def plain_lucb(rewards: np.ndarray, delta: float, epsilon: float) -> tuple[list[
         for arm in (leader, rival):
             arms.append(arm)
             seen[arm].append(rewards[arm, len(seen[arm])])
+    raise AssertionError
+
+
+def test_lucb_by_hand() -> None:
+    """Two arms with rewards 0.9 and 0.1, delta = 0.1, all bounds of width sqrt(log(25 t^4) / 2t).
+
+    In round 1 each arm has one pull, 1.269; in round 5 five, sqrt(log(15625) / 10) = 0.983; in
+    round 27 sqrt(log(13286025) / 54) = 0.5511; the two intervals part where it is below 0.4: at
+    t = 57, sqrt(log(263900025) / 114) = 0.4125, not yet; at t = 61, sqrt(log(346146025) / 122)
+    = 0.4014; at t = 62, sqrt(log(369408400) / 124) = 0.3988. So 62 pulls each.
+    """
+    game = play(LUCB(0.1, reward_range=UNIT), np.repeat([[0.9], [0.1]], 100, axis=1))
+    assert np.bincount(game.arms).tolist() == [62, 62]
+    assert game.best == 0
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -126,3 +140,16 @@ def test_bad_parameters() -> None:
         LUCB().start(Problem(3))
     with pytest.raises(ValueError, match="delta must be larger than 0"):
         LUCB(0.0)
+
+
+def test_the_heuristic_lil_ucb_by_hand() -> None:
+    """Two arms with rewards 1 and 0, delta = 0.05: d = 0.01, lambda = 6.
+
+    After two pulls each the index of arm 1 is 0.75 sqrt(2 log(log(2) / 0.01) / 2) = 1.544. That of
+    arm 0 is larger as long as it matters: 1 + 0.75 sqrt(2 log(log(13) / 0.01) / 13) = 1.693. With
+    13 = 1 + 6 * 2 pulls of arm 0 it ends.
+    """
+    rewards = np.repeat([[1.0], [0.0]], 20, axis=1)
+    game = play(LilUCB(0.05, "heuristic", reward_range=UNIT), rewards)
+    assert game.arms == [0, 1, 0, 1, *[0] * 11]
+    assert game.best == 0

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 import sklearn_halving.policies
 from sklearn_halving.policies import (
     EXP3,
+    HOO,
     LUCB,
     MOSS,
     NO_ARM,
@@ -31,6 +32,7 @@ from sklearn_halving.policies import (
     UCBV,
     AdaptiveGapEV,
     AdaptiveUCBE,
+    AdaptiveUGapEb,
     AnytimeSuccessiveRejects,
     BayesGap,
     BernsteinRace,
@@ -257,6 +259,11 @@ def noisy(
     return Case(policy, problem, by_itself, budget, uses_ranks_only=uses_ranks_only)
 
 
+def hoo(wins_ties: int, n_splits: int | None = None, **options: Any) -> Case:
+    policy = HOO(25, reward_range=RANGE, **options)
+    return replace(noisy(policy, policy.n_points, n_splits), wins_ties=wins_ties)
+
+
 def bayes_gap(n_arms: int, n_pulls: int, n_splits: int | None = None, **options: Any) -> Case:
     x = np.random.default_rng(1).random(n_arms)  # at random: no two pairs of arms are alike
     covariance = np.exp(-(((x[:, np.newaxis] - x) / 0.2) ** 2))
@@ -342,6 +349,11 @@ CASES: dict[type, list[Case]] = {
         noisy(AdaptiveGapEV(40, reward_range=RANGE), 5),
         noisy(AdaptiveGapEV(40, 0.1, RANGE), 5, n_splits=7),
     ],
+    AdaptiveUGapEb: [
+        noisy(AdaptiveUGapEb(40, reward_range=RANGE), 5),
+        noisy(AdaptiveUGapEb(40, 9e3, "bernstein", RANGE), 5, n_splits=7),
+        noisy(AdaptiveUGapEb(1, reward_range=RANGE), 1),
+    ],
     UGapEb: [
         noisy(UGapEb(40, 1.0, reward_range=RANGE), 5),
         noisy(UGapEb(40, 1.0, "bernstein", RANGE), 5, n_splits=7),
@@ -379,6 +391,8 @@ CASES: dict[type, list[Case]] = {
         noisy(MedianElimination(10.0, 0.9, None, (0, 3.0)), 5, budget=5 * 3 * 40),
         noisy(MedianElimination(10.0, 0.9, 60, (0, 3.0)), 5, n_splits=99, budget=60),
     ],
+    # Where all rewards are equal, the cells with more pulls and, of those, the lower ones.
+    HOO: [hoo(6), hoo(14, 4, n_dimensions=2), hoo(2, 3, nu1=0.5), hoo(14, variant="basic")],
     EXP3: [noisy(EXP3(60, reward_range=RANGE), 5), noisy(EXP3(60, 0.3, RANGE), 5, n_splits=9)],
     BernsteinStopping: [
         noisy(BernsteinStopping(9e4, reward_range=RANGE, max_pulls=150), 1, budget=150),

@@ -129,3 +129,13 @@ def test_few_candidates_make_narrow_brackets() -> None:
         schedule = policy.schedule(1, 27, 5)
         assert max(b.n_arms for b in schedule.brackets) == 5
         assert units(schedule) <= 5000
+
+
+def test_the_smallest_level_is_the_unit() -> None:
+    plain = InfiniteHyperband(30).schedule(1, 1).brackets
+    scaled = InfiniteHyperband(30 * 7 + 6).schedule(7, 1000).brackets
+    assert [[(r.n_arms, 7 * r.level) for r in b.rungs] for b in plain] == [
+        [(r.n_arms, r.level) for r in b.rungs] for b in scaled
+    ]
+    with pytest.raises(ValueError, match=r"budget=13 is too small .* works is 14"):
+        InfiniteHyperband(13).schedule(7, 1000)

@@ -115,3 +115,29 @@ def test_bad_parameters() -> None:
         UGapEc(0.1, max_pulls=2, reward_range=UNIT).start(Problem(3))
     with pytest.raises(ValueError, match="UGapEc needs rewards of a known range"):
         UGapEc(0.1).start(Problem(3))
+
+
+def test_with_a_budget_by_hand() -> None:
+    """Rewards 0.9, 0.5, 0.1 and a = 1/2: the interval of N pulls is +- sqrt(1 / (2 N)).
+
+    Arm 0 leads. Its rival is arm 1 while 0.5 + sqrt(1 / (2 N)) > 0.1 + sqrt(1 / 2) = 0.807, that
+    is up to 5 pulls (0.816), with the wider interval first, the smaller arm if both are as wide.
+    With 6 (0.789) the rival is arm 2, whose interval is the wider.
+    """
+    rewards = np.repeat([[0.9], [0.5], [0.1]], 20, axis=1)
+    game = play(UGapEb(14, 0.5, reward_range=UNIT), rewards)
+    assert game.arms == [0, 1, 2, *[0, 1] * 5, 2]
+    assert game.best == 0
+
+
+def test_with_a_confidence_by_hand() -> None:
+    """Two arms with rewards 0.9 and 0.1, delta = 0.1, bounds +- sqrt(log(80 t^3) / (2 N)).
+
+    The bound of the leader's regret is -0.8 and both half widths. With 58 pulls each, t = 116,
+    2 sqrt(log(124871680) / 116) = 0.8018, and with one more of arm 0
+    sqrt(log(128129040) / 118) + sqrt(log(128129040) / 116) = 0.7989: below 0.8.
+    """
+    policy = UGapEc(0.0, 0.1, reward_range=UNIT)
+    game = play(policy, np.repeat([[0.9], [0.1]], 80, axis=1))
+    assert np.bincount(game.arms).tolist() == [59, 58]
+    assert policy.is_confident(game.state)

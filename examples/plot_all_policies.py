@@ -1,0 +1,142 @@
+"""
+Every policy on the same data
+=============================
+
+`BanditSearchCV` takes any policy, by its name or as an object. Here each chooses among twelve
+support vector machines on the breast cancer data with 60 fits; those that play rungs
+get the number of rows as their resource, and HOO searches the space without a list of candidates.
+"""
+
+import time
+import warnings
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from scipy.stats import loguniform
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from sklearn_halving import BanditSearchCV, BayesGapSearchCV
+from sklearn_halving.policies import (
+    UCBE,
+    BernsteinStopping,
+    DoublingHalving,
+    FiniteHorizonHalving,
+    GapE,
+    GapEV,
+    GrowingHyperband,
+    Hyperband,
+    InfiniteHorizonHalving,
+    InfiniteHyperband,
+    MedianElimination,
+    SuccessiveHalving,
+    UGapEb,
+    UGapEc,
+)
+
+X, y = load_breast_cancer(return_X_y=True)
+X, X_test, y, y_test = train_test_split(X, y, stratify=y, test_size=0.3, random_state=0)
+model = make_pipeline(StandardScaler(), SVC())
+grid = {"svc__C": np.logspace(-3, 3, 4), "svc__gamma": np.logspace(-4, 0, 3)}
+space = {"svc__C": loguniform(1e-3, 1e3), "svc__gamma": loguniform(1e-4, 1)}
+N = 60
+
+# %%
+# Policies of single fits. A name is enough for most; those with a constant of the problem are
+# objects.
+by_name = [
+    "uniform",
+    "variance_halving",
+    "successive_rejects",
+    "anytime_successive_rejects",
+    "adaptive_ucb_e",
+    "adaptive_gap_e_v",
+    "variance_rejects",
+    "successive_elimination",
+    "hoeffding_race",
+    "bernstein_race",
+    "lucb",
+    "lil_ucb",
+    "ucb1",
+    "ucb_v",
+    "moss",
+    "exp3",
+    "hoo",
+]
+objects = [
+    UCBE(N, a=2.0),
+    GapE(N, a=2.0),
+    GapEV(N, a=0.5),
+    UGapEb(N, a=2.0),
+    UGapEc(epsilon=0.02, max_pulls=N),
+    BernsteinStopping(epsilon=0.05, max_pulls=N),
+]
+
+# %%
+# Policies of rungs count units of a resource, here rows. Two of them have a number of candidates
+# of their own.
+on_rows = {"resource": "n_samples", "min_resources": 20, "cv": 3}
+rungs = [
+    Hyperband(max_candidates=9),
+    SuccessiveHalving(n_arms=12, budget=1000),
+    DoublingHalving(budget=2000),
+    InfiniteHorizonHalving(n_arms=12, budget=3000),
+    FiniteHorizonHalving(n_arms=12, budget=1500),
+    InfiniteHyperband(budget=4000),
+    GrowingHyperband(budget=1500),
+]
+
+# %%
+# All searches. A policy with a confidence says so if the fits ended before it was sure.
+searches = [
+    (name, BanditSearchCV(model, space if name == "hoo" else grid, policy=name, n_pulls=N))
+    for name in by_name
+]
+searches += [
+    (type(policy).__name__, BanditSearchCV(model, grid, policy=policy)) for policy in objects
+]
+# With fewer fits of each candidate, and an epsilon that promises anything, it does not begin.
+median = MedianElimination(epsilon=2.0, delta=0.5, max_pulls=120)
+few = {"svc__C": [0.1, 1, 10]}
+searches.append(("MedianElimination", BanditSearchCV(model, few, policy=median)))
+searches += [
+    (type(policy).__name__, BanditSearchCV(model, grid, policy=policy, **on_rows))
+    for policy in rungs
+]
+searches.append(("BayesGap", BayesGapSearchCV(model, grid, n_pulls=40)))
+
+rows = []
+for name, search in searches:
+    start = time.perf_counter()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        search.set_params(random_state=0).fit(X, y)
+    params = {"svc__gamma": np.nan} | search.best_params_
+    rows.append(
+        {
+            "policy": name,
+            "C": f"{params['svc__C']:.3g}",
+            "gamma": f"{params['svc__gamma']:.3g}",
+            "fits": search.n_fits_,
+            "score": round(float(search.best_score_), 4),
+            "on new data": round(search.score(X_test, y_test), 4),
+            "": "not sure" if any("before it knew" in str(w.message) for w in said) else "",
+            "seconds": round(time.perf_counter() - start, 2),
+        }
+    )
+table = pd.DataFrame(rows)
+print(table.to_string(index=False))
+
+# %%
+# Fits and scores on new data. On data that is so easy most choices are equally good, and what
+# differs is the number of fits, most of all where the bounds of a policy are wide.
+figure, axes = plt.subplots(figsize=(7, 5), layout="constrained")
+axes.scatter(table["fits"], table["on new data"], alpha=0.6)
+for row in table.drop_duplicates(["fits", "on new data"]).itertuples():
+    axes.annotate(row.policy, (row.fits, row[6]), fontsize=7)
+axes.set(xlabel="fits", ylabel="accuracy on new data", title="Every policy, once")
+plt.show()

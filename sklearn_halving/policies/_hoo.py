@@ -1,0 +1,287 @@
+"""Hierarchical optimistic optimisation: the best point of a cube, by a tree of cells.
+
+Bubeck, Munos, Stoltz and Szepesvari, X-armed bandits, JMLR 2011; described in section 16.4.4 of
+Audibert, Bubeck and Munos, Bandit view on noisy optimization, 2011.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, log, log2, prod
+from typing import ClassVar
+
+import numpy as np
+
+from sklearn_halving.policies._cell_tree import CellTree, Slopes
+from sklearn_halving.policies._parameter_checks import (
+    RewardRange,
+    check_between,
+    check_budget,
+    width_of_range,
+)
+from sklearn_halving.policies._shared_bases import Unscheduled
+from sklearn_halving.policies._types import (
+    NO_ARM,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Problem,
+    Pulls,
+)
+
+VARIANTS = ("truncated", "basic")
+
+
+@dataclass
+class HOOState:
+    """Where a search stands; problems are rows, whatever the batch.
+
+    Parameters
+    ----------
+    problem : Problem
+    batch_shape : tuple of int
+    tree : CellTree
+        The cells with a point in them, and what came back.
+    reward_range : (float, float)
+        A point that failed counts as the smaller, in the mean of the cells around it.
+    n_asked, n_told : ndarray of shape (n_problems,)
+        Pulls asked for, and those that were told.
+    is_open : ndarray of bool of shape (n_problems,)
+        Problems that are not over.
+    stale : tuple of (ndarray of int, ndarray of int) or None
+        Rows and nodes of the last pulls, while nothing was told since.
+    """
+
+    problem: Problem
+    batch_shape: tuple[int, ...]
+    tree: CellTree
+    reward_range: RewardRange
+    n_asked: IntArray
+    n_told: IntArray
+    is_open: BoolArray
+    stale: tuple[IntArray, IntArray] | None = None
+
+
+@dataclass(frozen=True)
+class HOO(Unscheduled):
+    """Search a cube by a binary tree of cells: for a space of numbers, not for a list of arms.
+
+    Every cell h halvings deep has an upper bound of the rewards in it,
+    ``U = mean + sqrt(2 log(n) / T) + nu1 rho^h`` from the T pulls in it, and the better bound
+    ``B = min(U, the larger B of its halves)``; a half without a pull has an infinite B. Each
+    round goes down from the whole cube to the half with the larger B, until it comes to a half
+    without a pull, and pulls the point in the middle of that. The regret of a round falls as
+    ``sqrt(log(n) / n)``, whatever the number of dimensions, where nu1 and rho describe how fast
+    the mean reward falls off around its maximum.
+
+    The arms are the points, numbered in the order in which they are made: `points` says where
+    they are. All other policies choose among arms that are given.
+
+    Parameters
+    ----------
+    n_pulls : int
+        Number of pulls; never exceeded.
+    n_dimensions : int, default=1
+        Of the cube. Cells are halved along the first axis, then along the second, and so on.
+    nu1 : float, default=1.0
+        Larger than 0. Within a cell h halvings deep the mean rewards must not differ from the best
+        of them by more than ``nu1 rho^h``, for rewards in [0, 1].
+    rho : float or None, default=None
+        Between 0 and 1. None is ``2^(-1 / n_dimensions)``, the rate at which sides become
+        shorter: right for rewards that change in proportion to the distance.
+    variant : {"truncated", "basic"}, default="truncated"
+        "truncated" has ``n_pulls`` in the logarithm from the start and makes no cell deeper than
+        ``D = ceil((log(n) / 2 - log(1 / nu1)) / log(1 / rho))``, but at least 1: such a cell's
+        point is pulled again. n pulls take O(n log n) time, with the same order of regret.
+        "basic" has the round's number in the logarithm and no limit; O(n^2).
+    reward_range : (float, float)
+        Smallest and largest possible reward, for example (0, 1) for accuracy.
+    n_splits : int or None, default=None
+        Number of splits on which a point can be pulled, where there is an end of them: D is then
+        at least ``log2(n_pulls)``, so that the best cells do not run out of splits. A search
+        fills it in.
+
+    Notes
+    -----
+    The choice is the point of the last cell on the way down from the whole cube along the halves
+    with more pulls. The paper is about the rewards on the way; it leaves open which point of a
+    cell is pulled, and which half goes first: here the middle, and the lower half.
+    The j-th round is on split j, or, where there is an end of them, on one split after the other:
+    the mean of a cell is over splits as well as over points. With pulls in flight, a cell that
+    waits for its first reward has the mean of the one around it.
+    The radius is made for rewards all over their range; where noise is a hundredth of it, as with
+    scores on data of some size, a small budget is spread over the cube nearly evenly.
+
+    References
+    ----------
+    Bubeck, Munos, Stoltz and Szepesvari. X-armed bandits. JMLR 12, 2011, section 3, and section 4
+    for the truncated form. Audibert, Bubeck and Munos. Bandit view on noisy optimization, in
+    Optimization for Machine Learning, 2011, algorithm 16.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.policies import HOO, Problem
+    >>> policy = HOO(n_pulls=60, reward_range=(0, 1))
+    >>> state = policy.start(Problem(n_arms=policy.n_points))
+    >>> while not policy.is_finished(state):
+    ...     pulls = policy.ask(state, max_pulls=1)
+    ...     x = policy.points(state)[pulls.arm, 0]
+    ...     policy.tell(state, pulls, 1 - np.abs(x - 0.3))
+    >>> float(policy.points(state)[policy.recommend(state), 0])
+    0.3125
+    """
+
+    order_free: ClassVar[bool] = False
+
+    n_pulls: int
+    n_dimensions: int = 1
+    nu1: float = 1.0
+    rho: float | None = None
+    variant: str = "truncated"
+    reward_range: RewardRange | None = None
+    n_splits: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no tree can be made from."""
+        check_budget("n_pulls", self.n_pulls, 1, "to try a point")
+        if self.n_dimensions < 1:
+            raise ValueError(
+                f"n_dimensions must be at least 1, got {self.n_dimensions!r}. It is the number of "
+                "parameters that are searched."
+            )
+        check_between("nu1", self.nu1, 0, np.inf, "Use 1, the default, for rewards in [0, 1].")
+        if self.rho is not None:
+            check_between("rho", self.rho, 0, 1, "Use None for 2^(-1 / n_dimensions).")
+        if self.variant not in VARIANTS:
+            raise ValueError(
+                f"variant must be 'truncated' or 'basic', got {self.variant!r}. Use 'truncated', "
+                "the default."
+            )
+
+    @property
+    def max_depth(self) -> int:
+        """The largest number of halvings, the paper's D."""
+        if self.variant == "basic":
+            return self.n_pulls
+        exact = (log(self.n_pulls) / 2 - log(1 / self.nu1)) / -log(self._rate)
+        depth = max(1, ceil(exact - 1e-9))
+        if self.n_splits is not None:
+            # Else the best cells would run out of splits, and the rest be pulled evenly.
+            depth = max(depth, ceil(log2(self.n_pulls)))
+        return min(depth, self.n_pulls)
+
+    @property
+    def n_points(self) -> int:
+        """The most points that there can be: the number of arms."""
+        depth = self.max_depth
+        return self.n_pulls if depth > 60 else min(self.n_pulls, 2 ** (depth + 1) - 2)
+
+    @property
+    def _rate(self) -> float:
+        return 2 ** (-1 / self.n_dimensions) if self.rho is None else self.rho
+
+    def points(self, state: HOOState) -> FloatArray:
+        """Return where the arms are, in the unit cube.
+
+        Parameters
+        ----------
+        state : HOOState
+
+        Returns
+        -------
+        points : ndarray of shape (*batch, n_points, n_dimensions)
+            NaN for an arm that was not made yet.
+        """
+        centre = state.tree.centre[:, 1:]
+        return centre.reshape(*state.batch_shape, *centre.shape[1:]).copy()
+
+    def start(
+        self,
+        problem: Problem,
+        *,
+        batch_shape: tuple[int, ...] = (),
+        seed: np.random.SeedSequence | None = None,
+    ) -> HOOState:
+        """Return the state before the first pull; ValueError if the parameters do not do."""
+        width = width_of_range(self, self.reward_range)
+        reward_range = self.reward_range or (0.0, width)
+        if problem.n_arms != self.n_points:
+            raise ValueError(
+                f"n_arms={problem.n_arms} must be the number of points that {self!r} can make, "
+                f"n_points={self.n_points}. Start with Problem(n_arms=policy.n_points)."
+            )
+        n_problems = prod(batch_shape)
+        slopes = Slopes(self.nu1, self._rate, width)
+        tree = CellTree.of(n_problems, self.n_points, self.n_dimensions, self.max_depth, slopes)
+        tree.most_of_a_point = problem.max_repetitions
+        tree.horizon = self.n_pulls if self.variant == "truncated" else None
+        counts = np.zeros((2, n_problems), dtype=np.int64)
+        is_open = np.ones(n_problems, dtype=bool)
+        return HOOState(problem, batch_shape, tree, reward_range, counts[0], counts[1], is_open)
+
+    def ask(self, state: HOOState, max_pulls: int) -> Pulls:
+        """Return one pull for each problem that is not over, at the largest level.
+
+        None at all means that something must be told first.
+        """
+        if state.stale is not None:  # what is in flight narrows the bounds
+            state.tree.update(*state.stale, state.n_asked[state.stale[0]])
+            state.stale = None
+        may_ask = state.is_open & (state.n_asked < self.n_pulls) & ~state.tree.is_closed[:, 0]
+        row = np.flatnonzero(may_ask) if max_pulls > 0 else np.arange(0)
+        shape = (*state.batch_shape, 1 if len(row) else 0)
+        arm = np.full(len(may_ask) if len(row) else 0, NO_ARM)
+        repetition = np.zeros_like(arm)
+        if len(row):
+            node = state.tree.next_node(row, state.n_asked[row])
+            arm[row] = node - 1
+            repetition[row] = self._repetition(state, row, node)
+            state.n_asked[row] += 1
+            state.tree.note_asked(row, node)
+            state.stale = row, node
+        level = np.full(shape, state.problem.max_level, dtype=np.int64)
+        return Pulls(arm.reshape(shape), level, repetition.reshape(shape))
+
+    def _repetition(self, state: HOOState, row: IntArray, node: IntArray) -> IntArray:
+        """Return the split of this round: never one on which the point was pulled before."""
+        most = state.problem.max_repetitions
+        if most is None:
+            return state.n_asked[row]
+        tree = state.tree
+        turn: IntArray = (tree.made_in_round[row, node] + tree.n_of_point[row, node]) % most
+        return turn
+
+    def tell(self, state: HOOState, pulls: Pulls, rewards: FloatArray) -> None:
+        """Take in rewards, in the order in which the pulls were asked for."""
+        if not len(pulls):
+            return
+        arm = np.asarray(pulls.arm).reshape(len(state.is_open), -1)
+        rewards = np.asarray(rewards, dtype=np.float64).reshape(arm.shape)
+        low, high = state.reward_range
+        # What has no number has an end of the range: there is no other mean of a cell.
+        ends = np.nan_to_num(rewards, nan=np.nan, posinf=high, neginf=low)
+        if (state.n_told + arm.shape[1] >= state.n_asked).all():
+            state.stale = None
+        for j in range(arm.shape[1]):
+            row = np.flatnonzero((arm[:, j] != NO_ARM) & state.is_open)
+            state.n_told[row] += 1
+            node = arm[row, j] + 1
+            state.tree.learn(row, node, ends[row, j], state.reward_range[0])
+            state.tree.update(row, node, state.n_asked[row])
+        is_waiting = state.n_told < state.n_asked
+        is_over = (state.n_told >= self.n_pulls) | (state.tree.is_closed[:, 0] & ~is_waiting)
+        state.is_open &= ~is_over
+
+    def is_finished(self, state: HOOState) -> bool:
+        """Return whether every problem is over."""
+        return not state.is_open.any()
+
+    def is_alive(self, state: HOOState) -> BoolArray:
+        """Return which points have not failed, or were not made yet."""
+        return state.tree.alive[:, 1:].reshape(*state.batch_shape, -1).copy()
+
+    def recommend(self, state: HOOState) -> IntArray:
+        """Return the arm to choose; ``NO_ARM`` if no arm has a reward."""
+        node = state.tree.most_pulled()
+        return np.where(node > 0, node - 1, NO_ARM).reshape(state.batch_shape)

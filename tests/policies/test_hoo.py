@@ -1,0 +1,238 @@
+"""HOO: bounds by hand, both variants against a plain recursion, and regret that falls."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sklearn_halving.policies import HOO, NO_ARM, Problem, Pulls
+
+UNIT = (0.0, 1.0)
+
+
+def play(policy: HOO, f: Callable[[np.ndarray, int], float], most: int | None = None) -> Any:
+    """Return the points in the order of the pulls, and the state."""
+    state = policy.start(Problem(policy.n_points, 1, 1, most))
+    points = []
+    while not policy.is_finished(state):
+        pulls = policy.ask(state, 100)
+        point = policy.points(state)[pulls.arm[0]]
+        points.append(tuple(point.tolist()))
+        policy.tell(state, pulls, np.array([f(point, int(pulls.repetition[0]))]))
+    return points, state
+
+
+class Cell:
+    """A cell of the plain recursion: an interval along each axis."""
+
+    def __init__(self, low: list[float], high: list[float], depth: int) -> None:
+        self.low, self.high, self.depth = low, high, depth
+        self.rewards: list[float] = []
+        self.halves: list[Cell | None] = [None, None]
+
+    def half(self, side: int) -> Cell:
+        low, high, axis = list(self.low), list(self.high), self.depth % len(self.low)
+        middle = (low[axis] + high[axis]) / 2
+        (high if side == 0 else low)[axis] = middle
+        return Cell(low, high, self.depth + 1)
+
+    def bound(self, log_n: float, nu1: float, rho: float) -> float:
+        upper = np.mean(self.rewards) + math.sqrt(2 * log_n / len(self.rewards))
+        upper += nu1 * rho**self.depth
+        of_halves = [math.inf if h is None else h.bound(log_n, nu1, rho) for h in self.halves]
+        return min(upper, max(of_halves)) if self.depth < self.max_depth else upper
+
+    max_depth: float = math.inf
+
+
+def plain_hoo(policy: HOO, n_dimensions: int, f: Callable[[np.ndarray, int], float]) -> list:
+    """Play algorithm 16.1 of Audibert et al. (2011): every bound anew in every round."""
+    rho = 2 ** (-1 / n_dimensions) if policy.rho is None else policy.rho
+    is_basic, n = policy.variant == "basic", policy.n_pulls
+    Cell.max_depth = math.inf if is_basic else policy.max_depth
+    root = Cell([0.0] * n_dimensions, [1.0] * n_dimensions, 0)
+    points = []
+    for t in range(n):
+        log_n = math.log(max(t, 1) if is_basic else n)
+        way = [root]
+        while way[-1] is root or way[-1].rewards:
+            cell = way[-1]
+            if cell.depth == Cell.max_depth:
+                break
+            b = [math.inf if h is None else h.bound(log_n, policy.nu1, rho) for h in cell.halves]
+            side = 0 if b[0] >= b[1] - 1e-12 else 1
+            if cell.halves[side] is None:
+                cell.halves[side] = cell.half(side)
+            way.append(cell.halves[side])
+        point = (np.array(way[-1].low) + np.array(way[-1].high)) / 2
+        points.append(tuple(point.tolist()))
+        reward = f(point, t)
+        for cell in way:
+            cell.rewards.append(reward)
+    return points
+
+
+@pytest.mark.parametrize("variant", ["truncated", "basic"])
+@settings(max_examples=15)
+@given(seed=st.integers(0, 2**16), d=st.integers(1, 3), nu1=st.sampled_from([0.5, 1.0, 4.0]))
+def test_pulls_what_a_plain_recursion_pulls(variant: str, seed: int, d: int, nu1: float) -> None:
+    noise = np.random.default_rng(seed).random(60)
+
+    def f(point: np.ndarray, t: int) -> float:
+        return float(0.7 * (1 - np.abs(point - 0.3).max()) + 0.3 * noise[t])
+
+    policy = HOO(60, d, nu1, variant=variant, reward_range=UNIT)
+    assert play(policy, f)[0] == plain_hoo(policy, d, f)
+
+
+def test_where_no_cell_is_too_deep_truncation_changes_nothing_but_the_logarithm() -> None:
+    """The depth for rho = 0.9 is larger than the cells get."""
+
+    def f(point: np.ndarray, t: int) -> float:
+        return float(1 - abs(point[0] - 0.3))
+
+    deep = HOO(60, rho=0.9, reward_range=UNIT)
+    points, state = play(deep, f)
+    assert state.tree.depth.max() < deep.max_depth == 20
+    assert deep.n_points == 60
+    deeper = HOO(60, rho=0.9, nu1=1.0, reward_range=UNIT)
+    Cell.max_depth = math.inf
+    assert points == plain_hoo(deeper, 1, f)
+    assert len(set(points)) == 60
+
+
+def test_bounds_of_a_small_tree_by_hand() -> None:
+    """n = 4, nu1 = 1, rho = 1/2: D = ceil(log 4 / 2 / log 2) = 1, so two cells at depth 1.
+
+    The radius of a cell with T pulls is sqrt(2 log 4 / T). After rewards 0.2 at 1/4 and 0.9 at
+    3/4, U = 0.2 + 1.6651 + 1/2 and 0.9 + 1.6651 + 1/2; after 0.7 more at 3/4, whose mean is then
+    0.8, U = 0.8 + 1.1774 + 1/2, and the whole cube has the mean 0.6, 3 pulls and
+    U = 0.6 + 0.9614 + 1 = 2.5614, which the larger B below it, 2.4774, improves on.
+    """
+    policy = HOO(4, rho=0.5, reward_range=UNIT)
+    assert (policy.max_depth, policy.n_points) == (1, 2)
+    state = policy.start(Problem(2))
+    for arm, repetition, reward in [(0, 0, 0.2), (1, 1, 0.9), (1, 2, 0.7)]:
+        pulls = policy.ask(state, 9)
+        assert pulls.arm.tolist() == [arm]
+        assert pulls.repetition.tolist() == [repetition]
+        policy.tell(state, pulls, np.array([reward]))
+    assert policy.points(state)[:, 0].tolist() == [0.25, 0.75]
+    np.testing.assert_allclose(state.tree.b[0], [2.4774, 2.3651, 2.4774], atol=1e-4)
+    assert policy.recommend(state) == 1
+
+
+def test_the_depth_by_hand() -> None:
+    """D = (log(n) / 2 - log(1 / nu1)) / log(1 / rho), rounded up."""
+    assert HOO(10_000, rho=0.5).max_depth == 7  # log(100) / log(2) = 6.64
+    assert HOO(10_000, 2).max_depth == 14  # rho = 2^(-1/2): twice 6.64 is 13.29
+    assert HOO(10_000, nu1=0.1, rho=0.1).max_depth == 1  # log(10) / log(10)
+    assert HOO(100, nu1=0.01).max_depth == 1
+    assert HOO(1024, nu1=4).max_depth == 7  # log(128) / log(2): exact, no rounding error
+    assert HOO(1024, nu1=4).n_points == 254
+    assert HOO(1024, rho=0.1, n_splits=3).max_depth == 10
+    assert HOO(1024, nu1=100, n_splits=3).max_depth == 12
+
+
+def regret_per_round(policy: HOO, n_problems: int) -> tuple[float, float]:
+    """Return the mean regret of a round and that of the choice: 1 - |x - 0.3|, coin flips."""
+    rng, rows = np.random.default_rng(0), np.arange(n_problems)
+    state = policy.start(Problem(policy.n_points), batch_shape=(n_problems,))
+    total = 0.0
+    while not policy.is_finished(state):
+        pulls = policy.ask(state, 1)
+        f = 1 - np.abs(policy.points(state)[rows, pulls.arm[:, 0], 0] - 0.3)
+        total += float((1 - f).mean())
+        policy.tell(state, pulls, (rng.random((n_problems, 1)) < f[:, np.newaxis]).astype(float))
+    chosen = policy.points(state)[rows, policy.recommend(state), 0]
+    return total / policy.n_pulls, float(np.abs(chosen - 0.3).mean())
+
+
+def test_the_regret_of_a_round_and_of_the_choice_fall_with_n() -> None:
+    regrets = [regret_per_round(HOO(n, reward_range=UNIT), 10) for n in (50, 300, 1800)]
+    of_rounds, of_choice = zip(*regrets, strict=True)
+    assert of_rounds[1] < 0.9 * of_rounds[0]
+    assert of_rounds[2] < 0.9 * of_rounds[1]
+    assert of_rounds[2] < 0.6 * 0.29  # that of points at random is 0.29
+    assert of_choice[2] < 0.5 * of_choice[0]
+
+
+def test_the_choice_finds_the_best_corner_of_a_square() -> None:
+    def f(point: np.ndarray, t: int) -> float:
+        return float(1 - np.abs(point - [0.9, 0.1]).max())
+
+    policy = HOO(200, 2, reward_range=UNIT)
+    _, state = play(policy, f)
+    assert np.abs(policy.points(state)[policy.recommend(state)] - [0.9, 0.1]).max() < 0.1
+
+
+def test_another_range_is_another_unit() -> None:
+    def f(point: np.ndarray, t: int) -> float:
+        return float(1 - abs(point[0] - 0.625))
+
+    plain, _ = play(HOO(80, reward_range=UNIT), f)
+    other, _ = play(HOO(80, reward_range=(-32.0, 32.0)), lambda p, t: 64 * f(p, t) - 32)
+    assert plain == other
+
+
+def test_splits_take_turns_and_a_point_that_has_had_all_is_not_pulled_again() -> None:
+    """Two points with three splits: six pulls in all, though there is a budget for 9."""
+    policy = HOO(9, nu1=0.4, rho=0.5, reward_range=UNIT)
+    assert policy.n_points == 2
+    state = policy.start(Problem(2, 1, 1, 3))
+    seen = []
+    while not policy.is_finished(state):
+        pulls = policy.ask(state, 1)
+        seen.append((int(pulls.arm[0]), int(pulls.repetition[0])))
+        policy.tell(state, pulls, np.array([0.5]))
+    assert sorted(seen) == [(arm, split) for arm in (0, 1) for split in range(3)]
+    assert [split for _, split in seen[:2]] == [0, 1]
+
+
+def test_points_that_fail_are_not_chosen() -> None:
+    """All of the upper half, where the rewards would be, fails."""
+    policy = HOO(60, reward_range=UNIT)
+    _, state = play(policy, lambda p, t: math.nan if p[0] > 0.5 else p[0])
+    x = policy.points(state)[:, 0]
+    assert x[policy.recommend(state)] < 0.5
+    np.testing.assert_array_equal(policy.is_alive(state), ~(x > 0.5))
+    _, state = play(policy, lambda p, t: math.nan)
+    assert policy.recommend(state) == NO_ARM
+
+
+def test_pulls_in_flight_go_to_different_cells() -> None:
+    policy = HOO(50, reward_range=UNIT)
+    state = policy.start(Problem(policy.n_points))
+    asked = [policy.ask(state, 8) for _ in range(6)]
+    x = policy.points(state)[[int(pulls.arm[0]) for pulls in asked], 0]
+    assert sorted(x.tolist()) == [0.125, 0.25, 0.375, 0.625, 0.75, 0.875]
+    policy.tell(state, Pulls(*(np.concatenate(c) for c in zip(*asked, strict=True))), np.ones(6))
+    assert not policy.is_finished(state)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"n_pulls": 0}, "n_pulls=0 is too small to try a point"),
+        ({"n_pulls": 9, "n_dimensions": 0}, "n_dimensions must be at least 1, got 0"),
+        ({"n_pulls": 9, "nu1": 0}, "nu1 must be larger than 0"),
+        ({"n_pulls": 9, "rho": 1.0}, "rho must be larger than 0 and smaller than 1, got 1.0"),
+        ({"n_pulls": 9, "variant": "fast"}, "variant must be 'truncated' or 'basic', got 'fast'"),
+    ],
+)
+def test_bad_parameters(params: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        HOO(**params)
+
+
+def test_bad_problems() -> None:
+    with pytest.raises(ValueError, match="HOO needs rewards of a known range"):
+        HOO(9).start(Problem(9))
+    with pytest.raises(ValueError, match=r"n_arms=7 must be .* n_points=6"):
+        HOO(9, reward_range=UNIT).start(Problem(7))

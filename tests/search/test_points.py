@@ -1,0 +1,141 @@
+"""BanditSearchCV by HOO: candidates that are made on the way, from distributions of numbers."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from scipy.stats import loguniform, randint, uniform
+from sklearn.datasets import load_wine
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from search.common import FITS, Known, Recording, data, numbered
+from sklearn_halving import BanditSearchCV
+from sklearn_halving.policies import HOO, DoublingHalving
+from sklearn_halving.search._candidates import SearchSpace
+from sklearn_halving.search._points import Cube, PointCandidates
+
+
+def search_by(policy="hoo", estimator=None, space=None, **params):
+    space = {"value": uniform(0, 1)} if space is None else space
+    estimator = Known() if estimator is None else estimator
+    return BanditSearchCV(estimator, space, policy=policy, **{"random_state": 0, **params})
+
+
+def test_it_finds_the_largest_of_a_score_without_noise():
+    search = search_by(HOO(60), cv=3).fit(*data())
+    assert search.best_params_["value"] > 0.9
+    assert search.best_score_ == pytest.approx(search.best_params_["value"])
+    values = search.cv_results_["param_value"].astype(float)
+    n_pulls = search.cv_results_["n_pulls"]
+    assert n_pulls[values > 0.5].sum() > 1.2 * n_pulls[values < 0.5].sum()
+
+
+def test_there_is_a_row_for_each_candidate_that_was_made():
+    search = search_by(n_pulls=20, cv=4).fit(*data())
+    table = search.cv_results_
+    assert search.n_fits_ == table["n_pulls"].sum() == len(search.history_) == 20
+    assert search.n_pulls_left_ == 0
+    assert search.n_splits_ == 4
+    assert (table["n_pulls"] >= 1).all()
+    assert [params["value"] for params in table["params"][:2]] == [0.25, 0.75]
+    assert len({params["value"] for params in table["params"]}) == len(table["params"])
+    assert table["rank_test_score"][search.best_index_] == 1
+    assert search_by().fit(*data()).n_fits_ == 50
+
+
+def test_splits_take_turns():
+    history = search_by(n_pulls=6, cv=3).fit(*data()).history_
+    assert history["split"].tolist() == [0, 1, 2, 0, 1, 2]
+
+
+def test_a_real_search_and_the_number_of_workers():
+    X, y = load_wine(return_X_y=True)
+    model = make_pipeline(StandardScaler(), SVC())
+    space = {"svc__C": loguniform(1e-3, 1e3), "svc__gamma": loguniform(1e-5, 1e1)}
+    one = search_by("hoo", model, space, n_pulls=30).fit(X, y)
+    with parallel_config(backend="threading", n_jobs=3):
+        three = search_by("hoo", model, space, n_pulls=30).fit(X, y)
+    np.testing.assert_array_equal(
+        one.cv_results_["mean_test_score"], three.cv_results_["mean_test_score"]
+    )
+    assert one.best_params_ == three.best_params_
+    assert one.score(X, y) > 0.9
+    assert pickle.loads(pickle.dumps(one)).best_params_ == one.best_params_
+
+
+def test_points_go_through_the_inverse_of_the_distribution():
+    space = {"b": loguniform(1e-2, 1e2), "a": randint(1, 11), "c": uniform(3, 4)}
+    cube = Cube(SearchSpace(space), "hoo")
+    assert cube.names == ["a", "b", "c"]
+    params = cube.params_at(np.array([0.05, 0.75, 0.5]))
+    assert params == {"a": 1, "b": pytest.approx(10.0), "c": pytest.approx(5.0)}
+    assert type(params["a"]) is int
+    assert type(params["b"]) is float
+
+
+def test_candidates_grow_with_the_policy():
+    policy = HOO(9, reward_range=(0, 1))
+    candidates = PointCandidates(Cube(SearchSpace({"value": uniform(0, 1)}), "hoo"), 9)
+    assert list(candidates) == [{"value": 0.5}]
+    points = np.full((9, 1), np.nan)
+    candidates.follow(lambda: points)
+    assert list(candidates) == []
+    points[:2, 0] = [0.25, 0.75]
+    assert list(candidates) == [{"value": 0.25}, {"value": 0.75}]
+    with pytest.raises(IndexError, match="no candidate 2 yet"):
+        candidates[2]
+    assert len(candidates) == 9
+    assert policy.n_points == 6
+
+
+@pytest.mark.parametrize(
+    ("space", "params", "message"),
+    [
+        ({"value": [0.1, 0.2]}, {}, r"must be numeric distributions for policy='hoo'.*\[0.1, 0.2"),
+        ([{"value": uniform(0, 1)}] * 2, {}, "must be one dict for policy='hoo'.* list of 2"),
+        ({"value": uniform(0, 1)}, {"n_candidates": 5}, "n_candidates=5 must be left out"),
+        ({"valve": uniform(0, 1)}, {}, "Invalid parameter 'valve'"),
+        ({"value": uniform(0, 1)}, {"policy": HOO(9, 2)}, "n_dimensions must be 1, the number"),
+        ({"value": uniform(0, 1)}, {"policy": HOO(9), "n_pulls": 5}, "n_pulls=5 must be left out"),
+        ({"value": uniform(0, 1)}, {"scoring": "neg_log_loss"}, "reward_range"),
+        ({"value": uniform(0, 1)}, {"policy": "ucb_e"}, r"policy='ucb_e' .* 'adaptive_ucb_e'"),
+        ({"value": uniform(0, 1)}, {"policy": "UGapEc"}, r"by name.*UGapEc\(epsilon\)"),
+        ({"value": uniform(0, 1)}, {"policy": "hyperband"}, "plays rungs.*HyperbandSearchCV"),
+    ],
+)
+def test_bad_input_is_refused_before_any_fit(space, params, message):
+    X, y = numbered(60)
+    FITS.clear()
+    with pytest.raises(ValueError, match=message):
+        search_by(**{"policy": "hoo", **params}, estimator=Recording(), space=space).fit(X, y)
+    assert len(FITS) == 0
+
+
+def test_doubling_halving_goes_from_level_to_level():
+    """It has no schedule, and needs a resource and the splits of cv all the same."""
+    X, y = data(200)
+    space = {"value": [0.1, 0.2, 0.3, 0.9]}
+    with pytest.raises(ValueError, match="resource must be given"):
+        search_by(DoublingHalving(600), space=space).fit(X, y)
+    search = search_by(
+        DoublingHalving(600), space=space, resource="n_samples", min_resources=10, cv=3
+    ).fit(X, y)
+    table = search.cv_results_
+    assert search.best_params_ == {"value": 0.9}
+    assert search.n_splits_ == 3
+    assert table["n_resources"].min() >= 10
+    assert table["n_resources"][search.best_index_] == table["n_resources"].max()
+    assert (np.diff(table["n_resources"][table["rank_test_score"].argsort()]) <= 0).all()
+    assert set(search.history_["n_resources"]) >= {16, 32}
+
+
+def test_plan_fits_nothing_and_says_what_it_can():
+    X, y = numbered(60)
+    FITS.clear()
+    assert len(search_by(estimator=Recording(), n_pulls=10).plan(X, y)) == 0
+    assert len(FITS) == 0
