@@ -7,6 +7,8 @@ Splits (`sklearn_halving.splits`)
     `RepeatedLearningTesting`, and streams of splits without end
 Policies, usable without scikit-learn (`sklearn_halving.policies`)
     what decides which candidate is fitted next
+Simulation (`sklearn_halving.simulation`)
+    policies against synthetic or recorded arms, thousands of problems at a time
 Resources (`sklearn_halving.resources`)
     what a level means: rows, iterations, epochs, features, seconds
 """

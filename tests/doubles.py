@@ -5,10 +5,12 @@ Everything is at module level: workers in other processes import it from here.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import time
 import warnings
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -107,14 +109,56 @@ class Lossy(Known):
         super().__setstate__(state)
 
 
-class Fatal(Known):
-    """Kills its process, as the system does when memory runs out."""
+class Faulty(Known):
+    """Goes wrong in training where its quality is a key of ``faults``.
 
-    def train_to(self, level: int, previous_level: int, n_rows: int = 0) -> Fatal:
-        if self.quality < 0:
+    The value says how: "raise", "kill" (its process, as the system does), "kill once" (only
+    the first time, of which a file in the folder ``marks`` bears witness), "hang", "hang in C"
+    (holding the lock of the interpreter), "memory" (takes 64 GB), "slow", or, in scoring, "nan".
+    """
+
+    def __init__(
+        self,
+        quality: float = 0.0,
+        n_steps: int = 1,
+        seconds: float = 0.0,
+        tail: float = 0.0,
+        fails_at: int | None = None,
+        ballast: int = 0,
+        faults: dict[float, str] | None = None,
+        marks: str = "",
+    ) -> None:
+        super().__init__(quality, n_steps, seconds, tail, fails_at, ballast)
+        self.faults = faults
+        self.marks = marks
+
+    def train_to(self, level: int, previous_level: int, n_rows: int = 0) -> Faulty:
+        fault = (self.faults or {}).get(self.quality)
+        if fault == "raise":
+            raise ValueError("a fault")
+        if fault == "kill" or (fault == "kill once" and self._is_first(level, n_rows)):
             os.kill(os.getpid(), signal.SIGKILL)
+        if fault == "hang":
+            time.sleep(1000)
+        if fault == "hang in C":
+            ctypes.PyDLL(None).sleep(1000)
+        if fault == "memory":
+            self.large_ = np.ones(2**33)
+        if fault == "slow":
+            time.sleep(0.2)
         super().train_to(level, previous_level, n_rows)
         return self
+
+    def _is_first(self, level: int, n_rows: int) -> bool:
+        mark = Path(self.marks, f"{self.quality} {level} {n_rows}")
+        is_first = not mark.exists()
+        mark.touch()
+        return is_first
+
+    def score(self, X: Any, y: Any = None) -> float:
+        if (self.faults or {}).get(self.quality) == "nan":
+            return np.nan
+        return super().score(X, y)
 
 
 class CountsPickles(Known):

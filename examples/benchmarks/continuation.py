@@ -95,6 +95,8 @@ def cases() -> Iterator[Case]:
     yield Case("MLP", mlp, "max_iter", {"alpha": loguniform(1e-6, 1e-1)})
     name = "SGD by partial_fit, over refits by fit"
     yield Case(name, sgd, "max_iter", LINEAR, continued="partial_fit")
+    name = "MLP by partial_fit, over refits by fit"
+    yield Case(name, mlp, "max_iter", LINEAR, continued="partial_fit")
     yield from boosting_libraries()
 
 

@@ -6,7 +6,7 @@ import pickle
 import uuid
 import warnings
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,7 +18,9 @@ import numpy as np
 from sklearn import config_context
 
 from sklearn_halving._unstable_imports import cloudpickle
+from sklearn_halving.execution._clusters import local_array
 from sklearn_halving.execution._evaluation import evaluate
+from sklearn_halving.execution._interrupt import leave_interrupts_to_the_search
 from sklearn_halving.execution._types import EvaluationTask, Job, Landing
 
 MAPPED_BYTES = 2**20
@@ -47,8 +49,29 @@ class Failure(NamedTuple):
         return self.error
 
 
+class Casualty(NamedTuple):
+    """A pull that gave nothing: it took too long, or its process was killed each time.
+
+    ``exit_code`` is that of the process, None where the time ran out; ``started`` is in
+    seconds since the epoch, ``seconds`` how long the last attempt took.
+    """
+
+    job: Job
+    started: float
+    seconds: float
+    exit_code: int | None = None
+
+
+class ChunkResult(NamedTuple):
+    """What a chunk gave: landings, what ended it early if anything, and what gave nothing."""
+
+    landings: list[Landing]
+    failure: Failure | None = None
+    casualties: tuple[Casualty, ...] = ()
+
+
 def packed(task: EvaluationTask) -> list[Any]:
-    """Return a token, and the task for other processes: bytes, and the large arrays in it.
+    """Return a token, and the task for other processes: arrays, the large ones in it apart.
 
     The arrays in X, y and what goes with the rows, those inside a DataFrame or a sparse
     matrix too, are left to joblib: in the bytes they would be copied into every worker.
@@ -62,7 +85,7 @@ def packed(task: EvaluationTask) -> list[Any]:
     )
     rest = replace(task, X=None, y=None, fit_params={}, score_params={}) if large else task
     content = cloudpickle.dumps((rest, list(warnings.filters)))
-    return [uuid.uuid4().hex, (_sent(content), _sent(data) if large else None, large)]
+    return [uuid.uuid4().hex, _sent(content), *([_sent(data), *large] if large else [])]
 
 
 def candidates_of(task: EvaluationTask, jobs: list[Job]) -> bytes:
@@ -121,9 +144,9 @@ _unpacked_lock = Lock()  # a worker of a cluster may have threads
 _MAX_UNPACKED = 2
 
 
-def _unpack(token: str, sent: tuple[Any, Any, list[Any]]) -> tuple[EvaluationTask, list[Any]]:
+def unpack(token: str, arrays: Sequence[Any]) -> tuple[EvaluationTask, list[Any]]:
     """Return task and warning filters, unpickled once a process; the latest two are kept."""
-    content, data, large = sent
+    content, *rest = map(local_array, arrays)
     with _unpacked_lock:
         if token not in _unpacked:
             _unpacked[token] = pickle.loads(memoryview(content))  # made by this very search
@@ -131,40 +154,43 @@ def _unpack(token: str, sent: tuple[Any, Any, list[Any]]) -> tuple[EvaluationTas
         while len(_unpacked) > _MAX_UNPACKED:
             _unpacked.popitem(last=False)
         task, filters = _unpacked[token]
-    if large:
+    if rest:
         # Maps are not kept: joblib removes the file of one when nobody holds it any more.
+        data, *large = rest
         values = pickle.loads(memoryview(data), buffers=[memoryview(array) for array in large])
         X, y, fit_params, score_params = values
         task = replace(task, X=X, y=y, fit_params=fit_params, score_params=score_params)
     return task, filters
 
 
-def evaluate_chunk(
-    token: str | None, task: Any, jobs: list[Job], candidates: bytes = b""
-) -> tuple[list[Landing], Failure | None]:
-    """Evaluate jobs, configured as the calling process is, up to the first exception.
+def evaluate_jobs(task: EvaluationTask, jobs: list[Job]) -> ChunkResult:
+    """Evaluate jobs in a thread of the calling process, up to the first exception."""
+    with config_context(**task.config):
+        return _landings(task, jobs, is_remote=False)
 
-    ``token`` is None in a thread of the calling process, and ``task`` the task itself.
+
+def evaluate_chunk(jobs: list[Job], candidates: bytes, token: str, *arrays: Any) -> ChunkResult:
+    """Evaluate jobs in another process, up to the first exception.
+
+    scikit-learn's configuration and the warning filters are those of the calling process.
+    ``token`` and ``arrays`` are what `packed` returned. Each is an argument of its own: Dask
+    sends those that are large once and not with every call.
     """
-    if token is None:
-        with config_context(**task.config):
-            return _landings(task, jobs, is_remote=False)
-    task, filters = _unpack(token, task)
+    leave_interrupts_to_the_search()
+    task, filters = unpack(token, arrays)
     task = replace(task, candidates=pickle.loads(candidates))
     with config_context(**task.config), _warning_filters(filters):
         return _landings(task, jobs, is_remote=True)
 
 
-def _landings(
-    task: EvaluationTask, jobs: list[Job], *, is_remote: bool
-) -> tuple[list[Landing], Failure | None]:
+def _landings(task: EvaluationTask, jobs: list[Job], *, is_remote: bool) -> ChunkResult:
     landings: list[Landing] = []
     for job in jobs:
         try:
             landings.append(_evaluate_remotely(task, job) if is_remote else evaluate(task, job))
         except Exception as error:  # noqa: BLE001 - raised where the search runs
-            return landings, Failure(error, format_exc() if is_remote else None)
-    return landings, None
+            return ChunkResult(landings, Failure(error, format_exc() if is_remote else None))
+    return ChunkResult(landings)
 
 
 @contextmanager
@@ -174,6 +200,16 @@ def _warning_filters(filters: list[Any]) -> Iterator[None]:
         yield
 
 
+def with_model(job: Job) -> Job:
+    """Return the job with its model unpickled, or without one if that fails."""
+    if not isinstance(job.model, bytes):
+        return job
+    try:
+        return job._replace(model=pickle.loads(job.model))
+    except Exception:  # noqa: BLE001 - whatever the class of the model raises
+        return job._replace(model=None, previous_level=0)
+
+
 def _evaluate_remotely(task: EvaluationTask, job: Job) -> Landing:
     """Evaluate a job that comes from another process, with its model as bytes.
 
@@ -181,12 +217,7 @@ def _evaluate_remotely(task: EvaluationTask, job: Job) -> Landing:
     read-only maps that cannot be trained on. One that cannot be pickled is not kept: the
     next level is then fitted from scratch.
     """
-    if job.model is not None:
-        try:
-            job = job._replace(model=pickle.loads(job.model))
-        except Exception:  # noqa: BLE001 - whatever the class of the model raises
-            job = job._replace(model=None, previous_level=0)
-    landing = evaluate(task, job)
+    landing = evaluate(task, with_model(job))
     if landing.model is None:
         return landing
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from traceback import format_exc
 from typing import Any
 
@@ -83,6 +84,28 @@ def evaluate(task: EvaluationTask, job: Job) -> Landing:
     return Landing(outcome, estimator if keep else None)
 
 
+def failed_landing(
+    task: EvaluationTask, job: Job, error: str, started: float, seconds: float
+) -> Landing:
+    """Return the landing of a pull whose process ended before it did."""
+    fold = task.splits.fold(job.pull.repetition)
+    outcome = Outcome(
+        job.pull,
+        _error_scores(task),
+        _error_scores(task) if task.return_train_score else None,
+        started,
+        fit_seconds=seconds,
+        score_seconds=0.0,
+        n_train=len(fold.train_rows(job.pull.level)),
+        n_test=len(fold.test),
+        previous_level=job.previous_level,
+        error=error,
+    )
+    if task.verbose > 1:
+        write_line(end_message(task, outcome))
+    return Landing(outcome)
+
+
 def arm_estimator(task: EvaluationTask, pull: Pull) -> Any:
     """Return an unfitted estimator with the arm's parameters, rescaled to the level."""
     params = task.candidates[pull.arm]
@@ -156,9 +179,11 @@ def _train(task: EvaluationTask, job: Job, estimator: Any, part: _Part) -> tuple
             if context is not None:
                 context.call_on_fit_task_begin(estimator=task.caller, **data)
             # A resource may train another object than the one it is given.
-            estimator = task.resource.train(
-                estimator, part.X, part.y, job.pull.level, job.previous_level, part.params
-            )
+            levels = (job.previous_level, *job.levels, job.pull.level)
+            for previous_level, level in pairwise(levels):
+                estimator = task.resource.train(
+                    estimator, part.X, part.y, level, previous_level, part.params
+                )
     except Exception:
         if task.error_score == "raise":
             raise

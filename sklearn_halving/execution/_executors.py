@@ -6,6 +6,7 @@ jobs that would be put to use now.
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
@@ -17,10 +18,36 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sklearn_halving._unstable_imports import JoblibSession, evaluated_pre_dispatch
-from sklearn_halving.execution._chunks import Failure, candidates_of, evaluate_chunk, packed
+from sklearn_halving._unstable_imports import (
+    JoblibSession,
+    LostWorkerError,
+    evaluated_pre_dispatch,
+)
+from sklearn_halving.execution._chunks import (
+    ChunkResult,
+    Failure,
+    candidates_of,
+    evaluate_chunk,
+    evaluate_jobs,
+    packed,
+    with_model,
+)
+from sklearn_halving.execution._clusters import models_apart, shared_arrays, with_models
 from sklearn_halving.execution._evaluation import evaluate
-from sklearn_halving.execution._types import EvaluationTask, Job, Landing
+from sklearn_halving.execution._guard import (
+    COMPANIONS,
+    casualty_landing,
+    check_limits,
+    guarded_chunk,
+)
+from sklearn_halving.execution._losses import Losses
+from sklearn_halving.execution._types import (
+    NO_LIMITS,
+    EvaluationTask,
+    Job,
+    Landing,
+    PullLimits,
+)
 
 CHUNK_SECONDS = 0.1
 """Pulls that are shorter than this are sent together, so that sending does not dominate."""
@@ -41,30 +68,52 @@ class Executor(Protocol):
     def submit(self, job: Job) -> None:
         """Take a job."""
 
-    def wait_any(self) -> Sequence[Landing]:
-        """Return what has come back since, at least one landing."""
+    def wait_any(self, timeout: float | None = None) -> Sequence[Landing]:
+        """Return what has come back: none after ``timeout`` seconds, or once all is done."""
+
+    def stop(self) -> None:
+        """Begin no further job: of those submitted, only what is under way will come back."""
 
 
 @contextmanager
 def open_executor(
-    task: EvaluationTask, n_jobs: int | None, pre_dispatch: int | str
+    task: EvaluationTask,
+    n_jobs: int | None,
+    pre_dispatch: int | str,
+    limits: PullLimits = NO_LIMITS,
 ) -> Iterator[Executor]:
-    """Open joblib's active backend, and run the pulls there or, with one worker, here."""
+    """Open joblib's active backend, and run the pulls there or, with one worker, here.
+
+    Where a pull has limits it runs in a process beside its worker; see `_companion`.
+
+    Raises
+    ------
+    ValueError
+        If the platform has no such limit.
+    """
+    check_limits(limits)
     # Threads that silence a warning at the same time put each other's filters back.
     with warnings.catch_warnings(), JoblibSession(n_jobs) as session:
+        executor: SerialExecutor | JoblibExecutor
         if session.can_submit:
             in_flight = evaluated_pre_dispatch(pre_dispatch, session.n_workers)
-            yield JoblibExecutor(task, session, in_flight)
+            executor = JoblibExecutor(task, session, in_flight, limits)
         else:
-            yield SerialExecutor(task)
+            executor = SerialExecutor(task, limits)
+        try:
+            yield executor
+        finally:
+            executor.close()
 
 
 class SerialExecutor:
-    """Run the jobs in this process, one at each `wait_any`."""
+    """Run the jobs one at each `wait_any`: in this process or, with limits, beside it."""
 
-    def __init__(self, task: EvaluationTask) -> None:
+    def __init__(self, task: EvaluationTask, limits: PullLimits = NO_LIMITS) -> None:
         self._task = task
+        self._limits = limits
         self._queue: deque[Job] = deque()
+        self._packed = None if limits == NO_LIMITS else packed(task)
 
     @property
     def room(self) -> int:
@@ -75,34 +124,69 @@ class SerialExecutor:
         """Take a job."""
         self._queue.append(job)
 
-    def wait_any(self) -> list[Landing]:
-        """Run the oldest job."""
-        return [evaluate(self._task, self._queue.popleft())]
+    def stop(self) -> None:
+        """Forget what waits: nothing is under way between two calls of `wait_any`."""
+        self._queue.clear()
+
+    def wait_any(self, timeout: float | None = None) -> list[Landing]:
+        """Run the oldest job, if there is one; that takes the time it takes."""
+        if not self._queue:
+            return []
+        job = self._queue.popleft()
+        if self._packed is None:
+            return [evaluate(self._task, with_model(job))]
+        candidates = candidates_of(self._task, [job])
+        result = guarded_chunk(self._limits, [job], candidates, *self._packed)
+        if result.failure is not None:
+            raise result.failure.exception()
+        landings = list(result.landings)
+        return landings + [
+            casualty_landing(self._task, self._limits, c) for c in result.casualties
+        ]
+
+    def close(self) -> None:
+        """End the process beside this one."""
+        if self._packed is not None:
+            COMPANIONS.close(self._packed[0])
 
 
 class JoblibExecutor:
     """Send the jobs to joblib's workers, short ones in chunks, and take what comes back.
 
-    The task is pickled once. Workers in other processes get it as one array of bytes,
-    which joblib memory-maps when it is large, and keep what they unpickled: X and y are
-    not sent with every pull.
+    The task is pickled once. Workers in other processes get it as arrays of bytes, which
+    joblib memory-maps when they are large, and keep what they unpickled: X and y are not
+    sent with every pull.
+
+    When workers die, what they had not returned is sent to new ones: each pull in a
+    companion of its worker, so that the one that did it, if it does it again, is known and
+    harms no other.
     """
 
     def __init__(
-        self, task: EvaluationTask, session: JoblibSession, max_chunks: int | None
+        self,
+        task: EvaluationTask,
+        session: JoblibSession,
+        max_chunks: int | None,
+        limits: PullLimits = NO_LIMITS,
     ) -> None:
         self._session = session
         self._max_chunks = max_chunks or 10 * session.n_workers
         self._task = task
-        self._packed = None if session.shares_memory else packed(task)
+        self._limits = limits
+        self._packed: list[Any] | None = None
+        self._tokens: list[str] = []
         self._waiting: deque[Job] = deque()
+        self._suspects: deque[Job] = deque()
         self._chunks: dict[int, list[Job]] = {}
         self._n_held: Counter[int] = Counter()
         self._last_level: int | None = None
         self._done: SimpleQueue[tuple[int, Any]] = SimpleQueue()
         self._seconds: dict[int, float] = {}
         self._n_sent = 0
+        self._losses = Losses()
         self._error: Exception | None = None
+        self._is_stopped = False
+        self._awaited: set[int] | None = None
 
     @property
     def room(self) -> int:
@@ -119,19 +203,51 @@ class JoblibExecutor:
         self._n_held[job.pull.level] += 1
         self._last_level = job.pull.level
 
-    def wait_any(self) -> list[Landing]:
-        """Send what is waiting, and return all that has come back, at least one chunk.
+    def stop(self) -> None:
+        """Send nothing more."""
+        self._is_stopped = True
+        self._waiting.clear()
 
-        What a chunk raised is raised once all that came back besides has been returned.
+    def wait_any(self, timeout: float | None = None) -> list[Landing]:
+        """Send what is waiting, and return all that has come back, at least one landing.
+
+        None if ``timeout`` seconds pass first, or if after `stop` nothing is under way. What
+        a chunk raised is raised once all that came back besides has been returned.
         """
+        deadline = None if timeout is None else time.monotonic() + timeout
         landings = self._receive_done()
-        if self._error is None:
-            self._send()
-            if not landings:
-                landings = self._receive(*self._next_done()) + self._receive_done()
-        if self._error is not None and not landings:
-            raise self._error
-        return landings
+        while True:
+            if self._losses.pending is not None:
+                landings += self._recover(self._losses.pending)
+            if self._error is None and not self._is_stopped:
+                self._send()
+            if self._losses.pending is not None:
+                continue
+            if landings:
+                return landings
+            if self._error is not None:
+                raise self._error
+            left = POLL_SECONDS if deadline is None else deadline - time.monotonic()
+            if left <= 0 or not self._is_under_way():
+                return []
+            landings = self._receive_next(min(left, POLL_SECONDS)) + self._receive_done()
+
+    def _is_under_way(self) -> bool:
+        """Return whether to wait for a chunk; after `stop`, for one that a worker has begun."""
+        if self._is_stopped and self._awaited is None:  # they begin in the order of sending
+            keys = list(self._chunks)
+            self._awaited = set(keys[: self._session.n_workers])
+            for key in keys[self._session.n_workers :]:
+                self._chunks[key].clear()  # a thread that comes to it finds nothing to do
+        if self._awaited is not None and self._chunks and self._awaited.isdisjoint(self._chunks):
+            self._chunks.clear()
+            self._session.abort()
+        return bool(self._chunks)
+
+    def close(self) -> None:
+        """End the processes beside threads of this one; others end by themselves."""
+        for token in self._tokens:
+            COMPANIONS.close(token)
 
     def _receive_done(self) -> list[Landing]:
         landings: list[Landing] = []
@@ -139,29 +255,46 @@ class JoblibExecutor:
             landings += self._receive(*self._done.get())
         return landings
 
-    def _next_done(self) -> tuple[int, Any]:
-        while True:
-            try:
-                return self._done.get(timeout=POLL_SECONDS)
-            except Empty:
-                continue
+    def _receive_next(self, seconds: float) -> list[Landing]:
+        try:
+            return self._receive(*self._done.get(timeout=max(0.0, seconds)))
+        except Empty:
+            if self._session.has_lost_workers():
+                error = ChildProcessError("A process of the pool ended.")
+                self._losses.pending = LostWorkerError(error, is_broken=True)
+            return []
 
     def _send(self) -> None:
-        while self._waiting and len(self._chunks) < self._max_chunks:
-            chunk = self._next_chunk()
-            key = self._n_sent
-            self._n_sent += 1
-            self._chunks[key] = chunk
-            self._session.submit(
-                evaluate_chunk,
-                self._arguments(chunk),
-                partial(self._on_done, key),
-            )
+        """Send chunks, those first that may have killed a worker."""
+        while len(self._chunks) < self._max_chunks and self._losses.pending is None:
+            if self._suspects:
+                chunk, is_guarded = [self._suspects.popleft()], True
+            elif self._waiting:
+                chunk, is_guarded = self._next_chunk(), self._losses.are_many
+            else:
+                break
+            self._send_chunk(chunk, is_guarded or self._limits != NO_LIMITS)
+        self._session.flush()
 
-    def _arguments(self, chunk: list[Job]) -> list[Any]:
-        if self._packed is None:
-            return [None, self._task, chunk]
-        return [*self._packed, chunk, candidates_of(self._task, chunk)]
+    def _send_chunk(self, chunk: list[Job], is_guarded: bool) -> None:
+        key = self._n_sent
+        self._n_sent += 1
+        self._chunks[key] = chunk
+        function: Any = evaluate_jobs
+        arguments: list[Any] = [self._task, chunk]
+        if is_guarded or not self._session.shares_memory:
+            if self._packed is None:
+                self._packed = shared_arrays(packed(self._task), self._session.library)
+                self._tokens.append(self._packed[0])
+            function = partial(guarded_chunk, self._limits) if is_guarded else evaluate_chunk
+            jobs, models = models_apart(chunk, self._session.library)
+            if models:
+                function = partial(with_models, function, len(models))
+            arguments = [jobs, candidates_of(self._task, chunk), *self._packed, *models]
+        try:
+            self._session.submit(function, arguments, partial(self._on_done, key))
+        except LostWorkerError as loss:
+            self._losses.pending = loss
 
     def _on_done(self, key: int, handle: Any) -> None:
         """Note that a chunk is done; called from a thread of joblib's."""
@@ -182,14 +315,20 @@ class JoblibExecutor:
         return chunk
 
     def _receive(self, key: int, handle: Any) -> list[Landing]:
-        for job in self._chunks.pop(key):
-            self._n_held[job.pull.level] -= 1
+        chunk = self._chunks.pop(key, None)
+        if chunk is None:  # of workers that were given up
+            return []
         try:
-            landings, failure = self._session.result(handle)
+            result: ChunkResult = self._session.result(handle)
+        except LostWorkerError as loss:
+            self._suspects.extend(chunk)
+            self._losses.pending = loss
+            return []
         except Exception as error:  # noqa: BLE001 - raised by `wait_any`, in its turn
-            landings, failure = [], Failure(error)
-        if failure is not None and self._error is None:
-            self._error = failure.exception()
+            result = ChunkResult([], Failure(error))
+        for job in chunk:
+            self._n_held[job.pull.level] -= 1
+        landings = list(result.landings)
         for landing in landings:
             outcome = landing.outcome
             seconds = outcome.fit_seconds + outcome.score_seconds
@@ -197,7 +336,29 @@ class JoblibExecutor:
             # The longest is remembered, with a slow decay: a chunk that turns out long
             # keeps one worker busy while the others stand idle.
             self._seconds[level] = max(seconds, 0.9 * self._seconds.get(level, 0.0))
-        return list(landings)
+        failure = result.failure
+        try:
+            landings += [casualty_landing(self._task, self._limits, c) for c in result.casualties]
+        except (TimeoutError, ChildProcessError) as error:
+            failure = failure or Failure(error)
+        if failure is not None and self._error is None:
+            self._error = failure.exception()
+        self._losses.n_in_vain = 0
+        return landings
+
+    def _recover(self, loss: LostWorkerError) -> list[Landing]:
+        """Open the backend anew if it is broken, and line up what has not come back."""
+        self._losses.note(loss)
+        landings: list[Landing] = []
+        if loss.is_broken:
+            self._session.reopen()
+            landings = self._receive_done()
+            for chunk in self._chunks.values():
+                self._suspects.extend(chunk)
+            self._chunks.clear()
+        self._packed = None  # joblib's files went with the workers, as did what Dask had sent
+        self._losses.pending = None
+        return landings
 
     def _chunk_size(self, level: int) -> int:
         """Return how many pulls of a level fill `CHUNK_SECONDS`; one where none is known."""

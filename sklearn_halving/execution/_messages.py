@@ -37,6 +37,14 @@ def end_message(task: EvaluationTask, outcome: Outcome) -> str:
     )
 
 
+def pull_text(task: EvaluationTask, pull: Pull) -> str:
+    """Return a text that tells a pull from all others of the search."""
+    amount = task.resource.to_amount(pull.level)
+    return (
+        f"{pull.arm} at n_resources={amount}, split {pull.repetition}: {task.candidates[pull.arm]}"
+    )
+
+
 def _progress(task: EvaluationTask, pull: Pull) -> str:
     if task.verbose <= 2:
         return ""

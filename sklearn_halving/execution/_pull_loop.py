@@ -1,7 +1,8 @@
-"""Ask, submit, tell: the only place where a policy and the execution of pulls meet."""
+"""Ask, submit, journal, tell: the only place where a policy and the execution of pulls meet."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,12 +10,16 @@ from typing import Any
 import numpy as np
 
 from sklearn_halving.execution._executors import Executor
+from sklearn_halving.execution._interrupt import Interrupt
+from sklearn_halving.execution._journal import Journal, Record
 from sklearn_halving.execution._model_store import ModelStore
 from sklearn_halving.execution._types import Job, Landing, Outcome
 from sklearn_halving.policies._types import Policy, Pull, Pulls
 
 DEFAULT_WINDOW = 8
 """Open pulls of a policy that depends on the order of outcomes and names no window."""
+PATIENCE = 0.5
+"""Seconds between two looks at whether the user wants to stop."""
 
 
 @dataclass
@@ -55,6 +60,21 @@ class PullLoop:
         Pull -> scikit-learn's callback context.
     landed : callable, default=None
         Called with each pull that came back.
+    replayed : callable, default=None
+        Called with each pull that was taken from the journal.
+    journal : Journal or None, default=None
+        Where outcomes are written before they count. Pulls that it has are not done again.
+    deadline : float, default=inf
+        No pull is begun after this, by the clock of ``time.monotonic``.
+    interrupt : Interrupt or None, default=None
+        Whether the user wants to stop.
+
+    Attributes
+    ----------
+    stopped_by : {"policy", "time_budget", "interrupt"}
+        What ended the search.
+    n_replayed : int
+        How many pulls were taken from the journal.
     """
 
     policy: Policy
@@ -66,9 +86,16 @@ class PullLoop:
     window: int | None = None
     context_of: Callable[[Pull], Any] | None = None
     landed: Callable[[Pull], None] | None = None
+    replayed: Callable[[Pull], None] | None = None
+    journal: Journal | None = None
+    deadline: float = float("inf")
+    interrupt: Interrupt | None = None
     models: ModelStore = field(default_factory=ModelStore)
+    stopped_by: str = "policy"
+    n_replayed: int = 0
     _open: dict[Pull, None] = field(default_factory=dict)
     _landed: dict[Pull, Outcome] = field(default_factory=dict)
+    _jobs: dict[Pull, Job] = field(default_factory=dict)
     _may_ask: bool = True
 
     def __post_init__(self) -> None:
@@ -77,7 +104,7 @@ class PullLoop:
             self.window = DEFAULT_WINDOW
 
     def run(self) -> None:
-        """Pull until the policy is finished."""
+        """Pull until the policy is finished, the time is up, or the user has had enough."""
         while True:
             self._tell()
             if self.policy.is_finished(self.state):
@@ -89,51 +116,111 @@ class PullLoop:
                     f"{self.policy!r} is not finished, yet asks for nothing and waits for "
                     "nothing. This is a mistake in the policy."
                 )
-            if self._must_wait():
-                for landing in self.executor.wait_any():
-                    self._land(landing)
+            if self._must_wait() and not self._wait():
+                break
+        for pull in [pull for pull in self._open if pull in self._landed]:
+            self._tell_pulls([pull])
+
+    def _wait(self) -> bool:
+        """Wait for pulls; return whether there may be more to come or to be told."""
+        is_stopped = self._is_stopped()
+        landings = self.executor.wait_any(None if is_stopped else self._patience())
+        for landing in landings:
+            self._land(landing)
+        return bool(landings) or not is_stopped
+
+    def _is_stopped(self) -> bool:
+        """Return whether no pull may be begun any more."""
+        if self.stopped_by != "policy":
+            return True
+        if self.interrupt is not None and self.interrupt.is_requested:
+            self.stopped_by = "interrupt"
+        elif time.monotonic() >= self.deadline:
+            self.stopped_by = "time_budget"
+        else:
+            return False
+        self.executor.stop()
+        return True
+
+    def _patience(self) -> float | None:
+        left = self.deadline - time.monotonic()
+        if self.interrupt is None and left == float("inf"):
+            return None
+        return min(PATIENCE, max(0.0, left))
 
     def _ask(self) -> None:
         """Ask until there is no room, or the policy wants to be told something first."""
         while self._may_ask and (room := self._room()) > 0:
-            n_before = len(self._open)
+            n_before = len(self._open), self.n_replayed
             for pull in self.policy.ask(self.state, room).each():
-                self._submit(pull)
+                self._open_pull(pull)
             # Not before the next tell: how often a policy is asked in vain must not depend on
             # how the pulls come back.
-            self._may_ask = len(self._open) > n_before
+            self._may_ask = len(self._open) > n_before[0]
+            if self.stopped_by != "policy" and self.n_replayed == n_before[1]:
+                return  # only what the journal has is of use now
 
     def _room(self) -> int:
         if self.window is None:
             return self.executor.room
         return self.window - len(self._open)
 
-    def _submit(self, pull: Pull) -> None:
+    def _open_pull(self, pull: Pull) -> None:
         if pull in self._open or pull in self.log.outcomes:
             raise RuntimeError(
                 f"{self.policy!r} asks for {pull} a second time. This is a mistake in the "
                 "policy: another look at an arm is another repetition."
             )
         self._open[pull] = None
-        model, previous_level = self.models.take(pull)
+        if self.journal is not None and pull in self.journal.records:
+            self._replay(self.journal.records[pull])
+        elif not self._is_stopped():
+            self._submit(pull)
+
+    def _replay(self, record: Record) -> None:
+        """Let a pull that the journal has land at once."""
+        pull = record.outcome.pull
+        self.n_replayed += 1
+        self.log.record(record.outcome)
+        self._landed[pull] = record.outcome
+        self.models.recall(record)
+        if self.replayed is not None:
+            self.replayed(pull)
+
+    def _submit(self, pull: Pull) -> None:
+        kept = self.models.take(pull)
         context = None if self.context_of is None else self.context_of(pull)
         keep_model = pull.level < self.top_level
-        self.executor.submit(Job(pull, model, previous_level, keep_model, context))
+        if kept.model is not None:
+            job = Job(pull, kept.model, kept.level, keep_model, context)
+        else:
+            job = Job(pull, None, 0, keep_model, context, kept.levels)
+        self._jobs[pull] = job._replace(model=None, levels=kept.levels)
+        self.executor.submit(job)
 
     def _drain(self) -> None:
         """Wait for pulls that a policy left open: which were paid for is no matter of time."""
-        while len(self._landed) < len(self._open):
-            for landing in self.executor.wait_any():
-                self._land(landing)
+        while len(self._landed) < len(self._open) and self._wait():
+            pass
+        if len(self._landed) == len(self._open):
+            self.stopped_by = "policy"
 
     def _land(self, landing: Landing) -> None:
-        outcome = landing.outcome
-        self.log.record(outcome)
-        self._landed[outcome.pull] = outcome
+        outcome, pull = landing.outcome, landing.outcome.pull
+        job = self._jobs.pop(pull)
+        levels: tuple[int, ...] = ()
+        digest = None
         if landing.model is not None:
-            self.models.put(outcome.pull, landing.model)
+            is_built_on = outcome.previous_level > 0 or job.previous_level == 0
+            levels = (*(job.levels if is_built_on else ()), pull.level)
+            digest = self.models.put(pull, landing.model, levels)
+        if self.journal is not None:
+            self.journal.append(Record(outcome, levels, digest))
+            self.models.settle(pull, has_file=digest is not None)
+        self.log.record(outcome)
+        self._landed[pull] = outcome
         if self.landed is not None:
-            self.landed(outcome.pull)
+            self.landed(pull)
 
     def _must_wait(self) -> bool:
         if self.policy.order_free:

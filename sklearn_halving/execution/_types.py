@@ -49,12 +49,33 @@ class Outcome:
     error: str | None = None
 
 
+@dataclass(frozen=True)
+class PullLimits:
+    """What a single pull may use before it is given up and counts as failed.
+
+    Parameters
+    ----------
+    seconds : float or None, default=None
+        Wall time of the fit and its scoring; None: as long as it takes.
+    memory : int or None, default=None
+        Bytes that the process of a fit may use; None: as many as there are.
+    """
+
+    seconds: float | None = None
+    memory: int | None = None
+
+
+NO_LIMITS = PullLimits()
+
+
 class Job(NamedTuple):
     """A pull on its way to a worker.
 
     ``model`` is the fitted model of the same arm and split at ``previous_level``, which may
-    be trained on; None and 0 ask for a fit from scratch. ``context`` is scikit-learn's
-    callback context of the pull, None if there are no callbacks.
+    be trained on; None and 0 ask for a fit from scratch. ``levels`` are those through which
+    that one goes: where the model of the last of them was lost, the way to this level is gone
+    once more, so that it ends in the same model. ``context`` is scikit-learn's callback context
+    of the pull, None if there are no callbacks.
     """
 
     pull: Pull
@@ -62,6 +83,7 @@ class Job(NamedTuple):
     previous_level: int = 0
     keep_model: bool = False
     context: Any = None
+    levels: tuple[int, ...] = ()
 
 
 class Landing(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_halving.resources._fitting import class_names, fit
+from sklearn_halving.resources._fitting import class_names, fit, own_params, set_own_params
 
 Way = Literal["total", "remaining", "lightgbm", "xgboost", "catboost", "refit"]
 
@@ -54,7 +54,7 @@ def way_to_continue(step: Any, parameter: str) -> Way:
     library = boosting_library(step)
     if library is not None:
         return _way_of_boosting(step, parameter, library)
-    params = step.get_params(deep=False)
+    params = own_params(step)
     if "warm_start" not in params or parameter not in params:
         return "refit"
     names = class_names(step)
@@ -109,13 +109,9 @@ def train_on(
     if way == "catboost":  # a fitted model refuses set_params
         longer = clone(step).set_params(**{parameter: more})
         return fit(longer, X, y, {**fit_params, "init_model": step})
-    step.set_params(**{parameter: level})
-    if way == "lightgbm":
-        with set_for_a_while(step, {parameter: more}):
-            return fit(step, X, y, {**fit_params, "init_model": step})
-    if way == "xgboost":
-        with set_for_a_while(step, {parameter: more}):
-            return fit(step, X, y, {**fit_params, "xgb_model": step.get_booster()})
+    if way in ("lightgbm", "xgboost"):
+        return _add_trees(step, X, y, parameter, level, more, fit_params)
+    set_own_params(step, {parameter: level})
     if has_stopped(step, way, previous_level):
         return step
     temporary: dict[str, Any] = {"warm_start": True}
@@ -124,6 +120,27 @@ def train_on(
         setattr(step, _UNITS_ASKED, more)
     with set_for_a_while(step, temporary), expected_warnings():
         return fit(step, X, y, fit_params)
+
+
+def _add_trees(
+    step: Any, X: Any, y: Any, parameter: str, level: int, more: int, fit_params: dict[str, Any]
+) -> Any:
+    """Add ``more`` trees to a model of LightGBM or XGBoost, whose parameter is then ``level``."""
+    is_lightgbm = boosting_library(step) == "lightgbm"
+    start = {"init_model": step} if is_lightgbm else {"xgb_model": step.get_booster()}
+    _set_trees(step, parameter, more)
+    try:
+        return fit(step, X, y, {**fit_params, **start})
+    finally:
+        _set_trees(step, parameter, level)
+
+
+def _set_trees(step: Any, parameter: str, value: int) -> None:
+    if boosting_library(step) == "xgboost":
+        # its set_params would hand all parameters to the fitted booster, too
+        setattr(step, parameter, value)
+    else:
+        step.set_params(**{parameter: value})
 
 
 def has_stopped(step: Any, way: Way, level: int) -> bool:
@@ -143,15 +160,15 @@ def has_stopped(step: Any, way: Way, level: int) -> bool:
 @contextmanager
 def set_for_a_while(step: Any, temporary: dict[str, Any]) -> Iterator[None]:
     """Set parameters for the time of a fit, and put them back as they were."""
-    params = step.get_params(deep=False) if temporary else {}
+    params = own_params(step) if temporary else {}
     before = {name: params[name] for name in temporary}
     try:
         if temporary:
-            step.set_params(**temporary)
+            set_own_params(step, temporary)
         yield
     finally:
         if before:
-            step.set_params(**before)
+            set_own_params(step, before)
 
 
 @contextmanager
@@ -164,7 +181,11 @@ def expected_warnings() -> Iterator[None]:
 
 
 def _way_of_boosting(step: Any, parameter: str, library: str) -> Way:
-    params = step.get_params()
+    # get_params of the two takes as long as some trees; parameters are attributes, or kwargs
+    is_slow = library in ("lightgbm", "xgboost")
+    params = (
+        {**vars(step), **(getattr(step, "kwargs", None) or {})} if is_slow else step.get_params()
+    )
     if parameter not in BOOSTING_NAMES[library] or any(
         # stopped early, the number of trees is no longer the level
         params.get(name) is not None

@@ -20,8 +20,10 @@ from sklearn_halving.resources._continuation import (
 from sklearn_halving.resources._fitting import (
     fit,
     keeps_training_rows,
+    own_params,
     owner_of,
     replace_last_step,
+    set_own_params,
     to_last_step,
 )
 from sklearn_halving.resources._parameters import (
@@ -142,15 +144,17 @@ class Iterations:
         if level == previous_level:
             return estimator
         way = self._way(estimator)
+        leaf = self.parameter.rpartition("__")[2]
         if way == "refit" or previous_level == 0:
             fresh = clone(estimator) if previous_level else estimator
-            fresh.set_params(**self.params_at(level))
             if way == "refit":
+                fresh.set_params(**self.params_at(level))
                 with expected_warnings():
                     return fit(fresh, X, y, fit_params)
-            return fit_first(owner_of(fresh, self.parameter), fresh, X, y, way, fit_params)
+            owner = owner_of(fresh, self.parameter)
+            set_own_params(owner, {leaf: level})
+            return fit_first(owner, fresh, X, y, way, fit_params)
         step, Xt, params = to_last_step(estimator, X, y, fit_params, first=False)
-        leaf = self.parameter.rpartition("__")[2]
         trained = train_on(step, Xt, y, leaf, level, previous_level, way, params)
         return estimator if trained is step else replace_last_step(estimator, trained)
 
@@ -171,7 +175,7 @@ class Iterations:
         if self.continuation == "refit" or step is None or not keeps_training_rows(estimator):
             return "refit"
         if self.continuation in ("total", "remaining"):
-            known = "warm_start" in step.get_params(deep=False)
+            known = "warm_start" in own_params(step)
             return self.continuation if known else "refit"
         return way_to_continue(step, self.parameter.rpartition("__")[2])
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.multiclass import type_of_target
 
+from sklearn_halving.resources._epochs import epochs_at_once, validated_once
 from sklearn_halving.resources._fitting import (
     class_names,
     keeps_training_rows,
@@ -20,10 +22,21 @@ from sklearn_halving.resources._fitting import (
 
 @dataclass(frozen=True)
 class PartialFit:
-    """Train by calls of ``partial_fit``, each with all rows of the training fold.
+    """Train by epochs of ``partial_fit``, each with all rows of the training fold.
 
-    A level is the number of calls. The estimator may be the last step of a pipeline, whose
-    earlier steps are fitted before the first call.
+    A level is the number of epochs, and each is a call of ``partial_fit``; but scikit-learn's
+    stochastic gradient descent (`SGDClassifier`, `SGDRegressor`, `SGDOneClassSVM`,
+    `Perceptron` and the passive-aggressive ones) runs all that are missing to the level in one
+    call, which takes a fraction of the time on small data. The first level is then what
+    ``fit`` gives with ``max_iter`` at the level and ``tol=None``, and a later one goes on with
+    the learning rate where it was (``warm_start`` would begin it anew). What differs from a
+    call an epoch: with an integer ``random_state`` every call shuffles alike, where here the
+    rows come in another order in each epoch of a level; and an L1 penalty and the averaging
+    of a classifier begin anew with every call. Without these three the two are equal up to
+    rounding.
+
+    The estimator may be the last step of a pipeline, whose earlier steps are fitted before
+    the first epoch.
 
     Parameters
     ----------
@@ -99,9 +112,24 @@ class PartialFit:
             return estimator
         first = previous_level == 0
         step, Xt, params = to_last_step(estimator, X, y, fit_params, first=first)
-        for epoch in range(previous_level, level):
-            self.run_epoch(step, Xt, y, params, first=epoch == 0)
+        self._run_epochs(step, Xt, y, params, level - previous_level, first=first)
         return estimator
+
+    def _run_epochs(
+        self,
+        step: Any,
+        X: Any,
+        y: Any,
+        fit_params: dict[str, Any],
+        n_epochs: int,
+        *,
+        first: bool,
+    ) -> None:
+        run_epoch = partial(self.run_epoch, step, X, y, fit_params, first=first)
+        n_done = epochs_at_once(step, n_epochs, run_epoch)
+        with validated_once(step):
+            for epoch in range(n_done, n_epochs):
+                self.run_epoch(step, X, y, fit_params, first=first and epoch == 0)
 
     def run_epoch(
         self, step: Any, X: Any, y: Any, fit_params: dict[str, Any], *, first: bool

@@ -10,7 +10,7 @@ import numpy as np
 
 from sklearn_halving._unstable_imports import Interval, StrOptions
 from sklearn_halving.resources import Resource, WholeFit
-from sklearn_halving.search._base_search import BaseBanditSearchCV, Run
+from sklearn_halving.search._base_search import BaseBanditSearchCV
 from sklearn_halving.search._candidates import SearchSpace
 from sklearn_halving.search._choice_columns import (
     ChoiceStatistics,
@@ -21,6 +21,7 @@ from sklearn_halving.search._choice_columns import (
 from sklearn_halving.search._cv_results import ResultRows, make_cv_results, ranks
 from sklearn_halving.search._inputs import FitInputs
 from sklearn_halving.search._preparation import Preparation
+from sklearn_halving.search._results import Run
 from sklearn_halving.search._split_rows import SplitRows, streamed_splits
 from sklearn_halving.search._user_warnings import warn_user
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields, is_dataclass, replace
+from dataclasses import replace
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -13,47 +14,35 @@ from sklearn_halving import policies
 from sklearn_halving._unstable_imports import Interval, StrOptions
 from sklearn_halving.policies._types import Policy
 from sklearn_halving.resources import Resource
-from sklearn_halving.search._adaptive_search import AdaptiveSearchCV
-from sklearn_halving.search._base_search import BaseBanditSearchCV, Run
+from sklearn_halving.search._adaptive_search import (
+    N_OF_DISTRIBUTIONS,
+    PULLS_OF_GRID_SEARCH,
+    AdaptiveSearchCV,
+)
+from sklearn_halving.search._base_search import BaseBanditSearchCV
 from sklearn_halving.search._candidates import SearchSpace
 from sklearn_halving.search._cv_results import ResultRows
 from sklearn_halving.search._inputs import FitInputs
 from sklearn_halving.search._layout import AdaptiveLayout, Layout, ScheduledLayout
-from sklearn_halving.search._preparation import Levels, Preparation, choose_levels
+from sklearn_halving.search._named_policies import (
+    POINT_POLICIES,
+    POLICIES,
+    budget_of,
+    check_name,
+    policy_by_name,
+    range_of_score,
+    with_range,
+)
+from sklearn_halving.search._points import Cube, LevelsLayout, PointCandidates, PointLayout
+from sklearn_halving.search._preparation import (
+    Levels,
+    Preparation,
+    check_candidates,
+    choose_levels,
+)
+from sklearn_halving.search._results import Run
 from sklearn_halving.search._split_rows import SplitRows, fixed_splits
 from sklearn_halving.search._user_warnings import warn_user
-
-POLICIES: dict[str, str] = {
-    "adaptive_gap_e_v": "AdaptiveGapEV",
-    "adaptive_ucb_e": "AdaptiveUCBE",
-    "anytime_successive_rejects": "AnytimeSuccessiveRejects",
-    "bernstein_race": "BernsteinRace",
-    "exp3": "EXP3",
-    "hoeffding_race": "HoeffdingRace",
-    "lil_ucb": "LilUCB",
-    "lucb": "LUCB",
-    "moss": "MOSS",
-    "successive_elimination": "SuccessiveElimination",
-    "successive_rejects": "SuccessiveRejects",
-    "ucb1": "UCB1",
-    "ucb_v": "UCBV",
-    "uniform": "UniformAllocation",
-    "variance_halving": "VarianceHalving",
-    "variance_rejects": "VarianceRejects",
-}
-"""Policies that need no parameter but a number of fits or a confidence, and their classes."""
-UNIT_SCORES = (
-    "accuracy",
-    "average_precision",
-    "balanced_accuracy",
-    "f1",
-    "jaccard",
-    "precision",
-    "recall",
-    "roc_auc",
-    "top_k_accuracy",
-)
-"""Names of scores between 0 and 1; with ``_macro`` and the like behind them too."""
 
 
 class BanditSearchCV(AdaptiveSearchCV):
@@ -79,13 +68,16 @@ class BanditSearchCV(AdaptiveSearchCV):
         ``"uniform"``, ``"variance_halving"``, ``"successive_rejects"``,
         ``"anytime_successive_rejects"``, ``"adaptive_ucb_e"``, ``"adaptive_gap_e_v"``,
         ``"successive_elimination"``, ``"hoeffding_race"``, ``"bernstein_race"``, ``"lucb"``,
-        ``"lil_ucb"``, ``"ucb1"``, ``"ucb_v"``, ``"moss"``, ``"exp3"``, ``"variance_rejects"``.
+        ``"lil_ucb"``, ``"ucb1"``, ``"ucb_v"``, ``"moss"``, ``"exp3"``, ``"variance_rejects"``,
+        ``"hoo"``. The last makes its candidates on the way: ``param_distributions`` must be one
+        dict of numeric distributions with a ``ppf``, ``n_candidates`` must be left out, and the
+        splits are those of ``cv``, one after the other.
     n_candidates : "exhaust" or int, default="exhaust"
         As in VarianceHalvingSearchCV.
     n_pulls : "auto" or int, default="auto"
         Number of fits of a policy that is given by name, never exceeded; ``"auto"`` is five for
-        each candidate. A policy with a confidence may stop before. An object has a number of its
-        own.
+        each candidate, and 50 for ``"hoo"``. A policy with a confidence may stop before. An
+        object has a number of its own.
     confidence : float, default=0.95
         Of a policy that is given by name and stops when it knows the best candidate.
     reward_range : "auto" or (float, float), default="auto"
@@ -98,7 +90,8 @@ class BanditSearchCV(AdaptiveSearchCV):
     rescale : dict of str to {"inverse", "proportional"} or callable, default=None
         See HyperbandSearchCV.
     scoring, n_jobs, refit, cv, verbose, pre_dispatch, random_state, error_score, \
-return_train_score
+return_train_score, checkpoint, checkpoint_models, time_budget, pull_timeout, memory_limit, \
+refit_on_interrupt
         As in VarianceHalvingSearchCV. The result does not depend on ``n_jobs``: policies that
         decide after each fit have as many fits under way as they say, whatever the number of
         workers.
@@ -177,19 +170,33 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         random_state: Any = None,
         error_score: float | str = np.nan,
         return_train_score: bool = False,
+        checkpoint: Any = None,
+        checkpoint_models: bool = False,
+        time_budget: float | None = None,
+        pull_timeout: float | None = None,
+        memory_limit: int | None = None,
+        refit_on_interrupt: bool = False,
     ) -> None:
         super().__init__(
             estimator,
+            param_distributions,
+            rescale=rescale,
             scoring=scoring,
             n_jobs=n_jobs,
             refit=refit,
             cv=cv,
             verbose=verbose,
             pre_dispatch=pre_dispatch,
+            random_state=random_state,
             error_score=error_score,
             return_train_score=return_train_score,
+            checkpoint=checkpoint,
+            checkpoint_models=checkpoint_models,
+            time_budget=time_budget,
+            pull_timeout=pull_timeout,
+            memory_limit=memory_limit,
+            refit_on_interrupt=refit_on_interrupt,
         )
-        self.param_distributions = param_distributions
         self.policy = policy
         self.n_candidates = n_candidates
         self.n_pulls = n_pulls
@@ -198,13 +205,11 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self.resource = resource
         self.min_resources = min_resources
         self.max_resources = max_resources
-        self.rescale = rescale
-        self.random_state = random_state
 
     def _split_rows(
         self, inputs: FitInputs, resource: Resource, seed: np.random.SeedSequence
     ) -> SplitRows:
-        if self._plays_rungs():
+        if self._plays_levels() or self._makes_points():
             return fixed_splits(self, inputs, resource, seed)
         return super()._split_rows(inputs, resource, seed)
 
@@ -216,12 +221,22 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
             raise ValueError(
                 "policy must be a name or an object with the methods of "
                 f"sklearn_halving.policies.Policy; got {self.policy!r}. Names are "
-                f"{', '.join(map(repr, POLICIES))}."
+                f"{', '.join(map(repr, [*POLICIES, *POINT_POLICIES]))}."
             )
         try:
             return self.policy.schedule(1, 1) is not None
         except ValueError:  # it has one, though not for a single level
             return True
+
+    def _plays_levels(self) -> bool:
+        """Return whether the policy goes from level to level, planned ahead or not."""
+        return self._plays_rungs() or bool(getattr(self.policy, "plays_levels", False))
+
+    def _makes_points(self) -> bool:
+        """Return whether the policy makes its candidates on the way."""
+        if isinstance(self.policy, str):
+            return self.policy in POINT_POLICIES
+        return hasattr(self.policy, "n_points")
 
     def _make_levels(self, resource: Resource, rows: SplitRows) -> Levels:
         smallest, largest = resource.level_range(self.estimator, rows.n_train, rows.n_rows_needed)
@@ -233,67 +248,58 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
             max_resources=self.max_resources,
             factor=float(getattr(self.policy, "factor", 3)),
         )
-        return levels if self._plays_rungs() else replace(levels, smallest=levels.largest)
+        return levels if self._plays_levels() else replace(levels, smallest=levels.largest)
 
     def _make_policy(self, levels: Levels, space: SearchSpace, rows: SplitRows) -> Policy:
         policy = self.policy
         if isinstance(policy, str):
-            n_arms = self._count_candidates(space)
-            policy = self._policy_by_name(policy, n_arms, self._count_pulls(n_arms, rows))
-            self._check_splits(n_arms, rows)
+            check_name(policy)
         elif not isinstance(self.n_pulls, str):
             raise ValueError(
                 f"n_pulls={self.n_pulls} must be left out where policy is an object, which has a "
                 f"budget of its own; got policy={policy!r}. Set the budget there."
             )
-        with_range: Policy = self._with_range(policy)
-        return with_range
+        if self._makes_points():
+            policy = self._policy_of_points(space, rows)
+        elif isinstance(policy, str):
+            n_arms = self._count_candidates(space)
+            n_pulls = self._count_pulls(n_arms, rows)
+            policy = policy_by_name(policy, n_arms, n_pulls, self.confidence)
+            self._check_splits(n_arms, rows)
+        complete: Policy = with_range(policy, self._known_range())
+        return complete
+
+    def _policy_of_points(self, space: SearchSpace, rows: SplitRows) -> Any:
+        """Return a policy that makes its candidates, for a space of as many dimensions."""
+        n_dimensions = Cube(space, str(self.policy)).n_dimensions
+        if not isinstance(self.n_candidates, str):
+            raise ValueError(
+                f"n_candidates={self.n_candidates} must be left out for policy={self.policy!r}, "
+                "which makes its candidates on the way. Leave it out, and give n_pulls."
+            )
+        if isinstance(self.policy, str):
+            policy_class = getattr(policies, POINT_POLICIES[self.policy])
+            n_default = N_OF_DISTRIBUTIONS * PULLS_OF_GRID_SEARCH
+            n_pulls = n_default if isinstance(self.n_pulls, str) else int(self.n_pulls)
+            return policy_class(n_pulls, n_dimensions, n_splits=rows.n_repetitions)
+        if self.policy.n_dimensions != n_dimensions:
+            raise ValueError(
+                f"n_dimensions must be {n_dimensions}, the number of parameters; "
+                f"got policy={self.policy!r}. Give HOO(n_dimensions={n_dimensions}, ...)."
+            )
+        missing = getattr(self.policy, "n_splits", rows.n_repetitions) is None
+        return replace(self.policy, n_splits=rows.n_repetitions) if missing else self.policy
 
     def _least_n_pulls(self, n_arms: int) -> int:
         if self.policy == "variance_halving":
             return policies.VarianceHalving(1).least_n_pulls(n_arms)
         return n_arms
 
-    def _policy_by_name(self, name: str, n_arms: int, n_pulls: int) -> Any:
-        """Return the policy, with the budget and the confidence of the search."""
-        if name not in POLICIES:
-            raise ValueError(
-                f"policy must be one of {', '.join(map(repr, POLICIES))}, or a policy object; "
-                f"got {name!r}. Policies that are not listed need parameters: give an object."
-            )
-        if n_arms == 1:  # there is nothing to choose, but a score to be known
-            return policies.UniformAllocation(n_pulls)
-        known = {
-            "n_pulls": n_pulls,
-            "max_pulls": n_pulls,
-            "n_rounds": n_pulls // n_arms,
-            "delta": 1 - self.confidence,
-        }
-        policy_class = getattr(policies, POLICIES[name])
-        names = {field.name for field in fields(policy_class)}
-        return policy_class(**{key: known[key] for key in known.keys() & names})
-
-    def _with_range(self, policy: Any) -> Any:
-        """Return the policy with the range of the score, if it asks for one and lacks it."""
-        reward_range = self._known_range()
-        lacks_it = is_dataclass(policy) and getattr(policy, "reward_range", MISSING) is None
-        if isinstance(policy, type) or not lacks_it or reward_range is None:
-            return policy
-        return replace(policy, reward_range=reward_range)
-
     def _known_range(self) -> tuple[float, float] | None:
         if not isinstance(self.reward_range, str):
             low, high = self.reward_range
             return float(low), float(high)
-        scoring = self.scoring
-        if scoring is None:
-            return (0.0, 1.0) if is_classifier(self.estimator) else None
-        names = [*UNIT_SCORES, *(f"{name}_" for name in UNIT_SCORES)]
-        if isinstance(scoring, str) and any(
-            scoring == name or (name.endswith("_") and scoring.startswith(name)) for name in names
-        ):
-            return (0.0, 1.0)
-        return None
+        return range_of_score(self.scoring, classifies=is_classifier(self.estimator))
 
     def _make_layout(
         self, policy: Any, levels: Levels, space: SearchSpace, rows: SplitRows
@@ -302,8 +308,22 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         if schedule is not None:
             by_level = getattr(policy, "select", "max_resources") == "max_resources"
             return ScheduledLayout(schedule, ranks_by_level=by_level)
+        if self._makes_points():
+            candidates = PointCandidates(Cube(space, str(self.policy)), policy.n_points)
+            return PointLayout(
+                policy.n_points, policy.n_pulls, levels=(levels.largest,), candidates=candidates
+            )
         n_arms = self._count_candidates(space)
-        return AdaptiveLayout(n_arms, _budget_of(policy, n_arms), levels=(levels.largest,))
+        if self._plays_levels():
+            return LevelsLayout(n_arms, None, levels=(levels.smallest, levels.largest))
+        return AdaptiveLayout(n_arms, budget_of(policy, n_arms), levels=(levels.largest,))
+
+    def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Any:
+        if not isinstance(prepared.layout, PointLayout):
+            return super()._draw_candidates(prepared, rng)
+        candidates = prepared.layout.candidates
+        check_candidates(self.estimator, tuple(candidates))
+        return candidates
 
     def _make_results(self, run: Run, rows: ResultRows) -> dict[str, Any]:
         if isinstance(run.prepared.layout, ScheduledLayout):
@@ -318,20 +338,16 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
             super()._warn_of_space(prepared)
 
     def _start(self, prepared: Preparation, seed: np.random.SeedSequence) -> Any:
-        if isinstance(prepared.layout, ScheduledLayout) and self.resource is None:
+        if self._plays_levels() and self.resource is None:
             raise ValueError(
                 f"resource must be given for policy={self.policy!r}, which plays rungs; got "
                 "None. Name what a fit is given little or much of, such as 'n_samples'."
             )
-        return super()._start(prepared, seed)
-
-
-def _budget_of(policy: Any, n_arms: int) -> int | None:
-    """Return the number of fits that a policy names as its most; None if it names none."""
-    for name, factor in (("n_pulls", 1), ("max_pulls", 1), ("n_rounds", n_arms)):
-        if getattr(policy, name, None) is not None:
-            return int(getattr(policy, name)) * factor
-    return None
+        state = super()._start(prepared, seed)
+        if isinstance(prepared.layout, PointLayout):
+            points: Any = prepared.policy
+            prepared.layout.candidates.follow(partial(points.points, state))
+        return state
 
 
 def _warn_of_doubt(run: Run) -> None:

@@ -6,7 +6,8 @@ import time
 from abc import abstractmethod
 from collections.abc import Iterator
 from copy import copy, deepcopy
-from dataclasses import dataclass, field
+from numbers import Integral, Real
+from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -14,26 +15,18 @@ from sklearn import get_config
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from sklearn_halving._unstable_imports import (
-    BaseSearchCV,
-    fit_context,
-    is_multimetric_scorer,
-)
+from sklearn_halving._unstable_imports import BaseSearchCV, Interval, fit_context
 from sklearn_halving.execution._executors import open_executor
+from sklearn_halving.execution._interrupt import Interrupt
 from sklearn_halving.execution._messages import write_line
-from sklearn_halving.execution._pull_loop import PullLog, PullLoop
-from sklearn_halving.execution._types import EvaluationTask, Outcome
-from sklearn_halving.policies._types import NO_ARM, Policy, Problem
+from sklearn_halving.execution._model_store import ModelStore
+from sklearn_halving.execution._pull_loop import PullLoop
+from sklearn_halving.execution._types import EvaluationTask, PullLimits
+from sklearn_halving.policies._types import Policy, Problem
 from sklearn_halving.resources import Rescaling, Resource, resolve_resource
 from sklearn_halving.search._callbacks import CallbackTree
 from sklearn_halving.search._candidates import Params, SearchSpace
-from sklearn_halving.search._cv_results import ResultRows, make_cv_results
-from sklearn_halving.search._failures import (
-    no_score_message,
-    report_failures,
-    report_non_finite,
-)
-from sklearn_halving.search._history import make_history
+from sklearn_halving.search._checkpoint import Checkpoint, open_checkpoint
 from sklearn_halving.search._inputs import FitInputs, check_inputs
 from sklearn_halving.search._layout import Layout
 from sklearn_halving.search._preparation import (
@@ -44,9 +37,9 @@ from sklearn_halving.search._preparation import (
     seed_of,
     warn_of_refitting,
 )
+from sklearn_halving.search._results import Run, SearchResults
 from sklearn_halving.search._reward import Reward
 from sklearn_halving.search._split_rows import SplitRows, fixed_splits
-from sklearn_halving.search._winner import unfitted_winner
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,52 +49,46 @@ POLICY = 2**31 - 2
 """Stands for the repetition in the seed of the policy."""
 
 
-@dataclass
-class Run:
-    """One fit under way.
-
-    Parameters
-    ----------
-    prepared : Preparation
-        What was known before.
-    task : EvaluationTask
-        What the workers have.
-    state : object
-        The policy's state.
-    reward : Reward
-        Outcome -> what the policy is told.
-    log : PullLog
-        What came back so far.
-    rows : ResultRows or None
-        The rows of ``cv_results_``, once there is one.
-    """
-
-    prepared: Preparation
-    task: EvaluationTask
-    state: Any
-    reward: Reward
-    log: PullLog = field(default_factory=PullLog)
-    rows: ResultRows | None = None
-
-    @property
-    def outcomes(self) -> list[Outcome]:
-        """Every outcome, in the order in which they came back."""
-        return list(self.log.outcomes.values())
-
-    @property
-    def best_arm(self) -> int:
-        """The arm that the policy recommends."""
-        return int(self.prepared.policy.recommend(self.state))
-
-
-class BaseBanditSearchCV(BaseSearchCV):
+class BaseBanditSearchCV(SearchResults):
     """Base of the searches: a subclass names its policy and the parameters of that."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseSearchCV._parameter_constraints,
         "rescale": [dict, None],
         "random_state": ["random_state"],
+        "checkpoint": [str, PathLike, None],
+        "checkpoint_models": ["boolean"],
+        "time_budget": [Interval(Real, 0, None, closed="neither"), None],
+        "pull_timeout": [Interval(Real, 0, None, closed="neither"), None],
+        "memory_limit": [Interval(Integral, 1, None, closed="left"), None],
+        "refit_on_interrupt": ["boolean"],
     }
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_distributions: Any,
+        *,
+        rescale: Any,
+        random_state: Any,
+        checkpoint: Any,
+        checkpoint_models: bool,
+        time_budget: float | None,
+        pull_timeout: float | None,
+        memory_limit: int | None,
+        refit_on_interrupt: bool,
+        **of_grid_search: Any,
+    ) -> None:
+        super().__init__(estimator, **of_grid_search)
+        self.param_distributions = param_distributions
+        self.rescale = rescale
+        self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.checkpoint_models = checkpoint_models
+        self.time_budget = time_budget
+        self.pull_timeout = pull_timeout
+        self.memory_limit = memory_limit
+        self.refit_on_interrupt = refit_on_interrupt
 
     @abstractmethod
     def _make_levels(self, resource: Resource, rows: SplitRows) -> Levels:
@@ -130,10 +117,6 @@ class BaseBanditSearchCV(BaseSearchCV):
     def _warn_of_space(self, prepared: Preparation) -> None:
         """Warn where the search space does not suit the policy; nothing to say here."""
 
-    def _make_results(self, run: Run, rows: ResultRows) -> dict[str, Any]:
-        """Return ``cv_results_``."""
-        return make_cv_results(run.task, run.outcomes, rows)
-
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, **params: Any) -> BaseBanditSearchCV:
         """Run the search, and refit the best candidate on all data.
@@ -158,30 +141,32 @@ class BaseBanditSearchCV(BaseSearchCV):
         Raises
         ------
         ValueError
-            If the arguments do not fit together, before any fit; if every fit failed, or no
-            candidate has a score at all, after them.
+            If the arguments do not fit together, or ``checkpoint`` is the journal of another
+            search, in use, or damaged, before any fit; if every fit failed, or no candidate has
+            a score at all, after them.
+        KeyboardInterrupt
+            After Ctrl-C, unless ``refit_on_interrupt``; ``cv_results_``, ``history_`` and
+            ``best_*`` but for ``best_estimator_`` are those of the fits that were done.
+
+        Warns
+        -----
+        UserWarning
+            If the search was stopped before its end, with what was not done.
         """
+        deadline = time.monotonic() + (self.time_budget or float("inf"))
         inputs = check_inputs(self, X, y, params)
         callbacks = CallbackTree.begin(self, inputs.X, inputs.y, inputs.fit_params)
-        rng, seed = seed_of(self.random_state)
-        prepared = self._prepare(inputs, seed)
-        task = self._make_task(prepared, rng, seed, callbacks)
-        reward = Reward(self.refit, inputs.refit_metric)
-        run = Run(prepared, task, self._start(prepared, seed), reward)
-        self._forget()
-        try:
-            self._pull(run, callbacks)
-        finally:
-            self._set_results(run)
-        if not run.outcomes:
-            raise ValueError(
-                f"{prepared.policy!r} ended without a single fit for {len(task.candidates)} "
-                "candidates. Give it more candidates, or another policy."
-            )
-        report_failures(task, run.outcomes)
-        report_non_finite(self.cv_results_)
-        prepared.layout.report(task, run.outcomes)
-        self._set_best(inputs, run.best_arm)
+        with open_checkpoint(self) as checkpoint:
+            run = self._begin(inputs, checkpoint, callbacks, deadline)
+            self._forget()
+            try:
+                self._pull(run, callbacks)
+            except BaseException as error:
+                self._save_results(run, error)
+                raise
+        self._set_results(run)
+        self._report(run)
+        self._set_best(inputs, self._best_arm(run))
         self._refit_best(run, callbacks)
         callbacks.end()
         return self
@@ -216,19 +201,16 @@ class BaseBanditSearchCV(BaseSearchCV):
         own._start(prepared, seed)  # what it has to say against the budget, it says here
         return prepared.layout.plan(prepared.rows.n_repetitions, prepared.resource)
 
-    @property
-    def history_(self) -> pd.DataFrame:
-        """One row for each pull, in the order in which they came back.
-
-        Columns: ``candidate``, ``bracket``, ``loop`` and ``rung`` where there are brackets,
-        ``n_resources``, ``split``, ``started`` (seconds since the epoch), ``fit_time`` and
-        ``score_time`` (seconds),
-        ``continued_from`` (resource at which a fitted model was taken up; 0: from scratch),
-        ``n_train``, ``n_test``, ``failed``, and a column for each score.
-        """
-        if not hasattr(self, "_record"):
-            raise AttributeError(f"This {type(self).__name__} has no history_: it is not fitted.")
-        return make_history(*self._record)
+    def _begin(
+        self, inputs: FitInputs, checkpoint: Checkpoint, callbacks: CallbackTree, deadline: float
+    ) -> Run:
+        """Do everything that comes before the first pull."""
+        rng, seed = seed_of(checkpoint.random_state)
+        prepared = self._prepare(inputs, seed)
+        task = self._make_task(prepared, rng, seed, callbacks)
+        checkpoint.begin(self, task)
+        reward = Reward(self.refit, inputs.refit_metric)
+        return Run(prepared, task, self._start(prepared, seed), reward, checkpoint, deadline)
 
     def _prepare(self, inputs: FitInputs, seed: np.random.SeedSequence) -> Preparation:
         """Check everything that can be checked before the first fit."""
@@ -261,12 +243,6 @@ class BaseBanditSearchCV(BaseSearchCV):
         )
         own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, POLICY))
         return prepared.policy.start(problem, seed=own)
-
-    def _forget(self) -> None:
-        """Drop what an earlier fit found: a fit that is broken off must not seem to have."""
-        found = [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]
-        for name in [*found, *(n for n in ("_record", "_statistics") if n in vars(self))]:
-            delattr(self, name)
 
     def _make_task(
         self,
@@ -307,15 +283,19 @@ class BaseBanditSearchCV(BaseSearchCV):
         )
 
     def _pull(self, run: Run, callbacks: CallbackTree) -> None:
-        """Pull until the policy is finished."""
-        prepared, task = run.prepared, run.task
+        """Pull until the policy is finished, or the search is stopped."""
+        prepared, task, checkpoint = run.prepared, run.task, run.checkpoint
         layout, n_repetitions = prepared.layout, prepared.rows.n_repetitions
         if self.verbose > 0:
             write_line(layout.headline(n_repetitions))
         branches = layout.branches(n_repetitions, prepared.resource)
         callbacks.begin_search(branches, layout.path_of, layout.n_fits(n_repetitions))
-        with open_executor(task, self.n_jobs, self.pre_dispatch) as executor:
-            PullLoop(
+        limits = PullLimits(self.pull_timeout, self.memory_limit)
+        with (
+            Interrupt() as interrupt,
+            open_executor(task, self.n_jobs, self.pre_dispatch, limits) as executor,
+        ):
+            loop = PullLoop(
                 prepared.policy,
                 run.state,
                 executor,
@@ -325,74 +305,14 @@ class BaseBanditSearchCV(BaseSearchCV):
                 window=getattr(prepared.policy, "pulls_in_flight", None),
                 context_of=callbacks.context_of if callbacks.is_watched else None,
                 landed=callbacks.end_pull if callbacks.is_watched else None,
-            ).run()
-        callbacks.end_search()
-
-    def _set_results(self, run: Run) -> None:
-        """Set what the pulls gave, also where the search was broken off."""
-        outcomes, layout, resource = run.outcomes, run.prepared.layout, run.task.resource
-        if not outcomes:
-            return
-        self.multimetric_ = any(isinstance(o.test_scores, dict) for o in outcomes)
-        n_known = run.prepared.rows.n_repetitions
-        n_used = 1 + max(outcome.pull.repetition for outcome in outcomes)
-        self.n_splits_ = n_used if n_known is None else n_known
-        stage_of_arm = None
-        if hasattr(run.prepared.policy, "stage_of_arm"):
-            stage_of_arm = run.prepared.policy.stage_of_arm(run.state)
-        run.rows = layout.result_rows(outcomes, stage_of_arm)
-        self.cv_results_ = self._make_results(run, run.rows)
-        self.n_fits_ = len(outcomes)
-        self.n_resources_spent_ = sum(
-            o.n_train
-            if resource.subsamples_rows
-            else resource.to_amount(o.pull.level - o.previous_level)
-            for o in outcomes
-        )
-        self._record = (resource, outcomes, layout)
-        is_container = is_multimetric_scorer(run.task.scorer)
-        self.scorer_ = run.task.scorer._scorers if is_container else run.task.scorer
-
-    def _set_best(self, inputs: FitInputs, best_arm: int) -> None:
-        """Set ``best_*`` where GridSearchCV sets them."""
-        refit_metric = inputs.refit_metric
-        if callable(self.scoring) and self.multimetric_:
-            metrics = [key[10:] for key in self.cv_results_ if key.startswith("mean_test_")]
-            self._check_refit_for_multimetric(dict.fromkeys(metrics))
-            refit_metric = self.refit
-        if not self.refit and self.multimetric_:
-            return
-        if callable(self.refit):
-            self.best_index_ = self._select_best_index(self.refit, refit_metric, self.cv_results_)
-        else:
-            self.best_index_ = self._row_of(best_arm, f"rank_test_{refit_metric}")
-            self.best_score_ = self.cv_results_[f"mean_test_{refit_metric}"][self.best_index_]
-        self.best_params_ = self.cv_results_["params"][self.best_index_]
-
-    def _row_of(self, arm: int, rank_key: str) -> int:
-        """Return the row in which the arm ranks best."""
-        if arm == NO_ARM:
-            raise ValueError(no_score_message(self.cv_results_, getattr(self, "select", None)))
-        rows = np.flatnonzero(self.cv_results_["candidate"] == arm)
-        return int(rows[self.cv_results_[rank_key][rows].argmin()])
-
-    def _refit_best(self, run: Run, callbacks: CallbackTree) -> None:
-        """Train the best candidate on all rows, with the resource of its row."""
-        if not self.refit or run.rows is None:
-            return
-        task, inputs = run.task, run.prepared.inputs
-        arm, level = (int(column[self.best_index_]) for column in (run.rows.arm, run.rows.level))
-        self.best_estimator_ = unfitted_winner(task, arm, level)
-        context = callbacks.refit_task()
-        with callbacks.propagating(context, self.best_estimator_):
-            if context is not None:
-                context.call_on_fit_task_begin(estimator=self, **callbacks.data)
-            start = time.time()
-            self.best_estimator_ = task.resource.train(
-                self.best_estimator_, inputs.X, inputs.y, level, 0, inputs.fit_params
+                replayed=callbacks.replay_pull if callbacks.is_watched else None,
+                journal=checkpoint.journal,
+                models=ModelStore(checkpoint.models),
+                deadline=run.deadline,
+                interrupt=interrupt,
             )
-            self.refit_time_ = time.time() - start
-        if hasattr(self.best_estimator_, "feature_names_in_"):
-            self.feature_names_in_ = self.best_estimator_.feature_names_in_
-        if context is not None:
-            context.call_on_fit_task_end(estimator=self, **callbacks.data)
+            loop.run()
+        run.stopped_by = "interrupt" if interrupt.is_requested else loop.stopped_by
+        if checkpoint.models is not None and loop.stopped_by == "policy":
+            checkpoint.models.clear()
+        callbacks.end_search()

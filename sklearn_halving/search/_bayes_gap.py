@@ -15,7 +15,8 @@ from sklearn_halving.policies._bayes_gap import ACQUISITIONS, BETA_RULES
 from sklearn_halving.policies._types import Policy
 from sklearn_halving.resources import Resource, WholeFit
 from sklearn_halving.search._adaptive_search import PULLS_OF_GRID_SEARCH, AdaptiveSearchCV
-from sklearn_halving.search._base_search import BaseBanditSearchCV, Run
+from sklearn_halving.search._bandit_search import _warn_of_range
+from sklearn_halving.search._base_search import BaseBanditSearchCV
 from sklearn_halving.search._candidate_posterior import (
     GapOverCandidates,
     OpenPrior,
@@ -26,6 +27,13 @@ from sklearn_halving.search._candidate_prior import KERNELS, make_prior
 from sklearn_halving.search._candidates import Params, SearchSpace
 from sklearn_halving.search._cv_results import ResultRows, ranks
 from sklearn_halving.search._features import draw_evenly
+from sklearn_halving.search._independent_candidates import (
+    BOUNDS,
+    UGapOverCandidates,
+    interval_columns,
+    make_ugap,
+    n_first_fits,
+)
 from sklearn_halving.search._inputs import FitInputs
 from sklearn_halving.search._layout import AdaptiveLayout
 from sklearn_halving.search._preparation import (
@@ -34,6 +42,7 @@ from sklearn_halving.search._preparation import (
     check_candidates,
     choose_levels,
 )
+from sklearn_halving.search._results import Run
 from sklearn_halving.search._split_rows import SplitRows
 
 N_OF_DISTRIBUTIONS = 100
@@ -69,7 +78,7 @@ class BayesGapSearchCV(AdaptiveSearchCV):
         Number of fits, the paper's horizon T; never exceeded, and known to the policy from the
         start. "auto": a quarter of the candidates, as in the larger of the paper's budgets for
         160 of them, but 20 to 100 fits, and no more than the five for each candidate that
-        GridSearchCV makes.
+        GridSearchCV makes; for UGap just these five.
     epsilon : float, default=0.0
         Difference in score that does not matter.
     beta : {"effective", "printed"} or float, default="effective"
@@ -87,9 +96,15 @@ class BayesGapSearchCV(AdaptiveSearchCV):
           last columns say which;
         - an array of shape (n_candidates, n_candidates): the covariance itself, in the order of
           ``ParameterGrid``.
+    branch_correlation : float, default=0.0
+        Share, from 0 to 1, of the kernel that is left between candidates of different branches
+        (see Notes); for a kernel that is given by name or as an object.
     acquisition : str, default="bayesgap"
         What chooses the next fit: "bayesgap", or on the same posterior "thompson",
-        "bayes_ucb", "gp_ucb", "ei" or "pi".
+        "bayes_ucb", "gp_ucb", "ei" or "pi". "ugap" and "ugap_bernstein" take candidates for
+        independent: each is fitted once or twice first, the score must be known to be from 0 to
+        1, and "posterior" in the columns stands for a candidate's own scores
+        (`~sklearn_halving.policies.AdaptiveUGapEb`).
     noise : "auto" or float, default="auto"
         Variance of a score around its candidate's mean on its split, in the units in which
         ``kernel`` gives covariances; the effect of a split on all candidates is taken to have the
@@ -103,7 +118,8 @@ class BayesGapSearchCV(AdaptiveSearchCV):
     resource, max_resources, rescale
         As in VarianceHalvingSearchCV: every fit is at ``max_resources``.
     scoring, n_jobs, refit, cv, verbose, pre_dispatch, random_state, error_score, \
-return_train_score
+return_train_score, checkpoint, checkpoint_models, time_budget, pull_timeout, memory_limit, \
+refit_on_interrupt
         As in VarianceHalvingSearchCV. ``cv=RepeatedLearningTesting(train_size=0.1,
         test_size=0.1)`` gives the splits of the paper's section 6.2.
 
@@ -130,7 +146,7 @@ return_train_score
         The winner's posterior mean, which is shrunk towards those like it.
     regret_bounds_ : ndarray of shape (n_rounds,)
         The paper's B_J for every round: the bound of the leader's regret. Empty unless
-        ``acquisition="bayesgap"``.
+        ``acquisition`` is "bayesgap" or UGap.
     n_pulls_left_ : int
         What was not spent: all fits of all other candidates failed, or there were no more
         splits.
@@ -157,8 +173,12 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     strings, booleans, None, tuples, estimators. The length scale to begin with is such that the
     correlation from corner to corner is exp(-4) for any number of parameters.
 
-    Candidates of different dicts of a list are independent, and so are those with predictors
-    of different classes as values, as in section 6.2.
+    Candidates of different dicts of a list are of different branches, and so are those with
+    predictors of different classes as values: independent, as in section 6.2, unless
+    ``branch_correlation`` says otherwise. Who lacks a parameter is in the middle of its range.
+
+    To the model a failed fit is another score as low as the lowest so far, so that a region in
+    which all fits fail is left.
 
     References
     ----------
@@ -192,7 +212,8 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         "epsilon": [Interval(Real, 0, None, closed="left")],
         "beta": [StrOptions(set(BETA_RULES)), Interval(Real, 0, None, closed="neither")],
         "kernel": [StrOptions(set(KERNELS)), callable, "array-like", None],
-        "acquisition": [StrOptions(set(ACQUISITIONS))],
+        "branch_correlation": [Interval(Real, 0, 1, closed="both")],
+        "acquisition": [StrOptions({*ACQUISITIONS, *BOUNDS})],
         "noise": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "pulls_in_flight": [Interval(Integral, 1, None, closed="left")],
     }
@@ -207,6 +228,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         epsilon: float = 0.0,
         beta: float | str = "effective",
         kernel: Any = None,
+        branch_correlation: float = 0.0,
         acquisition: str = "bayesgap",
         noise: float | str = "auto",
         pulls_in_flight: int = 1,
@@ -222,31 +244,44 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         random_state: Any = None,
         error_score: float | str = np.nan,
         return_train_score: bool = False,
+        checkpoint: Any = None,
+        checkpoint_models: bool = False,
+        time_budget: float | None = None,
+        pull_timeout: float | None = None,
+        memory_limit: int | None = None,
+        refit_on_interrupt: bool = False,
     ) -> None:
         super().__init__(
             estimator,
+            param_distributions,
+            rescale=rescale,
             scoring=scoring,
             n_jobs=n_jobs,
             refit=refit,
             cv=cv,
             verbose=verbose,
             pre_dispatch=pre_dispatch,
+            random_state=random_state,
             error_score=error_score,
             return_train_score=return_train_score,
+            checkpoint=checkpoint,
+            checkpoint_models=checkpoint_models,
+            time_budget=time_budget,
+            pull_timeout=pull_timeout,
+            memory_limit=memory_limit,
+            refit_on_interrupt=refit_on_interrupt,
         )
-        self.param_distributions = param_distributions
         self.n_candidates = n_candidates
         self.n_pulls = n_pulls
         self.epsilon = epsilon
         self.beta = beta
         self.kernel = kernel
+        self.branch_correlation = branch_correlation
         self.acquisition = acquisition
         self.noise = noise
         self.pulls_in_flight = pulls_in_flight
         self.resource = resource
         self.max_resources = max_resources
-        self.rescale = rescale
-        self.random_state = random_state
 
     def _resolve_resource(self) -> Resource:
         if self.resource is not None:
@@ -260,7 +295,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         return WholeFit()
 
     def _least_n_pulls(self, n_arms: int) -> int:
-        return 1
+        return max(1, n_arms * n_first_fits(self.acquisition))
 
     def _count_candidates(self, space: SearchSpace) -> int:
         if space.is_grid or not isinstance(self.n_candidates, str):
@@ -270,6 +305,8 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     def _count_pulls(self, n_arms: int, rows: SplitRows) -> int:
         if not isinstance(self.n_pulls, str):
             return int(self.n_pulls)
+        if self.acquisition in BOUNDS:
+            return super()._count_pulls(n_arms, rows)
         least, most = AUTO_PULLS
         return min(PULLS_OF_GRID_SEARCH * n_arms, max(least, min(most, n_arms // 4)))
 
@@ -291,6 +328,8 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         n_pulls = self._count_pulls(n_arms, rows)
         if n_arms == 1:
             return UniformAllocation(n_pulls)
+        if self.acquisition in BOUNDS:
+            return make_ugap(self, n_pulls)
         return GapOverCandidates(
             n_pulls,
             covariance=OpenPrior(),
@@ -320,11 +359,17 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         check_candidates(self.estimator, candidates)
         self._warn_of_space(prepared)
         if isinstance(prepared.policy, GapOverCandidates):
-            prior = make_prior(self.kernel, candidates, spaces)
+            prior = make_prior(self.kernel, candidates, spaces, self.branch_correlation)
             prepared.policy.covariance.set(prior, self.noise, len(candidates))
         return candidates
 
     def _make_results(self, run: Run, rows: ResultRows) -> dict[str, Any]:
+        policy = run.prepared.policy
+        if isinstance(policy, UGapOverCandidates):
+            results = super()._make_results(run, rows)
+            self.regret_bounds_ = policy.regret_bounds(run.state)
+            _warn_of_range(policy.reward_range, run)
+            return results | interval_columns(policy, run.state, self._statistics)
         results, metric, _ = self._make_table(run, rows)
         key, prepared = f"test_{metric}", run.prepared
         mean_score = results[f"mean_{key}"]

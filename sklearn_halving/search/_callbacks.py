@@ -150,6 +150,13 @@ class CallbackTree:
                 return
             task.context.call_on_fit_task_end(estimator=self.search)
 
+    def replay_pull(self, pull: Pull) -> None:
+        """Begin and end a pull that an earlier fit did."""
+        context = self.context_of(pull)
+        context.call_on_fit_task_begin(estimator=self.search)
+        context.call_on_fit_task_end(estimator=self.search)
+        self.end_pull(pull)
+
     def end_search(self) -> None:
         """Close the task of the search, and first the branches that were stopped early."""
         inner_first = sorted(self._tasks, key=len, reverse=True)

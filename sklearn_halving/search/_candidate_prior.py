@@ -23,7 +23,7 @@ N_CHECKED = 5000
 
 @dataclass(frozen=True, eq=False)
 class ParameterFamily(KernelFamily):
-    """Kernels with a length scale for each parameter, and nothing in common across branches.
+    """Kernels with a length scale for each parameter, and little in common across branches.
 
     Parameters
     ----------
@@ -32,9 +32,12 @@ class ParameterFamily(KernelFamily):
         those of parameters.
     parameter : ndarray of int of shape (n_columns,)
         Which parameter a column is of.
+    branch_correlation : float, default=0.0
+        What correlations across branches are multiplied with.
     """
 
     parameter: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    branch_correlation: float = 0.0
 
     def __post_init__(self) -> None:
         """Check nothing: there is no user between the features and this."""
@@ -42,21 +45,22 @@ class ParameterFamily(KernelFamily):
     def at(self, log_lengths: FloatArray) -> KernelCovariance:
         """Return the covariance of all candidates for some length scales."""
         scaled = self._scaled(self.points, log_lengths)
-        return KernelCovariance(self._within_branches, scaled, np.ones(len(scaled)))
+        return KernelCovariance(self._over_branches, scaled, np.ones(len(scaled)))
 
     def among(self, log_lengths: FloatArray, arms: IntArray) -> FloatArray:
         """Return the covariance matrix of some candidates."""
         scaled = self._scaled(self.points[arms], log_lengths)
-        return self._within_branches(scaled, scaled)
+        return self._over_branches(scaled, scaled)
 
     def _scaled(self, points: FloatArray, log_lengths: FloatArray) -> FloatArray:
         scaled = points.copy()
         scaled[:, :-1] /= np.exp(log_lengths)[self.parameter]
         return scaled
 
-    def _within_branches(self, points: FloatArray, others: FloatArray) -> FloatArray:
+    def _over_branches(self, points: FloatArray, others: FloatArray) -> FloatArray:
         covariance = self.kernel(points[:, :-1], others[:, :-1])
-        return np.where(points[:, -1:] == others[:, -1], covariance, 0.0)
+        is_same = points[:, -1:] == others[:, -1]
+        return np.where(is_same, covariance, self.branch_correlation * covariance)
 
 
 def squared_exponential(points: FloatArray, others: FloatArray) -> FloatArray:
@@ -79,7 +83,12 @@ def matern(points: FloatArray, others: FloatArray) -> FloatArray:
 KERNELS = {"squared_exponential": squared_exponential, "matern": matern}
 
 
-def make_prior(kernel: Any, candidates: Sequence[Params], spaces: Sequence[Space]) -> Any:
+def make_prior(
+    kernel: Any,
+    candidates: Sequence[Params],
+    spaces: Sequence[Space],
+    branch_correlation: float = 0.0,
+) -> Any:
     """Return the prior covariance of candidates, in a form that `BayesGap` takes.
 
     Parameters
@@ -89,6 +98,8 @@ def make_prior(kernel: Any, candidates: Sequence[Params], spaces: Sequence[Space
     candidates : sequence of dict
     spaces : sequence of dict
         Where they come from.
+    branch_correlation : float, default=0.0
+        What the kernel between candidates of different branches is multiplied with.
 
     Returns
     -------
@@ -98,9 +109,16 @@ def make_prior(kernel: Any, candidates: Sequence[Params], spaces: Sequence[Space
     Raises
     ------
     ValueError
-        If a matrix is no covariance of these candidates, or there is a candidate of which no
-        features can be made.
+        If a matrix is no covariance of these candidates, there is a candidate of which no
+        features can be made, or a correlation of branches comes with a kernel that knows them.
     """
+    is_kernel = hasattr(kernel, "diag") and hasattr(kernel, "theta")
+    if branch_correlation and not (kernel is None or isinstance(kernel, str) or is_kernel):
+        raise ValueError(
+            "branch_correlation must be 0 with a kernel that is a function or an array, which "
+            f"says how alike candidates of different branches are; got {branch_correlation!r}. "
+            "Let the kernel say it."
+        )
     if not (kernel is None or isinstance(kernel, str) or callable(kernel)):
         return checked_matrix(kernel, len(candidates))
     features = make_features(candidates, spaces)
@@ -108,9 +126,15 @@ def make_prior(kernel: Any, candidates: Sequence[Params], spaces: Sequence[Space
         function = KERNELS[kernel or "squared_exponential"]
         lengths = np.full(len(features.names), LENGTH)
         points = features.points()
-        return ParameterFamily(function, points, lengths, parameter=features.parameter)
-    if hasattr(kernel, "diag") and hasattr(kernel, "theta"):
-        return _of_scikit_learn(kernel, features)
+        return ParameterFamily(
+            function,
+            points,
+            lengths,
+            parameter=features.parameter,
+            branch_correlation=branch_correlation,
+        )
+    if is_kernel:
+        return _of_scikit_learn(kernel, features, branch_correlation)
     return checked_matrix(kernel(features.with_branches()), len(candidates))
 
 
@@ -164,7 +188,9 @@ class _KernelWithNoise(KernelCovariance):
         return column
 
 
-def _of_scikit_learn(kernel: Any, features: CandidateFeatures) -> KernelCovariance:
+def _of_scikit_learn(
+    kernel: Any, features: CandidateFeatures, branch_correlation: float
+) -> KernelCovariance:
     """Return the covariance by an object of ``sklearn.gaussian_process.kernels``, as it is."""
     matrix = features.matrix
     if matrix.shape[1] == 0:
@@ -179,9 +205,10 @@ def _of_scikit_learn(kernel: Any, features: CandidateFeatures) -> KernelCovarian
             f"{matrix.shape[1]} columns, of: {columns}. Give it as many length scales, or one."
         ) from error
 
-    def within_branches(points: FloatArray, point: FloatArray) -> FloatArray:
+    def over_branches(points: FloatArray, point: FloatArray) -> FloatArray:
         covariance = np.asarray(kernel(points[:, :-1], point[:, :-1]))[:, 0]
-        return np.where(points[:, -1] == point[0, -1], covariance, 0.0)
+        is_same = points[:, -1] == point[0, -1]
+        return np.where(is_same, covariance, branch_correlation * covariance)
 
     points = np.column_stack([matrix, features.branch])
-    return _KernelWithNoise(within_branches, points, diagonal)
+    return _KernelWithNoise(over_branches, points, diagonal)

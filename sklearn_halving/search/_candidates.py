@@ -47,6 +47,11 @@ class SearchSpace:
             )
 
     @property
+    def distributions(self) -> list[dict[str, Any]]:
+        """What was given, as a list of dicts."""
+        return [dict(space) for space in self._sampler.param_distributions]
+
+    @property
     def size(self) -> int | None:
         """Number of different candidates; None where there is no end of them."""
         return None if self._grid is None else len(self._grid)

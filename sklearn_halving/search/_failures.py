@@ -139,3 +139,29 @@ def no_score_message(cv_results: dict[str, Any], select: str | None) -> str:
         "and none can be chosen. cv_results_ has the scores; a larger min_resources or "
         "select='all_rungs' may help."
     )
+
+
+def no_fit_message(policy: Any, task: EvaluationTask, time_budget: float | None) -> str:
+    """Say that a search ended before its first fit."""
+    n_candidates = len(task.candidates)
+    if time_budget is not None:
+        return (
+            f"time_budget={time_budget} seconds must be enough for the first fit; got none of "
+            f"{n_candidates} candidates fitted in that time. Give it more."
+        )
+    return (
+        f"{policy!r} ended without a single fit for {n_candidates} candidates. Give it more "
+        "candidates, or another policy."
+    )
+
+
+def stopped_message(task: EvaluationTask, outcomes: list[Outcome], by: str) -> str:
+    """Say what a search that was stopped did, and what it did not do."""
+    n_candidates = len(task.candidates)
+    n_fitted = len({outcome.pull.arm for outcome in outcomes})
+    top = sum(outcome.pull.level == task.max_level for outcome in outcomes)
+    return (
+        f"The search was stopped by {by} after {len(outcomes)} fits, {top} of them with all of "
+        f"the resource; {n_candidates - n_fitted} of {n_candidates} candidates were not fitted "
+        "at all. The best is that of these fits. With a checkpoint, fit goes on from here."
+    )

@@ -89,15 +89,22 @@ def make_features(candidates: Sequence[Params], spaces: Sequence[Space]) -> Cand
     names: list[str] = []
     for name in sorted({name for params in candidates for name in params}):
         n_before = len(columns)
+        numbers = None  # the column of numbers, which the dicts of a list share
         for number, space in enumerate(spaces):
             rows = np.flatnonzero(space_of == number).tolist()
             if name not in space or not rows:
                 continue
             values = [candidates[row][name] for row in rows]
             block = _encoded(values, space[name], [labels.of(row, name) for row in rows])
+            if block.shape[1] == 1 and numbers is not None:
+                numbers[rows] = block[:, 0]
+                continue
             for values_of_column in block[:, np.ptp(block, axis=0) > 0].T:
-                columns.append(np.zeros(len(candidates)))
+                # Who lacks the parameter is in the middle of those that have it.
+                columns.append(np.full(len(candidates), values_of_column.mean()))
                 columns[-1][rows] = values_of_column
+            if block.shape[1] == 1 and len(columns) > n_before:
+                numbers = columns[-1]
         parameter += [len(names)] * (len(columns) - n_before)
         names += [name] * (len(columns) > n_before)
     matrix = np.array(columns).reshape(len(columns), len(candidates)).T

@@ -113,6 +113,26 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         Score of a fit that failed. NaN ranks last; a rung with NaN only ends its bracket.
     return_train_score : bool, default=False
         Whether ``cv_results_`` has scores on the training rows, those of the rung.
+    checkpoint : str, path-like or None, default=None
+        File of the journal: every fit that ends is written to it, and calling ``fit`` with the
+        same search again, in another process too, goes on where that one ended. See the guide
+        page on long searches.
+    checkpoint_models : bool, default=False
+        Whether fitted models that may be trained on are kept in a folder beside the journal,
+        ``<checkpoint>.models``; else a search that goes on fits these levels from scratch. They
+        are pickles: take no such folder from strangers. The journal itself is plain data.
+    time_budget : float or None, default=None
+        Seconds for all fits of the search together. None is begun after that; those under way
+        are waited for, and the best candidate so far is refitted.
+    pull_timeout : float or None, default=None
+        Seconds for one fit and its scoring. A fit that takes longer is broken off and failed.
+    memory_limit : int or None, default=None
+        Bytes of memory that the process of a fit may use, where the platform can limit them. A
+        fit that needs more has failed.
+    refit_on_interrupt : bool, default=False
+        What the first Ctrl-C does once the fits under way have ended and ``cv_results_`` and
+        ``best_*`` are set: with False it is raised, as KeyboardInterrupt; with True the best
+        candidate so far is refitted and ``fit`` returns. A second Ctrl-C ends it at once.
 
     Attributes
     ----------
@@ -235,19 +255,33 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         random_state: Any = None,
         error_score: float | str = np.nan,
         return_train_score: bool = False,
+        checkpoint: Any = None,
+        checkpoint_models: bool = False,
+        time_budget: float | None = None,
+        pull_timeout: float | None = None,
+        memory_limit: int | None = None,
+        refit_on_interrupt: bool = False,
     ) -> None:
         super().__init__(
             estimator,
+            param_distributions,
+            rescale=rescale,
             scoring=scoring,
             n_jobs=n_jobs,
             refit=refit,
             cv=cv,
             verbose=verbose,
             pre_dispatch=pre_dispatch,
+            random_state=random_state,
             error_score=error_score,
             return_train_score=return_train_score,
+            checkpoint=checkpoint,
+            checkpoint_models=checkpoint_models,
+            time_budget=time_budget,
+            pull_timeout=pull_timeout,
+            memory_limit=memory_limit,
+            refit_on_interrupt=refit_on_interrupt,
         )
-        self.param_distributions = param_distributions
         self.resource = resource
         self.min_resources = min_resources
         self.max_resources = max_resources
@@ -258,8 +292,6 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         self.max_candidates = max_candidates
         self.select = select
         self.schedule = schedule
-        self.rescale = rescale
-        self.random_state = random_state
 
     def _make_levels(self, resource: Resource, rows: SplitRows) -> Levels:
         smallest, largest = resource.level_range(self.estimator, rows.n_train, rows.n_rows_needed)

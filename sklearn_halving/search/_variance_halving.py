@@ -108,6 +108,8 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
         Score of a fit that failed. With NaN the candidate is out.
     return_train_score : bool, default=False
         Whether ``cv_results_`` has scores on the training rows.
+    checkpoint, checkpoint_models, time_budget, pull_timeout, memory_limit, refit_on_interrupt
+        See HyperbandSearchCV.
 
     Attributes
     ----------
@@ -239,19 +241,33 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         random_state: Any = None,
         error_score: float | str = np.nan,
         return_train_score: bool = False,
+        checkpoint: Any = None,
+        checkpoint_models: bool = False,
+        time_budget: float | None = None,
+        pull_timeout: float | None = None,
+        memory_limit: int | None = None,
+        refit_on_interrupt: bool = False,
     ) -> None:
         super().__init__(
             estimator,
+            param_distributions,
+            rescale=rescale,
             scoring=scoring,
             n_jobs=n_jobs,
             refit=refit,
             cv=cv,
             verbose=verbose,
             pre_dispatch=pre_dispatch,
+            random_state=random_state,
             error_score=error_score,
             return_train_score=return_train_score,
+            checkpoint=checkpoint,
+            checkpoint_models=checkpoint_models,
+            time_budget=time_budget,
+            pull_timeout=pull_timeout,
+            memory_limit=memory_limit,
+            refit_on_interrupt=refit_on_interrupt,
         )
-        self.param_distributions = param_distributions
         self.n_candidates = n_candidates
         self.n_pulls = n_pulls
         self.allocation = allocation
@@ -263,8 +279,6 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         self.resource = resource
         self.min_resources = min_resources
         self.max_resources = max_resources
-        self.rescale = rescale
-        self.random_state = random_state
 
     def _make_levels(self, resource: Resource, rows: SplitRows) -> Levels:
         smallest, largest = resource.level_range(self.estimator, rows.n_train, rows.n_rows_needed)

@@ -35,7 +35,7 @@ class WatchedSession(JoblibSession):
         self.chunks: list[list[Job]] = []
 
     def submit(self, function: Any, arguments: list[Any], done: Any) -> None:
-        self.chunks.append(list(arguments[2]))
+        self.chunks.append(next(list(a) for a in arguments[:2] if isinstance(a, list)))
         super().submit(function, arguments, done)
 
 

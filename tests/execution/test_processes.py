@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import numpy as np
 import pytest
 from joblib import parallel_config
-from joblib.externals.loky.process_executor import TerminatedWorkerError
 from sklearn.model_selection import cross_val_score
 
-from doubles import Fatal, Known, ParallelInside, make_task
+from doubles import Known, ParallelInside
+from scripts import left_in, run_script
 from sklearn_halving import HyperbandSearchCV
-from sklearn_halving.execution._executors import open_executor
-from sklearn_halving.execution._types import Job
-from sklearn_halving.policies import Pull
 
-ROOT = Path(__file__).parents[2]
 X = np.random.default_rng(0).random((90, 2))
 y = np.arange(90) % 2
 QUALITIES = {"quality": np.random.default_rng(1).permutation(60).tolist()}
@@ -50,22 +43,6 @@ def test_parallel_estimator_inside_parallel_search(backend: str) -> None:
     )
 
 
-def test_a_killed_worker_is_a_clear_error_and_the_next_search_works() -> None:
-    task = make_task(Fatal(), [1.0, 2.0, -1.0, 3.0])
-
-    def pull_until_something_happens() -> None:
-        with parallel_config("loky"), open_executor(task, 2, "2*n_jobs") as executor:
-            for arm in range(4):
-                executor.submit(Job(Pull(arm, 1, 0)))
-            while True:
-                executor.wait_any()
-
-    with pytest.raises(TerminatedWorkerError, match="SIGKILL"):
-        pull_until_something_happens()
-    with parallel_config("loky"):
-        assert search_of(Known(), n_jobs=2).fit(X, y).best_params_["quality"] >= 50
-
-
 INTERRUPTED = """
 import os, signal, sys, threading, time
 from joblib.externals.loky import reusable_executor
@@ -74,7 +51,7 @@ from doubles import Known
 from sklearn_halving import HyperbandSearchCV
 import numpy as np
 
-backend, mark = sys.argv[1:]
+backend, n_interrupts, mark = sys.argv[1:]
 N_BEFORE = 7
 
 def marked_score(estimator, X, y):
@@ -97,7 +74,9 @@ if __name__ == "__main__":
             time.sleep(0.01)
         if backend == "loky":
             workers.extend(reusable_executor._executor._processes)
-        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(int(n_interrupts)):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.1)
     threading.Thread(target=interrupt, daemon=True).start()
     # 0.3 s a fit: a chunk is one fit, and all of the search would take a minute
     search = HyperbandSearchCV(
@@ -116,24 +95,27 @@ if __name__ == "__main__":
     while any(map(is_running, workers)) and time.monotonic() < deadline:
         time.sleep(0.05)
     print("running", sum(map(is_running, workers)))
-    print("workers", len(workers))
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
-@pytest.mark.parametrize("backend", ["loky", "threading"])
-def test_an_interrupt_stops_the_workers_and_keeps_what_there_is(
-    tmp_path: Path, backend: str
+@pytest.mark.parametrize(
+    ("backend", "n_interrupts", "n_running"),
+    [("loky", 1, 0), ("loky", 2, 0), ("threading", 1, 0), ("threading", 2, 0)],
+)
+def test_an_interrupt_stops_the_search_and_keeps_what_there_is(
+    tmp_path: Path, backend: str, n_interrupts: int, n_running: int
 ) -> None:
+    """Fits that were sent but not begun go with the workers that have them."""
     folder = tmp_path / "joblib"
     folder.mkdir()
-    done = run_script(tmp_path, INTERRUPTED, backend, str(tmp_path / "mark"), temp_folder=folder)
+    arguments = [backend, str(n_interrupts), str(tmp_path / "mark")]
+    done = run_script(tmp_path, INTERRUPTED, *arguments, temp_folder=folder)
     assert done.stdout.splitlines() == [
         "interrupted",
         "stopped True",
         "results True",
-        "running 0",
-        f"workers {2 if backend == 'loky' else 0}",
+        f"running {n_running}",
     ], done.stdout + done.stderr
     assert left_in(folder) == []
 
@@ -162,24 +144,3 @@ def test_an_exception_leaves_no_files(tmp_path: Path) -> None:
     done = run_script(tmp_path, FAILING, temp_folder=folder)
     assert "raised the scorer fails" in done.stdout, done.stdout + done.stderr
     assert left_in(folder) == []
-
-
-def run_script(
-    tmp_path: Path, code: str, *arguments: str, temp_folder: Path
-) -> subprocess.CompletedProcess[str]:
-    script = tmp_path / "script.py"
-    script.write_text(textwrap.dedent(code))
-    path = os.pathsep.join([str(ROOT), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "PYTHONPATH": path, "JOBLIB_TEMP_FOLDER": str(temp_folder)}
-    return subprocess.run(
-        [sys.executable, str(script), *arguments],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-        env=environment,
-    )
-
-
-def left_in(folder: Path) -> list[str]:
-    return [str(path) for path in folder.rglob("*") if path.is_file()]

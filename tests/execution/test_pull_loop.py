@@ -282,15 +282,18 @@ def test_an_exception_of_the_scorer_leaves_what_came_before_in_the_log(
 @pytest.mark.parametrize("size", [1, 3])
 def test_what_a_chunk_gave_before_an_exception_is_not_lost(size: int) -> None:
     """Arms 0 to 7 come back in one chunk with the one that fails, or in one before it."""
-    from sklearn_halving.execution._chunks import candidates_of, evaluate_chunk, packed
+    from sklearn_halving.execution import _chunks
     from sklearn_halving.execution._types import Job
 
     task = make_task(
         Known(), [1.0, 2.0, -1.0, 3.0], scorer=fails_for_negative_quality, error_score="raise"
     )
     jobs = [Job(Pull(arm, size, 0)) for arm in range(4)]
-    for arguments in ([None, task, jobs], [*packed(task), jobs, candidates_of(task, jobs)]):
-        landings, failure = evaluate_chunk(*arguments)
-        assert [landing.outcome.pull.arm for landing in landings] == [0, 1]
-        assert failure is not None
-        assert isinstance(failure.exception(), ZeroDivisionError)
+    candidates = _chunks.candidates_of(task, jobs)
+    for result in (
+        _chunks.evaluate_jobs(task, jobs),
+        _chunks.evaluate_chunk(jobs, candidates, *_chunks.packed(task)),
+    ):
+        assert [landing.outcome.pull.arm for landing in result.landings] == [0, 1]
+        assert result.failure is not None
+        assert isinstance(result.failure.exception(), ZeroDivisionError)

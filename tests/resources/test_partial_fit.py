@@ -3,14 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.datasets import make_multilabel_classification
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import SGDClassifier, SGDRegressor
+from sklearn.linear_model import Perceptron, SGDClassifier, SGDOneClassSVM, SGDRegressor
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neural_network import MLPClassifier
+from sklearn.neural_network import MLPClassifier, MLPRegressor
 
 from sklearn_halving.resources import PartialFit
 
@@ -44,14 +44,119 @@ def test_a_fold_may_miss_a_class(y, estimator):
     assert sorted(model.classes_) == sorted(np.unique(np.asarray(y)))
 
 
-def test_epochs_are_those_of_calls_by_hand():
-    resource = PartialFit()
-    model = resource.train(SGDClassifier(random_state=0), X, NAMES, 2, 0, {})
-    model = resource.train(model, X, NAMES, 7, 2, {})
-    by_hand = SGDClassifier(random_state=0)
-    for _ in range(7):
-        by_hand.partial_fit(X, NAMES, classes=np.unique(NAMES))
-    np.testing.assert_array_equal(model.coef_, by_hand.coef_)
+def climb(estimator, y, levels, **fit_params):
+    resource = PartialFit().for_target(y)
+    before = 0
+    for level in levels:
+        estimator = resource.train(estimator, X, y, level, before, fit_params)
+        before = level
+    return estimator
+
+
+def calls_by_hand(estimator, y, n_calls, **fit_params):
+    for call in range(n_calls):
+        first = call == 0 and y is not None and is_classifier(estimator)
+        classes = {"classes": np.unique(y)} if first else {}
+        data = (X,) if y is None else (X, y)
+        estimator.partial_fit(*data, **classes, **fit_params)
+    return estimator
+
+
+RATES = ("optimal", "constant", "invscaling", "adaptive")
+IN_ORDER = {"shuffle": False, "eta0": 0.01}
+TARGET = X @ [1.0, -2.0, 0.5, 0.0]
+EQUAL_UP_TO_ROUNDING = [
+    *((SGDClassifier(learning_rate=rate, **IN_ORDER), NAMES) for rate in RATES),
+    *((SGDClassifier(learning_rate=rate, **IN_ORDER), CODES > 0) for rate in RATES),
+    *((SGDRegressor(learning_rate=rate, **IN_ORDER), TARGET) for rate in RATES[1:]),
+    (SGDRegressor(average=9, **IN_ORDER), TARGET),
+    *((SGDOneClassSVM(learning_rate=rate, **IN_ORDER), None) for rate in RATES),
+    (SGDOneClassSVM(average=9, **IN_ORDER), None),
+    (SGDClassifier(tol=1e9, n_iter_no_change=1, **IN_ORDER), CODES),
+    (SGDClassifier(class_weight={0: 3.0}, penalty=None, **IN_ORDER), CODES),
+    (Perceptron(shuffle=False, penalty="l2"), CODES),
+]
+
+
+@pytest.mark.parametrize(("estimator", "y"), EQUAL_UP_TO_ROUNDING, ids=repr)
+def test_epochs_in_one_call_are_those_of_calls_by_hand(estimator, y):
+    model = climb(clone(estimator), y, [2, 7])
+    by_hand = calls_by_hand(clone(estimator), y, 7)
+    np.testing.assert_allclose(model.coef_, by_hand.coef_, rtol=1e-8, atol=1e-10)
+    assert model.t_ == by_hand.t_ == 7 * 90 + 1
+    assert (model.n_iter_, by_hand.n_iter_) == (5, 1)
+    assert model.get_params() == estimator.get_params()
+
+
+def test_weights_in_one_call():
+    weight = rng.uniform(0, 2, 90)
+    model = climb(SGDClassifier(**IN_ORDER), NAMES, [7], sample_weight=weight)
+    by_hand = calls_by_hand(SGDClassifier(**IN_ORDER), NAMES, 7, sample_weight=weight)
+    np.testing.assert_allclose(model.coef_, by_hand.coef_)
+
+
+@pytest.mark.parametrize("penalty", ["l2", "elasticnet"])
+@pytest.mark.parametrize("average", [False, 50])
+def test_the_first_level_is_that_of_a_fit(penalty, average):
+    estimator = SGDClassifier(penalty=penalty, average=average, random_state=0)
+    model = climb(clone(estimator), NAMES, [7])
+    fitted = clone(estimator).set_params(max_iter=7, tol=None).fit(X, NAMES)
+    np.testing.assert_array_equal(model.coef_, fitted.coef_)
+    np.testing.assert_array_equal(model.intercept_, fitted.intercept_)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "y"),
+    [
+        (MLPClassifier((4,), random_state=0), NAMES),
+        (MLPClassifier((4,), random_state=0), np.column_stack([CODES > 0, CODES > 1])),
+        (
+            MLPRegressor(
+                hidden_layer_sizes=(4,),
+                solver="sgd",
+                learning_rate="adaptive",
+                n_iter_no_change=1,
+                tol=1.0,
+                random_state=0,
+            ),
+            TARGET,
+        ),
+    ],
+    ids=["classes", "several outputs", "adaptive rate"],
+)
+def test_networks_learn_as_by_calls_by_hand(estimator, y):
+    model = climb(clone(estimator), y, [2, 9])
+    classes = {"classes": np.unique(y)} if y.ndim == 1 else {"classes": [0, 1]}
+    by_hand = clone(estimator)
+    for call in range(9):
+        first = call == 0 and is_classifier(estimator)
+        by_hand.partial_fit(X, y, **(classes if first else {}))
+    for weights, expected in zip(model.coefs_, by_hand.coefs_, strict=True):
+        np.testing.assert_array_equal(weights, expected)
+    assert model.loss_curve_ == by_hand.loss_curve_
+    assert vars(model).keys() == vars(by_hand).keys()
+
+
+@pytest.mark.parametrize("base", [SGDClassifier, MLPClassifier])
+def test_a_partial_fit_of_ones_own_is_called_for_every_epoch(base):
+    class Own(base):
+        n_calls = 0
+
+        def partial_fit(self, X, y, classes=None):
+            self.n_calls += 1
+            return super().partial_fit(X, y, classes=classes)
+
+    model = climb(Own(random_state=0), NAMES, [2, 5])
+    assert model.n_calls == 5
+
+
+@pytest.mark.parametrize("base", [SGDClassifier, MLPClassifier])
+def test_a_failure_leaves_the_estimator_as_it_was(base):
+    estimator = base(early_stopping=True, tol=0.5)
+    with pytest.raises(ValueError, match="early_stopping"):
+        climb(estimator, NAMES, [7])
+    assert {"_partial_fit", "_validate_input"}.isdisjoint(vars(estimator))
+    assert estimator.tol == 0.5
 
 
 def test_classes_are_told_once(counting_epochs):

@@ -1,8 +1,8 @@
 """Our search with the signatures of GridSearchCV and RandomizedSearchCV.
 
-Three pairs: in `OneRung` every candidate gets all rows, so that nothing is left that could
-differ from scikit-learn's searches; in `Halving` and `Adaptive` the searches are those that
-users get by default.
+Four pairs: in `OneRung` every candidate gets all rows, so that nothing is left that could
+differ from scikit-learn's searches; in `Halving`, `Adaptive` and `Correlated` the searches are
+those that users get by default.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import wraps
 
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 
-from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV
+from sklearn_halving import BayesGapSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
 from sklearn_halving.policies import FiniteHorizonHalving
 from sklearn_halving.resources import TrainingSize
 
@@ -50,6 +50,7 @@ def _with_defaults(search_class):
 
 _Hyperband = _with_defaults(HyperbandSearchCV)
 _VarianceHalving = _with_defaults(VarianceHalvingSearchCV)
+_BayesGap = _with_defaults(BayesGapSearchCV)
 
 
 def _init_of(original):
@@ -119,6 +120,18 @@ class Adaptive:
         random_state = 0  # two searches are only equal on equal splits
 
     class RandomizedSearchCV(_Randomized, _VarianceHalving):
+        @property
+        def n_candidates(self):
+            return self.n_iter
+
+
+class Correlated:
+    """A fit of one candidate says something about all that are like it."""
+
+    class GridSearchCV(_Grid, _BayesGap):
+        random_state = 0  # two searches are only equal on equal splits
+
+    class RandomizedSearchCV(_Randomized, _BayesGap):
         @property
         def n_candidates(self):
             return self.n_iter

@@ -230,7 +230,40 @@ def test_dicts_with_the_same_names_are_told_apart_by_their_values():
     spaces = [{"C": uniform(0, 1)}, {"C": uniform(1, 1)}]
     found = make_features([{"C": c} for c in (0.5, 1.5, 1.0, 1.75)], spaces)
     assert found.branch.tolist() == [0, 1, 0, 1]
-    np.testing.assert_allclose(found.matrix, [[0.5, 0], [0, 0.5], [1, 0], [0, 0.75]])
+    # Each is scaled for itself; the column is one.
+    np.testing.assert_allclose(found.matrix, [[0.5], [0.5], [1], [0.75]])
+
+
+def test_who_lacks_a_parameter_is_in_the_middle_of_those_that_have_it():
+    space = [{"a": [0, 1, 5]}, {"a": [1, 2], "b": ["x", "y"]}, {"b": ["x", "z"]}]
+    matrix = features(space).matrix
+    np.testing.assert_allclose(matrix[:, 0], [0, 0.2, 1, 0, 0, 1, 1, 0.4, 0.4])
+    assert matrix.shape == (9, 5)  # categories are those of their dict
+    one_hot = 0.5 / np.sqrt(2)
+    np.testing.assert_allclose(matrix[:3, 1:], 0.5 * one_hot)
+    np.testing.assert_allclose(matrix[7:, 1:3], 0.5 * one_hot)
+    np.testing.assert_allclose(matrix[3:7, 1], [one_hot, 0, one_hot, 0])
+
+
+@pytest.mark.parametrize("kernel", [None, "matern", RBF(0.4)])
+@given(share=st.floats(0, 1))
+def test_branches_are_as_alike_as_they_may_be(kernel, share):
+    space = [{"a": [0, 1, 2]}, {"a": [1, 2, 3], "c": ["x", "y"]}, {"m": [Ridge(), Lasso()]}]
+    candidates = list(ParameterGrid(space))
+    branch = features(space).branch
+    is_same = branch[:, np.newaxis] == branch
+    apart, found, together = (
+        matrix_of(make_prior(kernel, candidates, space, value)) for value in (0.0, share, 1.0)
+    )
+    assert (apart[~is_same] == 0).all()
+    assert (together[~is_same] > 0).all()
+    np.testing.assert_allclose(found, np.where(is_same, apart, share * together))
+    assert np.linalg.eigvalsh(found)[0] > -1e-9
+    family = make_prior(kernel, candidates, space, share)
+    if isinstance(family, KernelFamily):
+        some = np.array([0, 4, 9])
+        among = family.among(np.log(family.lengths), some)
+        np.testing.assert_allclose(among, found[np.ix_(some, some)])
 
 
 def test_predictors_of_one_grid_are_branches_and_transformers_are_not():
@@ -294,7 +327,7 @@ def test_a_callable_gets_the_features_and_the_branches():
     spaces = [{"a": [0, 1, 2]}, {"b": [0.0, 5.0]}]
     candidates = list(ParameterGrid(spaces))
     covariance = make_prior(kernel, candidates, spaces)
-    expected = [[0, 0, 1, 0], [0.5, 0, 1, 0], [1, 0, 1, 0], [0, 0, 0, 1], [0, 1, 0, 1]]
+    expected = [[0, 0.5, 1, 0], [0.5, 0.5, 1, 0], [1, 0.5, 1, 0], [0.5, 0, 0, 1], [0.5, 1, 0, 1]]
     np.testing.assert_allclose(seen[0], expected)
     np.testing.assert_allclose(covariance, kernel(np.array(expected)))
 

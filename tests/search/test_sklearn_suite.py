@@ -16,7 +16,7 @@ import pytest
 import sklearn.model_selection
 
 from search.common import with_list
-from search.substitutes import Adaptive, Halving, OneRung
+from search.substitutes import Adaptive, Correlated, Halving, OneRung
 
 ORIGINAL = "sklearn.model_selection.tests.test_search"
 
@@ -32,6 +32,7 @@ METRIC = "compares searches by unlike metrics, which eliminate unlike candidates
 COLUMNS_OF_PULLS = "lists the columns exactly; ours has n_pulls, stage and others besides"
 EVERY_SPLIT = "expects a score of every candidate on every split"
 SCORES = "expects the mean scores of five folds, of which ours has more or fewer"
+NEIGHBOURS = "expects a tie of equal means; in the model a candidate next to a bad one is worse"
 SUBSET = "expects the scores of fits on whole training folds in every row"
 
 LEFT_OUT = {
@@ -80,6 +81,23 @@ LEFT_OUT_WHEN_ADAPTIVE = {
     "test_search_cv_verbose_3": COUNTS,
 }
 """Left out for variance halving."""
+LEFT_OUT_WHEN_CORRELATED = {
+    "test_grid_search_cv_results": COLUMNS_OF_PULLS,
+    "test_random_search_cv_results": COLUMNS_OF_PULLS,
+    "test_grid_search_cv_results_multimetric": METRIC,
+    "test_random_search_cv_results_multimetric": METRIC,
+    "test_grid_search": NEIGHBOURS,
+    "test_grid_search_when_param_grid_includes_range": NEIGHBOURS,
+    "test_search_cv_results_rank_tie_breaking": NEIGHBOURS,
+    "test_grid_search_correct_score_results": EVERY_SPLIT,
+    "test_grid_search_with_multioutput_data": EVERY_SPLIT,
+    "test_grid_search_cv_splits_consistency": "a list of splits ends where KFold is reshuffled",
+    "test_refit_callable": SCORES,
+    "test_grid_search_failing_classifier": COUNTS,
+    "test_callable_multimetric_error_failing_clf": COUNTS,
+    "test_search_cv_verbose_3": COUNTS,
+}
+"""Left out for BayesGap."""
 
 
 def load_with(searches: type) -> ModuleType:
@@ -111,7 +129,8 @@ def test_functions(module: ModuleType) -> dict[str, Callable[..., None]]:
 
 test_functions.__test__ = False
 ORIGINALS = {
-    searches: test_functions(load_with(searches)) for searches in (OneRung, Halving, Adaptive)
+    searches: test_functions(load_with(searches))
+    for searches in (OneRung, Halving, Adaptive, Correlated)
 }
 
 
@@ -128,22 +147,25 @@ def suite(searches: type, left_out: dict[str, str]) -> type:
 TestOneRung = suite(OneRung, LEFT_OUT)
 TestHalving = suite(Halving, LEFT_OUT | LEFT_OUT_WHEN_HALVING)
 TestAdaptive = suite(Adaptive, LEFT_OUT | LEFT_OUT_WHEN_ADAPTIVE)
+TestCorrelated = suite(Correlated, LEFT_OUT | LEFT_OUT_WHEN_CORRELATED)
 
 
 def test_what_is_left_out_exists_and_is_little() -> None:
     left_out = LEFT_OUT | LEFT_OUT_WHEN_HALVING | LEFT_OUT_WHEN_ADAPTIVE
+    left_out |= LEFT_OUT_WHEN_CORRELATED
     unknown = set(left_out) - set(ORIGINALS[Halving])
     since_1_9 = {name for name in left_out if "callbacks" in name or "array_api" in name}
     assert unknown <= (set() if hasattr(sklearn, "callback") else since_1_9)
-    suites = (TestOneRung, TestHalving, TestAdaptive)
+    suites = (TestOneRung, TestHalving, TestAdaptive, TestCorrelated)
     n_run = [sum(name.startswith("test_") for name in vars(s)) for s in suites]
     assert n_run[0] >= 70
     assert n_run[1] >= 53
     assert n_run[2] >= 58
+    assert n_run[3] >= 56
 
 
 def test_no_original_is_left_in_the_module() -> None:
-    for searches in (OneRung, Halving, Adaptive):
+    for searches in (OneRung, Halving, Adaptive, Correlated):
         names = vars(sys.modules[f"sklearn_test_search_with_{searches.__name__}"])
         assert names["GridSearchCV"] is searches.GridSearchCV
         assert names["RandomizedSearchCV"] is searches.RandomizedSearchCV

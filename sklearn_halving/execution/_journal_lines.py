@@ -1,0 +1,308 @@
+"""The lines of a journal: plain JSON with a checksum, written and read without trust."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+from zlib import crc32
+
+from sklearn_halving.execution._types import Outcome, Scores
+from sklearn_halving.policies._types import Pull
+
+FORMAT = 1
+"""Number of the format; a journal with another one is not read."""
+MAGIC = b'{"journal":"sklearn_halving",'
+"""How every journal begins."""
+MAX_COUNT = 2**62
+_CHECKSUM = re.compile(rb',"crc":"([0-9a-f]{8})"\}')
+_CHECKSUM_BYTES = len(',"crc":"00000000"}')
+WAY_OUT = "Give checkpoint another path."
+REPAIR = "Remove that line, and its pull is done again; or give checkpoint another path."
+_NON_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+
+Plain = str | int | float | bool | None
+
+
+class JournalError(ValueError):
+    """A file cannot be used as the journal of this search."""
+
+
+class DamageError(Exception):
+    """A line is not what was once written."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """A pull that is done.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        What it gave.
+    levels : tuple of int
+        The levels through which the model went that may be trained on; none if there is none.
+    model : str or None, default=None
+        Digest of that model's file, if it was kept in one.
+    """
+
+    outcome: Outcome
+    levels: tuple[int, ...] = ()
+    model: str | None = None
+
+
+@dataclass(frozen=True)
+class Session:
+    """What a search says of itself when it begins to write; those that go on must say the same.
+
+    Parameters
+    ----------
+    fields : dict of str to plain value
+        What must not change, each a number, a short text or a digest.
+    versions : dict of str to str
+        Packages and their versions.
+    n_candidates : int
+        Number of candidates.
+    candidates : str
+        Their digest.
+    random_state : str or None, default=None
+        State of the generator from which candidates and splits were drawn, where the search
+        has no number to make it from.
+    """
+
+    fields: dict[str, Plain]
+    versions: dict[str, str]
+    n_candidates: int
+    candidates: str
+    random_state: str | None = None
+
+
+@dataclass
+class Content:
+    """All that a journal holds."""
+
+    sessions: list[Session] = field(default_factory=list)
+    records: dict[Pull, Record] = field(default_factory=dict)
+
+
+def session_line(session: Session, *, is_first: bool) -> bytes:
+    """Return the line of a session; the first one is the header of the file."""
+    content: dict[str, Any] = {"journal": "sklearn_halving", "format": FORMAT} if is_first else {}
+    content["session"] = {
+        "fields": {name: _number(value) for name, value in session.fields.items()},
+        "versions": session.versions,
+        "n_candidates": session.n_candidates,
+        "candidates": session.candidates,
+        "random_state": session.random_state,
+    }
+    return _line(content)
+
+
+def record_line(record: Record) -> bytes:
+    """Return the line of a pull."""
+    outcome = record.outcome
+    content: dict[str, Any] = {
+        "pull": list(map(int, outcome.pull)),
+        "test": _scores(outcome.test_scores),
+        "train": None if outcome.train_scores is None else _scores(outcome.train_scores),
+        "started": float(outcome.started),
+        "fit_seconds": float(outcome.fit_seconds),
+        "score_seconds": float(outcome.score_seconds),
+        "n_train": int(outcome.n_train),
+        "n_test": int(outcome.n_test),
+        "previous_level": int(outcome.previous_level),
+        "error": outcome.error,
+    }
+    if record.levels:
+        content["levels"] = [int(level) for level in record.levels]
+    if record.model is not None:
+        content["model"] = record.model
+    return _line(content)
+
+
+def read_lines(lines: Iterable[bytes]) -> tuple[Content, int, int]:
+    """Read a journal.
+
+    Parameters
+    ----------
+    lines : iterable of bytes
+        With their end-of-line bytes.
+
+    Returns
+    -------
+    content : Content
+        What it holds.
+    end : int
+        Number of bytes of that; what comes after them is torn.
+    damaged : int
+        Number of the first whole line that is torn, 0 if there is none.
+
+    Raises
+    ------
+    JournalError
+        If it is not a journal, or not whole before its last lines.
+    """
+    content, end, damaged = Content(), 0, 0
+    for number, line in enumerate(lines, 1):
+        if number == 1 and not _may_be_header(line):
+            raise JournalError("its first line is not that of a journal, or damaged. " + WAY_OUT)
+        if not line.endswith(b"\n"):
+            break
+        try:
+            values = _checked(line[:-1])
+            if damaged:
+                raise JournalError(f"line {damaged} is damaged, its checksum is wrong. {REPAIR}")
+            _add(values, content)
+        except DamageError:
+            damaged = damaged or number
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            if isinstance(error, JournalError):
+                raise
+            problem = f"line {number} says something impossible: {error!r}. {REPAIR}"
+            raise JournalError(problem) from error
+        else:
+            end += len(line)
+    return content, end, damaged
+
+
+def _may_be_header(line: bytes) -> bool:
+    """Return whether a first line is whole, or torn but not that of something else."""
+    if line.endswith(b"\n"):
+        return line.startswith(MAGIC) and _is_whole(line[:-1])
+    return line.startswith(MAGIC) or MAGIC.startswith(line) or not line.strip(b"\0")
+
+
+def _add(values: dict[str, Any], content: Content) -> None:
+    """Add what a line says."""
+    if not content.sessions:
+        if values["format"] != FORMAT:
+            raise JournalError(
+                f"it has format {values['format']!r}, and only format {FORMAT} can be read: it "
+                f"was written by another version of sklearn_halving. {WAY_OUT}"
+            )
+        content.sessions.append(_session(values["session"]))
+    elif "journal" in values:
+        raise ValueError("a first line, in the middle of the file")
+    elif "session" in values:
+        content.sessions.append(_session(values["session"]))
+    else:
+        record = _record(values)
+        if record.outcome.pull in content.records:
+            raise ValueError(f"{record.outcome.pull} is there a second time")
+        content.records[record.outcome.pull] = record
+
+
+def _line(content: dict[str, Any]) -> bytes:
+    body = json.dumps(content, separators=(",", ":"), allow_nan=False)[:-1].encode("ascii")
+    return b'%b,"crc":"%08x"}\n' % (body, crc32(body))
+
+
+def _is_whole(line: bytes) -> bool:
+    """Return whether a line ends in its checksum."""
+    match = _CHECKSUM.fullmatch(line, max(0, len(line) - _CHECKSUM_BYTES))
+    return match is not None and int(match[1], 16) == crc32(line[:-_CHECKSUM_BYTES])
+
+
+def _checked(line: bytes) -> dict[str, Any]:
+    """Return what is in a line, if its checksum says that it is whole."""
+    if not _is_whole(line):
+        raise DamageError
+    try:
+        values = json.loads(line)
+    except RecursionError as error:
+        raise ValueError("too many brackets") from error
+    if not isinstance(values, dict):
+        raise TypeError("no JSON object")
+    return values
+
+
+def _scores(scores: Scores) -> Any:
+    if not isinstance(scores, dict):
+        return _number(scores)
+    for name in scores:
+        if not isinstance(name, str):
+            raise TypeError(
+                f"names of metrics must be strings to be written to a checkpoint; got {name!r}. "
+                "Rename it, or leave checkpoint out."
+            )
+    return {name: _number(score) for name, score in scores.items()}
+
+
+def _number(value: Any) -> Any:
+    """Return a value that strict JSON can hold, and that `_read_number` turns back."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    value = float(value)
+    return value if math.isfinite(value) else str(value)
+
+
+def _read_number(value: Any) -> float:
+    if isinstance(value, str):
+        return _NON_FINITE[value]
+    number: float = _typed(value, int, float)
+    return number
+
+
+def _typed(value: Any, *types: type) -> Any:
+    """Return the value if it is of one of the types; True and False are no numbers."""
+    if type(value) not in types:
+        raise TypeError(f"{value!r} is no {types[0].__name__}")
+    return value
+
+
+def _read_scores(value: Any) -> Scores:
+    if isinstance(value, dict):
+        return {name: _read_number(score) for name, score in value.items()}
+    return _read_number(value)
+
+
+def _count(value: Any, least: int = 0) -> int:
+    if not least <= _typed(value, int) <= MAX_COUNT:
+        raise TypeError(f"{value} is not from {least} to {MAX_COUNT}")
+    return int(value)
+
+
+def _seconds(value: Any) -> float:
+    return float(_typed(value, float, int))
+
+
+def _optional_text(value: Any) -> str | None:
+    return None if value is None else str(_typed(value, str))
+
+
+def _session(values: Any) -> Session:
+    return Session(
+        {name: _plain(value) for name, value in values["fields"].items()},
+        {name: str(_typed(version, str)) for name, version in values["versions"].items()},
+        _count(values["n_candidates"]),
+        str(_typed(values["candidates"], str)),
+        _optional_text(values["random_state"]),
+    )
+
+
+def _plain(value: Any) -> Plain:
+    if value is None:
+        return None
+    plain: Plain = _typed(value, str, int, float, bool)
+    return plain
+
+
+def _record(values: dict[str, Any]) -> Record:
+    arm, level, repetition = values["pull"]
+    outcome = Outcome(
+        Pull(_count(arm), _count(level, 1), _count(repetition)),
+        _read_scores(values["test"]),
+        None if values["train"] is None else _read_scores(values["train"]),
+        _seconds(values["started"]),
+        fit_seconds=_seconds(values["fit_seconds"]),
+        score_seconds=_seconds(values["score_seconds"]),
+        n_train=_count(values["n_train"]),
+        n_test=_count(values["n_test"]),
+        previous_level=_count(values["previous_level"]),
+        error=_optional_text(values["error"]),
+    )
+    levels = tuple(_count(number, 1) for number in values.get("levels", ()))
+    return Record(outcome, levels, _optional_text(values.get("model")))

@@ -1,0 +1,225 @@
+"""A digest of what a value holds: the same one in every process, for equal values."""
+
+from __future__ import annotations
+
+import math
+import sys
+import types
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from functools import partial
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_random_state
+
+DIGEST_BYTES = 16
+BLOCK_ROWS = 2**16
+
+
+def content_hash(*values: Any, without: frozenset[str] = frozenset()) -> str:
+    """Return a digest of values, which may hold data, estimators, functions and distributions.
+
+    It depends on content only: not on where an object lies in memory, nor on the order of a set
+    or a dict, nor on Python's random hashes. Functions are known by their code.
+
+    Parameters
+    ----------
+    *values : object
+    without : frozenset of str, default=frozenset()
+        Names of attributes of the values themselves that do not count.
+    """
+    hasher = _Hasher(without)
+    for value in values:
+        hasher.add(value)
+    return hasher.digest()
+
+
+class _Hasher:
+    """Walks through a value, and feeds a digest with what it meets.
+
+    Parameters
+    ----------
+    without : frozenset of str
+        Attributes to leave out.
+    parents : tuple of int
+        The ids of the objects that this one is inside of.
+    """
+
+    def __init__(self, without: frozenset[str] = frozenset(), parents: tuple[int, ...] = ()):
+        self._hash = blake2b(digest_size=DIGEST_BYTES)
+        self._without = without
+        self._parents = parents
+
+    def digest(self) -> str:
+        return self._hash.hexdigest()
+
+    def add(self, value: Any) -> None:
+        """Take in a value."""
+        if value is None or isinstance(value, str | bytes | bool | int | float | complex):
+            self._tag(type(value).__name__, _plain_bytes(value))
+        elif id(value) in self._parents:
+            self._tag("inside itself", str(self._parents.index(id(value))).encode())
+        else:
+            self._parents += (id(value),)
+            self._add_compound(value)
+            self._parents = self._parents[:-1]
+
+    def _tag(self, kind: str, content: bytes = b"") -> None:
+        self._hash.update(b"%s:%d:" % (kind.encode(), len(content)))
+        self._hash.update(content)
+
+    def _add_compound(self, value: Any) -> None:
+        if isinstance(value, np.ndarray | np.generic):
+            self._add_array(np.asarray(value))
+        elif _is_of_pandas(value, "DataFrame"):
+            self._add_frame(value)
+        elif _is_of_pandas(value, "Series") or _is_of_pandas(value, "Index"):
+            self._tag(type(value).__name__, str((value.dtype, value.name)).encode())
+            self._add_array(np.asarray(value))
+        elif sparse.issparse(value):
+            rows = value.tocsr()
+            self._tag("sparse", str((value.format, value.shape)).encode())
+            self._add_all([rows.data, rows.indices, rows.indptr])
+        elif isinstance(value, list | tuple):
+            self._add_sequence(value)
+        elif isinstance(value, Mapping):
+            self._tag("dict", str(len(value)).encode())
+            self._add_unordered(value.items())
+        elif isinstance(value, set | frozenset):
+            self._tag("set", str(len(value)).encode())
+            self._add_unordered(value)
+        else:
+            self._add_object(value)
+
+    def _add_all(self, values: Iterable[Any]) -> None:
+        for value in values:
+            self.add(value)
+
+    def _add_unordered(self, values: Iterable[Any]) -> None:
+        for digest in sorted(self._digest_of(value) for value in values):
+            self._tag("item", digest.encode())
+
+    def _digest_of(self, value: Any) -> str:
+        hasher = _Hasher(parents=self._parents)
+        hasher.add(value)
+        return hasher.digest()
+
+    def _add_sequence(self, values: Any) -> None:
+        self._tag(type(values).__name__, str(len(values)).encode())
+        if len(values) and all(type(value) is str for value in values):
+            self._add_texts(values)
+        elif len(values) and all(type(value) in (int, float) for value in values):
+            self._tag("numbers", repr(list(values)).encode())
+        else:
+            self._add_all(values)
+
+    def _add_texts(self, values: Iterable[str]) -> None:
+        encoded = [value.encode("utf-8", "surrogatepass") for value in values]
+        self._tag("lengths", np.array([len(text) for text in encoded], dtype="<i8").tobytes())
+        self._tag("texts", b"".join(encoded))
+
+    def _add_array(self, array: Any) -> None:
+        self._tag("array", str((str(array.dtype), array.shape)).encode())
+        if array.dtype.hasobject:
+            self._add_sequence(array.ravel().tolist())
+            return
+        if array.ndim == 0:
+            array = array.reshape(1)
+        step = max(1, BLOCK_ROWS * len(array) // max(1, array.size))
+        for first in range(0, len(array), step):  # what is not contiguous is copied in parts
+            self._hash.update(np.ascontiguousarray(array[first : first + step]).tobytes())
+
+    def _add_frame(self, frame: Any) -> None:
+        self._tag("frame", str(frame.shape).encode())
+        self._add_all([frame.columns, frame.index])
+        for place in range(frame.shape[1]):
+            self.add(frame.iloc[:, place])
+
+    def _add_object(self, value: Any) -> None:
+        kind = type(value)
+        self._tag(f"{kind.__module__}.{kind.__qualname__}")
+        if isinstance(value, type | types.BuiltinFunctionType | np.ufunc | types.ModuleType):
+            module, name = getattr(value, "__module__", ""), getattr(value, "__qualname__", "")
+            self._tag("name", f"{module}.{name or value.__name__}".encode())
+        elif isinstance(value, types.FunctionType):
+            self._add_function(value)
+        elif isinstance(value, types.CodeType):
+            self._add_code(value)
+        elif isinstance(value, types.MethodType):
+            self._add_all([value.__func__, value.__self__])
+        elif isinstance(value, partial):
+            self._add_all([value.func, value.args, value.keywords])
+        elif hasattr(value, "get_params") and not isinstance(value, type):
+            self.add(value.get_params(deep=False))
+        elif is_dataclass(value):
+            names = [f.name for f in fields(value) if f.name not in self._without]
+            self.add({name: getattr(value, name) for name in names})
+        elif isinstance(value, np.random.RandomState | np.random.Generator):
+            is_global = value is check_random_state(None)  # of no use to know it by
+            self.add("global" if is_global else _generator_state(value))
+        elif hasattr(value, "__array__"):  # frames and tensors of other libraries
+            self._tag("columns", str(getattr(value, "columns", "")).encode())
+            self._add_array(np.asarray(value))
+        else:
+            self._add_state(value)
+
+    def _add_function(self, function: types.FunctionType) -> None:
+        self._tag("name", f"{function.__module__}.{function.__qualname__}".encode())
+        cells = [_cell_content(cell) for cell in function.__closure__ or ()]
+        defaults = [function.__defaults__, function.__kwdefaults__]
+        self._add_all([function.__code__, cells, *defaults])
+
+    def _add_code(self, code: types.CodeType) -> None:
+        self._tag("code", code.co_code)
+        self._add_all([code.co_names, code.co_varnames])
+        for constant in code.co_consts:
+            # The order of a set in the code is left to chance; its docstring is a constant too.
+            self.add(constant)
+
+    def _add_state(self, value: Any) -> None:
+        """Take in the attributes of any other object, or what it would be pickled as."""
+        state = dict(getattr(value, "__dict__", {}))
+        for base in type(value).__mro__:
+            slots = base.__dict__.get("__slots__", ())
+            for name in [slots] if isinstance(slots, str) else slots:
+                if hasattr(value, name):
+                    state[name] = getattr(value, name)
+        if not state:
+            try:
+                parts = value.__reduce_ex__(2)
+            except Exception:  # noqa: BLE001 - whatever the class raises; its name must do
+                return
+            self.add(parts if isinstance(parts, str) else list(parts[1:]))
+            return
+        self.add({name: v for name, v in state.items() if name not in self._without})
+
+
+def _is_of_pandas(value: Any, name: str) -> bool:
+    """Return whether a value is of a class of pandas, which is slow to import."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(value, getattr(pandas, name))
+
+
+def _plain_bytes(value: Any) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, float) and math.isnan(value):
+        return b"nan"
+    text = value if isinstance(value, str) else repr(value)
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _generator_state(generator: Any) -> Any:
+    if isinstance(generator, np.random.Generator):
+        return generator.bit_generator.state
+    return generator.get_state(legacy=False)
+
+
+def _cell_content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # a name that is not bound yet
+        return None

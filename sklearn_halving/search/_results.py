@@ -1,0 +1,234 @@
+"""What a search found, as attributes: the table, the history, the best candidate, the refit."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sklearn_halving._unstable_imports import BaseSearchCV, is_multimetric_scorer
+from sklearn_halving.execution._pull_loop import PullLog
+from sklearn_halving.execution._types import EvaluationTask, Outcome
+from sklearn_halving.policies._types import NO_ARM
+from sklearn_halving.search._callbacks import CallbackTree
+from sklearn_halving.search._checkpoint import Checkpoint
+from sklearn_halving.search._choice_columns import additive_means
+from sklearn_halving.search._cv_results import ResultRows, make_cv_results
+from sklearn_halving.search._failures import (
+    no_fit_message,
+    no_score_message,
+    report_failures,
+    report_non_finite,
+    stopped_message,
+)
+from sklearn_halving.search._history import make_history
+from sklearn_halving.search._inputs import FitInputs
+from sklearn_halving.search._preparation import Preparation
+from sklearn_halving.search._reward import Reward
+from sklearn_halving.search._user_warnings import warn_user
+from sklearn_halving.search._winner import unfitted_winner
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass
+class Run:
+    """One fit under way.
+
+    Parameters
+    ----------
+    prepared : Preparation
+        What was known before.
+    task : EvaluationTask
+        What the workers have.
+    state : object
+        The policy's state.
+    reward : Reward
+        Outcome -> what the policy is told.
+    checkpoint : Checkpoint
+        Its journal.
+    deadline : float, default=inf
+        No pull begins after this, by the clock of ``time.monotonic``.
+    log : PullLog
+        What came back so far.
+    stopped_by : {"policy", "time_budget", "interrupt", "error"}
+        What ended it.
+    rows : ResultRows or None
+        The rows of ``cv_results_``, once there is one.
+    """
+
+    prepared: Preparation
+    task: EvaluationTask
+    state: Any
+    reward: Reward
+    checkpoint: Checkpoint = field(default_factory=Checkpoint)
+    deadline: float = float("inf")
+    log: PullLog = field(default_factory=PullLog)
+    stopped_by: str = "policy"
+    rows: ResultRows | None = None
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """Every outcome, in the order of pulls: sums must not depend on which came back first."""
+        return [self.log.outcomes[pull] for pull in sorted(self.log.outcomes)]
+
+    @property
+    def best_arm(self) -> int:
+        """The arm that the policy recommends."""
+        return int(self.prepared.policy.recommend(self.state))
+
+
+class SearchResults(BaseSearchCV):
+    """Sets and shows what the pulls gave."""
+
+    @property
+    def history_(self) -> pd.DataFrame:
+        """One row for each pull, in the order in which they came back.
+
+        Columns: ``candidate``, ``bracket``, ``loop`` and ``rung`` where there are brackets,
+        ``n_resources``, ``split``, ``started`` (seconds since the epoch), ``fit_time`` and
+        ``score_time`` (seconds),
+        ``continued_from`` (resource at which a fitted model was taken up; 0: from scratch),
+        ``n_train``, ``n_test``, ``failed``, and a column for each score.
+        """
+        if not hasattr(self, "_record"):
+            raise AttributeError(f"This {type(self).__name__} has no history_: it is not fitted.")
+        return make_history(*self._record)
+
+    def _make_results(self, run: Run, rows: ResultRows) -> dict[str, Any]:
+        """Return ``cv_results_``."""
+        outcomes = run.outcomes
+        if run.stopped_by == "policy":
+            return make_cv_results(run.task, outcomes, rows)
+        # Broken off, most candidates lack splits: their means are made comparable.
+        has_failed = np.isin(rows.arm, [o.pull.arm for o in outcomes if o.error is not None])
+        means = partial(additive_means, level=rows.level, has_failed=has_failed)
+        return make_cv_results(run.task, outcomes, rows, means)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether ``fit`` came to its end, or far enough for what ``refit`` asks."""
+        return hasattr(self, "cv_results_") and (
+            not self.refit or hasattr(self, "best_estimator_")
+        )
+
+    def _save_results(self, run: Run, error: BaseException) -> None:
+        """Set what the pulls gave before an error, which must not be hidden by another."""
+        run.stopped_by = "interrupt" if isinstance(error, KeyboardInterrupt) else "error"
+        try:
+            self._set_results(run)
+        except Exception as another:  # noqa: BLE001 - such as what a user's policy raises
+            error.add_note(f"cv_results_ of the fits before it could not be made: {another!r}")
+
+    def _set_results(self, run: Run) -> None:
+        """Set what the pulls gave, also where the search was broken off."""
+        outcomes, layout, resource = run.outcomes, run.prepared.layout, run.task.resource
+        self.stopped_by_ = run.stopped_by
+        if not outcomes:
+            return
+        self._record = (resource, list(run.log.outcomes.values()), layout)
+        self.n_fits_ = len(outcomes)
+        self.multimetric_ = any(isinstance(o.test_scores, dict) for o in outcomes)
+        n_known = run.prepared.rows.n_repetitions
+        n_used = 1 + max(outcome.pull.repetition for outcome in outcomes)
+        self.n_splits_ = n_used if n_known is None else n_known
+        stage_of_arm = None
+        if hasattr(run.prepared.policy, "stage_of_arm"):
+            stage_of_arm = run.prepared.policy.stage_of_arm(run.state)
+        run.rows = layout.result_rows(outcomes, stage_of_arm)
+        self.cv_results_ = self._make_results(run, run.rows)
+        self.n_resources_spent_ = sum(
+            o.n_train
+            if resource.subsamples_rows
+            else resource.to_amount(o.pull.level - o.previous_level)
+            for o in outcomes
+        )
+        is_container = is_multimetric_scorer(run.task.scorer)
+        self.scorer_ = run.task.scorer._scorers if is_container else run.task.scorer
+
+    def _report(self, run: Run) -> None:
+        """Warn of what went wrong; raise where there is nothing to choose from.
+
+        After Ctrl-C, unless asked to refit, choose the best so far and raise KeyboardInterrupt.
+        """
+        is_complete = run.stopped_by == "policy"
+        if run.stopped_by == "interrupt" and not (self.refit_on_interrupt and run.outcomes):
+            with suppress(ValueError):  # no candidate has a score yet
+                if run.outcomes:
+                    self._set_best(run.prepared.inputs, self._best_arm(run))
+            raise KeyboardInterrupt(stopped_message(run.task, run.outcomes, "Ctrl-C"))
+        if not run.outcomes:
+            raise ValueError(no_fit_message(run.prepared.policy, run.task, self.time_budget))
+        report_failures(run.task, run.outcomes)
+        report_non_finite(self.cv_results_)
+        if is_complete:
+            run.prepared.layout.report(run.task, run.outcomes)
+        else:
+            by = "Ctrl-C"
+            if run.stopped_by == "time_budget":
+                by = f"time_budget={self.time_budget} (seconds)"
+            warn_user(stopped_message(run.task, run.outcomes, by))
+
+    def _best_arm(self, run: Run) -> int:
+        """Return the policy's choice; where it was stopped too early for one, the first row's."""
+        arm = run.best_arm
+        if arm != NO_ARM or run.stopped_by == "policy":
+            return arm
+        metric = run.reward.metric_of(run.outcomes[0].test_scores)
+        first = int(self.cv_results_[f"rank_test_{metric}"].argmin())
+        has_score = np.isfinite(self.cv_results_[f"mean_test_{metric}"][first])
+        return int(self.cv_results_["candidate"][first]) if has_score else arm
+
+    def _set_best(self, inputs: FitInputs, best_arm: int) -> None:
+        """Set ``best_*`` where GridSearchCV sets them."""
+        refit_metric = inputs.refit_metric
+        if callable(self.scoring) and self.multimetric_:
+            metrics = [key[10:] for key in self.cv_results_ if key.startswith("mean_test_")]
+            self._check_refit_for_multimetric(dict.fromkeys(metrics))
+            refit_metric = self.refit
+        if not self.refit and self.multimetric_:
+            return
+        if callable(self.refit):
+            self.best_index_ = self._select_best_index(self.refit, refit_metric, self.cv_results_)
+        else:
+            self.best_index_ = self._row_of(best_arm, f"rank_test_{refit_metric}")
+            self.best_score_ = self.cv_results_[f"mean_test_{refit_metric}"][self.best_index_]
+        self.best_params_ = self.cv_results_["params"][self.best_index_]
+
+    def _row_of(self, arm: int, rank_key: str) -> int:
+        """Return the row in which the arm ranks best."""
+        if arm == NO_ARM:
+            raise ValueError(no_score_message(self.cv_results_, getattr(self, "select", None)))
+        rows = np.flatnonzero(self.cv_results_["candidate"] == arm)
+        return int(rows[self.cv_results_[rank_key][rows].argmin()])
+
+    def _refit_best(self, run: Run, callbacks: CallbackTree) -> None:
+        """Train the best candidate on all rows, with the resource of its row."""
+        if not self.refit or run.rows is None:
+            return
+        task, inputs = run.task, run.prepared.inputs
+        arm, level = (int(column[self.best_index_]) for column in (run.rows.arm, run.rows.level))
+        self.best_estimator_ = unfitted_winner(task, arm, level)
+        context = callbacks.refit_task()
+        with callbacks.propagating(context, self.best_estimator_):
+            if context is not None:
+                context.call_on_fit_task_begin(estimator=self, **callbacks.data)
+            start = time.time()
+            self.best_estimator_ = task.resource.train(
+                self.best_estimator_, inputs.X, inputs.y, level, 0, inputs.fit_params
+            )
+            self.refit_time_ = time.time() - start
+        if hasattr(self.best_estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.best_estimator_.feature_names_in_
+        if context is not None:
+            context.call_on_fit_task_end(estimator=self, **callbacks.data)
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit found: a fit that is broken off must not seem to have."""
+        found = [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]
+        for name in [*found, *(n for n in ("_record", "_statistics") if n in vars(self))]:
+            delattr(self, name)

@@ -1,0 +1,210 @@
+"""The same search on Dask, on Ray, and on backends that take their tasks in batches."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from joblib.parallel import ThreadingBackend
+
+from doubles import Faulty, Known, Steps, first_feature, make_task
+from sklearn_halving import HyperbandSearchCV
+from sklearn_halving.execution._executors import JoblibExecutor, open_executor
+from sklearn_halving.execution._types import NO_LIMITS, EvaluationTask, Job, Outcome, PullLimits
+from sklearn_halving.policies import Pull
+
+X = np.random.default_rng(0).random((90, 2))
+y = np.arange(90) % 2
+QUALITIES = {"quality": np.random.default_rng(1).permutation(40).tolist()}
+BALLAST = 50_000
+"""Floats in a model: enough for it to be sent apart from the job."""
+
+
+class Batches(ThreadingBackend):
+    """Takes its tasks together, and does not say when one is done."""
+
+    supports_retrieve_callback = False
+    supports_sharedmem = False
+
+
+def search_of(**options: Any) -> HyperbandSearchCV:
+    return HyperbandSearchCV(
+        Known(), QUALITIES, max_resources=36, min_resources=4, cv=3, random_state=0, **options
+    )
+
+
+def check_same_as_serial(backend: Any) -> None:
+    """By the number of rows, and with models that are trained on, and travel."""
+    check_search(backend, {})
+    options = {"resource": Steps(), "max_resources": 9, "min_resources": 1}
+    check_search(backend, {"estimator": Known(ballast=BALLAST), **options})
+
+
+def check_search(backend: Any, options: dict[str, Any]) -> None:
+    expected = search_of().set_params(**options).fit(X, y)
+    with parallel_config(backend):
+        search = search_of(n_jobs=2, error_score="raise").set_params(**options).fit(X, y)
+    assert search.best_params_ == expected.best_params_
+    for key, column in expected.cv_results_.items():
+        if "time" not in key:
+            np.testing.assert_array_equal(search.cv_results_[key], column)
+    continued = [f.history_["continued_from"].to_numpy().sum() for f in (search, expected)]
+    assert continued[0] == continued[1]
+    assert (continued[0] > 0) == bool(options)
+
+
+def pull_each(
+    task: EvaluationTask, limits: PullLimits = NO_LIMITS, after: Any = None
+) -> dict[int, Outcome]:
+    found: dict[int, Outcome] = {}
+    with open_executor(task, 2, "2*n_jobs", limits) as executor:
+        assert isinstance(executor, JoblibExecutor)
+        for arm in range(len(task.candidates)):
+            executor.submit(Job(Pull(arm, 1, 0)))
+        while len(found) < len(task.candidates):
+            for landing in executor.wait_any():
+                assert landing.outcome.pull.arm not in found, "each comes back once"
+                found[landing.outcome.pull.arm] = landing.outcome
+            if after is not None:
+                after(len(found))
+    return found
+
+
+def scores(found: dict[int, Outcome]) -> list[Any]:
+    return [found[arm].test_scores for arm in sorted(found)]
+
+
+def serial_scores(task: EvaluationTask) -> list[Any]:
+    with parallel_config("sequential"), open_executor(task, None, 1) as executor:
+        for arm in range(len(task.candidates)):
+            executor.submit(Job(Pull(arm, 1, 0)))
+        return [executor.wait_any()[0].outcome.test_scores for _ in task.candidates]
+
+
+def check_faults(limits: PullLimits, faults: dict[float, str], words: str) -> None:
+    """Those that go wrong have NaN and say why; all others the score they always have."""
+    qualities = np.arange(1.0, 13.0)
+    found = pull_each(make_task(Faulty(faults=faults), qualities), limits)
+    expected = serial_scores(make_task(Known(), qualities))
+    for arm, outcome in found.items():
+        if arm + 1.0 in faults:
+            assert np.isnan(outcome.test_scores)
+            assert words in str(outcome.error)
+        else:
+            assert outcome.error is None
+            assert outcome.test_scores == expected[arm]
+
+
+# --------------------------------------------------------------------- batches, threads
+
+
+def test_a_backend_that_takes_batches_gives_the_same() -> None:
+    check_same_as_serial(Batches())
+
+
+def test_a_backend_that_takes_batches_has_all_its_workers_at_work() -> None:
+    """With two at work, two fits that wait for each other both end."""
+    task = make_task(Known(seconds=0.05), np.zeros(8))
+    with parallel_config(Batches()):
+        found = pull_each(task)
+    started = sorted(outcome.started for outcome in found.values())
+    ended = sorted(o.started + o.fit_seconds for o in found.values())
+    assert started[1] < ended[0]
+
+
+# ---------------------------------------------------------------------------------- Dask
+
+
+@contextmanager
+def sent_by_dask() -> Iterator[list[int]]:
+    """Count the bytes that leave this process, where the client and the scheduler are."""
+    from distributed.comm.tcp import TCP
+
+    sent: list[int] = []
+    write = TCP.write
+
+    async def counted(self: Any, *args: Any, **options: Any) -> int:
+        n_bytes: int = await write(self, *args, **options)
+        sent.append(n_bytes)
+        return n_bytes
+
+    TCP.write = counted
+    try:
+        yield sent
+    finally:
+        TCP.write = write
+
+
+@pytest.mark.slow
+class TestDask:
+    """Two worker processes."""
+
+    @pytest.fixture(autouse=True)
+    def cluster(self, dask_client: Any) -> Iterator[None]:
+        self.client = dask_client
+        with parallel_config("dask"):
+            yield
+        dask_client.wait_for_workers(2, timeout=60)
+
+    def test_gives_the_same(self) -> None:
+        check_same_as_serial("dask")
+
+    def test_data_are_sent_once_and_not_with_every_pull(self) -> None:
+        task = make_task(Known(), np.zeros(60), n_rows=5000, n_features=100, scorer=first_feature)
+        with sent_by_dask() as sent:
+            found = pull_each(task)
+        assert scores(found) == serial_scores(task)
+        # From the client to the scheduler, and from there to at most each of two workers.
+        assert task.X.nbytes < sum(sent) < 3.3 * task.X.nbytes
+
+    def test_a_killed_worker_costs_nothing_also_with_the_data_it_held(self) -> None:
+        task = make_task(
+            Known(seconds=0.02), np.zeros(40), n_rows=5000, n_features=100, scorer=first_feature
+        )
+        pids = list(self.client.run(os.getpid).values())
+
+        def kill(n_found: int) -> None:
+            if n_found > 5 and pids:
+                os.kill(pids.pop(), signal.SIGKILL)
+                pids.clear()
+
+        assert scores(pull_each(task, after=kill)) == serial_scores(task)
+
+    def test_what_kills_its_worker_fails_alone(self) -> None:
+        check_faults(NO_LIMITS, {8.0: "kill"}, "SIGKILL")
+
+    def test_what_hangs_is_ended(self) -> None:
+        check_faults(PullLimits(seconds=1.0), {8.0: "hang in C"}, "TimeoutError")
+
+
+# ----------------------------------------------------------------------------------- Ray
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("ray_cluster")
+class TestRay:
+    """Two worker processes."""
+
+    @pytest.fixture(autouse=True)
+    def backend(self) -> Iterator[None]:
+        with parallel_config("ray"):
+            yield
+
+    def test_gives_the_same(self) -> None:
+        check_same_as_serial("ray")
+
+    def test_data_are_stored_once_and_not_with_every_pull(self) -> None:
+        """Sixty copies of the 40 MB of data would not fit in its store of 100 MB."""
+        task = make_task(
+            Known(), np.zeros(60), n_rows=50_000, n_features=100, scorer=first_feature
+        )
+        assert scores(pull_each(task)) == serial_scores(task)
+
+    def test_what_kills_its_worker_fails_alone(self) -> None:
+        check_faults(NO_LIMITS, {8.0: "kill"}, "SIGKILL")

@@ -1,0 +1,365 @@
+"""The journal: what is written comes back, what is torn is cut, what is false is refused."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import multiprocessing
+import os
+import random
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from zlib import crc32
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sklearn_halving.execution._journal import Journal, JournalError, Record, Session
+from sklearn_halving.execution._journal_lines import read_lines
+from sklearn_halving.execution._types import Outcome
+from sklearn_halving.policies import Pull
+
+SESSION = Session({"factor": 3, "X": "ab" * 16, "scoring": None}, {"numpy": "2"}, 4, "cd" * 16)
+
+
+def record(arm=0, test=0.5, train=None, error=None, levels=(), model=None):
+    outcome = Outcome(
+        Pull(arm, 3, 1),
+        test,
+        train,
+        started=1.7e9 + 1 / 3,
+        fit_seconds=0.1 + 0.2,
+        score_seconds=5e-324,
+        n_train=10,
+        n_test=5,
+        previous_level=1,
+        error=error,
+    )
+    return Record(outcome, levels, model)
+
+
+def written(path, *records, session=SESSION):
+    with Journal(path) as journal:
+        journal.begin(session)
+        for one in records:
+            journal.append(one)
+    return path
+
+
+def reread(path):
+    with Journal(path) as journal:
+        return list(journal.sessions), dict(journal.records)
+
+
+# ------------------------------------------------------------------------ there and back
+
+finite_or_not = st.floats(allow_nan=True, allow_infinity=True)
+scores = st.one_of(finite_or_not, st.integers(-(2**62), 2**62))
+texts = st.text(st.characters(codec=None))  # lone surrogates too: tracebacks may hold anything
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    test=st.one_of(scores, st.dictionaries(texts, scores, max_size=3)),
+    train=st.one_of(st.none(), scores, st.dictionaries(texts, scores, max_size=3)),
+    error=st.one_of(st.none(), texts),
+    levels=st.lists(st.integers(1, 10**6), max_size=3).map(tuple),
+)
+def test_every_outcome_comes_back_as_it_was(tmp_path_factory, test, train, error, levels):
+    path = tmp_path_factory.mktemp("journal") / "j"
+    given = record(2, test, train, error, levels, model="0f" if levels else None)
+    sessions, records = reread(written(path, given))
+    assert sessions == [SESSION]
+    # repr tells NaN from other numbers, integers from floats, and -0.0 from 0.0
+    assert repr(records) == repr({given.outcome.pull: given})
+
+
+def test_the_file_is_strict_json_one_line_a_pull(tmp_path):
+    path = written(tmp_path / "j", record(0, math.nan), record(1, {"a": math.inf, "b": -math.inf}))
+
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    lines = [json.loads(line, parse_constant=refuse) for line in path.read_text().splitlines()]
+    assert [line.get("pull") for line in lines] == [None, [0, 3, 1], [1, 3, 1]]
+
+
+def test_metrics_whose_names_are_no_strings_are_refused(tmp_path):
+    with pytest.raises(TypeError, match="names of metrics must be strings"):
+        written(tmp_path / "j", record(0, {1: 0.5}))
+
+
+def test_a_line_is_on_disk_before_append_returns(tmp_path):
+    with Journal(tmp_path / "j") as journal:
+        journal.begin(SESSION)
+        for arm in range(3):
+            journal.append(record(arm))
+            assert (tmp_path / "j").read_bytes().count(b"\n") == arm + 2
+
+
+def test_sessions_are_kept_in_order(tmp_path):
+    other = Session(SESSION.fields, {"numpy": "3"}, 8, "ef" * 16)
+    path = written(tmp_path / "j", record(0))
+    written(path, record(5), session=other)
+    sessions, records = reread(path)
+    assert sessions == [SESSION, other]
+    assert [pull.arm for pull in records] == [0, 5]
+
+
+# -------------------------------------------------------------------------- torn and cut
+
+
+def test_cut_at_any_byte_it_opens_with_what_is_whole_and_goes_on(tmp_path):
+    whole = written(tmp_path / "whole", *map(record, range(5))).read_bytes()
+    ends = [i + 1 for i, byte in enumerate(whole) if byte == ord("\n")]
+    cuts = {*range(0, len(whole), 37), *range(ends[-2] - 2, len(whole) + 1, 5), *ends}
+    for cut in sorted(cuts | {end - 1 for end in ends}):
+        path = tmp_path / "cut"
+        path.write_bytes(whole[:cut])
+        n_whole = sum(end <= cut for end in ends)
+        with Journal(path) as journal:
+            assert len(journal.sessions) == min(1, n_whole)
+            assert len(journal.records) == max(0, n_whole - 1)
+            if not journal.sessions:
+                journal.begin(SESSION)
+            for arm in range(len(journal.records), 5):
+                journal.append(record(arm))
+        assert path.read_bytes() == whole, "nothing of the torn line is left"
+
+
+@pytest.mark.parametrize("tail", [b"\0" * 4096, b"\0" * 100 + b"\n", b"garbage\nmore\n{", b"\n\n"])
+def test_a_damaged_tail_is_cut(tmp_path, tail):
+    path = written(tmp_path / "j", record(0))
+    whole = path.read_bytes()
+    path.write_bytes(whole + tail)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        assert len(reread(path)[1]) == 1
+    assert path.read_bytes() == whole
+    assert len(said) == (b"\n" in tail)
+    if said:
+        assert "damaged from line 3" in str(said[0].message)
+
+
+def test_damage_in_the_middle_is_an_error_that_names_the_line(tmp_path):
+    path = written(tmp_path / "j", *map(record, range(4)))
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[2] = lines[2].replace(b"0.5", b"0.6")
+    path.write_bytes(b"".join(lines))
+    with pytest.raises(JournalError, match="line 3 is damaged"):
+        reread(path)
+    assert path.read_bytes() == b"".join(lines), "left as it is"
+    del lines[2]  # the way out that the message names
+    path.write_bytes(b"".join(lines))
+    assert len(reread(path)[1]) == 3
+
+
+@pytest.mark.parametrize(
+    "content", [b"a,b\n1,2\n", b"\x89PNG\r\n", b"x", b'{"journal":"other"}\n', b"{}\n", b"\n"]
+)
+def test_a_file_of_something_else_is_refused_and_left_alone(tmp_path, content):
+    (tmp_path / "j").write_bytes(content)
+    with pytest.raises(JournalError, match="left as it is"):
+        reread(tmp_path / "j")
+    assert (tmp_path / "j").read_bytes() == content
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b'{"journal":"sklearn_halving","fo', b"\0\0\0"])
+def test_a_file_whose_first_line_was_never_finished_is_new(tmp_path, content):
+    (tmp_path / "j").write_bytes(content)
+    assert reread(tmp_path / "j") == ([], {})
+    written(tmp_path / "j", record(0))
+    assert len(reread(tmp_path / "j")[1]) == 1
+
+
+# ------------------------------------------------------------------- files from strangers
+
+
+def signed(text: str) -> bytes:
+    """Return a line whose checksum is right, as somebody would write who means harm."""
+    body = text.encode()
+    return body + b',"crc":"%08x"}\n' % crc32(body)
+
+
+PULL = '"test":1,"train":null,"started":0,"fit_seconds":0,"score_seconds":0,"n_train":1,"n_test":1'
+WHOLE = f'"pull":[0,1,0],{PULL},"previous_level":0,"error":null'
+FORGED = [
+    "{",
+    '{"pull":[0,1,0]',
+    '{"pull":"abc"',
+    '{"pull":[0,1]',
+    "[1",
+    "1",
+    '{"session":1',
+    '{"session":{"fields":[],"versions":{},"n_candidates":1,"candidates":"","random_state":null}',
+    '{"session":{"fields":{"a":[]},"versions":{},"n_candidates":1,"candidates":"","random_state":1}',
+    '{"journal":"sklearn_halving","format":1,"session":{}',
+    "{" + WHOLE.replace("[0,1,0]", "[-1,1,0]"),
+    "{" + WHOLE.replace("[0,1,0]", "[0,0,0]"),
+    "{" + WHOLE.replace("[0,1,0]", "[0,1.0,0]"),
+    "{" + WHOLE.replace("[0,1,0]", "[true,1,0]"),
+    "{" + WHOLE.replace("[0,1,0]", f"[{10**30},1,0]"),
+    "{" + WHOLE.replace('"test":1', '"test":"cos\\nsystem"'),
+    "{" + WHOLE.replace('"test":1', '"test":[1]'),
+    "{" + WHOLE.replace('"test":1', '"test":null'),
+    "{" + WHOLE.replace('"test":1', f'"test":{"9" * 5000}'),
+    "{" + WHOLE.replace('"started":0', '"started":"now"'),
+    "{" + WHOLE.replace('"started":0', f'"started":{10**400}'),
+    "{" + WHOLE.replace('"error":null', '"error":{"a":1}'),
+    "{" + WHOLE + ',"levels":3',
+    "{" + WHOLE + ',"levels":[0]',
+    "{" + WHOLE + ',"model":7',
+    '{"a":' + "[" * 100_000 + "]" * 100_000,
+]
+
+
+@pytest.mark.parametrize("line", FORGED, ids=range(len(FORGED)))
+def test_forged_lines_are_one_clear_error(tmp_path, line):
+    path = written(tmp_path / "j", record(1))
+    path.write_bytes(path.read_bytes() + signed(line))
+    with pytest.raises(JournalError, match=r"line 3 says something impossible: .* another path"):
+        reread(path)
+
+
+def test_the_forged_lines_are_wrong_in_what_they_say_only(tmp_path):
+    path = written(tmp_path / "j", record(1))
+    path.write_bytes(path.read_bytes() + signed("{" + WHOLE))
+    assert Pull(0, 1, 0) in reread(path)[1]
+
+
+def test_a_pull_that_is_there_twice_is_an_error(tmp_path):
+    path = written(tmp_path / "j", record(1))
+    path.write_bytes(path.read_bytes() + path.read_bytes().splitlines(keepends=True)[1])
+    with pytest.raises(JournalError, match="a second time"):
+        reread(path)
+
+
+def test_another_format_is_an_error_that_says_so(tmp_path):
+    path = written(tmp_path / "j")
+    body = path.read_bytes().rpartition(b',"crc"')[0].replace(b'"format":1', b'"format":2')
+    path.write_bytes(signed(body.decode()))
+    with pytest.raises(JournalError, match="format 2"):
+        reread(path)
+
+
+def mutated(content: bytes, rng: random.Random) -> bytes:
+    """Return the content with one to four bytes, pieces or lines changed."""
+    data = bytearray(content)
+    for _ in range(rng.randint(1, 4)):
+        place, size = rng.randrange(len(data) + 1), rng.choice([1, 1, 3, 40])
+        kind = rng.randrange(5)
+        if kind == 0:
+            data[place : place + size] = rng.randbytes(size)
+        elif kind == 1:
+            del data[place : place + size]
+        elif kind == 2:
+            data[place:place] = rng.choice([b"\n", b"{", b"NaN", b'"', b"[", b"-1", b"9" * 30])
+        elif kind == 3:
+            lines = bytes(data).splitlines(keepends=True)
+            rng.shuffle(lines)
+            data = bytearray(b"".join(lines))
+        else:
+            data[place:place] = data[place : place + size]
+    return bytes(data)
+
+
+@pytest.mark.parametrize("is_signed", [False, True], ids=["checksums_wrong", "checksums_right"])
+def test_mutated_journals_give_documented_errors_or_true_lines(tmp_path, is_signed):
+    """With the checksums made right again the mutations reach what is behind them.
+
+    What reads them is `read_lines`; `Journal` only cuts the file where that says.
+    """
+    path = written(tmp_path / "j", *map(record, range(3)), record(3, {"a": math.nan}, error="x"))
+    content, true = path.read_bytes(), reread(path)[1]
+    rng, n_errors, n_read = random.Random(0), 0, 0
+    for _ in range(5000):
+        changed = mutated(content, rng)
+        if is_signed:
+            bodies = [line.rpartition(b',"crc"')[0] or line for line in changed.splitlines()]
+            changed = b"".join(b'%b,"crc":"%08x"}\n' % (b, crc32(b)) for b in bodies)
+        try:
+            read, end, _ = read_lines(io.BytesIO(changed))
+        except JournalError:
+            n_errors += 1
+            continue
+        n_read += 1
+        again, whole_end, damaged = read_lines(io.BytesIO(changed[:end]))
+        assert (repr(again), whole_end, damaged) == (repr(read), end, 0)
+        if not is_signed:
+            assert all(repr(true[pull]) == repr(known) for pull, known in read.records.items())
+    assert n_errors > 500
+    assert n_read > 50
+
+
+# ------------------------------------------------------------------------------ one writer
+
+
+def test_a_second_writer_in_this_process_gets_an_error(tmp_path):
+    with Journal(tmp_path / "j") as journal:
+        journal.begin(SESSION)
+        with pytest.raises(JournalError, match="one search at a time"):
+            Journal(tmp_path / "j")
+        journal.append(record(0))
+    assert len(reread(tmp_path / "j")[1]) == 1
+
+
+OTHER = """
+import sys, time
+from sklearn_halving.execution._journal import Journal
+journal = Journal(sys.argv[1])
+print("open", flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_second_process_gets_an_error_until_the_first_is_killed(tmp_path):
+    command = [sys.executable, "-c", OTHER, str(tmp_path / "j")]
+    root = str(Path(__file__).parents[2])
+    environment = os.environ | {"PYTHONPATH": root}
+    other = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment)
+    try:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"open\n"
+        with pytest.raises(JournalError, match="another process"):
+            Journal(tmp_path / "j")
+    finally:
+        other.kill()
+        other.communicate()
+    reread(tmp_path / "j")
+
+
+def _wait_for(connection):
+    connection.send("forked")
+    connection.recv()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_worker_does_not_keep_the_lock_of_its_parent(tmp_path):
+    """Workers may outlive a search that was killed."""
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe()
+    with Journal(tmp_path / "j"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of fork with threads
+            worker = context.Process(target=_wait_for, args=(theirs,))
+            worker.start()
+        ours.recv()
+    try:
+        reread(tmp_path / "j")
+    finally:
+        ours.send(None)
+        worker.join()
+
+
+def test_reading_runs_nothing_of_pickle(tmp_path):
+    """No module of the journal knows how to unpickle, whatever a file says."""
+    source = "".join(
+        Path(sys.modules[Journal.__module__].__file__ or "").with_name(name).read_text()
+        for name in ("_journal.py", "_journal_lines.py")
+    )
+    assert "pickle" not in source
+    assert "eval(" not in source

@@ -1,0 +1,326 @@
+"""Workers that die and fits that are ended: the others come back as if nothing had been."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from joblib.externals.loky import reusable_executor
+
+from doubles import Faulty, Known, ParallelInside, fails_for_negative_quality, make_task
+from scripts import run_script
+from sklearn_halving.execution import _guard, _losses
+from sklearn_halving.execution._chunks import candidates_of, packed
+from sklearn_halving.execution._companion import Companion, EndedError
+from sklearn_halving.execution._companion_process import Request, memory_limit
+from sklearn_halving.execution._executors import SerialExecutor, open_executor
+from sklearn_halving.execution._types import (
+    NO_LIMITS,
+    EvaluationTask,
+    Job,
+    Landing,
+    Outcome,
+    PullLimits,
+)
+from sklearn_halving.policies import Pull
+
+resource = pytest.importorskip("resource", reason="Windows has no such limits and signals")
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="has no limit of memory")
+
+QUALITIES = np.arange(1.0, 25.0)
+IN_TIME = PullLimits(seconds=2.0)
+
+
+def pull_each(executor: Any, n_arms: int, *, level: int = 1) -> list[Outcome]:
+    """Pull every arm once, as the loop does: as many at a time as there is room for."""
+    waiting = [Job(Pull(arm, level, 0)) for arm in range(n_arms)]
+    outcomes: list[Outcome] = []
+    while len(outcomes) < n_arms:
+        while waiting and executor.room > 0:
+            n = executor.room
+            for job in waiting[:n]:
+                executor.submit(job)
+            del waiting[:n]
+        outcomes += [landing.outcome for landing in executor.wait_any()]
+    return outcomes
+
+
+def results(
+    task: EvaluationTask,
+    backend: str = "loky",
+    n_jobs: int | None = 2,
+    limits: PullLimits = NO_LIMITS,
+) -> dict[int, Outcome]:
+    with (
+        parallel_config(backend),
+        open_executor(task, n_jobs, "2*n_jobs", limits) as executor,
+    ):
+        outcomes = pull_each(executor, len(task.candidates))
+    assert len({outcome.pull for outcome in outcomes}) == len(outcomes), "each came back once"
+    return {outcome.pull.arm: outcome for outcome in outcomes}
+
+
+def faulty_task(faults: dict[float, str], **options: Any) -> EvaluationTask:
+    marks = str(options.pop("marks", ""))
+    return make_task(Faulty(faults=faults, marks=marks), QUALITIES, **options)
+
+
+def check_others(found: dict[int, Outcome], failing: dict[int, str]) -> None:
+    """Each failing arm has NaN and says why; all others have the score they always have."""
+    expected = results(make_task(Known(), QUALITIES), n_jobs=None)
+    assert {arm for arm, outcome in found.items() if outcome.error} == set(failing)
+    for arm, outcome in found.items():
+        if arm in failing:
+            assert np.isnan(outcome.test_scores)
+            assert failing[arm] in str(outcome.error)
+        else:
+            assert outcome.test_scores == expected[arm].test_scores
+        assert (outcome.n_train, outcome.n_test) == (expected[arm].n_train, expected[arm].n_test)
+
+
+# ------------------------------------------------------------------------- dying workers
+
+
+@pytest.mark.parametrize("backend", ["loky", "multiprocessing"])
+def test_what_kills_its_worker_fails_alone(backend: str) -> None:
+    found = results(faulty_task({8.0: "kill"}), backend)
+    check_others(found, {7: "signal 9, SIGKILL"})
+    assert f"{_guard.MAX_DEATHS} times" in str(found[7].error)
+
+
+def test_what_was_killed_once_is_tried_anew(tmp_path: Path) -> None:
+    check_others(results(faulty_task({8.0: "kill once"}, marks=tmp_path)), {})
+    assert list(tmp_path.iterdir())
+
+
+def test_many_that_kill_do_not_start_the_pool_anew_each_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    losses = []
+    note = _losses.Losses.note
+    monkeypatch.setattr(
+        _losses.Losses, "note", lambda self, loss: (losses.append(loss), note(self, loss))
+    )
+    found = results(faulty_task(dict.fromkeys(QUALITIES[::3], "kill")))
+    check_others(found, dict.fromkeys(range(0, 24, 3), "SIGKILL"))
+    assert 1 <= len(losses) <= _losses.MAX_LOSSES
+
+
+def test_workers_killed_from_outside_cost_nothing() -> None:
+    task = make_task(Known(seconds=0.02), QUALITIES)
+    found: dict[int, Outcome] = {}
+    with parallel_config("loky"), open_executor(task, 2, "2*n_jobs") as executor:
+        for arm in range(len(QUALITIES)):
+            executor.submit(Job(Pull(arm, 1, 0)))
+        n_killed = 0
+        while len(found) < len(QUALITIES):
+            landings = executor.wait_any()
+            found |= {landing.outcome.pull.arm: landing.outcome for landing in landings}
+            if n_killed < 2:
+                n_killed += 1
+                os.kill(next(iter(reusable_executor._executor._processes)), signal.SIGKILL)
+    check_others(found, {})
+
+
+def test_to_be_killed_is_an_error_if_errors_are_raised() -> None:
+    task = faulty_task({8.0: "kill"}, error_score="raise")
+    with pytest.raises(ChildProcessError, match="SIGKILL") as info:
+        results(task)
+    assert "candidate 7 at n_resources=1, split 0: {'quality': 8.0}" in info.value.__notes__[0]
+    assert len(results(make_task(Known(), QUALITIES))) == len(QUALITIES), "and the next works"
+
+
+def test_workers_that_do_nothing_but_die_end_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_losses, "MAX_IN_VAIN", 1)
+    task = make_task(Known(seconds=20.0), QUALITIES)
+
+    def kill_again_and_again() -> None:
+        with parallel_config("loky"), open_executor(task, 2, "2*n_jobs") as executor:
+            executor.submit(Job(Pull(0, 1, 0)))
+            while True:
+                executor.wait_any(timeout=0.3)
+                os.kill(next(iter(reusable_executor._executor._processes)), signal.SIGKILL)
+
+    with pytest.raises(RuntimeError, match="lost 2 times in a row"):
+        kill_again_and_again()
+
+
+@pytest.mark.parametrize("limits", [NO_LIMITS, PullLimits(seconds=60.0)])
+def test_models_that_are_trained_on_survive(limits: PullLimits) -> None:
+    task = faulty_task({8.0: "kill"})
+    with parallel_config("loky"), open_executor(task, 2, "2*n_jobs", limits) as executor:
+        for arm in range(6):
+            executor.submit(Job(Pull(arm, 1, 0), keep_model=True))
+        models: list[Landing] = []
+        while len(models) < 6:
+            models += executor.wait_any()
+        executor.submit(Job(Pull(7, 1, 0)))
+        for outcome, model in models:
+            executor.submit(Job(Pull(outcome.pull.arm, 9, 0), model, 1))
+        continued: list[Landing] = []
+        while len(continued) < 7:
+            continued += executor.wait_any()
+    for outcome, _ in continued:
+        if outcome.pull.arm == 7:
+            assert "SIGKILL" in str(outcome.error)
+        else:
+            assert outcome.previous_level == 1
+            assert outcome.test_scores == QUALITIES[outcome.pull.arm] - 1 / 9
+
+
+# -------------------------------------------------------------------------------- limits
+
+
+@pytest.mark.parametrize(
+    ("backend", "n_jobs"), [("loky", None), ("loky", 2), ("threading", 2), ("multiprocessing", 2)]
+)
+def test_a_fit_that_hangs_or_kills_is_ended_under_every_backend(
+    backend: str, n_jobs: int | None
+) -> None:
+    found = results(faulty_task({8.0: "hang in C", 20.0: "kill"}), backend, n_jobs, IN_TIME)
+    check_others(found, {7: "TimeoutError: The fit took longer than pull_timeout=2.0", 19: "KILL"})
+    assert found[7].fit_seconds >= 2.0
+
+
+def test_a_fit_that_hangs_is_an_error_if_errors_are_raised() -> None:
+    task = faulty_task({2.0: "hang"}, error_score="raise")
+    with pytest.raises(TimeoutError, match=r"pull_timeout=0.2") as info:
+        results(task, n_jobs=None, limits=PullLimits(seconds=0.2))
+    assert "{'quality': 2.0}" in info.value.__notes__[0]
+
+
+@on_linux
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_memory_beyond_the_limit_is_an_error_of_that_fit(n_jobs: int | None) -> None:
+    limits = PullLimits(memory=2**30)
+    found = results(faulty_task({8.0: "memory"}), "threading", n_jobs, limits)
+    check_others(found, {7: "MemoryError"})
+
+
+@on_linux
+def test_a_limit_of_memory_is_lifted_afterwards() -> None:
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    with memory_limit(2**30):
+        with pytest.raises(MemoryError):
+            np.ones(2**28)
+        assert np.ones(2**20).sum() == 2**20
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
+    with memory_limit(None):
+        assert resource.getrlimit(resource.RLIMIT_AS) == before
+
+
+def test_a_limit_of_memory_where_there_is_none_is_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    task = make_task(Known(), QUALITIES)
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(ValueError, match="memory_limit must be None on this platform"):
+        results(task, limits=PullLimits(memory=10))
+
+
+def test_an_exception_is_raised_through_a_companion() -> None:
+    task = make_task(Known(), [1.0, -1.0], scorer=fails_for_negative_quality, error_score="raise")
+    with pytest.raises(ZeroDivisionError, match="the scorer fails") as info:
+        results(task, n_jobs=None, limits=IN_TIME)
+    assert "fails_for_negative_quality" in str(info.value.__cause__)
+
+
+def test_an_estimator_may_be_parallel_in_a_companion() -> None:
+    found = results(make_task(ParallelInside(), [1.0]), n_jobs=None, limits=IN_TIME)
+    assert found[0].error is None
+
+
+# ---------------------------------------------------------------------------- companions
+
+
+@pytest.mark.parametrize("forks", [False, True])
+def test_a_companion_says_how_a_pull_ended(forks: bool) -> None:
+    task = faulty_task({2.0: "kill", 3.0: "hang"})
+    token, *arrays = packed(task)
+    jobs = [Job(Pull(arm, 1, 0)) for arm in range(3)]
+    requests = [
+        Request(
+            token, _guard.cloudpickle.dumps(job), candidates_of(task, [job]), PullLimits(seconds=1)
+        )
+        for job in jobs
+    ]
+    companion = Companion(token, arrays, forks=forks)
+    landing = companion.run(requests[0]).landings[0]
+    assert landing.outcome.test_scores == 0.0
+    with pytest.raises(EndedError) as info:
+        companion.run(requests[1])
+    assert (info.value.has_begun, info.value.exit_code) == (True, -signal.SIGKILL)
+    assert companion.is_running == forks, "the next pull needs no new start"
+    if not forks:
+        companion = Companion(token, arrays, forks=forks)
+    assert companion.run(requests[2]) is None
+    companion.kill()
+    assert not companion.is_running
+
+
+def test_no_process_outlives_its_search() -> None:
+    task = faulty_task({3.0: "raise"}, error_score="raise")
+    started: list[Companion] = []
+
+    def pull_until_it_fails() -> None:
+        with open_executor(task, None, "2*n_jobs", IN_TIME) as executor:
+            for arm in range(3):
+                executor.submit(Job(Pull(arm, 1, 0)))
+            while True:
+                executor.wait_any()
+                started[:] = _guard.COMPANIONS.idle
+
+    with pytest.raises(ValueError, match="a fault"):
+        pull_until_it_fails()
+    assert len(started) == 1
+    assert not started[0].is_running
+    assert _guard.COMPANIONS.idle == _guard.COMPANIONS.busy == []
+
+
+def test_serial_search_without_limits_starts_no_process() -> None:
+    executor = SerialExecutor(make_task(Known(), QUALITIES))
+    assert len(pull_each(executor, 3)) == 3
+    assert _guard.COMPANIONS.idle == []
+
+
+ORPHANED = """
+import os, signal, threading, time
+import numpy as np
+from doubles import Faulty, make_task
+from sklearn_halving.execution import _guard
+from sklearn_halving.execution._executors import open_executor
+from sklearn_halving.execution._types import Job, PullLimits
+from sklearn_halving.policies import Pull
+
+def end():
+    while not (_guard.COMPANIONS.busy and _guard.COMPANIONS.busy[0]._pid):
+        time.sleep(0.01)
+    time.sleep(0.1)
+    companion = _guard.COMPANIONS.busy[0]
+    print(companion._process.pid, companion._pid, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+threading.Thread(target=end, daemon=True).start()
+task = make_task(Faulty(faults={1.0: "hang"}), [1.0])
+with open_executor(task, None, "2*n_jobs", PullLimits(seconds=100)) as executor:
+    executor.submit(Job(Pull(0, 1, 0)))
+    executor.wait_any()
+"""
+
+
+@on_linux
+def test_a_companion_ends_with_the_process_that_it_is_beside(tmp_path: Path) -> None:
+    done = run_script(tmp_path, ORPHANED, temp_folder=tmp_path)
+    pids = done.stdout.split()
+    assert len(pids) == 2, done.stderr
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and any(Path("/proc", pid).exists() for pid in pids):
+        time.sleep(0.02)
+    assert not any(Path("/proc", pid).exists() for pid in pids)

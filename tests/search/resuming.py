@@ -1,0 +1,135 @@
+"""What the tests of long searches share: searches of known fits, and what two have in common."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+from joblib import parallel_config
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from search.common import numbered, small
+
+GRID = {"value": [0.3, 0.9, 0.5, 0.7]}
+X, Y = numbered(60)
+
+
+class Steady(ClassifierMixin, BaseEstimator):
+    """Scores its value and a little noise that depends on the training rows alone.
+
+    Each fit adds a line to the file ``log`` when it begins: its value and its rows.
+
+    Parameters
+    ----------
+    value : float
+    log : str or None
+    event : str or None
+        What happens in the fit number ``at`` of the log: "interrupt" and "interrupt twice"
+        send Ctrl-C to the search, "kill" ends its process, "error" raises, "sleep" takes
+        ``seconds``.
+    at : int
+    seconds : float
+        How long each fit takes, for "sleep" the one only.
+    """
+
+    def __init__(self, value=0.5, log=None, event=None, at=5, seconds=0.0):
+        self.value = value
+        self.log = log
+        self.event = event
+        self.at = at
+        self.seconds = seconds
+
+    def fit(self, X, y=None):
+        rows = np.asarray(X)[:, 0].astype(int)
+        n_before = 0
+        if self.log is not None:
+            with Path(self.log).open("a+") as file:
+                file.write(f"{self.value} {hash(rows.tobytes() and tuple(rows.tolist()))}\n")
+                file.flush()
+                file.seek(0)
+                n_before = len(file.readlines()) - 1
+        if n_before == int(os.environ.get("KILL_AT", "-1")):
+            self._kill()
+        if n_before == self.at and self.event is not None:
+            getattr(self, "_" + self.event.replace(" ", "_"))()
+        elif self.seconds and self.event != "sleep":
+            time.sleep(self.seconds)
+        self.noise_ = 0.05 * np.sin(rows.sum())
+        self.classes_ = np.unique(y)
+        return self
+
+    def _interrupt(self):
+        os.kill(search_process(), signal.SIGINT)
+
+    def _interrupt_twice(self):
+        os.kill(search_process(), signal.SIGINT)
+        time.sleep(0.05)  # a signal that is pending already is not sent again
+        os.kill(search_process(), signal.SIGINT)
+        time.sleep(5)  # where it runs elsewhere, it is not over when the search is
+
+    def _kill(self):
+        os.kill(search_process(), signal.SIGKILL)
+        time.sleep(60)
+
+    def _error(self):
+        raise ArithmeticError("told to fail")
+
+    def _sleep(self):
+        time.sleep(self.seconds)
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+    def score(self, X, y=None):
+        return self.value + self.noise_
+
+
+def search_process():
+    """Return the process of the search: this one, or the one that started this worker."""
+    is_worker = "Loky" in multiprocessing.current_process().name
+    return os.getppid() if is_worker else os.getpid()
+
+
+def steady(search_class, path=None, *, estimator=None, **params):
+    """Return a small search of `Steady` with a checkpoint at ``path``."""
+    return small(search_class, estimator or Steady(), GRID, checkpoint=path, **params)
+
+
+def table(search, *, with_times=False):
+    """Return ``cv_results_`` as text; numbers to the last bit."""
+    return str(
+        {
+            key: np.ma.getdata(column).tolist() if key != "params" else column
+            for key, column in search.cv_results_.items()
+            if with_times or not key.endswith("_time")
+        }
+    )
+
+
+def found(search):
+    """Return all that a broken and an unbroken search have in common."""
+    names = ("best_params_", "best_index_", "best_score_", "n_fits_", "n_splits_")
+    names += ("n_resources_spent_", "n_pulls_left_", "best_probability_", "stopped_by_")
+    return table(search), [repr(getattr(search, name, None)) for name in names]
+
+
+def fits_of(log):
+    """Return the fits in a log, in the order in which they began."""
+    return Path(log).read_text().splitlines() if Path(log).exists() else []
+
+
+def fit_and_die(search_class, folder, backend, kill_at):
+    """Run the search of the crash tests; the fit number ``kill_at`` of the log ends it."""
+    os.environ["KILL_AT"] = str(kill_at)
+    with parallel_config(backend, n_jobs=1 if backend == "sequential" else 2):
+        crashing(search_class, folder).fit(X, Y)
+
+
+def crashing(search_class, folder, **params):
+    """Return a search whose fits take a moment and are logged."""
+    estimator = Steady(log=f"{folder}/log", seconds=0.01)
+    return steady(search_class, f"{folder}/j", estimator=estimator, refit=False, **params)

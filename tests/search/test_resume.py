@@ -1,0 +1,472 @@
+"""Searches that go on where an earlier one ended: the journal, its models, more of a budget."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from joblib import parallel_config
+from scipy import sparse
+from scipy.stats import loguniform, uniform
+from sklearn.base import clone
+from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.linear_model import SGDClassifier
+from sklearn.metrics import make_scorer, precision_score
+from sklearn.model_selection import KFold
+from sklearn.tree import DecisionTreeClassifier
+
+from search.common import SEARCHES, WITH_RUNGS, small
+from search.resuming import GRID, Steady, X, Y, fits_of, found, steady, table
+from sklearn_halving import BanditSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
+from sklearn_halving.execution._journal import Journal, JournalError
+from sklearn_halving.policies import SuccessiveRejects
+from sklearn_halving.search._content_hash import content_hash
+
+parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
+
+
+def lines_of(path):
+    return path.read_bytes().splitlines(keepends=True)
+
+
+def cut_after(path, n_pulls):
+    path.write_bytes(b"".join(lines_of(path)[: 1 + n_pulls]))
+
+
+# -------------------------------------------------------------------- resume is replay
+
+
+@parametrize_searches
+def test_a_checkpoint_changes_nothing(search_class, tmp_path):
+    plain = steady(search_class).fit(X, Y)
+    kept = steady(search_class, tmp_path / "j").fit(X, Y)
+    assert found(kept) == found(plain)
+    assert len(lines_of(tmp_path / "j")) == 1 + plain.n_fits_
+    assert kept.stopped_by_ == "policy"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["j"]
+
+
+@parametrize_searches
+@pytest.mark.parametrize("share", [0, 0.2, 0.7, 1])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_search_goes_on_where_the_journal_ends(search_class, share, n_jobs, tmp_path):
+    path, log = tmp_path / "j", str(tmp_path / "log")
+    unbroken = steady(search_class, path).fit(X, Y)
+    n_done = int(share * unbroken.n_fits_)
+    cut_after(path, n_done)
+    done = lines_of(path)
+    estimator = Steady(log=log)
+    with parallel_config("threading", n_jobs=n_jobs):
+        resumed = steady(search_class, path, n_jobs=n_jobs).fit(X, Y)
+    assert found(resumed) == found(unbroken)
+    assert lines_of(path)[: len(done)] == done
+    assert len(lines_of(path)) == 1 + unbroken.n_fits_, "every other fit was done, and once"
+    # finished: nothing is left to fit but the best
+    again = steady(search_class, path).fit(X, Y)
+    assert table(again, with_times=True) == table(resumed, with_times=True)
+    assert estimator.log == log
+    assert not fits_of(log)
+
+
+@parametrize_searches
+def test_only_what_is_not_in_the_journal_is_fitted(search_class, tmp_path):
+    path, log = tmp_path / "j", str(tmp_path / "log")
+    # Logging is a parameter of the estimator here, so that both fits have it.
+    search = steady(search_class, path, estimator=Steady(log=log), refit=False).fit(X, Y)
+    first = fits_of(log)
+    assert len(first) == search.n_fits_
+    cut_after(path, search.n_fits_ - 4)
+    search.fit(X, Y)
+    assert sorted(fits_of(log)[len(first) :]) == sorted(first[-4:])
+    search.fit(X, Y)
+    assert len(fits_of(log)) == len(first) + 4
+
+
+@parametrize_searches
+def test_the_journal_cut_anywhere_in_its_last_lines_resumes(search_class, tmp_path):
+    path = tmp_path / "j"
+    unbroken = steady(search_class, path).fit(X, Y)
+    whole = path.read_bytes()
+    tail = sum(len(line) for line in lines_of(path)[-3:])
+    for cut in range(len(whole) - tail, len(whole), 97):
+        path.write_bytes(whole[:cut])
+        assert found(steady(search_class, path).fit(X, Y)) == found(unbroken)
+
+
+@parametrize_searches
+def test_failures_train_scores_and_metrics_are_replayed_too(search_class, tmp_path):
+    class Weak(Steady):
+        def fit(self, X, y=None):
+            if self.value == 0.3:
+                raise ArithmeticError("too weak")
+            return super().fit(X, y)
+
+    def both(estimator, X, y):
+        return {"a": estimator.score(X), "b": -1.0 if estimator.value < 0.6 else np.inf}
+
+    options = {"scoring": both, "refit": "a", "return_train_score": True}
+    tables = []
+    for _ in range(2):
+        search = steady(search_class, tmp_path / "j", estimator=Weak(), **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            search.fit(X, Y)
+        tables.append(table(search, with_times=True))
+    assert tables[0] == tables[1]
+    assert "nan" in tables[0]
+    assert "inf" in tables[0]
+    assert search.history_["failed"].any()
+    assert len(lines_of(tmp_path / "j")) == 1 + search.n_fits_
+
+
+@parametrize_searches
+@pytest.mark.parametrize("random_state", [None, "instance"])
+def test_without_a_number_the_draws_are_those_of_the_journal(search_class, random_state, tmp_path):
+    def search():
+        instance = None if random_state is None else np.random.RandomState(5)
+        space = {"value": uniform(0, 1)}
+        n = {"max_candidates": 3} if search_class is HyperbandSearchCV else {"n_candidates": 4}
+        kept = {"checkpoint": tmp_path / "j", "random_state": instance}
+        return small(search_class, Steady(), space, **n, **kept)
+
+    first = search()
+    found_first = found(first.fit(X, Y))
+    cut_after(tmp_path / "j", 5)
+    np.random.rand(3)  # noqa: NPY002 - what others draw meanwhile is no matter
+    assert found(search().fit(X, Y)) == found_first
+    assert found(first.fit(X, Y)) == found_first, "the same object, whose state has moved on"
+
+
+def test_a_generator_of_another_kind_is_refused_with_a_checkpoint(tmp_path):
+    state = np.random.RandomState(np.random.PCG64(0))
+    with pytest.raises(ValueError, match="Give a number"):
+        steady(HyperbandSearchCV, tmp_path / "j", random_state=state).fit(X, Y)
+
+
+# ----------------------------------------------------------- another search is refused
+
+
+def other_metric(estimator, X, y):
+    return 1.0
+
+
+CHANGES = {
+    "X": {"X": X + 1},
+    "y": {"Y": 1 - Y},
+    "estimator": {"estimator": Steady(seconds=1e-9)},
+    "scoring": {"scoring": "accuracy"},
+    "error_score": {"error_score": 0.0},
+    "return_train_score": {"return_train_score": True},
+    "random_state": {"random_state": 1},
+    "splits": {"cv": KFold(3, shuffle=True, random_state=7)},
+    "candidates": {"space": {"value": [0.3, 0.9, 0.5, 0.6]}},
+}
+
+
+@parametrize_searches
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_difference_is_named_before_any_fit(search_class, name, tmp_path):
+    path = tmp_path / "j"
+    # All of the grid in its own order, so that with another seed nothing else differs.
+    n = {"max_candidates": 4, "brackets": [1]} if search_class is HyperbandSearchCV else {}
+    first = small(search_class, Steady(), GRID, checkpoint=path, **n).fit(X, Y)
+    before, table_before = path.read_bytes(), table(first)
+    change = dict(CHANGES[name])
+    data = change.pop("X", X), change.pop("Y", Y)
+    estimator, space = change.pop("estimator", Steady()), change.pop("space", GRID)
+    search = small(search_class, estimator, space, checkpoint=path, **{**n, **change})
+    with pytest.raises(JournalError, match=rf"differs in .*\b{name}\b.* Go on with what it had"):
+        search.fit(*data)
+    assert not hasattr(search, "cv_results_")
+    assert path.read_bytes() == before
+    assert table(first.fit(X, Y)) == table_before
+
+
+def test_what_differs_is_told_with_values_where_they_are_short(tmp_path):
+    steady(HyperbandSearchCV, tmp_path / "j", scoring="accuracy").fit(X, Y)
+    other = steady(HyperbandSearchCV, tmp_path / "j", scoring="f1", factor=2)
+    with pytest.raises(JournalError, match=r"factor \(3 then, 2 now\).*'accuracy' then, 'f1' now"):
+        other.fit(X, Y)
+
+
+def test_splits_drawn_anew_are_named_with_the_way_out(tmp_path):
+    search = steady(HyperbandSearchCV, tmp_path / "j", cv=KFold(3, shuffle=True))
+    search.fit(X, Y)
+    with pytest.raises(JournalError, match="a cv that shuffles needs a random_state"):
+        search.fit(X, Y)
+
+
+def test_other_versions_are_a_warning(tmp_path):
+    path = tmp_path / "j"
+    search = steady(HyperbandSearchCV, path).fit(X, Y)
+    with Journal(path) as journal:
+        session = journal.sessions[0]
+        old = session.versions | {"numpy": "1.0"}
+        journal.begin(type(session)(**{**vars(session), "versions": old}))
+    with pytest.warns(UserWarning, match=r"numpy 1.0 then"):
+        search.fit(X, Y)
+    search.fit(X, Y)  # said once
+
+
+@parametrize_searches
+def test_two_searches_on_one_journal_are_an_error_for_the_second(search_class, tmp_path):
+    path = tmp_path / "j"
+    with Journal(path), pytest.raises(JournalError, match="one search at a time"):
+        steady(search_class, path).fit(X, Y)
+    steady(search_class, path).fit(X, Y)
+
+
+def test_a_folder_that_is_not_there_is_an_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        steady(HyperbandSearchCV, tmp_path / "none" / "j").fit(X, Y)
+
+
+def test_plan_leaves_the_journal_alone(tmp_path):
+    steady(HyperbandSearchCV, tmp_path / "j").plan(X, Y)
+    assert not (tmp_path / "j").exists()
+
+
+# ------------------------------------------------------------------------ more of a budget
+
+EXTENSIONS = [
+    (HyperbandSearchCV, {}, {"n_loops": 2}),
+    (VarianceHalvingSearchCV, {"n_pulls": 20}, {"n_pulls": 40}),
+    (VarianceHalvingSearchCV, {"n_pulls": 20, "allocation": "pooled"}, {"n_pulls": 40}),
+    (BanditSearchCV, {"n_pulls": 12}, {"n_pulls": 20}),
+    (
+        BanditSearchCV,
+        {"policy": SuccessiveRejects(12)},
+        {"policy": SuccessiveRejects(20)},
+    ),
+    (SEARCHES[3], {"n_pulls": 6}, {"n_pulls": 12}),
+]
+
+
+@pytest.mark.parametrize(("search_class", "less", "more"), EXTENSIONS)
+def test_a_larger_budget_extends_a_search(search_class, less, more, tmp_path):
+    """The result is that of the larger search, and fits that both have are done once."""
+    log, path = str(tmp_path / "log"), tmp_path / "j"
+    space = {"value": uniform(0, 1)}
+    common = {"refit": False, "cv": 5}
+    if search_class is not HyperbandSearchCV:
+        common["n_candidates"] = 4
+
+    def search(**params):
+        return small(search_class, Steady(log=log), space, **{**common, **params})
+
+    whole = search(**{**less, **more}).fit(X, Y)
+    n_whole = len(fits_of(log))
+    first = search(checkpoint=path, **less).fit(X, Y)
+    extended = search(checkpoint=path, **{**less, **more}).fit(X, Y)
+    assert found(extended) == found(whole)
+    fits = fits_of(log)[n_whole:]
+    assert len(set(fits)) == len(fits), "none is done twice"
+    assert first.n_fits_ < len(fits) < first.n_fits_ + whole.n_fits_
+    search(checkpoint=path, **less).fit(X, Y)  # and the smaller one is in it
+    assert len(fits_of(log)) == n_whole + len(fits)
+
+
+def test_loops_over_a_grid_whose_first_candidates_would_be_others_are_refused(tmp_path):
+    grid = {"value": np.linspace(0, 1, 50).tolist()}
+    search = small(HyperbandSearchCV, Steady(), grid, checkpoint=tmp_path / "j").fit(X, Y)
+    search.set_params(n_loops=5)
+    try:
+        search.fit(X, Y)
+    except JournalError as error:
+        assert "candidates (those of an extended search must begin with" in str(error)  # noqa: PT017
+    else:  # some ways to draw from a grid do begin alike
+        plain = clone(search).set_params(checkpoint=None).fit(X, Y)
+        assert found(search) == found(plain)
+
+
+def test_fewer_candidates_than_in_the_journal_are_refused(tmp_path):
+    space = {"value": uniform(0, 1)}
+    options = {"checkpoint": tmp_path / "j", "n_pulls": 20}
+    small(VarianceHalvingSearchCV, Steady(), space, n_candidates=4, **options).fit(X, Y)
+    with pytest.raises(JournalError, match=r"candidates \(4 then, 3 now\)"):
+        small(VarianceHalvingSearchCV, Steady(), space, n_candidates=3, **options).fit(X, Y)
+
+
+# ------------------------------------------------------------------- models for continuation
+
+N_BEFORE = 34
+"""Fits before the scorer breaks: nine candidates on three splits, and some of the next rung."""
+BOOSTING = {
+    "estimator": GradientBoostingClassifier(n_estimators=18, subsample=0.5, random_state=0),
+    "space": {"learning_rate": loguniform(1e-2, 1)},
+    "resource": "n_estimators",
+}
+SGD = {
+    "estimator": SGDClassifier(random_state=0),
+    "space": {"alpha": loguniform(1e-5, 1)},
+    "resource": "partial_fit",
+    "max_resources": 18,
+}
+
+
+def continued(path, *, estimator, space, **params):
+    params = {"scoring": fragile, "error_score": "raise", "checkpoint": path, **params}
+    params |= {"max_candidates": 9, "min_resources": 2}
+    return small(HyperbandSearchCV, estimator, space, **params)
+
+
+@pytest.mark.parametrize("what", [BOOSTING, SGD], ids=["boosting", "partial_fit"])
+@pytest.mark.parametrize("keeps", [False, True], ids=["refitted", "kept"])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_levels_go_on_as_in_an_unbroken_search(what, keeps, n_jobs, tmp_path):
+    """With the models on disk they are continued; without, the way to them is gone again."""
+    path = tmp_path / "j"
+    unbroken = continued(None, **what).fit(X, Y)
+    assert (unbroken.history_["continued_from"] > 0).any()
+    search = continued(path, **what, checkpoint_models=keeps)
+    break_off(search, N_BEFORE)
+    folder = Path(f"{path}.models")
+    assert folder.exists() == keeps
+    with parallel_config("loky", n_jobs=n_jobs):
+        resumed = search.fit(X, Y)
+    assert table(resumed) == table(unbroken)
+    continues = resumed.history_[N_BEFORE:].query("n_resources > 2")
+    assert (continues["continued_from"] > 0).any()
+    if keeps:
+        assert resumed.n_resources_spent_ == unbroken.n_resources_spent_
+    else:
+        assert resumed.n_resources_spent_ > unbroken.n_resources_spent_
+    assert not folder.exists(), "no model is left"
+
+
+SCORINGS_LEFT = [math.inf]
+"""How often `fragile` gives a score before it breaks, in this process."""
+
+
+def fragile(estimator, X, y):
+    SCORINGS_LEFT[0] -= 1
+    if SCORINGS_LEFT[0] < 0:
+        raise ZeroDivisionError("the scorer is broken")
+    return estimator.score(X, y)
+
+
+def break_off(search, n_fits):
+    SCORINGS_LEFT[0] = n_fits
+    try:
+        with pytest.raises(ZeroDivisionError):
+            search.fit(X, Y)
+    finally:
+        SCORINGS_LEFT[0] = math.inf
+    assert len(search.history_) == search.n_fits_ == n_fits
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut", "changed", "other"])
+def test_a_missing_or_damaged_model_costs_a_refit(damage, tmp_path):
+    path = tmp_path / "j"
+    unbroken = continued(None, **SGD).fit(X, Y)
+    search = continued(path, **SGD, checkpoint_models=True)
+    break_off(search, N_BEFORE)
+    files = sorted(Path(f"{path}.models").glob("*.model"))
+    assert files
+    for file in files:
+        content = file.read_bytes()
+        if damage == "missing":
+            file.unlink()
+        elif damage == "cut":
+            file.write_bytes(content[:-1])
+        elif damage == "changed":
+            file.write_bytes(content[:-9] + b"\0" + content[-8:])
+        else:  # what a stranger may have put there is never unpickled
+            file.write_bytes(b"cos\nsystem\n(S'touch " + str(tmp_path).encode() + b"/bad'\ntR.")
+    resumed = search.fit(X, Y)
+    assert table(resumed) == table(unbroken)
+    assert not (tmp_path / "bad").exists()
+
+
+def test_models_on_disk_are_those_of_survivors_only(tmp_path):
+    sizes = []
+
+    def watched(estimator, X, y):
+        folder = Path(f"{tmp_path / 'j'}.models")
+        sizes.append(len(list(folder.glob("*"))) if folder.exists() else 0)
+        return estimator.score(X, y)
+
+    search = continued(tmp_path / "j", **SGD, checkpoint_models=True, scoring=watched)
+    search.fit(X, Y)
+    plan = search.plan(X, Y)
+    n_starting = plan.query("rung == 0")["n_candidates"].sum()
+    assert 0 < max(sizes) <= n_starting * search.n_splits_
+    assert sizes[-1] < max(sizes)
+
+
+# ------------------------------------------------------------------ what a search is known by
+
+
+def test_equal_contents_have_equal_hashes_whatever_their_order():
+    def score_above(limit):
+        return lambda estimator, X, y: estimator.score(X, y) > limit
+
+    assert content_hash({"a": 1, "b": {2, 3, 10**9}}) == content_hash({"b": {10**9, 3, 2}, "a": 1})
+    assert content_hash(score_above(1)) == content_hash(score_above(1))
+    assert content_hash(score_above(1)) != content_hash(score_above(2))
+    frame = pd.DataFrame({"a": [1.0, np.nan], "b": ["x", None], "c": pd.Categorical(["u", "v"])})
+    rebuilt = pd.concat([frame[["a"]], frame[["b"]], frame[["c"]]], axis=1)
+    assert content_hash(frame) == content_hash(rebuilt)
+    assert content_hash(np.asfortranarray(X)) == content_hash(X)
+    assert content_hash(np.random.RandomState(0)) == content_hash(np.random.RandomState(0))
+    itself: list[object] = [1]
+    itself.append(itself)
+    assert len(content_hash(itself)) == 32
+
+
+def variants():
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]})
+    yield from (None, 0, False, 0.0, "", b"", [], (), {}, set(), np.zeros(0), np.nan, "nan")
+    yield from (["ab", "c"], ["a", "bc"], [1, 2], [1.0, 2.0], [[1], 2], np.array([1, 2]))
+    yield from (X, X.astype("f4"), X[:-1], X.T, -X, np.array(["a", 1], dtype=object))
+    yield from (frame, frame[["b", "a"]], frame.rename(columns={"a": "z"}), frame[::-1])
+    yield from (sparse.csr_matrix(X), sparse.csc_matrix(X[:, :2]), frame["a"], frame["b"])
+    yield from (DecisionTreeClassifier(), DecisionTreeClassifier(max_depth=2), uniform(0, 1))
+    yield from (
+        uniform(0, 2),
+        len,
+        max,
+        np.sin,
+        np.cos,
+        DecisionTreeClassifier,
+        KFold(3),
+        KFold(4),
+    )
+    yield from (lambda x: x, lambda x: x + 1, make_scorer(precision_score))
+    yield from (make_scorer(precision_score, pos_label=0), np.random.RandomState(0))
+
+
+def test_different_contents_have_different_hashes():
+    hashes = [content_hash(value) for value in variants()]
+    assert len(set(hashes)) == len(hashes)
+
+
+ELSEWHERE = """
+import sys
+sys.path[:0] = sys.argv[1:]
+from search import test_resume
+from sklearn_halving.search._content_hash import content_hash
+print(content_hash(*test_resume.variants(), {"a", "b", "c", frozenset("xyz")}))
+"""
+
+
+def test_hashes_are_the_same_in_another_process(monkeypatch):
+    here = Path(__file__).parent
+    paths = [str(here.parent), str(here.parents[1])]
+    hashes = set()
+    for seed in ("1", "2"):
+        monkeypatch.setenv("PYTHONHASHSEED", seed)
+        command = [sys.executable, "-c", ELSEWHERE, *paths]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        hashes.add(done.stdout)
+    assert len(hashes) == 1
+
+
+def test_searches_with_rungs_are_among_those_tested():
+    assert set(WITH_RUNGS) <= set(SEARCHES)

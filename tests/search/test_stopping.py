@@ -1,0 +1,292 @@
+"""Searches that are stopped: by a budget of time, by Ctrl-C, by exceptions, by a kill."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import random
+import signal
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from joblib import parallel_config
+from sklearn.exceptions import NotFittedError
+
+from search.common import SEARCHES
+from search.resuming import (
+    GRID,
+    Steady,
+    X,
+    Y,
+    crashing,
+    fit_and_die,
+    fits_of,
+    found,
+    steady,
+)
+from sklearn_halving import BanditSearchCV, HyperbandSearchCV
+from sklearn_halving.execution._interrupt import Interrupt
+from sklearn_halving.policies import SuccessiveRejects
+
+parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
+BUDGET = 1.0
+"""Seconds of a search whose fits take none, but for one that takes all of them."""
+
+
+def eventful(search_class, tmp_path, event, at=5, **params):
+    """Return a search in which something happens in one fit, and never again."""
+    estimator = Steady(log=str(tmp_path / "log"), event=event, at=at)
+    return steady(search_class, tmp_path / "j", estimator=estimator, **params)
+
+
+def unbroken(search_class, tmp_path, event):
+    """Return what the same search finds if nothing happens."""
+    estimator = Steady(log=str(tmp_path / "log of unbroken"), event=event, at=10**9)
+    return found(steady(search_class, estimator=estimator).fit(X, Y))
+
+
+def assert_goes_on(search, tmp_path, event, n_done):
+    """Check that a search that was stopped ends as if it had not been."""
+    n_begun = len(fits_of(tmp_path / "log"))
+    search.set_params(refit=True).fit(X, Y)
+    assert found(search) == unbroken(type(search), tmp_path, event)
+    # the refit is a fit too
+    assert len(fits_of(tmp_path / "log")) - n_begun == search.n_fits_ - n_done + 1
+
+
+# ----------------------------------------------------------------------------- time budget
+
+
+@parametrize_searches
+def test_a_time_budget_ends_with_results_and_a_refit(search_class, tmp_path):
+    search = eventful(search_class, tmp_path, "sleep", at=5, time_budget=BUDGET)
+    search.estimator.seconds = BUDGET
+    with pytest.warns(UserWarning, match=rf"stopped by time_budget={BUDGET} .*after 6 fits"):
+        search.fit(X, Y)
+    assert search.stopped_by_ == "time_budget"
+    assert search.n_fits_ == 6
+    assert len(fits_of(tmp_path / "log")) == 7, "the refit is outside of the budget"
+    assert search.best_estimator_.value == search.best_params_["value"]
+    assert search.predict(X).shape == (60,)
+    assert search.cv_results_["candidate"].size >= 2
+
+
+@parametrize_searches
+def test_a_search_out_of_time_goes_on_with_more(search_class, tmp_path):
+    search = eventful(search_class, tmp_path, "sleep", at=5, time_budget=BUDGET)
+    search.estimator.seconds = BUDGET
+    with pytest.warns(UserWarning, match="time_budget"):
+        search.fit(X, Y)
+    search.set_params(time_budget=None)
+    n_begun = len(fits_of(tmp_path / "log"))
+    search.fit(X, Y)
+    estimator = Steady(log=str(tmp_path / "other"), event="sleep", at=10**9)
+    whole = steady(search_class, estimator=estimator).fit(X, Y)
+    assert found(search) == found(whole)
+    assert len(fits_of(tmp_path / "log")) - n_begun == whole.n_fits_ - 6 + 1
+
+
+@parametrize_searches
+@pytest.mark.parametrize("backend", ["sequential", "threading"])
+def test_a_time_budget_too_short_for_any_fit_is_an_error(search_class, backend):
+    search = steady(search_class, time_budget=1e-9)
+    with parallel_config(backend, n_jobs=2), pytest.raises(ValueError, match="Give it more"):
+        search.fit(X, Y)
+
+
+@parametrize_searches
+def test_a_time_budget_that_is_not_used_up_changes_nothing(search_class):
+    assert found(steady(search_class, time_budget=1e6).fit(X, Y)) == found(
+        steady(search_class).fit(X, Y)
+    )
+
+
+@parametrize_searches
+def test_finished_fits_are_replayed_though_the_time_is_up(search_class, tmp_path):
+    whole = steady(search_class, tmp_path / "j").fit(X, Y)
+    search = steady(search_class, tmp_path / "j", time_budget=1e-9).fit(X, Y)
+    assert found(search) == found(whole)
+
+
+@pytest.mark.parametrize(("backend", "n_jobs"), [("threading", 2), ("loky", 2)])
+def test_workers_begin_nothing_after_the_time_is_up(backend, n_jobs, tmp_path):
+    """A fit of each worker lasts as long as the budget; those that wait are not begun."""
+    estimator = Steady(log=str(tmp_path / "log"), seconds=1.5 * BUDGET)
+    search = steady(HyperbandSearchCV, estimator=estimator, time_budget=BUDGET, refit=False)
+    warns = pytest.warns(UserWarning, match="time_budget")
+    with parallel_config(backend, n_jobs=n_jobs), warns:
+        search.fit(X, Y)
+    assert search.n_fits_ <= n_jobs
+    assert len(fits_of(tmp_path / "log")) <= n_jobs
+
+
+# ---------------------------------------------------------------------------------- Ctrl-C
+
+
+@parametrize_searches
+@pytest.mark.parametrize(("backend", "n_jobs"), [("sequential", 1), ("threading", 2), ("loky", 2)])
+def test_ctrl_c_keeps_what_is_done_and_the_search_goes_on(search_class, backend, n_jobs, tmp_path):
+    search = eventful(search_class, tmp_path, "interrupt", n_jobs=n_jobs)
+    search.estimator.seconds = 0.05 * (n_jobs - 1)  # so that workers are not ahead by all of it
+    with parallel_config(backend), pytest.raises(KeyboardInterrupt, match=r"after .* fits"):
+        search.fit(X, Y)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert search.stopped_by_ == "interrupt"
+    n_done = search.n_fits_
+    # loky's workers begin at different times: the fifth to begin may be the first to end
+    assert n_done >= (1 if backend == "loky" else 5)
+    assert n_done < 18
+    assert len(search.history_) == n_done
+    assert search.best_params_ in search.cv_results_["params"]
+    assert not hasattr(search, "best_estimator_")
+    with pytest.raises(NotFittedError):
+        search.predict(X)
+    n_journal = len((tmp_path / "j").read_bytes().splitlines()) - 1
+    assert n_journal == n_done
+    assert_goes_on(search, tmp_path, "interrupt", n_done)
+
+
+@parametrize_searches
+def test_ctrl_c_refits_if_asked_to(search_class, tmp_path):
+    search = eventful(search_class, tmp_path, "interrupt", refit_on_interrupt=True)
+    with pytest.warns(UserWarning, match=r"stopped by Ctrl-C after 6 fits"):
+        search.fit(X, Y)
+    assert search.stopped_by_ == "interrupt"
+    assert search.n_fits_ == 6
+    assert search.best_estimator_.value == search.best_params_["value"]
+
+
+@parametrize_searches
+def test_ctrl_c_before_the_first_fit_is_over_keeps_that(search_class, tmp_path):
+    search = eventful(search_class, tmp_path, "interrupt", at=0)
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X, Y)
+    assert search.n_fits_ == 1
+
+
+@parametrize_searches
+@pytest.mark.parametrize(("backend", "n_jobs"), [("sequential", 1), ("threading", 2)])
+def test_ctrl_c_twice_stops_at_once(search_class, backend, n_jobs, tmp_path):
+    search = eventful(search_class, tmp_path, "interrupt twice", n_jobs=n_jobs)
+    with parallel_config(backend), pytest.raises(KeyboardInterrupt):
+        search.fit(X, Y)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert 4 <= search.n_fits_ < 20
+    if backend == "sequential":
+        assert search.n_fits_ == 5, "the sixth fit was broken off"
+        assert_goes_on(search, tmp_path, "interrupt twice", 5)
+
+
+def test_signals_are_left_alone_in_another_thread_and_where_somebody_handles_them():
+    def look():
+        with Interrupt():
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    seen = []
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    assert seen == [signal.default_int_handler]
+    own = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        look()
+    finally:
+        signal.signal(signal.SIGINT, own)
+    assert seen[1] is signal.SIG_IGN
+    with Interrupt() as outer, Interrupt() as inner:
+        signal.raise_signal(signal.SIGINT)
+        assert (outer.is_requested, inner.is_requested) == (True, False)
+
+
+# ------------------------------------------------------------------------------ exceptions
+
+
+@parametrize_searches
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_exception_leaves_what_is_done(search_class, n_jobs, tmp_path):
+    search = eventful(search_class, tmp_path, "error", error_score="raise", n_jobs=n_jobs)
+    with parallel_config("threading"), pytest.raises(ArithmeticError, match="told to fail"):
+        search.fit(X, Y)
+    n_done = search.n_fits_
+    assert n_done >= 4
+    assert len(search.history_) == n_done
+    assert len(search.cv_results_["params"]) >= 2
+    n_journal = len((tmp_path / "j").read_bytes().splitlines()) - 1
+    assert n_journal == n_done
+
+
+@dataclass(frozen=True)
+class Confused(SuccessiveRejects):
+    """Can neither go on after some pulls nor say which arm is best."""
+
+    def tell(self, state, pulls, rewards):
+        super().tell(state, pulls, rewards)
+        raise LookupError("lost count")
+
+    def recommend(self, state):
+        raise RuntimeError("cannot say")
+
+
+def test_what_a_policy_raises_is_not_hidden_by_what_it_raises_next():
+    search = BanditSearchCV(Steady(), GRID, policy=Confused(20), cv=5, random_state=0)
+    with pytest.raises(LookupError, match="lost count") as info:
+        search.fit(X, Y)
+    assert "cannot say" in "".join(info.value.__notes__)
+    assert len(search.history_) == search.n_fits_ >= 1
+
+
+@parametrize_searches
+def test_a_search_broken_off_before_any_fit_has_no_results(search_class, tmp_path):
+    search = eventful(search_class, tmp_path, "error", at=0, error_score="raise")
+    with pytest.raises(ArithmeticError):
+        search.fit(X, Y)
+    assert not hasattr(search, "cv_results_")
+    assert not hasattr(search, "history_")
+
+
+# ------------------------------------------------------------------------------------ kills
+
+
+@pytest.mark.skipif(os.name == "nt", reason="has no SIGKILL")
+@pytest.mark.parametrize("backend", ["sequential", "threading", "loky"])
+@pytest.mark.parametrize("search_class", [HyperbandSearchCV, BanditSearchCV])
+def test_a_killed_search_goes_on(search_class, backend, tmp_path):
+    """`examples/benchmarks/crash.py` does this a hundred times at random moments."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["search.resuming"])
+    (tmp_path / "unbroken").mkdir()
+    whole = crashing(search_class, tmp_path / "unbroken").fit(X, Y)
+    fit_of_pull = dict(zip(pulls_of(tmp_path / "unbroken"), whole_log(tmp_path), strict=True))
+    rng, log = random.Random(0), tmp_path / "log"
+    for _ in range(2):
+        done = set(pulls_of(tmp_path))
+        n_begun = len(fits_of(log))
+        kill_at = n_begun + rng.randrange(1, 5)
+        arguments = (search_class, tmp_path, backend, kill_at)
+        process = context.Process(target=fit_and_die, args=arguments)
+        process.start()
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
+        again = {fit_of_pull[pull] for pull in done} & set(fits_of(log)[n_begun:])
+        assert not again, "what is in the journal is not done again"
+    n_begun, n_done = len(fits_of(log)), len(pulls_of(tmp_path))
+    last = crashing(search_class, tmp_path).fit(X, Y)
+    assert found(last) == found(whole)
+    assert len(pulls_of(tmp_path)) == whole.n_fits_
+    if backend == "sequential":
+        assert len(fits_of(log)) == whole.n_fits_ + 2, "only the two that were killed"
+    assert n_done <= n_begun
+
+
+def pulls_of(folder):
+    """Return the pulls in a journal, those that are whole."""
+    path = Path(folder) / "j"
+    lines = path.read_bytes().splitlines(keepends=True)[1:] if path.exists() else []
+    return [tuple(json.loads(line)["pull"]) for line in lines if line.endswith(b"\n")]
+
+
+def whole_log(folder):
+    return fits_of(Path(folder) / "unbroken" / "log")
