@@ -48,6 +48,8 @@ except ImportError:  # pragma: no cover - depends on the joblib that is installe
     from joblib.externals import cloudpickle
 
 __all__ = [
+    "NETWORK_VALIDATION",
+    "SGD_EPOCHS",
     "BaseSearchCV",
     "BatchedCalls",
     "Interval",
@@ -69,6 +71,13 @@ __all__ = [
     "score",
     "scorers_of",
 ]
+
+SGD_EPOCHS = "_partial_fit"
+"""Method of the SGD family that runs any number of epochs; ``partial_fit`` asks for one. Goes
+when ``partial_fit`` takes a number of epochs."""
+NETWORK_VALIDATION = "_validate_input"
+"""Method of the neural networks that validates and encodes the data, in every call of
+``partial_fit``. Goes when that can be left out."""
 
 ABORT_SECONDS = 0.1
 """How long after the last submission an abort is safe."""

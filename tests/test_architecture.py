@@ -61,7 +61,7 @@ def layer(inside: str = "", outside: str = "", inside_functions: str = "") -> La
 LAYERS = {
     "policies": layer("policies", "numpy scipy"),
     "resources": layer(
-        "resources",
+        "resources _unstable_imports",
         "sklearn numpy pandas",
         "catboost lightgbm xgboost",
     ),

@@ -1,9 +1,8 @@
 """Epochs of ``partial_fit`` without what scikit-learn does again in every call of it.
 
 The functions put something in the place of a private method of one estimator, for the time of
-a call: ``_partial_fit`` of the SGD family and ``_validate_input`` of the neural networks.
-Should scikit-learn rename them, both do nothing, and every epoch is a call as any other. They
-can go when ``partial_fit`` takes a number of epochs.
+a call. Should scikit-learn rename the methods, both do nothing, and every epoch is a call as
+any other.
 """
 
 from __future__ import annotations
@@ -11,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from sklearn_halving._unstable_imports import NETWORK_VALIDATION, SGD_EPOCHS
 
 
 def epochs_at_once(estimator: Any, n_epochs: int, partial_fit: Callable[[], None]) -> int:
@@ -35,9 +36,9 @@ def epochs_at_once(estimator: Any, n_epochs: int, partial_fit: Callable[[], None
         The epochs that were run: ``n_epochs``, 1 if the call did not go as expected, and 0,
         without any call, for an estimator of another kind.
     """
-    if not _is_defined_in("sklearn.linear_model", estimator, "partial_fit", "_partial_fit"):
+    if not _is_defined_in("sklearn.linear_model", estimator, "partial_fit", SGD_EPOCHS):
         return 0
-    one_epoch, tol = estimator._partial_fit, estimator.tol
+    one_epoch, tol = getattr(estimator, SGD_EPOCHS), estimator.tol
     n_done = 1
 
     def several_epochs(*args: Any, **kwargs: Any) -> Any:
@@ -46,11 +47,12 @@ def epochs_at_once(estimator: Any, n_epochs: int, partial_fit: Callable[[], None
             kwargs["max_iter"] = n_done = n_epochs
         return one_epoch(*args, **kwargs)
 
-    estimator._partial_fit, estimator.tol = several_epochs, None
+    setattr(estimator, SGD_EPOCHS, several_epochs)
+    estimator.tol = None
     try:
         partial_fit()
     finally:
-        del estimator._partial_fit
+        delattr(estimator, SGD_EPOCHS)
         estimator.tol = tol
     return n_done
 
@@ -62,10 +64,10 @@ def validated_once(estimator: Any) -> Iterator[None]:
     For calls of ``partial_fit`` with equal data, which otherwise spend more time on that than
     on training.
     """
-    if not _is_defined_in("sklearn.neural_network", estimator, "partial_fit", "_validate_input"):
+    if not _is_defined_in("sklearn.neural_network", estimator, "partial_fit", NETWORK_VALIDATION):
         yield
         return
-    validate = estimator._validate_input
+    validate = getattr(estimator, NETWORK_VALIDATION)
     validated: list[Any] = []
 
     def validate_once(*args: Any, **kwargs: Any) -> Any:
@@ -73,11 +75,11 @@ def validated_once(estimator: Any) -> Iterator[None]:
             validated.append(validate(*args, **kwargs))
         return validated[0]
 
-    estimator._validate_input = validate_once
+    setattr(estimator, NETWORK_VALIDATION, validate_once)
     try:
         yield
     finally:
-        del estimator._validate_input
+        delattr(estimator, NETWORK_VALIDATION)
 
 
 def _is_defined_in(package: str, estimator: Any, *methods: str) -> bool:
