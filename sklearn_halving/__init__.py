@@ -11,15 +11,21 @@ Simulation (`sklearn_halving.simulation`)
     policies against synthetic or recorded arms, thousands of problems at a time
 Resources (`sklearn_halving.resources`)
     what a level means: rows, iterations, epochs, features, seconds
+Plots (`sklearn_halving.plotting`)
+    what a fitted search did, as displays in the style of scikit-learn
 """
 
-from sklearn_halving.search import (
-    BanditSearchCV,
-    BayesGapSearchCV,
-    HyperbandSearchCV,
-    VarianceHalvingSearchCV,
-)
-from sklearn_halving.splits import RepeatedLearningTesting
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sklearn_halving.search import (
+        BanditSearchCV,
+        BayesGapSearchCV,
+        HyperbandSearchCV,
+        VarianceHalvingSearchCV,
+    )
+    from sklearn_halving.splits import RepeatedLearningTesting
 
 __version__ = "0.1.0.dev0"
 
@@ -31,3 +37,22 @@ __all__ = [
     "VarianceHalvingSearchCV",
     "__version__",
 ]
+
+_FOLDERS = ("plotting", "policies", "resources", "search", "simulation", "splits")
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for: a search that is not used costs no time."""
+    if name in _FOLDERS:
+        return import_module(f"{__name__}.{name}")
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    folder = "splits" if name == "RepeatedLearningTesting" else "search"
+    value = getattr(import_module(f"{__name__}.{folder}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Return what there is, imported or not."""
+    return [*__all__, *_FOLDERS, "__all__", "__doc__", "__name__"]

@@ -1,8 +1,36 @@
-"""The searches: what users import."""
+"""The searches: what users import.
 
-from sklearn_halving.search._bandit_search import BanditSearchCV
-from sklearn_halving.search._bayes_gap import BayesGapSearchCV
-from sklearn_halving.search._hyperband import HyperbandSearchCV
-from sklearn_halving.search._variance_halving import VarianceHalvingSearchCV
+Each is imported when it is asked for: who uses one does not wait for all.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sklearn_halving.search._bandit_search import BanditSearchCV
+    from sklearn_halving.search._bayes_gap import BayesGapSearchCV
+    from sklearn_halving.search._hyperband import HyperbandSearchCV
+    from sklearn_halving.search._variance_halving import VarianceHalvingSearchCV
 
 __all__ = ["BanditSearchCV", "BayesGapSearchCV", "HyperbandSearchCV", "VarianceHalvingSearchCV"]
+
+_MODULE_OF = {
+    "BanditSearchCV": "_bandit_search",
+    "BayesGapSearchCV": "_bayes_gap",
+    "HyperbandSearchCV": "_hyperband",
+    "VarianceHalvingSearchCV": "_variance_halving",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for."""
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Return what there is, imported or not."""
+    return [*__all__, "__all__", "__doc__", "__name__"]
