@@ -43,6 +43,8 @@ class CellTree:
         The n in the logarithm; None: the number of the round.
     most_of_a_point : int or None
         The most pulls that a point can have.
+    has_failed : bool
+        Whether a point of some problem has failed.
     """
 
     slopes: Slopes
@@ -53,6 +55,7 @@ class CellTree:
     depth: IntArray
     horizon: int | None = None
     most_of_a_point: int | None = None
+    has_failed: bool = False
     n_nodes: IntArray = field(init=False)
     n_asked: IntArray = field(init=False)
     n_told: IntArray = field(init=False)
@@ -136,6 +139,7 @@ class CellTree:
         gain = np.where(failed, -n_before, self.alive[row, node].astype(np.int64))
         self.n_good_of_point[row, node] += gain
         self.alive[row, node] &= ~failed
+        self.has_failed |= bool(failed.any())
         at = row[:, np.newaxis], self._way(row, node)
         self.n_told[at] += 1
         self.n_good[at] += gain[:, np.newaxis]
@@ -184,7 +188,7 @@ class CellTree:
         is_missing = halves == NONE
         of_halves = np.where(is_missing, np.inf, self.b[row[:, np.newaxis], halves])
         closed = (~is_missing & self.is_closed[row[:, np.newaxis], halves]).all(axis=1)
-        if self.most_of_a_point is not None or not self.alive.all():
+        if self.most_of_a_point is not None or self.has_failed:
             is_last = self.depth[row, node] >= self.max_depth
             used_up = ~self.alive[row, node]
             if self.most_of_a_point is not None:
