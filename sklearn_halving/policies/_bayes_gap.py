@@ -242,7 +242,8 @@ class BayesGap:
     def recommend(self, state: PosteriorState) -> IntArray:
         """Return the arm to choose; ``NO_ARM`` if no arm has a reward."""
         mean = state.beliefs().mean
-        best = first_largest(np.where(state.alive, mean, -np.inf))
+        may_win = state.alive & ~state.is_hopeless() if state.told else state.alive
+        best = first_largest(np.where(may_win, mean, -np.inf))
         if self.recommendation == "smallest_bound" and state.bounds:
             best = state.leader_of_least_bound(best)
         is_known = state.is_known()

@@ -22,6 +22,18 @@ REFITS = frozenset(5 * 2**i for i in range(30))
 """Numbers of rewards after which hyperparameters are estimated anew."""
 
 
+OUTLIER_SPREADS = 3.0
+"""A reward that is this many times as far below the median as the best is above it counts as
+one that is just so far below: a few hopeless arms must not set the scale for all."""
+
+
+def floor_of(rewards: FloatArray) -> float:
+    """Return the least reward that the model of a search takes at its word."""
+    median = float(np.median(rewards))
+    spread = float(rewards.max()) - median
+    return median - OUTLIER_SPREADS * spread if spread > 0 else -np.inf
+
+
 def told_of(told: list[tuple[int, int, float]]) -> Told:
     """Return a list of pulls and rewards as arrays."""
     arm, split, rewards = zip(*told, strict=True)
@@ -91,7 +103,9 @@ class PosteriorState:
     refit: Callable[[Told], tuple[ArmPosterior, Exploration]] | None = None
     """Makes the posterior from what was told, with new hyperparameters; not for batches."""
     told: list[tuple[int, int, float]] = field(default_factory=list)
-    """Arms, repetitions and what the posterior was told of them, for `refit`."""
+    """Arms, repetitions and standardised rewards, for `refit`."""
+    floor: float = -np.inf
+    """What lower rewards are raised to before the posterior is told, since the last `refit`."""
     n_rounds: int = 0
     ahead: ArmPosterior | None = None
     """Given the pulls in flight as well; None: to be made when it is needed."""
@@ -174,6 +188,16 @@ class PosteriorState:
         is_known: BoolArray = n_known > 0
         return is_known
 
+    def is_hopeless(self) -> BoolArray:
+        """Return which arms had a reward that was raised, shape ``(n_problems, n_arms)``.
+
+        None where that is every arm with a reward.
+        """
+        is_hopeless = np.zeros_like(self.alive)
+        is_hopeless[0, [arm for arm, _, value in self.told if value < self.floor]] = True
+        others = self.alive & (self.n_told > 0) & ~is_hopeless
+        return is_hopeless & others.any(axis=1)[:, np.newaxis]
+
     def beliefs(self) -> Beliefs:
         """Return posterior means in standardised units."""
         of_rewards, of_ones = self.posterior.answers[:, 0], self.posterior.answers[:, 1]
@@ -211,7 +235,7 @@ class PosteriorState:
         value = self._standardized_one(reward) if self.standardize else reward
         value = min(max(value, -FARTHEST), FARTHEST)
         self.n_told[0, arm] += 1
-        self.posterior.update_one(arm, repetition, value)
+        self.posterior.update_one(arm, repetition, max(value, self.floor))
         if not self.pending:
             self.ahead = None
         if self.refit is not None:
@@ -265,7 +289,8 @@ class PosteriorState:
         if self.standardize:
             value = self._standardized(value, is_told)
         value = np.minimum(np.maximum(value, -FARTHEST), FARTHEST)
-        self.posterior.update(np.where(is_told, arm, NO_ARM), repetition, value)
+        raised = np.maximum(value, self.floor)
+        self.posterior.update(np.where(is_told, arm, NO_ARM), repetition, raised)
         if self.refit is not None and is_told[0]:
             self._remember(int(arm[0]), int(repetition[0]), float(value[0]))
 
@@ -283,7 +308,10 @@ class PosteriorState:
         """Keep a reward for the next fit of hyperparameters, and fit when it is time."""
         self.told.append((arm, repetition, value))
         if self.refit is not None and len(self.told) in REFITS:
-            self.posterior, self.exploration = self.refit(told_of(self.told))
+            told = told_of(self.told)
+            self.floor = floor_of(told.rewards)
+            raised = told._replace(rewards=np.maximum(told.rewards, self.floor))
+            self.posterior, self.exploration = self.refit(raised)
             self.ahead = None
 
     def _note_who_is_out(self) -> None:
