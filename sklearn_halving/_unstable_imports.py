@@ -212,6 +212,11 @@ class JoblibSession:
             return "dask"
         return type(self._backend).__module__.partition(".")[0]
 
+    @property
+    def client(self) -> Any:
+        """The client of Dask's backend."""
+        return self._backend.client
+
     def submit(
         self, function: Callable[..., Any], arguments: list[Any], done: Callable[[Any], None]
     ) -> None:
@@ -257,7 +262,8 @@ class JoblibSession:
         """
         try:
             if isinstance(handle, BaseException):
-                raise handle
+                # Ray wraps what was raised besides the task, as where it cannot be unpickled.
+                raise getattr(handle, "underlying", handle)
             if not self._takes_single_tasks:
                 return handle[0]
             with self._backend.retrieval_context():
@@ -284,6 +290,9 @@ class JoblibSession:
         # A thread of loky's stumbles over what it is given in the moment before the abort, and
         # prints a KeyError (process_executor.py, add_call_item_to_queue; joblib 1.6).
         time.sleep(max(0.0, self._last_submit + ABORT_SECONDS - time.monotonic()))
+        if self.library == "dask":
+            # Its backend forgets the tasks, but the cluster would run them (joblib 1.6).
+            self.client.cancel(list(getattr(self._backend, "_results", ())), force=True)
         self._backend.abort_everything(ensure_ready=False)
 
     def _set_temporary_folder(self) -> None:

@@ -18,11 +18,12 @@ def run_script(
     script.write_text(textwrap.dedent(code))
     path = os.pathsep.join([str(ROOT), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": path, "JOBLIB_TEMP_FOLDER": str(temp_folder)}
+    environment["TMPDIR"] = str(temp_folder)
     return subprocess.run(
         [sys.executable, str(script), *arguments],
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=240,
         check=False,
         env=environment,
     )

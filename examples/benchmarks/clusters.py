@@ -51,7 +51,7 @@ def make_search(n_jobs: int, seconds: float, n_brackets: int) -> HyperbandSearch
         max_resources=27,
         min_resources=1,
         brackets=list(range(3, 3 - n_brackets, -1)),
-        cv=3,
+        cv=5,
         n_jobs=n_jobs,
         refit=False,
         random_state=0,
@@ -120,9 +120,7 @@ def main() -> None:
     n_rows, seconds, n_brackets = (5_000, 0.005, 1) if options.quick else (62_500, 0.05, 3)
     X = np.random.default_rng(0).random((n_rows, 100))
     with (
-        LocalCluster(
-            n_workers=N_WORKERS, threads_per_worker=1, dashboard_address=None
-        ) as cluster,
+        LocalCluster(n_workers=N_WORKERS, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster) as client,
     ):
         count_bytes()

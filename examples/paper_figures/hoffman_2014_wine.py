@@ -225,6 +225,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="three small splits, three runs")
     parser.add_argument("--runs", type=int, default=100, help="of every rule")
+    parser.add_argument("--only", default="", help="leave out rules without this in the name")
     parser.add_argument("--liblinear", action="store_true", help="linear SVMs with outliers")
     parser.add_argument("--ordered", action="store_true", help="candidates as in a grid")
     parser.add_argument("--output", type=Path, help="Markdown file for the report")
@@ -247,6 +248,8 @@ def main() -> None:
         for n_pulls in horizons:
             for model, play in (("paper", play_paper), ("search", play_search)):
                 for name, rule in RULES.items():
+                    if options.only not in name:
+                        continue
                     runs[model, n_pulls, name] = play(
                         table, rule, n_pulls, n_runs, options.ordered
                     )
@@ -268,7 +271,7 @@ def main() -> None:
     )
     figure_3(report, table, runs)
     figure_4(report, runs, horizons[1])
-    if options.figures is not None:
+    if options.figures is not None and not options.only:
         draw(options.figures, table, runs, horizons)
     report.write(f"Took {time.time() - started:.0f} s.")
     report.save()

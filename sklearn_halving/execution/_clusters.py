@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_halving._unstable_imports import JoblibSession
 from sklearn_halving.execution._types import Job
 
 LARGE_MODEL = 2**17
@@ -32,17 +33,23 @@ def local_array(array: Any) -> Any:
     return array.get() if isinstance(array, RayArray) else array
 
 
-def shared_arrays(arrays: Sequence[Any], library: str) -> list[Any]:
-    """Put arrays where the workers of a backend's library find them without being sent them.
+def shared_arrays(arrays: Sequence[Any], session: JoblibSession) -> list[Any]:
+    """Put arrays where the workers of a cluster find them without being sent them again.
 
-    joblib maps large arrays into the memory of its own workers, and its backend for Dask
-    scatters them; Ray's would send them with every call.
+    joblib maps large arrays into the memory of its own workers. Its backend for Dask
+    scatters them to one worker, from which the others fetch them anew whenever they had
+    nothing to do in between; and Ray's would send them with every call.
     """
-    if library != "ray":
-        return list(arrays)
-    import ray
+    if session.library == "ray":
+        import ray
 
-    return [RayArray(ray.put(array)) for array in arrays]
+        return [RayArray(ray.put(array)) for array in arrays]
+    if session.library == "dask":
+        try:
+            return list(session.client.scatter(list(arrays), broadcast=True, hash=False))
+        except Exception:  # noqa: BLE001 - a worker was lost: joblib tries it with another
+            return list(arrays)
+    return list(arrays)
 
 
 class ModelAt(NamedTuple):

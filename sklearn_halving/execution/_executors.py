@@ -284,8 +284,9 @@ class JoblibExecutor:
         arguments: list[Any] = [self._task, chunk]
         if is_guarded or not self._session.shares_memory:
             if self._packed is None:
-                self._packed = shared_arrays(packed(self._task), self._session.library)
-                self._tokens.append(self._packed[0])
+                token, *arrays = packed(self._task)
+                self._packed = [token, *shared_arrays(arrays, self._session)]
+                self._tokens.append(token)
             function = partial(guarded_chunk, self._limits) if is_guarded else evaluate_chunk
             jobs, models = models_apart(chunk, self._session.library)
             if models:

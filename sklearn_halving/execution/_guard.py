@@ -134,13 +134,14 @@ def _survived(job: Job, request: Request, arrays: Sequence[Any]) -> ChunkResult 
 
 def _new_companion(token: str, arrays: Sequence[Any]) -> Companion:
     local = [local_array(array) for array in arrays]
-    for attempt in range(1, MAX_STARTS + 1):
+    n_attempts = 0
+    while True:
         try:
             return Companion(token, local)
         except EndedError as ended:
-            if attempt == MAX_STARTS:
+            n_attempts += 1
+            if n_attempts == MAX_STARTS:
                 raise _unable_to_start(ended) from None
-    raise RuntimeError("unreachable")
 
 
 def _unable_to_start(ended: EndedError) -> RuntimeError:

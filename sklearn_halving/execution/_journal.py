@@ -52,7 +52,7 @@ class Journal:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path = Path(path).absolute()
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
         self._fd = os.open(self.path, flags, 0o666)
         self._last_sync = time.monotonic()
@@ -191,4 +191,4 @@ def _lock_file(fd: int) -> None:
 
 def model_folder(path: Any) -> Path:
     """Return where the models that belong to a journal are kept."""
-    return Path(f"{os.fspath(path)}.models")
+    return Path(f"{os.fspath(path)}.models").absolute()

@@ -19,6 +19,7 @@ MAGIC = b'{"journal":"sklearn_halving",'
 """How every journal begins."""
 MAX_COUNT = 2**62
 _CHECKSUM = re.compile(rb',"crc":"([0-9a-f]{8})"\}')
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 _CHECKSUM_BYTES = len(',"crc":"00000000"}')
 WAY_OUT = "Give checkpoint another path."
 REPAIR = "Remove that line, and its pull is done again; or give checkpoint another path."
@@ -196,7 +197,7 @@ def _add(values: dict[str, Any], content: Content) -> None:
 
 
 def _line(content: dict[str, Any]) -> bytes:
-    body = json.dumps(content, separators=(",", ":"), allow_nan=False)[:-1].encode("ascii")
+    body = _ENCODER.encode(content)[:-1].encode("ascii")
     return b'%b,"crc":"%08x"}\n' % (body, crc32(body))
 
 

@@ -95,7 +95,7 @@ class PullLoop:
     n_replayed: int = 0
     _open: dict[Pull, None] = field(default_factory=dict)
     _landed: dict[Pull, Outcome] = field(default_factory=dict)
-    _jobs: dict[Pull, Job] = field(default_factory=dict)
+    _ways: dict[Pull, tuple[tuple[int, ...], bool]] = field(default_factory=dict)
     _may_ask: bool = True
 
     def __post_init__(self) -> None:
@@ -112,6 +112,8 @@ class PullLoop:
                 return
             self._ask()
             if not self._open:
+                if self.stopped_by != "policy":
+                    break
                 raise RuntimeError(
                     f"{self.policy!r} is not finished, yet asks for nothing and waits for "
                     "nothing. This is a mistake in the policy."
@@ -150,6 +152,8 @@ class PullLoop:
 
     def _ask(self) -> None:
         """Ask until there is no room, or the policy wants to be told something first."""
+        if self.stopped_by != "policy" and self.journal is None:
+            return
         while self._may_ask and (room := self._room()) > 0:
             n_before = len(self._open), self.n_replayed
             for pull in self.policy.ask(self.state, room).each():
@@ -158,7 +162,7 @@ class PullLoop:
             # how the pulls come back.
             self._may_ask = len(self._open) > n_before[0]
             if self.stopped_by != "policy" and self.n_replayed == n_before[1]:
-                return  # only what the journal has is of use now
+                self._may_ask = False  # only what the journal has is of use now
 
     def _room(self) -> int:
         if self.window is None:
@@ -195,7 +199,8 @@ class PullLoop:
             job = Job(pull, kept.model, kept.level, keep_model, context)
         else:
             job = Job(pull, None, 0, keep_model, context, kept.levels)
-        self._jobs[pull] = job._replace(model=None, levels=kept.levels)
+        if keep_model:
+            self._ways[pull] = kept.levels, kept.model is None
         self.executor.submit(job)
 
     def _drain(self) -> None:
@@ -207,12 +212,13 @@ class PullLoop:
 
     def _land(self, landing: Landing) -> None:
         outcome, pull = landing.outcome, landing.outcome.pull
-        job = self._jobs.pop(pull)
         levels: tuple[int, ...] = ()
         digest = None
+        way, is_from_scratch = self._ways.pop(pull, ((), True))
         if landing.model is not None:
-            is_built_on = outcome.previous_level > 0 or job.previous_level == 0
-            levels = (*(job.levels if is_built_on else ()), pull.level)
+            if outcome.previous_level == 0 and not is_from_scratch:
+                way = ()  # the model could not be read where it was needed
+            levels = (*way, pull.level)
             digest = self.models.put(pull, landing.model, levels)
         if self.journal is not None:
             self.journal.append(Record(outcome, levels, digest))

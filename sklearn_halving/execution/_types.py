@@ -58,7 +58,8 @@ class PullLimits:
     seconds : float or None, default=None
         Wall time of the fit and its scoring; None: as long as it takes.
     memory : int or None, default=None
-        Bytes that the process of a fit may use; None: as many as there are.
+        Bytes of address space that a fit may take on top of what its process has; None: as
+        many as there are.
     """
 
     seconds: float | None = None

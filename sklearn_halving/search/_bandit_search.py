@@ -100,7 +100,7 @@ refit_on_interrupt
     ----------
     cv_results_, best_estimator_, best_score_, best_params_, best_index_, best_probability_, \
 best_regret_, best_corrected_score_, history_, n_fits_, n_pulls_left_, scorer_, n_splits_, \
-refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
+stopped_by_, refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         As in VarianceHalvingSearchCV, or, for a policy that plays rungs, as in
         HyperbandSearchCV.
 

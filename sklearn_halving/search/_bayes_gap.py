@@ -151,7 +151,7 @@ refit_on_interrupt
         What was not spent: all fits of all other candidates failed, or there were no more
         splits.
     best_estimator_, best_params_, best_index_, history_, n_fits_, scorer_, n_splits_, \
-refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
+stopped_by_, refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         As in VarianceHalvingSearchCV.
 
     Raises

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import platform
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -112,7 +111,7 @@ def session_of(search: Any, task: EvaluationTask, start: str | None) -> Session:
     """Return what must be the same when a search goes on."""
     params = search.get_params(deep=False)
     fields = {name: _shown(name, params[name]) for name in sorted(params.keys() - FREE)}
-    drawn = not isinstance(search.random_state, Integral)
+    seed = search.random_state
     fields |= {
         "search": type(search).__name__,
         "estimator": content_hash(task.estimator),
@@ -121,12 +120,15 @@ def session_of(search: Any, task: EvaluationTask, start: str | None) -> Session:
         "params of fit": content_hash(task.fit_params, task.score_params),
         "splits": _splits_hash(task),
         "scoring": _shown("scoring", search.scoring),
-        "random_state": "drawn" if drawn else int(search.random_state),
+        "random_state": int(seed) if isinstance(seed, Integral) else type(seed).__name__,
     }
-    if not isinstance(task.candidates, tuple):  # made on the way, from what is given
+    if not isinstance(task.candidates, tuple):
+        # Made on the way: which candidate an arm is depends on the budget too.
         fields["param_distributions"] = content_hash(params["param_distributions"])
+        fields["n_pulls"] = _shown("n_pulls", params["n_pulls"])
+        fields["policy"] = _shown("policy with its budget", params["policy"])
     versions = {
-        "python": platform.python_version(),
+        "python": ".".join(map(str, sys.version_info[:3])),
         "sklearn_halving": sys.modules["sklearn_halving"].__version__,
         "scikit-learn": sklearn.__version__,
         "numpy": np.__version__,

@@ -127,8 +127,8 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     pull_timeout : float or None, default=None
         Seconds for one fit and its scoring. A fit that takes longer is broken off and failed.
     memory_limit : int or None, default=None
-        Bytes of memory that the process of a fit may use, where the platform can limit them. A
-        fit that needs more has failed.
+        Bytes of memory that a fit may take on top of what its process has before it; a fit that
+        needs more has failed. On Linux alone; an error elsewhere.
     refit_on_interrupt : bool, default=False
         What the first Ctrl-C does once the fits under way have ended and ``cv_results_`` and
         ``best_*`` are set: with False it is raised, as KeyboardInterrupt; with True the best
@@ -154,6 +154,8 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         The scorer or scorers.
     n_splits_ : int
         Number of splits.
+    stopped_by_ : {"policy", "time_budget", "interrupt", "error"}
+        What ended the search: it was finished, the time was up, Ctrl-C, or an exception.
     n_fits_ : int
         Number of fits of the search, without the refit.
     n_resources_spent_ : float

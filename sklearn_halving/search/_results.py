@@ -178,7 +178,8 @@ class SearchResults(BaseSearchCV):
         arm = run.best_arm
         if arm != NO_ARM or run.stopped_by == "policy":
             return arm
-        metric = run.reward.metric_of(run.outcomes[0].test_scores)
+        scores = [outcome.test_scores for outcome in run.outcomes]
+        metric = run.reward.metric_of(next((s for s in scores if isinstance(s, dict)), scores[0]))
         first = int(self.cv_results_[f"rank_test_{metric}"].argmin())
         has_score = np.isfinite(self.cv_results_[f"mean_test_{metric}"][first])
         return int(self.cv_results_["candidate"][first]) if has_score else arm

@@ -145,6 +145,8 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
     best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_, refit_time_, \
 multimetric_, classes_, n_features_in_, feature_names_in_
         As in GridSearchCV. ``n_splits_`` is the number of splits in use.
+    stopped_by_ : {"policy", "time_budget", "interrupt", "error"}
+        See HyperbandSearchCV.
 
     Raises
     ------

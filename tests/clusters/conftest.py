@@ -41,13 +41,21 @@ def ray_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     from ray.util.joblib import register_ray
 
     path = os.pathsep.join([str(ROOT), str(ROOT / "tests"), *filter(None, sys.path)])
-    ray.init(
-        num_cpus=2,
-        include_dashboard=False,
-        object_store_memory=100 * 2**20,
-        log_to_driver=False,
-        runtime_env={"env_vars": {"PYTHONPATH": path}},
-    )
+    for n_left in (2, 1, 0):
+        try:
+            ray.init(
+                num_cpus=2,
+                include_dashboard=False,
+                object_store_memory=100 * 2**20,
+                log_to_driver=False,
+                runtime_env={"env_vars": {"PYTHONPATH": path}},
+            )
+            break
+        except Exception as error:
+            # It gives its processes 30 seconds to start, which a busy machine may exceed.
+            if n_left == 0 or "timed out during startup" not in str(error):
+                raise
+            ray.shutdown()
     register_ray()
     yield
     ray.shutdown()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,7 +15,15 @@ import pytest
 from joblib import parallel_config
 from joblib.parallel import ThreadingBackend
 
-from doubles import Faulty, Known, Steps, first_feature, make_task
+from doubles import (
+    Faulty,
+    Known,
+    ParallelInside,
+    Steps,
+    fails_for_negative_quality,
+    first_feature,
+    make_task,
+)
 from sklearn_halving import HyperbandSearchCV
 from sklearn_halving.execution._executors import JoblibExecutor, open_executor
 from sklearn_halving.execution._types import NO_LIMITS, EvaluationTask, Job, Outcome, PullLimits
@@ -141,6 +151,10 @@ def sent_by_dask() -> Iterator[list[int]]:
         TCP.write = write
 
 
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="kills workers by signal")
+
+
+@on_linux
 @pytest.mark.slow
 class TestDask:
     """Two worker processes."""
@@ -179,6 +193,24 @@ class TestDask:
     def test_what_kills_its_worker_fails_alone(self) -> None:
         check_faults(NO_LIMITS, {8.0: "kill"}, "SIGKILL")
 
+    def test_an_estimator_may_be_parallel_too(self) -> None:
+        found = pull_each(make_task(ParallelInside(), np.zeros(4)))
+        assert all(outcome.error is None for outcome in found.values())
+
+    def test_an_exception_takes_what_waits_off_the_cluster(self) -> None:
+        task = make_task(
+            Known(seconds=0.3),
+            [1.0, 2.0, -1.0, *range(40)],
+            scorer=fails_for_negative_quality,
+            error_score="raise",
+        )
+        with pytest.raises(ZeroDivisionError, match="the scorer fails"):
+            pull_each(task)
+        deadline = time.monotonic() + 20
+        while any(self.client.processing().values()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not any(self.client.processing().values())
+
     def test_what_hangs_is_ended(self) -> None:
         check_faults(PullLimits(seconds=1.0), {8.0: "hang in C"}, "TimeoutError")
 
@@ -186,6 +218,7 @@ class TestDask:
 # ----------------------------------------------------------------------------------- Ray
 
 
+@on_linux
 @pytest.mark.slow
 @pytest.mark.usefixtures("ray_cluster")
 class TestRay:

@@ -95,11 +95,13 @@ def test_what_kills_its_worker_fails_alone(backend: str) -> None:
     assert f"{_guard.MAX_DEATHS} times" in str(found[7].error)
 
 
+@pytest.mark.slow
 def test_what_was_killed_once_is_tried_anew(tmp_path: Path) -> None:
     check_others(results(faulty_task({8.0: "kill once"}, marks=tmp_path)), {})
     assert list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_many_that_kill_do_not_start_the_pool_anew_each_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -113,6 +115,7 @@ def test_many_that_kill_do_not_start_the_pool_anew_each_time(
     assert 1 <= len(losses) <= _losses.MAX_LOSSES
 
 
+@pytest.mark.slow
 def test_workers_killed_from_outside_cost_nothing() -> None:
     task = make_task(Known(seconds=0.02), QUALITIES)
     found: dict[int, Outcome] = {}
@@ -129,6 +132,7 @@ def test_workers_killed_from_outside_cost_nothing() -> None:
     check_others(found, {})
 
 
+@pytest.mark.slow
 def test_to_be_killed_is_an_error_if_errors_are_raised() -> None:
     task = faulty_task({8.0: "kill"}, error_score="raise")
     with pytest.raises(ChildProcessError, match="SIGKILL") as info:
@@ -137,6 +141,7 @@ def test_to_be_killed_is_an_error_if_errors_are_raised() -> None:
     assert len(results(make_task(Known(), QUALITIES))) == len(QUALITIES), "and the next works"
 
 
+@pytest.mark.slow
 def test_workers_that_do_nothing_but_die_end_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_losses, "MAX_IN_VAIN", 1)
     task = make_task(Known(seconds=20.0), QUALITIES)
@@ -152,6 +157,7 @@ def test_workers_that_do_nothing_but_die_end_the_search(monkeypatch: pytest.Monk
         kill_again_and_again()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limits", [NO_LIMITS, PullLimits(seconds=60.0)])
 def test_models_that_are_trained_on_survive(limits: PullLimits) -> None:
     task = faulty_task({8.0: "kill"})
@@ -178,6 +184,7 @@ def test_models_that_are_trained_on_survive(limits: PullLimits) -> None:
 # -------------------------------------------------------------------------------- limits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("backend", "n_jobs"), [("loky", None), ("loky", 2), ("threading", 2), ("multiprocessing", 2)]
 )
@@ -240,6 +247,7 @@ def test_an_estimator_may_be_parallel_in_a_companion() -> None:
 # ---------------------------------------------------------------------------- companions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("forks", [False, True])
 def test_a_companion_says_how_a_pull_ended(forks: bool) -> None:
     task = faulty_task({2.0: "kill", 3.0: "hang"})
@@ -315,6 +323,7 @@ with open_executor(task, None, "2*n_jobs", PullLimits(seconds=100)) as executor:
 """
 
 
+@pytest.mark.slow
 @on_linux
 def test_a_companion_ends_with_the_process_that_it_is_beside(tmp_path: Path) -> None:
     done = run_script(tmp_path, ORPHANED, temp_folder=tmp_path)

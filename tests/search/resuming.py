@@ -10,9 +10,11 @@ from pathlib import Path
 
 import numpy as np
 from joblib import parallel_config
+from scipy.stats import uniform
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from search.common import numbered, small
+from sklearn_halving import HyperbandSearchCV
 
 GRID = {"value": [0.3, 0.9, 0.5, 0.7]}
 X, Y = numbered(60)
@@ -132,4 +134,8 @@ def fit_and_die(search_class, folder, backend, kill_at):
 def crashing(search_class, folder, **params):
     """Return a search whose fits take a moment and are logged."""
     estimator = Steady(log=f"{folder}/log", seconds=0.01)
-    return steady(search_class, f"{folder}/j", estimator=estimator, refit=False, **params)
+    # No two candidates are equal, so that a fit in the log is one pull.
+    space, path = {"value": uniform(0, 1)}, f"{folder}/j"
+    if search_class is not HyperbandSearchCV:
+        params["n_candidates"] = 4
+    return small(search_class, estimator, space, checkpoint=path, refit=False, **params)

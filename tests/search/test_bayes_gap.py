@@ -422,6 +422,8 @@ def test_a_white_covariance_gives_every_candidate_a_fit():
         ({"kernel": np.eye(3)}, r"kernel must give a matrix of shape \(160, 160\).*got \(3, 3\)"),
         ({"kernel": line_covariance(20) - 0.9}, "kernel must give a positive semi-definite"),
         ({"kernel": RBF([1.0, 2.0])}, r"6 columns, of: a, b, c, c, c, c\. "),
+        ({"kernel": lambda features: features}, r"kernel must give a matrix.*got \(160, 6\)"),
+        ({"kernel": lambda features: -features @ features.T}, "positive semi-definite"),
         ({"kernel": "cubic"}, "'kernel' parameter of BayesGapSearchCV must be"),
         ({"n_pulls": 0}, "'n_pulls' parameter of BayesGapSearchCV must be"),
         ({"n_candidates": 0}, "'n_candidates' parameter of BayesGapSearchCV must be"),

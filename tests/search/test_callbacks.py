@@ -58,6 +58,40 @@ class PropagatedDiary(Diary):
     max_propagation_depth = None
 
 
+@parametrize_searches
+@pytest.mark.parametrize("n_done", [0, 7, 100])
+def test_pulls_of_a_journal_begin_and_end_too(search_class, n_done, tmp_path):
+    """So that what shows progress gets to the end."""
+    entries = []
+    for part in ("whole", "resumed"):
+        diary = Diary(tmp_path / part)
+        search = small(search_class, Known(), KNOWN, checkpoint=tmp_path / "journal")
+        search.set_callbacks(diary).fit(*data())
+        entries.append(diary.read())
+        lines = (tmp_path / "journal").read_bytes().splitlines(keepends=True)
+        (tmp_path / "journal").write_bytes(b"".join(lines[: 1 + n_done]))
+    assert_balanced(entries[1])
+    assert tasks_of(entries[1]) == tasks_of(entries[0])
+
+
+class Impatient(Diary):
+    def on_fit_task_end(self, estimator, context):
+        super().on_fit_task_end(estimator, context)
+        if tasks_of(self.read())["candidate-split-evaluation"] > 7:
+            raise LookupError("had enough")
+
+
+@parametrize_searches
+def test_an_exception_of_a_callback_leaves_what_is_done(search_class, tmp_path):
+    search = small(search_class, Known(), KNOWN, checkpoint=tmp_path / "journal")
+    search.set_callbacks(Impatient(tmp_path / "diary"))
+    with pytest.raises(LookupError, match="had enough"):
+        search.fit(*data())
+    assert search.n_fits_ == len(search.history_) == 7
+    assert len(search.cv_results_["params"]) >= 2
+    assert len((tmp_path / "journal").read_bytes().splitlines()) == 1 + 7
+
+
 def assert_balanced(entries):
     """Every task begins once, then ends once, inside the task above it."""
     is_open = set()

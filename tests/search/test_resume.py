@@ -25,7 +25,7 @@ from search.common import SEARCHES, WITH_RUNGS, small
 from search.resuming import GRID, Steady, X, Y, fits_of, found, steady, table
 from sklearn_halving import BanditSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
 from sklearn_halving.execution._journal import Journal, JournalError
-from sklearn_halving.policies import SuccessiveRejects
+from sklearn_halving.policies import HOO, SuccessiveRejects
 from sklearn_halving.search._content_hash import content_hash
 
 parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
@@ -72,6 +72,26 @@ def test_a_search_goes_on_where_the_journal_ends(search_class, share, n_jobs, tm
     assert table(again, with_times=True) == table(resumed, with_times=True)
     assert estimator.log == log
     assert not fits_of(log)
+
+
+def test_candidates_made_on_the_way_are_made_again(tmp_path):
+    path, space = tmp_path / "j", {"value": uniform(0, 1)}
+
+    def search(n_pulls, policy="hoo"):
+        options = {"policy": policy, "n_pulls": n_pulls, "checkpoint": path}
+        return small(BanditSearchCV, Steady(), space, **options)
+
+    unbroken = search(20).fit(X, Y)
+    cut_after(path, 8)
+    assert found(search(20).fit(X, Y)) == found(unbroken)
+    # With another budget the same arm may be another candidate.
+    with pytest.raises(JournalError, match=r"n_pulls \(20 then, 25 now\)"):
+        search(25).fit(X, Y)
+    with pytest.raises(JournalError, match="policy"):
+        search("auto", HOO(25)).fit(X, Y)
+    space["value"] = uniform(0, 2)
+    with pytest.raises(JournalError, match="param_distributions"):
+        search(20).fit(X, Y)
 
 
 @parametrize_searches
@@ -141,6 +161,8 @@ def test_without_a_number_the_draws_are_those_of_the_journal(search_class, rando
     np.random.rand(3)  # noqa: NPY002 - what others draw meanwhile is no matter
     assert found(search().fit(X, Y)) == found_first
     assert found(first.fit(X, Y)) == found_first, "the same object, whose state has moved on"
+    with pytest.raises(JournalError, match="random_state"):  # which seeds the estimators, or not
+        first.set_params(random_state=0).fit(X, Y)
 
 
 def test_a_generator_of_another_kind_is_refused_with_a_checkpoint(tmp_path):

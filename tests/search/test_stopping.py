@@ -7,7 +7,10 @@ import multiprocessing
 import os
 import random
 import signal
+import subprocess
+import sys
 import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -149,6 +152,41 @@ def test_ctrl_c_keeps_what_is_done_and_the_search_goes_on(search_class, backend,
     assert_goes_on(search, tmp_path, "interrupt", n_done)
 
 
+IN_A_TERMINAL = """
+import sys
+from joblib import parallel_config
+from search.resuming import GRID, Steady, X, Y, steady
+from sklearn_halving import HyperbandSearchCV
+if __name__ == "__main__":
+    estimator = Steady(log=sys.argv[1] + "/log", seconds=0.2)
+    search = steady(HyperbandSearchCV, sys.argv[1] + "/j", estimator=estimator, n_jobs=2)
+    try:
+        search.fit(X, Y)
+    except KeyboardInterrupt:
+        print("interrupted", search.stopped_by_, search.best_params_["value"] in GRID["value"])
+    search.fit(X, Y)
+    print("gone on", search.stopped_by_, search.n_fits_)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="has other signals")
+def test_ctrl_c_in_a_terminal_which_reaches_the_workers_too(tmp_path):
+    tests = Path(__file__).parents[1]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tests), str(tests.parent)])}
+    (tmp_path / "script.py").write_text(IN_A_TERMINAL)
+    command = [sys.executable, str(tmp_path / "script.py"), str(tmp_path)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(command, start_new_session=True, env=environment, **pipes)
+    while len(fits_of(tmp_path / "log")) < 6 and process.poll() is None:
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    output, errors = process.communicate(timeout=300)
+    assert output.splitlines() == ["interrupted interrupt True", "gone on policy 18"], errors
+    assert "Ctrl-C again stops at once" in errors
+    assert "Traceback" not in errors
+
+
 @parametrize_searches
 def test_ctrl_c_refits_if_asked_to(search_class, tmp_path):
     search = eventful(search_class, tmp_path, "interrupt", refit_on_interrupt=True)
@@ -250,13 +288,14 @@ def test_a_search_broken_off_before_any_fit_has_no_results(search_class, tmp_pat
 # ------------------------------------------------------------------------------------ kills
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="has no SIGKILL")
 @pytest.mark.parametrize("backend", ["sequential", "threading", "loky"])
 @pytest.mark.parametrize("search_class", [HyperbandSearchCV, BanditSearchCV])
 def test_a_killed_search_goes_on(search_class, backend, tmp_path):
     """`examples/benchmarks/crash.py` does this a hundred times at random moments."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["search.resuming"])
+    context.set_forkserver_preload(["sklearn_halving", "sklearn.datasets", "scipy.stats"])
     (tmp_path / "unbroken").mkdir()
     whole = crashing(search_class, tmp_path / "unbroken").fit(X, Y)
     fit_of_pull = dict(zip(pulls_of(tmp_path / "unbroken"), whole_log(tmp_path), strict=True))

@@ -1,0 +1,270 @@
+"""BracketDisplay: how many candidates each rung has, and how many went on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sklearn_halving.plotting._drawing import GREY, OTHERS, PALE, WINNER, axes_for, note
+from sklearn_halving.plotting._reading import FittedSearch, read_search
+
+MAX_BOXES = 12
+"""Rungs of a lane that are drawn as boxes with numbers."""
+BOX = 0.16
+"""Half of the width of a box, in rungs."""
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A bracket, from left to right.
+
+    Parameters
+    ----------
+    name : str
+        What it is called.
+    column : ndarray of shape (n_rungs,)
+        Where on the x axis each rung is.
+    n_candidates : ndarray of shape (n_rungs,)
+        How many candidates it has.
+    best_score : float
+        Best mean score of its last rung.
+    has_winner : bool
+        Whether the winner is in it.
+    """
+
+    name: str
+    column: np.ndarray
+    n_candidates: np.ndarray
+    best_score: float
+    has_winner: bool
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class BracketDisplay:
+    """Brackets as streams of candidates: how many each rung has, and how many go on.
+
+    Make it with `from_estimator`. Each bracket is a lane from left to right, each rung a box
+    with its number of candidates; the band from box to box are those that go on. Rungs with the
+    same amount of the resource are below each other. Heights go with the square root of the
+    numbers, else the last rungs would be too thin to be seen. On the right is the best score of
+    the last rung, with the winner's lane in another colour. For searches that drop candidates in
+    stages without brackets there is one lane, of the candidates still in play.
+
+    Parameters
+    ----------
+    lanes : list of Lane
+        The brackets, from top to bottom: ``name``, ``column``, ``n_candidates``,
+        ``best_score``, ``has_winner``.
+    columns : list of str
+        What each place on the x axis is called.
+    score_label, column_label : str
+        What the numbers on the right are, and what is on the x axis.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    See Also
+    --------
+    RungDisplay : The scores of the candidates.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.ensemble import ExtraTreesClassifier
+    >>> from sklearn_halving import HyperbandSearchCV
+    >>> from sklearn_halving.plotting import BracketDisplay
+    >>> X, y = load_wine(return_X_y=True)
+    >>> space = {"max_depth": [1, 2, 4, None], "max_features": [1, 3, 9], "n_estimators": [3]}
+    >>> search = HyperbandSearchCV(
+    ...     ExtraTreesClassifier(), space, max_candidates=9, cv=2, random_state=0
+    ... ).fit(X, y)
+    >>> display = BracketDisplay.from_estimator(search)
+    >>> [lane.n_candidates.tolist() for lane in display.lanes]
+    [[9, 3, 1], [5, 1], [3]]
+    """
+
+    lanes: list[Lane]
+    columns: list[str]
+    score_label: str = "score"
+    column_label: str = "resource"
+
+    @classmethod
+    def from_estimator(
+        cls, search: Any, *, metric: str | None = None, ax: Any = None
+    ) -> BracketDisplay:
+        """Draw the brackets of a fitted search.
+
+        Parameters
+        ----------
+        search : estimator
+            A fitted search that plays rungs, or drops candidates in stages.
+        metric : str or None, default=None
+            Which metric, if there are several; by default the one that steered the search.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; by default in a new figure.
+
+        Returns
+        -------
+        display : BracketDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If the search is not fitted.
+        TypeError
+            If it is not a search of this package.
+        ValueError
+            If it has neither brackets nor stages, or no such metric.
+        ImportError
+            If matplotlib is missing.
+        """
+        found = read_search(search, cls.__name__, metric)
+        if "bracket" in found.results:
+            amounts = np.unique(found.results["n_resources"])
+            lanes, columns = _bracket_lanes(found, amounts), [f"{a:.4g}" for a in amounts]
+            column_label = found.resource_label
+        elif "stage" in found.results:
+            lanes, column_label = [_stage_lane(found)], "stage"
+            columns = [str(stage) for stage in lanes[0].column]
+        else:
+            raise found.lacks("brackets or stages", "PullsDisplay shows where its fits went")
+        display = cls(
+            lanes=lanes,
+            columns=columns,
+            score_label=f"mean test {found.score_label}",
+            column_label=column_label,
+        )
+        return display.plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> BracketDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; by default in a new figure.
+
+        Returns
+        -------
+        display : BracketDisplay
+            This display.
+        """
+        heights = [max(2.0, float(np.sqrt(lane.n_candidates.max()))) for lane in self.lanes]
+        gap = 0.12 * max(heights) + 1.2
+        bottoms = np.cumsum([0.0, *(height + gap for height in heights)])
+        height = float(np.clip(1.2 + 0.16 * bottoms[-1], 2.6, 12.0))
+        ax = axes_for(type(self).__name__, ax, 7.2, height)
+        centers = bottoms[:-1] + np.array(heights) / 2
+        has_boxes = len(self.columns) <= MAX_BOXES
+        for lane, center in zip(self.lanes, centers, strict=True):
+            if has_boxes:
+                self._draw_boxes(ax, lane, float(center))
+            else:
+                self._draw_area(ax, lane, float(center))
+        ax.set_yticks(centers, [lane.name for lane in self.lanes])
+        ax.set_ylim(bottoms[-1] - gap / 2, -gap / 2 - 0.6)
+        if has_boxes:
+            ax.set_xticks(range(len(self.columns)), self.columns)
+            ax.set_xlim(-0.5, len(self.columns) - 0.2)
+        else:
+            ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.set_xlabel(self.column_label)
+        ax.tick_params(axis="y", length=0)
+        for side in ("top", "right", "left"):
+            ax.spines[side].set_visible(False)
+        winners = ", winner's in orange" if len(self.lanes) > 1 else ""
+        note(ax, f"numbers of candidates; on the right: best {self.score_label}{winners}")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _color_of(self, lane: Lane) -> str:
+        """Return another colour for the winner's lane, if there are others."""
+        return WINNER if lane.has_winner and len(self.lanes) > 1 else OTHERS
+
+    def _draw_boxes(self, ax: Any, lane: Lane, center: float) -> None:
+        color = self._color_of(lane)
+        half = np.sqrt(lane.n_candidates) / 2
+        for place, (x, n_candidates) in enumerate(
+            zip(lane.column, lane.n_candidates, strict=True)
+        ):
+            box = [x - BOX, x + BOX]
+            ax.fill_between(box, center - half[place], center + half[place], color=color, lw=0)
+            ax.text(x, center - half[place] - 0.15, n_candidates, ha="center", va="bottom")
+            if place + 1 < len(lane.column):
+                # Those that go on leave from the middle of the box.
+                leaving = half[place] * lane.n_candidates[place + 1] / n_candidates
+                ends = np.array([leaving, half[place + 1]])
+                span = [x + BOX, lane.column[place + 1] - BOX]
+                ax.fill_between(span, center - ends, center + ends, color=PALE, lw=0, zorder=0)
+        self._write_score(ax, lane, lane.column[-1] + BOX, center)
+
+    def _draw_area(self, ax: Any, lane: Lane, center: float) -> None:
+        """Draw so many rungs that boxes would be too narrow."""
+        half = np.sqrt(lane.n_candidates) / 2
+        color = self._color_of(lane)
+        x = np.append(lane.column, lane.column[-1] + 1) - 0.5
+        half_to_end = np.append(half, half[-1])
+        ax.fill_between(
+            x, center - half_to_end, center + half_to_end, step="post", color=color, lw=0
+        )
+        for place in np.unique(np.linspace(0, len(half) - 1, 6).round().astype(int)):
+            text = str(lane.n_candidates[place])
+            ax.text(lane.column[place], center - half[place] - 0.15, text, ha="center")
+        self._write_score(ax, lane, float(x[-1]), center)
+
+    def _write_score(self, ax: Any, lane: Lane, x: float, center: float) -> None:
+        text = "no score" if np.isnan(lane.best_score) else f"{lane.best_score:.4g}"
+        color = WINNER if lane.has_winner and len(self.lanes) > 1 else GREY
+        ax.annotate(
+            text,
+            (x, center),
+            xytext=(6, 0),
+            textcoords="offset points",
+            va="center",
+            color=color,
+            fontsize="small",
+            annotation_clip=False,
+        )
+
+
+def _best_of(scores: np.ndarray) -> float:
+    return float(np.nanmax(scores)) if not np.isnan(scores).all() else float("nan")
+
+
+def _bracket_lanes(found: FittedSearch, amounts: np.ndarray) -> list[Lane]:
+    """Return a lane for each bracket of each loop, in the order in which they are listed."""
+    results, means = found.results, found.means()
+    bracket = results["bracket"]
+    loop = results.get("loop", np.zeros_like(bracket))
+    column = np.searchsorted(amounts, results["n_resources"])
+    n_loops = len(np.unique(loop))
+    lanes = []
+    for own_loop, minus_bracket in np.unique(np.stack([loop, -bracket], axis=1), axis=0):
+        inside = (loop == own_loop) & (bracket == -minus_bracket)
+        places, n_candidates = np.unique(column[inside], return_counts=True)
+        name = f"bracket {-minus_bracket}"
+        last = inside & (column == places[-1])
+        lanes.append(
+            Lane(
+                name=f"loop {own_loop}, {name}" if n_loops > 1 else name,
+                column=places,
+                n_candidates=n_candidates,
+                best_score=_best_of(means[last]),
+                has_winner=found.best_row is not None and bool(inside[found.best_row]),
+            )
+        )
+    return lanes
+
+
+def _stage_lane(found: FittedSearch) -> Lane:
+    """Return the candidates still in play, stage by stage."""
+    stage = found.results["stage"]
+    stages = np.arange(max(int(stage.max()), 0) + 1)
+    in_play = (stage[np.newaxis, :] >= stages[:, np.newaxis]).sum(axis=1)
+    last = stage == stage.max()
+    return Lane("candidates", stages, in_play, _best_of(found.means()[last]), True)

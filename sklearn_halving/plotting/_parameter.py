@@ -1,0 +1,311 @@
+"""ParameterDisplay: score against one parameter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from sklearn_halving.plotting._drawing import (
+    OTHERS,
+    WINNER,
+    axes_for,
+    count_of,
+    note,
+    score_range,
+)
+from sklearn_halving.plotting._labels import MAX_VALUE, shortened, value_text
+from sklearn_halving.plotting._reading import FittedSearch, candidate_table, read_search
+
+MAX_CATEGORIES = 40
+AREAS = (14.0, 160.0)
+"""Areas of the smallest and the largest mark, in square points."""
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class ParameterDisplay:
+    """Score of each candidate against its value of one parameter.
+
+    Make it with `from_estimator`. A mark is the larger, the more the candidate was given: of
+    the resource where fits differ in it, else fits. Small marks are guesses.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_candidates,)
+        Values of the parameter: numbers, or objects where they are categories.
+    score : ndarray of shape (n_candidates,)
+        Mean test score with the most resource; for BayesGapSearchCV the posterior mean, which
+        candidates have that were never fitted.
+    weight : ndarray of shape (n_candidates,)
+        Resource, or fits.
+    best : ndarray of bool of shape (n_candidates,)
+        True for the winner.
+    parameter : str
+        Name of the parameter.
+    n_left_out : int
+        Candidates that lack the parameter or a score.
+    score_label, weight_label : str
+        What is on the y axis, and what marks are large for.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from sklearn_halving import VarianceHalvingSearchCV
+    >>> from sklearn_halving.plotting import ParameterDisplay
+    >>> X, y = load_wine(return_X_y=True)
+    >>> search = VarianceHalvingSearchCV(
+    ...     DecisionTreeClassifier(), {"ccp_alpha": [1e-4, 1e-3, 1e-2, 1e-1]}, random_state=0
+    ... ).fit(X, y)
+    >>> display = ParameterDisplay.from_estimator(search, "ccp_alpha")
+    >>> display.ax_.get_xscale()
+    'log'
+    """
+
+    values: np.ndarray
+    score: np.ndarray
+    weight: np.ndarray
+    best: np.ndarray
+    parameter: str
+    n_left_out: int = 0
+    score_label: str = "score"
+    weight_label: str = "fits"
+
+    @classmethod
+    def from_estimator(
+        cls,
+        search: Any,
+        parameter: str | None = None,
+        *,
+        metric: str | None = None,
+        scale: str = "auto",
+        ax: Any = None,
+    ) -> ParameterDisplay:
+        """Draw the scores of a fitted search against a parameter.
+
+        Parameters
+        ----------
+        search : estimator
+            A fitted search.
+        parameter : str or None, default=None
+            Its name as in ``param_distributions``; None where there is only one.
+        metric : str or None, default=None
+            Which metric, if there are several; by default the one that steered the search.
+        scale : {"auto", "linear", "log"}, default="auto"
+            Of the x axis; "auto" is logarithmic where positive numbers are more evenly spaced
+            on that. Categories have none.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; by default in a new figure.
+
+        Returns
+        -------
+        display : ParameterDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If the search is not fitted.
+        TypeError
+            If it is not a search of this package.
+        ValueError
+            If it has no such parameter or metric, or the scale is not one of the three or does
+            not suit the values.
+        ImportError
+            If matplotlib is missing.
+        """
+        found = read_search(search, cls.__name__, metric)
+        parameter = _parameter_of(found, parameter)
+        table = candidate_table(found)
+        column = found.results[f"param_{parameter}"][table.row]
+        score = table.score
+        if found.has_posterior:  # which knows of candidates that were never fitted, too
+            posterior = found.results["posterior_mean"][table.row]
+            score = np.where((table.n_pulls > 0) & np.isnan(score), np.nan, posterior)
+        shown = ~np.ma.getmaskarray(column) & ~np.isnan(score)
+        weight, weight_label = table.n_pulls, "fits"
+        if found.has_resources and len(np.unique(found.results["n_resources"])) > 1:
+            weight = found.results["n_resources"][table.row]
+            weight_label = found.resource_label
+        display = cls(
+            values=_as_numbers([column[place] for place in np.flatnonzero(shown)]),
+            score=score[shown],
+            weight=weight[shown],
+            best=table.best[shown],
+            parameter=parameter,
+            n_left_out=int((~shown).sum()),
+            score_label=(
+                f"{'posterior mean of' if found.has_posterior else 'mean test'} "
+                f"{found.score_label}"
+            ),
+            weight_label=weight_label,
+        )
+        return display.plot(ax=ax, scale=scale)
+
+    def plot(self, ax: Any = None, *, scale: str = "auto") -> ParameterDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; by default in a new figure.
+        scale : {"auto", "linear", "log"}, default="auto"
+            As in `from_estimator`.
+
+        Returns
+        -------
+        display : ParameterDisplay
+            This display.
+        """
+        is_log = self._is_log(scale)
+        ax = axes_for(type(self).__name__, ax)
+        x = self.values if self._is_numeric else self._draw_categories(ax)
+        if is_log:
+            ax.set_xscale("log")
+        areas = _areas(self.weight)
+        others = ~self.best
+        alpha = 0.7 if len(x) <= 100 else 0.4
+        ax.scatter(
+            x[others], self.score[others], areas[others], color=OTHERS, alpha=alpha, linewidths=0
+        )
+        star = ax.scatter(
+            x[self.best],
+            self.score[self.best],
+            220,
+            color=WINNER,
+            marker="*",
+            edgecolors="white",
+            zorder=3,
+        )
+        # The whole name is wider than the axes for a step of a step of a pipeline.
+        ax.set(xlabel=shortened(self.parameter, 60), ylabel=self.score_label)
+        self._finish(ax, star)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    @property
+    def _is_numeric(self) -> bool:
+        return self.values.dtype != object
+
+    def _is_log(self, scale: str) -> bool:
+        """Return whether the x axis is logarithmic."""
+        name = type(self).__name__
+        if scale not in ("auto", "linear", "log"):
+            raise ValueError(
+                f"scale of {name} must be 'auto', 'linear' or 'log'; got {scale!r}. Leave it out "
+                "to have it found."
+            )
+        can_be_log = self._is_numeric and bool((self.values > 0).all())
+        if scale == "log" and not can_be_log:
+            raise ValueError(
+                f"scale='log' of {name} needs positive numbers; got {self.parameter} with other "
+                "values. Leave it out to have it found."
+            )
+        if scale != "auto" or not can_be_log:
+            return scale == "log"
+        values = np.unique(self.values)
+        return len(values) > 2 and values[-1] / values[0] >= 20 and _is_more_even_in_log(values)
+
+    def _draw_categories(self, ax: Any) -> np.ndarray:
+        """Name the categories on the axis, and return a place for each candidate."""
+        texts = [value_text(value) for value in self.values]
+        names = sorted(set(texts), key=lambda text: _category_key(self.values[texts.index(text)]))
+        place = {name: index for index, name in enumerate(names)}
+        step = -(-len(names) // MAX_CATEGORIES)
+        shown = [shortened(name, MAX_VALUE) for name in names]
+        is_long = max(map(len, shown), default=0) * len(names) > 60
+        style = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if is_long else {}
+        ax.set_xticks(range(0, len(names), step), shown[::step], fontsize="small", **style)
+        ax.set_xlim(-0.6, len(names) - 0.4)
+        x = np.array([place[text] for text in texts], dtype=float)
+        # Side by side, in an order that is the same in every drawing.
+        for index in range(len(names)):
+            members = np.flatnonzero(x == index)
+            if len(members) > 1:
+                spread = min(0.3, 0.04 * len(members))
+                steps = np.arange(len(members)) * 0.618 % 1.0
+                x[members] += spread * (2 * steps - 1)
+        return x
+
+    def _finish(self, ax: Any, star: Any) -> None:
+        """Cut the axis where outliers would rule it, and say what the marks are."""
+        limits = score_range(self.score)
+        n_below = 0
+        if limits is not None:
+            ax.set_ylim(limits)
+            n_below = int((self.score < limits[0]).sum())
+        note(
+            ax,
+            count_of(n_below, "score below the axis", "scores below the axis"),
+            count_of(self.n_left_out, "candidate left out", "candidates left out"),
+        )
+        handles, labels = ([star], ["winner"]) if self.best.any() else ([], [])
+        amounts = np.unique(self.weight)
+        if len(amounts) > 5:
+            amounts = amounts[np.linspace(0, len(amounts) - 1, 4).round().astype(int)]
+        for amount, area in zip(amounts, _areas(self.weight, amounts), strict=True):
+            handles.append(ax.scatter([], [], area, color=OTHERS, alpha=0.7, linewidths=0))
+            labels.append(f"{amount:.4g}")
+        # Beside the data, as these are everywhere in the axes.
+        ax.legend(
+            handles,
+            labels,
+            title=shortened(self.weight_label, 20),
+            loc="upper left",
+            bbox_to_anchor=(1.0, 1.0),
+            fontsize="small",
+            title_fontsize="small",
+        )
+
+
+def _parameter_of(found: FittedSearch, parameter: str | None) -> str:
+    known = [key.removeprefix("param_") for key in found.results if key.startswith("param_")]
+    if parameter is None and len(known) == 1:
+        return known[0]
+    if parameter is None or parameter not in known:
+        raise ValueError(
+            f"parameter of {found.display} must be one that this {found.name} searched, which "
+            f"are {', '.join(map(repr, known))}; got {parameter!r}. Give one of them."
+        )
+    return parameter
+
+
+def _as_numbers(values: list[Any]) -> np.ndarray:
+    """Return an array of floats, or of objects where one is not a finite number."""
+    is_number = all(isinstance(v, Real) and not isinstance(v, bool | np.bool_) for v in values)
+    if is_number and np.isfinite(numbers := np.array(values, dtype=float)).all():
+        return numbers
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = values
+    return objects
+
+
+def _is_more_even_in_log(values: np.ndarray) -> bool:
+    """Return whether the gaps between the values vary less on a logarithmic axis."""
+    unevenness = [np.diff(v).std() / np.diff(v).mean() for v in (np.log(values), values)]
+    return bool(unevenness[0] < unevenness[1])
+
+
+def _category_key(value: Any) -> tuple[bool, float, str]:
+    """Return what puts numbers first, by size, and then the rest by name."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    return not is_number, float(value) if is_number else 0.0, value_text(value)
+
+
+def _areas(weight: np.ndarray, amounts: np.ndarray | None = None) -> np.ndarray:
+    """Return areas of marks, by the logarithm where amounts differ by factors."""
+    if not len(weight):
+        return np.zeros(0)
+    low, high = np.log1p(float(weight.min())), np.log1p(float(weight.max()))
+    values = weight if amounts is None else amounts
+    if high <= low:
+        return np.full(len(values), 50.0)
+    share = (np.log1p(values) - low) / (high - low)
+    return AREAS[0] + share * (AREAS[1] - AREAS[0])

@@ -1,0 +1,272 @@
+"""RegretDisplay: what the search would have chosen, had it been stopped earlier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sklearn_halving.plotting._drawing import OTHERS, axes_for
+from sklearn_halving.plotting._reading import FittedSearch, candidate_table, read_search
+
+COSTS = {"fits": "fits", "resources": "units of {}", "seconds": "seconds of fits and scoring"}
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class RegretDisplay:
+    """Simple regret of the leader over cost: how soon the search had found its winner.
+
+    Make it with `from_estimator`, several times on the same axes to compare searches.
+
+    The leader after some fits is the candidate with the best mean score so far among those
+    with the most resource so far. Where rungs are planned, a mean counts once all its splits
+    are there; elsewhere it is drawn towards the mean of all fits by the weight of one fit, so
+    that a lucky first split does not lead for long. In the end it is the winner of the search.
+    The leader is valued by what is known of it in the end: its mean test score (for
+    BayesGapSearchCV its posterior mean).
+
+    Parameters
+    ----------
+    cost : ndarray of shape (n_steps,)
+        When the leader changed; the last is the cost of the whole search.
+    leader : ndarray of shape (n_steps,)
+        Number of the candidate that leads from there on.
+    score : ndarray of shape (n_steps,)
+        What it is worth.
+    regret : ndarray of shape (n_steps,)
+        How much less that is than the most that a leader is worth; 0 or more.
+    cost_label, score_label, name : str
+        What is on the axes and in the legend.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_ : matplotlib Artist
+        The steps.
+
+    References
+    ----------
+    Bubeck, Munos and Stoltz. Pure exploration in multi-armed bandits problems. ALT 2009,
+    section 2 (simple regret).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from sklearn_halving import VarianceHalvingSearchCV
+    >>> from sklearn_halving.plotting import RegretDisplay
+    >>> X, y = load_wine(return_X_y=True)
+    >>> search = VarianceHalvingSearchCV(
+    ...     DecisionTreeClassifier(), {"max_depth": [1, 2, 3, 4, 5]}, random_state=0
+    ... ).fit(X, y)
+    >>> display = RegretDisplay.from_estimator(search)
+    >>> int(display.cost[-1]) == search.n_fits_
+    True
+    """
+
+    cost: np.ndarray
+    leader: np.ndarray
+    score: np.ndarray
+    regret: np.ndarray
+    cost_label: str = "fits"
+    score_label: str = "score"
+    name: str = "search"
+
+    @classmethod
+    def from_estimator(
+        cls,
+        search: Any,
+        *,
+        cost: str = "fits",
+        quantity: str = "regret",
+        metric: str | None = None,
+        name: str | None = None,
+        ax: Any = None,
+    ) -> RegretDisplay:
+        """Draw the regret of a fitted search.
+
+        Parameters
+        ----------
+        search : estimator
+            A fitted search.
+        cost : {"fits", "resources", "seconds"}, default="fits"
+            What is on the x axis. Seconds are those of all fits and their scoring one after
+            another, whatever ran at the same time.
+        quantity : {"regret", "score"}, default="regret"
+            What is on the y axis. Regrets of different searches do not compare, as each is
+            against the best of its own; scores do.
+        metric : str or None, default=None
+            Which metric, if there are several; by default the one that steered the search.
+        name : str or None, default=None
+            Name in the legend; by default the class of the search.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; by default in a new figure.
+
+        Returns
+        -------
+        display : RegretDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If the search is not fitted.
+        TypeError
+            If it is not a search of this package.
+        ValueError
+            If it has no such metric, no resource though ``cost="resources"``, no score at all,
+            or ``cost`` or ``quantity`` is unknown.
+        ImportError
+            If matplotlib is missing.
+        """
+        _check_choice(cls.__name__, "cost", cost, tuple(COSTS))
+        _check_choice(cls.__name__, "quantity", quantity, QUANTITIES)
+        found = read_search(search, cls.__name__, metric)
+        costs = _costs(found, cost)
+        leaders = _leaders(found, search)
+        table = candidate_table(found)
+        worth = np.full(table.candidate.max() + 1, np.nan)
+        values = found.results["posterior_mean"] if found.has_posterior else found.means()
+        worth[table.candidate] = values[table.row]
+        if table.best.any():  # the search has the last word
+            leaders[-1] = table.candidate[table.best][0]
+        changes = np.flatnonzero((leaders >= 0) & (np.diff(leaders, prepend=-1) != 0))
+        if not len(changes):
+            raise found.lacks("the best of its scores", "mend the fits, which failed")
+        leader = np.append(leaders[changes], leaders[-1])
+        score = worth[leader]
+        display = cls(
+            cost=np.append(costs[changes], costs[-1]),
+            leader=leader,
+            score=score,
+            regret=np.nanmax(score) - score,
+            cost_label=COSTS[cost].format(found.resource_label),
+            score_label=found.score_label,
+            name=found.name if name is None else name,
+        )
+        return display.plot(ax=ax, quantity=quantity)
+
+    def plot(self, ax: Any = None, *, quantity: str = "regret", **line_kw: Any) -> RegretDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; by default in a new figure.
+        quantity : {"regret", "score"}, default="regret"
+            What is on the y axis.
+        **line_kw : dict
+            For the steps, as in matplotlib's ``Axes.step``.
+
+        Returns
+        -------
+        display : RegretDisplay
+            This display.
+        """
+        display_name = type(self).__name__
+        _check_choice(display_name, "quantity", quantity, QUANTITIES)
+        is_new = ax is None
+        ax = axes_for(display_name, ax)
+        is_regret = quantity == "regret"
+        style = {"where": "post", "linewidth": 1.8, "label": self.name} | line_kw
+        if is_new:
+            style = {"color": OTHERS} | style
+        (self.line_,) = ax.step(self.cost, self.regret if is_regret else self.score, **style)
+        # The last point is the end of the search, not a change.
+        changes = slice(0, max(1, len(self.cost) - 1))
+        y = (self.regret if is_regret else self.score)[changes]
+        ax.plot(self.cost[changes], y, "o", markersize=4, color=self.line_.get_color())
+        label = "simple regret" if is_regret else "score of the leader"
+        ax.set(xlabel=self.cost_label, ylabel=f"{label} ({self.score_label})")
+        ax.set_xlim(left=0)
+        ax.legend(loc="best", fontsize="small")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+QUANTITIES = ("regret", "score")
+
+
+def _check_choice(display: str, name: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        choices = ", ".join(map(repr, known))
+        raise ValueError(
+            f"{name} of {display} must be one of {choices}; got {value!r}. Give one of them."
+        )
+
+
+def _costs(found: FittedSearch, cost: str) -> np.ndarray:
+    """Return what was spent once each fit had come back."""
+    history = found.history
+    if cost == "fits":
+        spent = np.ones(len(history))
+    elif cost == "seconds":
+        spent = (history["fit_time"] + history["score_time"]).to_numpy()
+    elif found.has_resources:
+        spent = (history["n_resources"] - history["continued_from"]).to_numpy()
+    else:
+        raise found.lacks("what was spent of a resource", "use cost='fits'")
+    return np.cumsum(spent)
+
+
+def _leaders(found: FittedSearch, search: Any) -> np.ndarray:
+    """Return the leader after each fit; -1 before there is one."""
+    history = found.history
+    candidates, scores = history["candidate"].to_numpy(), history["score"].to_numpy()
+    levels = history["n_resources"].to_numpy() if found.has_resources else np.zeros(len(history))
+    if "bracket" not in history:
+        return _leaders_of_pulls(candidates, scores, levels)
+    more_is_better = getattr(search, "select", "max_resources") != "all_rungs"
+    return _leaders_of_rungs(candidates, scores, levels, search.n_splits_, more_is_better)
+
+
+def _leaders_of_rungs(
+    candidates: np.ndarray,
+    scores: np.ndarray,
+    levels: np.ndarray,
+    n_splits: int,
+    more_is_better: bool,
+) -> np.ndarray:
+    """Return leaders by the means of all splits of a rung."""
+    seen: dict[tuple[int, float], list[float]] = {}
+    leaders = np.full(len(scores), -1)
+    leader, best = -1, (-np.inf, -np.inf)
+    for step, (candidate, score, amount) in enumerate(
+        zip(candidates.tolist(), scores.tolist(), levels.tolist(), strict=True)
+    ):
+        own = seen.setdefault((candidate, amount), [])
+        own.append(score)
+        mean = float(np.mean(own))
+        key = (amount if more_is_better else 0.0, mean)
+        if len(own) == n_splits and not np.isnan(mean) and key > best:
+            leader, best = candidate, key
+        leaders[step] = leader
+    return leaders
+
+
+def _leaders_of_pulls(
+    candidates: np.ndarray, scores: np.ndarray, levels: np.ndarray
+) -> np.ndarray:
+    """Return leaders by means of so many splits as there are, drawn towards the mean of all."""
+    n = int(candidates.max()) + 1
+    totals, counts, level = np.zeros(n), np.zeros(n), np.full(n, -np.inf)
+    leaders = np.full(len(scores), -1)
+    total, count = 0.0, 0
+    for step, (candidate, score, amount) in enumerate(
+        zip(candidates.tolist(), scores.tolist(), levels.tolist(), strict=True)
+    ):
+        if amount > level[candidate]:  # scores with less do not compare
+            totals[candidate], counts[candidate], level[candidate] = 0.0, 0.0, amount
+        if amount == level[candidate]:
+            totals[candidate] += score
+            counts[candidate] += 1
+        if not np.isnan(score):
+            total, count = total + score, count + 1
+        known = (counts > 0) & ~np.isnan(totals)
+        if known.any():
+            known &= level == level[known].max()
+            means = np.where(known, (totals + total / count) / (counts + 1), -np.inf)
+            leaders[step] = int(means.argmax())
+    return leaders

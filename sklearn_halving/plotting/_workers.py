@@ -1,0 +1,203 @@
+"""WorkerDisplay: when each fit ran, and beside which others."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sklearn_halving.plotting._drawing import GREY, OTHERS, axes_for, count_of, note
+from sklearn_halving.plotting._reading import read_search
+
+SCORING = "#e69f00"
+FAILED = "#b2182b"
+CLOCK_ERROR = 1e-3
+"""Seconds by which two fits of one worker may seem to overlap: when a fit began and how long it
+took are from two clocks."""
+LEAST_PAUSE = 10.0
+"""Seconds; a busy machine hesitates for less."""
+LONG_PAUSE = 0.25
+"""Share of all time at work above which nothing running is a pause, as in a search that was
+broken off and went on the next day."""
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class WorkerDisplay:
+    """Timeline of all fits: what the workers did, and when they waited.
+
+    Make it with `from_estimator`. Which worker a fit ran on is not on record. Lanes are
+    inferred: a fit goes into the first that is free, so that there are as many lanes as fits
+    ran at the same time, and a lane need not be one process. Long pauses, in which nothing ran,
+    as between a search that was broken off and its continuation, are cut out.
+
+    Parameters
+    ----------
+    start : ndarray of shape (n_fits,)
+        Seconds from the start of the first fit, without pauses; ascending.
+    fit_time, score_time : ndarray of shape (n_fits,)
+        Seconds.
+    lane : ndarray of shape (n_fits,)
+        Lane of each, from 0.
+    failed : ndarray of bool of shape (n_fits,)
+        Whether it failed.
+    pauses : ndarray of shape (n_pauses,)
+        Where something was cut out.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from sklearn_halving import VarianceHalvingSearchCV
+    >>> from sklearn_halving.plotting import WorkerDisplay
+    >>> X, y = load_wine(return_X_y=True)
+    >>> search = VarianceHalvingSearchCV(
+    ...     DecisionTreeClassifier(), {"max_depth": [1, 2, 3, 4, 5]}, random_state=0
+    ... ).fit(X, y)
+    >>> display = WorkerDisplay.from_estimator(search)
+    >>> len(display.start) == search.n_fits_
+    True
+    """
+
+    start: np.ndarray
+    fit_time: np.ndarray
+    score_time: np.ndarray
+    lane: np.ndarray
+    failed: np.ndarray
+    pauses: np.ndarray
+
+    @classmethod
+    def from_estimator(cls, search: Any, *, ax: Any = None) -> WorkerDisplay:
+        """Draw the fits of a fitted search.
+
+        Parameters
+        ----------
+        search : estimator
+            A fitted search.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; by default in a new figure.
+
+        Returns
+        -------
+        display : WorkerDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If the search is not fitted.
+        TypeError
+            If it is not a search of this package.
+        ImportError
+            If matplotlib is missing.
+        """
+        history = read_search(search, cls.__name__).history.sort_values("started", kind="stable")
+        fit_time, score_time = history["fit_time"].to_numpy(), history["score_time"].to_numpy()
+        start, pauses = _without_pauses(history["started"].to_numpy(), fit_time + score_time)
+        display = cls(
+            start=start,
+            fit_time=fit_time,
+            score_time=score_time,
+            lane=_lanes(start, fit_time + score_time),
+            failed=history["failed"].to_numpy(),
+            pauses=pauses,
+        )
+        return display.plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> WorkerDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; by default in a new figure.
+
+        Returns
+        -------
+        display : WorkerDisplay
+            This display.
+        """
+        n_lanes = int(self.lane.max()) + 1
+        height = 1.3 + 0.35 * min(max(n_lanes, 3), 24)
+        ax = axes_for(type(self).__name__, ax, 8.0, height)
+        # A white edge tells fits apart, where it would not hide them.
+        edge = {"edgecolor": "white", "linewidth": 0.4 if len(self.start) <= 150 else 0.0}
+        for lane in range(n_lanes):
+            inside = self.lane == lane
+            for rows, color in ((inside & ~self.failed, OTHERS), (inside & self.failed, FAILED)):
+                spans = list(zip(self.start[rows], self.fit_time[rows], strict=True))
+                ax.broken_barh(spans, (lane - 0.4, 0.8), facecolors=color, **edge)
+            spans = list(zip(self._scoring_starts[inside], self.score_time[inside], strict=True))
+            ax.broken_barh(spans, (lane - 0.4, 0.8), facecolors=SCORING, **edge)
+        for place in self.pauses:
+            ax.axvline(place, color=GREY, linestyle=":")
+        end = float((self._scoring_starts + self.score_time).max())
+        ax.set_xlim(0, max(end, 1e-9))
+        ax.set_ylim(n_lanes - 0.5, -0.5)
+        self._finish(ax, end * n_lanes)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    @property
+    def _scoring_starts(self) -> np.ndarray:
+        return self.start + self.fit_time
+
+    def _finish(self, ax: Any, available: float) -> None:
+        """Name what is where."""
+        from matplotlib.patches import Patch
+
+        n_lanes = int(self.lane.max()) + 1
+        step = -(-n_lanes // 12)
+        lanes = range(0, n_lanes, step)
+        ax.set_yticks(lanes, [f"{lane + 1}" for lane in lanes], fontsize="small")
+        ax.set(xlabel="seconds", ylabel="worker (inferred)")
+        colors = {"fit": OTHERS, "scoring": SCORING}
+        if self.failed.any():
+            colors["failed fit"] = FAILED
+        handles: list[Any] = [Patch(color=color, label=name) for name, color in colors.items()]
+        if len(self.pauses):
+            handles += ax.plot([], [], color=GREY, linestyle=":", label="pause cut out")
+        # Beside the lanes, which fill the axes.
+        ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
+        busy = float((self.fit_time + self.score_time).sum()) / max(available, 1e-12)
+        fits = count_of(len(self.start), "fit", "fits")
+        note(ax, fits, f"lanes busy {min(busy, 1.0):.0%} of the time")
+
+
+def _without_pauses(started: np.ndarray, seconds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return starts from 0 with long pauses cut out, and where these were.
+
+    Parameters
+    ----------
+    started : ndarray of shape (n_fits,)
+        Ascending, in seconds.
+    seconds : ndarray of shape (n_fits,)
+        How long each took.
+    """
+    last_end = np.maximum.accumulate(started + seconds)
+    idle = np.maximum(started[1:] - last_end[:-1], 0.0)
+    at_work = last_end[-1] - started[0] - idle.sum()
+    is_pause = idle > max(LEAST_PAUSE, LONG_PAUSE * at_work)
+    cut = np.concatenate([[0.0], np.cumsum(np.where(is_pause, idle, 0.0))])
+    start = started - started[0] - cut
+    return start, start[1:][is_pause]
+
+
+def _lanes(start: np.ndarray, seconds: np.ndarray) -> np.ndarray:
+    """Return for each fit, in the order of starts, the first lane that is free."""
+    lanes = np.zeros(len(start), dtype=int)
+    free: list[int] = []
+    running: list[tuple[float, int]] = []
+    for place, (begin, duration) in enumerate(zip(start.tolist(), seconds.tolist(), strict=True)):
+        while running and running[0][0] <= begin + CLOCK_ERROR:
+            heapq.heappush(free, heapq.heappop(running)[1])
+        lane = heapq.heappop(free) if free else len(running)
+        lanes[place] = lane
+        heapq.heappush(running, (begin + duration, lane))
+    return lanes

@@ -1,0 +1,82 @@
+"""Searches that are fitted once, and figures that are closed after each test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from scipy.stats import uniform
+
+from doubles import Known
+from plotting.searches import (
+    X,
+    Y,
+    bayes_gap,
+    fails_below_zero,
+    hyperband,
+    noisy_score,
+    two_metrics,
+    variance_halving,
+)
+from sklearn_halving import BanditSearchCV
+
+
+@pytest.fixture(autouse=True)
+def pyplot() -> Iterator[Any]:
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    yield plt
+    plt.close("all")
+
+
+@pytest.fixture(scope="session")
+def rungs() -> Any:
+    return hyperband()
+
+
+@pytest.fixture(scope="session")
+def halving() -> Any:
+    return variance_halving()
+
+
+@pytest.fixture(scope="session")
+def gap() -> Any:
+    return bayes_gap()
+
+
+@pytest.fixture(scope="session")
+def ucb() -> Any:
+    """Neither brackets nor stages."""
+    params = {"policy": "ucb1", "n_pulls": 12, "scoring": noisy_score, "reward_range": (0, 1)}
+    return BanditSearchCV(Known(), {"quality": [0.1, 0.5, 0.9]}, **params).fit(X, Y)
+
+
+@pytest.fixture(scope="session")
+def single() -> Any:
+    return variance_halving([0.5])
+
+
+@pytest.fixture(scope="session")
+def hundreds() -> Any:
+    return bayes_gap(np.linspace(0, 1, 200), n_pulls=12)
+
+
+@pytest.fixture(scope="session")
+def metrics() -> Any:
+    return hyperband(scoring=two_metrics, refit="loss")
+
+
+@pytest.fixture(scope="session")
+def failing() -> Any:
+    """Candidates 0 and 1 have no score."""
+    return variance_halving([-1, -2, 0.3, 0.4, 0.5], scoring=fails_below_zero)
+
+
+@pytest.fixture(scope="session")
+def failing_rungs() -> Any:
+    """Some candidates of the first rungs have no score."""
+    return hyperband({"quality": uniform(-0.4, 1)}, scoring=fails_below_zero)

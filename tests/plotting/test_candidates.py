@@ -1,0 +1,298 @@
+"""Displays with a mark or a bar for each candidate."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+from scipy.stats import loguniform
+from sklearn.pipeline import Pipeline
+from sklearn.tree import DecisionTreeClassifier
+
+from doubles import Known
+from plotting.searches import bayes_gap, hyperband, noisy_score, variance_halving
+from sklearn_halving.plotting import ConfidenceDisplay, ParameterDisplay, PullsDisplay
+from sklearn_halving.plotting._drawing import WINNER, score_range
+from sklearn_halving.plotting._labels import candidate_labels, short_names, shortened, value_text
+
+
+def widths_of_bars(display) -> np.ndarray:
+    """Return the summed widths of the bars of each row."""
+    rows = np.zeros(len(display.candidate))
+    for bar in display.ax_.patches:
+        rows[round(bar.get_y() + bar.get_height() / 2)] += bar.get_width()
+    return rows
+
+
+@pytest.mark.parametrize("name", ["rungs", "halving", "gap", "hundreds", "failing"])
+def test_bars_are_the_fits_of_the_history(name, request) -> None:
+    search = request.getfixturevalue(name)
+    display = PullsDisplay.from_estimator(search)
+    counts = search.history_["candidate"].value_counts().reindex(display.candidate, fill_value=0)
+    np.testing.assert_array_equal(widths_of_bars(display), counts)
+    assert sorted(display.candidate) == sorted(set(search.cv_results_["candidate"]))
+
+
+def test_candidates_are_in_the_order_of_ranks(halving) -> None:
+    display = PullsDisplay.from_estimator(halving)
+    ranks = halving.cv_results_["rank_test_score"][display.candidate]
+    assert (np.diff(ranks) >= 0).all()
+    assert display.best.tolist() == [True] + [False] * 5
+    assert display.candidate[0] == halving.best_index_
+    top, bottom = display.ax_.get_ylim()[::-1]
+    assert top < 0 < 5 < bottom  # best on top
+
+
+def test_bars_are_parted_by_resource(rungs) -> None:
+    display = PullsDisplay.from_estimator(rungs)
+    winner = rungs.history_[rungs.history_["candidate"] == display.candidate[0]]
+    expected = [(winner["n_resources"] == level).sum() for level in display.levels]
+    assert display.n_pulls[0].tolist() == expected
+    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert [f"{level:.4g}" for level in display.levels] == [t for t in legend if t != "winner"]
+
+
+def test_a_candidate_that_was_never_fitted_is_counted() -> None:
+    search = bayes_gap(np.linspace(0, 1, 40), n_pulls=8)
+    display = PullsDisplay.from_estimator(search)
+    n_never = int((search.cv_results_["n_pulls"] == 0).sum())
+    assert n_never > 0
+    assert display.ax_.get_title(loc="right") == f"8 fits; {n_never} never fitted"
+
+
+def test_labels_give_way_to_numbers_of_ranks(hundreds, halving) -> None:
+    few, many = (PullsDisplay.from_estimator(search) for search in (halving, hundreds))
+    assert [t.get_text() for t in few.ax_.get_yticklabels()] == few.labels
+    places = [int(t.get_text()) for t in many.ax_.get_yticklabels()]
+    assert places[0] == 1
+    assert len(places) < 12
+    assert many.ax_.get_ylabel() == "200 candidates, best first"
+
+
+# ---------------------------------------------------------------------------- confidence
+
+
+def test_intervals_are_mean_and_standard_error(halving) -> None:
+    display = ConfidenceDisplay.from_estimator(halving, n_errors=2)
+    mean = halving.cv_results_["mean_test_score"][display.candidate]
+    error = halving.cv_results_["standard_error_test_score"][display.candidate]
+    np.testing.assert_allclose(display.mean, mean)
+    np.testing.assert_allclose(display.lower, mean - 2 * error)
+    np.testing.assert_allclose(display.upper, mean + 2 * error)
+    assert "± 2 standard error" in display.ax_.get_legend_handles_labels()[1]
+    assert display.gap is None
+
+
+def test_standard_errors_without_a_column_are_the_same(halving) -> None:
+    """Those of searches with rungs are made here: on the same table, they agree."""
+    expected = ConfidenceDisplay.from_estimator(halving)
+    results = dict(halving.cv_results_)
+    column = halving.cv_results_.pop("standard_error_test_score")
+    try:
+        found = ConfidenceDisplay.from_estimator(halving)
+    finally:
+        halving.cv_results_ = results
+    assert np.isfinite(column).any()
+    np.testing.assert_allclose(found.lower, expected.lower)
+
+
+def test_only_the_largest_resource_is_compared(rungs) -> None:
+    display = ConfidenceDisplay.from_estimator(rungs)
+    results = rungs.cv_results_
+    at_most = results["n_resources"] == results["n_resources"].max()
+    assert sorted(display.candidate) == sorted(results["candidate"][at_most])
+    n_others = len(set(results["candidate"])) - at_most.sum()
+    assert display.n_left_out == n_others > 0
+    assert display.ax_.get_title(loc="right").startswith(f"{n_others} candidates")
+
+
+def test_standard_errors_of_rungs(rungs) -> None:
+    display = ConfidenceDisplay.from_estimator(rungs)
+    row = rungs.best_index_
+    scores = [rungs.cv_results_[f"split{split}_test_score"][row] for split in range(3)]
+    # 60 rows in three folds: 20 tested, 40 trained on. Nadeau and Bengio, section 4.
+    error = np.sqrt((1 / 3 + 20 / 40) * np.var(scores, ddof=1))
+    winner = int(np.flatnonzero(display.best)[0])
+    assert display.upper[winner] - display.mean[winner] == pytest.approx(error)
+
+
+def test_posterior_and_gap(gap) -> None:
+    display = ConfidenceDisplay.from_estimator(gap)
+    results = gap.cv_results_
+    np.testing.assert_allclose(display.mean, results["posterior_mean"][display.candidate])
+    others = np.arange(6) != gap.best_index_
+    expected = results["upper_bound"][others].max() - results["lower_bound"][gap.best_index_]
+    assert display.gap == pytest.approx(expected)
+    assert f"gap {expected:.3g}" in display.ax_.get_legend_handles_labels()[1]
+
+
+def test_one_fit_has_no_interval(halving, failing) -> None:
+    once = halving.cv_results_["n_pulls"] == 1
+    display = ConfidenceDisplay.from_estimator(halving)
+    np.testing.assert_array_equal(np.isnan(display.lower), once[display.candidate])
+    assert once.any() == ("noise not known" in display.ax_.get_legend_handles_labels()[1])
+    without_score = ConfidenceDisplay.from_estimator(failing)
+    assert not {0, 1} & set(without_score.candidate)
+    assert without_score.n_left_out == 2
+
+
+@pytest.mark.parametrize("n_errors", [0, -1, float("nan")])
+def test_width_must_be_positive(halving, n_errors) -> None:
+    with pytest.raises(ValueError, match="n_errors of ConfidenceDisplay must be positive"):
+        ConfidenceDisplay.from_estimator(halving, n_errors=n_errors)
+
+
+# ----------------------------------------------------------------------------- parameter
+
+
+def marks(display) -> np.ndarray:
+    """Return the places of all marks, shape (n_candidates, 2)."""
+    places = [c.get_offsets() for c in display.ax_.collections]
+    return np.concatenate([p for p in places if len(p)])
+
+
+def test_marks_are_values_and_scores(halving) -> None:
+    display = ParameterDisplay.from_estimator(halving)
+    found = marks(display)
+    expected = np.column_stack([(0.1, 0.2, 0.3, 0.4, 0.5, 0.6), mean_scores(halving)])
+    np.testing.assert_allclose(found[np.argsort(found[:, 0])], expected)
+    assert display.ax_.get_xlabel() == "quality"
+    assert display.ax_.get_xscale() == "linear"
+
+
+def mean_scores(search) -> np.ndarray:
+    return search.cv_results_["mean_test_score"]
+
+
+def test_marks_are_larger_for_more_fits(halving) -> None:
+    display = ParameterDisplay.from_estimator(halving)
+    collection = display.ax_.collections[0]
+    sizes, fits = collection.get_sizes(), display.weight[~display.best]
+    for one, other in zip(np.argsort(fits)[:-1], np.argsort(fits)[1:], strict=True):
+        assert (sizes[one] < sizes[other]) == (fits[one] < fits[other])
+    assert fits.min() < fits.max()
+
+
+def test_winner_is_marked(halving) -> None:
+    display = ParameterDisplay.from_estimator(halving)
+    star = [c for c in display.ax_.collections if to_hex(c.get_facecolor()[0]) == WINNER]
+    assert len(star) == 1
+    np.testing.assert_allclose(star[0].get_offsets()[0], [0.6, halving.best_score_])
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (loguniform(1e-4, 1e2), "log"),
+        ([0.001, 0.01, 0.1, 1.0], "log"),
+        ([1, 5, 10, 15, 20, 25], "linear"),
+        ([0.0, 0.001, 1.0], "linear"),
+        ([-10, -1, 1], "linear"),
+        ([10.0, 20.0], "linear"),
+    ],
+)
+def test_scale_suits_the_values(values, expected) -> None:
+    search = hyperband({"quality": values}, brackets=[1, 0])
+    assert ParameterDisplay.from_estimator(search).ax_.get_xscale() == expected
+
+
+def test_scale_can_be_chosen(halving) -> None:
+    display = ParameterDisplay.from_estimator(halving, scale="log")
+    assert display.ax_.get_xscale() == "log"
+    with pytest.raises(ValueError, match=r"scale of ParameterDisplay .* got 'cubic'"):
+        ParameterDisplay.from_estimator(halving, scale="cubic")
+    negative = variance_halving([-1.0, 1.0])
+    with pytest.raises(ValueError, match="needs positive numbers; got quality"):
+        ParameterDisplay.from_estimator(negative, scale="log")
+
+
+def test_categories_have_places_and_names() -> None:
+    values = ["best", "random"]
+    tree = DecisionTreeClassifier()
+    search = variance_halving(
+        {"splitter": values, "max_depth": [None, 3, 10]}, estimator=tree, scoring="accuracy"
+    )
+    names = {}
+    for parameter in ("splitter", "max_depth"):
+        display = ParameterDisplay.from_estimator(search, parameter)
+        names[parameter] = [text.get_text() for text in display.ax_.get_xticklabels()]
+        x = marks(display)[:, 0]
+        assert len(np.unique(np.round(x))) == len(names[parameter])
+        assert (np.abs(x - np.round(x)) < 0.35).all()
+        assert len(np.unique(x)) == len(x)  # beside each other, not on top
+    assert names == {"splitter": ["best", "random"], "max_depth": ["3", "10", "None"]}
+
+
+def test_candidates_that_lack_the_parameter_are_left_out() -> None:
+    space = [{"quality": [0.1, 0.2]}, {"n_steps": [2, 3, 4]}]
+    search = variance_halving(space)
+    display = ParameterDisplay.from_estimator(search, "quality")
+    assert display.n_left_out == 3
+    assert display.ax_.get_title(loc="right") == "3 candidates left out"
+    assert sorted(display.values) == [0.1, 0.2]
+
+
+def test_parameter_must_be_known(halving) -> None:
+    with pytest.raises(ValueError, match=r"are 'quality'; got 'depth'. Give one of them"):
+        ParameterDisplay.from_estimator(halving, "depth")
+    two = variance_halving({"quality": [0.1, 0.2], "n_steps": [1, 2]})
+    with pytest.raises(ValueError, match=r"must be one .*; got None"):
+        ParameterDisplay.from_estimator(two)
+
+
+def test_one_candidate_that_diverged_does_not_rule_the_axis() -> None:
+    search = variance_halving([-1e6, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    display = ParameterDisplay.from_estimator(search)
+    low, high = display.ax_.get_ylim()
+    assert -1 < low < 0.1
+    assert 0.6 < high < 1
+    assert "1 score below the axis" in display.ax_.get_title(loc="right")
+
+
+def test_accuracies_are_never_cut() -> None:
+    rng = np.random.default_rng(0)
+    for scale in (1e-3, 0.1, 1.0):
+        assert score_range(1 - scale * rng.random(50)) is None
+    assert score_range(np.array([0.0, *[1.0] * 50])) is None
+    assert score_range(np.array([np.nan] * 5)) is None
+
+
+# -------------------------------------------------------------------------------- labels
+
+
+def test_names_are_as_short_as_they_can_be() -> None:
+    names = ["clf__svc__C", "clf__svc__gamma", "prep__pca__C"]
+    assert short_names(names) == {
+        "clf__svc__C": "svc__C",
+        "clf__svc__gamma": "gamma",
+        "prep__pca__C": "pca__C",
+    }
+
+
+def test_values_as_text() -> None:
+    values = [0.1 + 0.2, np.float32(2), 10**6, True, None, "rbf", DecisionTreeClassifier(), (1, 2)]
+    texts = ["0.3", "2", "1000000", "True", "None", "rbf", "DecisionTreeClassifier", "(1, 2)"]
+    assert [value_text(value) for value in values] == texts
+    assert shortened("a" * 50 + "z", 11) == "aaaaa…aaaaz"
+    (label,) = candidate_labels([0], [{"name": "x" * 99}])
+    assert label == f"name={'x' * 11}…{'x' * 12}  #0"
+
+
+def test_labels_say_what_differs() -> None:
+    params = [{"svc__C": 1.0, "svc__kernel": "rbf"}, {"svc__C": 10.0, "svc__kernel": "rbf"}]
+    assert candidate_labels([0, 7], params) == ["C=1  #0", "C=10  #7"]
+    assert candidate_labels([3], params[:1]) == ["C=1, kernel=rbf  #3"]
+
+
+def test_step_of_a_pipeline_as_parameter() -> None:
+    pipeline = Pipeline([("model", Known())])
+    space = {"model": [Known(0.1), DecisionTreeClassifier(), Known(0.3)]}
+
+    def score(estimator, X, y):
+        model = estimator[-1]
+        return noisy_score(model, X, y) if isinstance(model, Known) else 0.0
+
+    search = variance_halving(space, estimator=pipeline, scoring=score)
+    display = ParameterDisplay.from_estimator(search)
+    names = [text.get_text() for text in display.ax_.get_xticklabels()]
+    assert names == ["DecisionTreeClassifier", "Known(quality=0.1)", "Known(quality=0.3)"]

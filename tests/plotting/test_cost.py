@@ -1,0 +1,184 @@
+"""Displays over time: regret and workers."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.colors import to_hex
+
+from doubles import Known
+from plotting.searches import X, Y, variance_halving
+from sklearn_halving import HyperbandSearchCV
+from sklearn_halving.plotting import RegretDisplay, WorkerDisplay
+from sklearn_halving.plotting._drawing import OTHERS
+from sklearn_halving.plotting._regret import _leaders_of_pulls, _leaders_of_rungs
+from sklearn_halving.plotting._workers import SCORING, _lanes, _without_pauses
+
+
+@pytest.mark.parametrize("name", ["rungs", "halving", "gap", "ucb", "metrics", "failing_rungs"])
+def test_regret_ends_with_the_winner(name, request) -> None:
+    search = request.getfixturevalue(name)
+    display = RegretDisplay.from_estimator(search)
+    assert display.leader[-1] == search.cv_results_["candidate"][search.best_index_]
+    assert display.cost[-1] == search.n_fits_
+    assert (np.diff(display.cost) >= 0).all()
+    assert (display.regret >= 0).all()
+    assert display.regret.min() == 0
+    np.testing.assert_allclose(display.score + display.regret, display.score.max())
+
+
+def test_score_of_the_leader_is_that_of_the_table(rungs) -> None:
+    display = RegretDisplay.from_estimator(rungs, quantity="score")
+    assert display.score[-1] == rungs.best_score_
+    np.testing.assert_allclose(display.line_.get_ydata(), display.score)
+    assert display.ax_.get_ylabel() == "score of the leader (score)"
+
+
+@pytest.mark.parametrize("cost", ["fits", "resources", "seconds"])
+def test_cost_of_the_whole_search(rungs, cost) -> None:
+    history = rungs.history_
+    expected = {
+        "fits": rungs.n_fits_,
+        "resources": rungs.n_resources_spent_,
+        "seconds": (history["fit_time"] + history["score_time"]).sum(),
+    }
+    display = RegretDisplay.from_estimator(rungs, cost=cost)
+    assert display.cost[-1] == pytest.approx(expected[cost])
+    assert display.line_.get_xdata()[-1] == display.cost[-1]
+
+
+def test_two_searches_on_the_same_axes(rungs, halving, pyplot) -> None:
+    axes = pyplot.subplots()[1]
+    RegretDisplay.from_estimator(rungs, ax=axes, name="many")
+    second = RegretDisplay.from_estimator(halving, ax=axes)
+    legend = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert legend == ["many", "VarianceHalvingSearchCV"]
+    assert second.line_.get_color() != axes.lines[0].get_color()
+
+
+def test_wrong_choices(halving) -> None:
+    with pytest.raises(ValueError, match="cost of RegretDisplay must be one of 'fits'"):
+        RegretDisplay.from_estimator(halving, cost="euros")
+    with pytest.raises(ValueError, match="quantity of RegretDisplay"):
+        RegretDisplay.from_estimator(halving, quantity="loss")
+    with pytest.raises(ValueError, match="has not; use cost='fits'"):
+        RegretDisplay.from_estimator(halving, cost="resources")
+
+
+def test_no_score_at_all() -> None:
+    def always_nan(estimator, X, y):
+        return np.nan
+
+    search = HyperbandSearchCV(
+        Known(), {"quality": [0.1]}, scoring=always_nan, cv=2, brackets=[0], random_state=0
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(ValueError, match="score"):
+            search.fit(X, Y)
+    with pytest.raises(ValueError, match="RegretDisplay shows the best of its scores"):
+        RegretDisplay.from_estimator(search)
+
+
+def test_leader_of_rungs_has_all_its_splits_and_the_most_resource() -> None:
+    nan = float("nan")
+    #                    0 done at 1;  2 better;  1 NaN;     0 at 3, first split, second
+    candidates = np.array([0, 0, 2, 2, 1, 1, 0, 0])
+    levels = np.array([1, 1, 1, 1, 1, 1, 3, 3])
+    scores = np.array([0.5, 0.7, 0.9, 0.8, 1.0, nan, 0.1, 0.2])
+    found = _leaders_of_rungs(candidates, scores, levels, 2, True)
+    assert found.tolist() == [-1, 0, 0, 2, 2, 2, 2, 0]
+    any_level = _leaders_of_rungs(candidates, scores, levels, 2, False)
+    assert any_level.tolist() == [-1, 0, 0, 2, 2, 2, 2, 2]
+
+
+def test_leader_of_pulls_is_not_a_lucky_first_split() -> None:
+    scores = np.array([0.98, 1.0, 0.98, 0.2, 0.98])
+    candidates = np.array([0, 1, 0, 2, 0])
+    # Mean of all 0.828: 0 has (2.94 + 0.828) / 4 = 0.942, and 1 has (1 + 0.828) / 2 = 0.914.
+    assert _leaders_of_pulls(candidates, scores, np.zeros(5)).tolist() == [0, 1, 1, 0, 0]
+
+
+def test_leader_of_pulls_needs_a_score_and_the_most_resource() -> None:
+    nan = float("nan")
+    candidates, levels = np.array([0, 1, 0, 2]), np.array([1.0, 1.0, 2.0, 2.0])
+    scores = np.array([0.9, 0.8, 0.1, nan])
+    assert _leaders_of_pulls(candidates, scores, levels).tolist() == [0, 0, 0, 0]
+
+
+# ------------------------------------------------------------------------------- workers
+
+
+def test_every_fit_is_on_the_timeline(rungs) -> None:
+    display = WorkerDisplay.from_estimator(rungs)
+    history = rungs.history_
+    assert len(display.start) == rungs.n_fits_
+    assert display.fit_time.sum() == pytest.approx(history["fit_time"].sum())
+    assert display.start[0] == 0
+    collections = display.ax_.collections
+    for color in (OTHERS, SCORING):
+        drawn = [c for c in collections if to_hex(c.get_facecolor()[0]) == color]
+        assert sum(len(c.get_paths()) for c in drawn) == rungs.n_fits_
+    assert display.ax_.get_xlabel() == "seconds"
+
+
+def test_one_process_is_one_lane(halving) -> None:
+    assert not WorkerDisplay.from_estimator(halving).lane.any()
+
+
+def test_lanes_are_numbered_and_pauses_marked() -> None:
+    two = np.zeros(2)
+    display = WorkerDisplay(
+        start=two,
+        fit_time=two + 1,
+        score_time=two,
+        lane=np.array([0, 1]),
+        failed=two.astype(bool),
+        pauses=np.array([0.5]),
+    ).plot()
+    assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["1", "2"]
+    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert legend == ["fit", "scoring", "pause cut out"]
+    assert display.ax_.get_title(loc="right") == "2 fits; lanes busy 100% of the time"
+
+
+def test_fits_that_failed_are_named(halving) -> None:
+    # Three steps are one too many.
+    failing = variance_halving({"n_steps": [1, 2, 3]}, estimator=Known(fails_at=2))
+    for search, expected in ((failing, True), (halving, False)):
+        legend = WorkerDisplay.from_estimator(search).ax_.get_legend()
+        assert ("failed fit" in [text.get_text() for text in legend.get_texts()]) == expected
+
+
+spans = st.lists(st.tuples(st.floats(0, 100), st.floats(0.01, 50)), min_size=1, max_size=30).map(
+    sorted
+)
+
+
+@given(spans)
+@settings(max_examples=60)
+def test_lanes_hold_one_fit_at_a_time_and_are_as_few_as_possible(found) -> None:
+    start, seconds = np.array(found).T
+    lanes, end = _lanes(start, seconds), start + seconds
+    for lane in np.unique(lanes):
+        inside = np.flatnonzero(lanes == lane)
+        assert (start[inside[1:]] >= end[inside[:-1]] - 2e-3).all()
+    most = max(((start <= t) & (end > t + 1e-3)).sum() for t in start)
+    assert len(np.unique(lanes)) == lanes.max() + 1 == max(most, 1)
+
+
+def test_long_pauses_are_cut_out() -> None:
+    started = np.array([1000.0, 1010.0, 90000.0, 90020.0])
+    start, pauses = _without_pauses(started, np.full(4, 10.0))
+    assert start.tolist() == [0, 10, 20, 40]
+    assert pauses.tolist() == [20]
+    # Ten seconds without a fit are not a pause where the work takes half a minute ...
+    assert not len(_without_pauses(np.array([0.0, 30.0]), np.array([20.0, 20.0]))[1])
+    # ... and what runs at the same time is no pause at all.
+    start, pauses = _without_pauses(np.array([0.0, 1.0, 500.0]), np.array([600.0, 2.0, 1.0]))
+    assert start.tolist() == [0, 1, 500]
+    assert not len(pauses)

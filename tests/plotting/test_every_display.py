@@ -1,0 +1,197 @@
+"""What holds for every display and every search."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline
+
+from doubles import Known
+from plotting.searches import X, Y, hyperband, noisy_score, two_metrics, variance_halving
+from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV, plotting
+from sklearn_halving.plotting import (
+    BracketDisplay,
+    ConfidenceDisplay,
+    ParameterDisplay,
+    PullsDisplay,
+    RegretDisplay,
+    RungDisplay,
+    WorkerDisplay,
+)
+
+ROOT = Path(__file__).parents[2]
+DISPLAYS = [getattr(plotting, name) for name in plotting.__all__]
+HARD_TO_LAY_OUT = ["single", "hundreds", "failing", "failing_rungs"]
+SEARCHES = ["halving", "gap", "ucb", *HARD_TO_LAY_OUT]
+
+every_display = pytest.mark.parametrize("display_class", DISPLAYS)
+
+
+def suits(display_class, search) -> bool:
+    if display_class is RungDisplay:
+        return "n_resources" in search.cv_results_
+    if display_class is BracketDisplay:
+        return "bracket" in search.cv_results_ or "stage" in search.cv_results_
+    return True
+
+
+@every_display
+@pytest.mark.parametrize("name", SEARCHES)
+def test_search_is_drawn(display_class, name, request) -> None:
+    """Warnings are errors here, those of a layout that does not fit among them."""
+    search = request.getfixturevalue(name)
+    if not suits(display_class, search):
+        with pytest.raises(
+            ValueError, match=f"{display_class.__name__} shows .* has not; .*Pulls"
+        ):
+            display_class.from_estimator(search)
+        return
+    display = display_class.from_estimator(search)
+    assert isinstance(display, display_class)
+    assert display.ax_.figure is display.figure_
+    assert display.ax_.get_xlabel() or display.figure_.get_supxlabel()
+    if name in HARD_TO_LAY_OUT:
+        display.figure_.canvas.draw()
+
+
+@every_display
+def test_axes_given_are_used(display_class, rungs, pyplot) -> None:
+    figure, (left, right) = pyplot.subplots(ncols=2)
+    display = display_class.from_estimator(rungs, ax=right)
+    assert display.ax_ is right
+    assert display.figure_ is figure
+    assert right.get_xlabel()
+    assert right.has_data()
+    assert not left.has_data()
+    assert pyplot.get_fignums() == [figure.number]
+
+
+@every_display
+def test_display_can_be_drawn_again(display_class, rungs, pyplot) -> None:
+    display = display_class.from_estimator(rungs)
+    first = display.ax_
+    axes = pyplot.subplots()[1]
+    assert display.plot(ax=axes) is display
+    assert display.ax_ is axes
+    assert display.ax_ is not first
+
+
+@every_display
+def test_plot_does_not_change_the_search(display_class, rungs) -> None:
+    before = {key: np.array(value) for key, value in rungs.cv_results_.items() if "rank" in key}
+    display_class.from_estimator(rungs)
+    for key, value in before.items():
+        np.testing.assert_array_equal(rungs.cv_results_[key], value)
+
+
+@every_display
+def test_not_fitted(display_class) -> None:
+    search = HyperbandSearchCV(Known(), {"quality": [0.1]})
+    with pytest.raises(NotFittedError, match=f"{display_class.__name__} .* Call fit first"):
+        display_class.from_estimator(search)
+
+
+@every_display
+def test_search_of_another_package(display_class) -> None:
+    search = GridSearchCV(Known(), {"quality": [0.1, 0.2]}).fit(X, Y)
+    with pytest.raises(TypeError, match="got GridSearchCV"):
+        display_class.from_estimator(search)
+
+
+@every_display
+def test_matplotlib_is_missing(display_class, rungs, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    name = display_class.__name__
+    with pytest.raises(ImportError, match=rf"{name}.*pip install sklearn-halving\[plot\]"):
+        display_class.from_estimator(rungs)
+
+
+def test_import_leaves_matplotlib_alone() -> None:
+    code = (
+        "import sklearn_halving, sys; first = 'sklearn_halving.plotting' in sys.modules;"
+        "import sklearn_halving.plotting; print(first, 'matplotlib' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout.split() == ["False", "False"]
+
+
+@pytest.mark.parametrize("display_class", [d for d in DISPLAYS if d is not WorkerDisplay])
+def test_metric_that_steers_is_the_default(display_class, metrics) -> None:
+    display = display_class.from_estimator(metrics)
+    other = display_class.from_estimator(metrics, metric="gain")
+    text = [artist.get_text() for artist in display.figure_.findobj(match=is_text)]
+    if display_class is not PullsDisplay:  # which names no metric
+        assert any("loss" in one for one in text)
+        assert not any("gain" in one for one in text)
+    assert type(other) is display_class
+    with pytest.raises(ValueError, match=r"metric='f1' of .* are 'gain', 'loss'"):
+        display_class.from_estimator(metrics, metric="f1")
+
+
+def is_text(artist) -> bool:
+    return hasattr(artist, "get_text")
+
+
+@every_display
+def test_no_winner_without_refit(display_class) -> None:
+    """Several metrics and no refit: nothing says which candidate is the best."""
+    search = hyperband(scoring=two_metrics, refit=False, brackets=[0], max_candidates=None)
+    assert not hasattr(search, "best_index_")
+    display = display_class.from_estimator(search)
+    labels = display.ax_.get_legend_handles_labels()[1]
+    assert not any("winner" in label for label in labels)
+    display.figure_.canvas.draw()
+
+
+@every_display
+def test_long_names_leave_room_for_the_data(display_class) -> None:
+    step = "a_step_of_a_pipeline_whose_name_fills_a_line_of_its_own"
+    space = {f"{step}__quality": [0.1, 0.2, 0.3, 0.4], f"{step}__n_steps": [10**12, 1]}
+    search = hyperband(space, estimator=Pipeline([(step, Known())]), brackets=[1, 0])
+    params = {"parameter": f"{step}__quality"} if display_class is ParameterDisplay else {}
+    display = display_class.from_estimator(search, **params)
+    display.figure_.canvas.draw()
+    box = display.ax_.get_window_extent()
+    share = 0.3 if display_class is RungDisplay else 0.5  # two axes side by side
+    assert box.width > share * display.figure_.bbox.width
+    assert box.height > 0.5 * display.figure_.bbox.height
+
+
+def test_search_that_was_broken_off_is_drawn() -> None:
+    """Ctrl-C leaves cv_results_ and best_index_, and no best_estimator_."""
+
+    def interrupted(estimator, X, y):
+        if estimator.quality == 0.3:
+            raise KeyboardInterrupt
+        return noisy_score(estimator, X, y)
+
+    search = VarianceHalvingSearchCV(
+        Known(), {"quality": [0.1, 0.2, 0.3]}, scoring=interrupted, random_state=0
+    )
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X, Y)
+    assert PullsDisplay.from_estimator(search).n_pulls.sum() == search.n_fits_ > 0
+
+
+def test_one_level_is_drawn() -> None:
+    """Rows are too few to halve: one rung of one bracket."""
+    search = hyperband({"quality": [0.3]}, min_resources=40, max_resources=40)
+    for display_class in (RungDisplay, BracketDisplay):
+        display = display_class.from_estimator(search)
+        display.figure_.canvas.draw()
+    assert [lane.n_candidates.tolist() for lane in display.lanes] == [[1]]
+
+
+def test_all_candidates_of_a_search_with_zero_scores() -> None:
+    search = variance_halving([0.0, 0.0, 0.0], scoring=lambda estimator, X, y: 0.0)
+    for display_class in (PullsDisplay, ConfidenceDisplay, RegretDisplay):
+        display_class.from_estimator(search).figure_.canvas.draw()

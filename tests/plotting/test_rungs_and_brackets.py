@@ -1,0 +1,202 @@
+"""Displays of what is played in rungs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+from scipy.stats import uniform
+
+from doubles import Known
+from plotting.searches import fitted, hyperband, noisy_score, variance_halving
+from sklearn_halving import BanditSearchCV
+from sklearn_halving.plotting import BracketDisplay, RungDisplay
+from sklearn_halving.plotting._drawing import WINNER
+
+
+def curves(axes) -> list[np.ndarray]:
+    """Return the lines with data, each of shape (n_rungs, 2)."""
+    return [line.get_xydata() for line in axes.lines if len(line.get_xdata())]
+
+
+def table_of(search, bracket: int) -> list[list[tuple[float, float]]]:
+    """Return for each candidate of a bracket its rungs, from ``cv_results_``."""
+    results = search.cv_results_
+    rows = np.flatnonzero(results["bracket"] == bracket)
+    return [
+        [
+            (results["n_resources"][row], results["mean_test_score"][row])
+            for row in rows
+            if results["candidate"][row] == candidate
+        ]
+        for candidate in np.unique(results["candidate"][rows])
+    ]
+
+
+def test_each_bracket_has_axes_of_its_own(rungs) -> None:
+    display = RungDisplay.from_estimator(rungs)
+    assert [axes.get_title().split("\n")[0] for axes in display.axes_] == [
+        "bracket 2",
+        "bracket 1",
+        "bracket 0",
+    ]
+    for axes, bracket in zip(display.axes_, (2, 1, 0), strict=True):
+        found, expected = curves(axes), table_of(rungs, bracket)
+        assert len(found) == len(expected) == {2: 9, 1: 5, 0: 3}[bracket]
+        for line, rows in zip(found, expected, strict=True):
+            np.testing.assert_allclose(line, rows)
+    assert display.ax_.get_ylabel() == "mean test score"
+    assert display.figure_.get_supxlabel() == "n_samples"
+
+
+def test_axes_given_hold_all_brackets(rungs, pyplot) -> None:
+    axes = pyplot.subplots()[1]
+    display = RungDisplay.from_estimator(rungs, ax=axes)
+    assert display.axes_.tolist() == [axes]
+    assert len(curves(axes)) == 9 + 5 + 3
+    legend = [text.get_text() for text in axes.get_legend().get_texts()]
+    winner = rungs.cv_results_["candidate"][rungs.best_index_]
+    assert legend == ["bracket 2", "bracket 1", "bracket 0", f"winner, #{winner}"]
+    assert axes.get_xlabel() == "n_samples"
+
+
+def test_line_of_the_winner(rungs) -> None:
+    display = RungDisplay.from_estimator(rungs)
+    lines = [line for axes in display.axes_ for line in axes.lines if len(line.get_xdata())]
+    (winner,) = (line for line in lines if to_hex(line.get_color()) == WINNER)
+    assert winner.get_ydata()[-1] == rungs.best_score_
+    assert winner.get_linewidth() > max(line.get_linewidth() for line in lines if line != winner)
+
+
+def test_levels_are_evenly_spaced_and_named(rungs) -> None:
+    axes = RungDisplay.from_estimator(rungs).axes_[0]
+    assert axes.get_xscale() == "log"
+    levels = np.unique(rungs.cv_results_["n_resources"])
+    assert [text.get_text() for text in axes.get_xticklabels()] == [str(n) for n in levels]
+
+
+def test_candidates_without_a_score_are_counted(failing_rungs) -> None:
+    display = RungDisplay.from_estimator(failing_rungs)
+    results = failing_rungs.cv_results_
+    without = np.isnan(results["mean_test_score"])
+    assert without.any()
+    counts = [
+        int(text.get_text().removesuffix(" NaN")) for axes in display.axes_ for text in axes.texts
+    ]
+    assert sum(counts) == without.sum()
+
+
+def test_loops_share_the_axes_of_a_bracket() -> None:
+    search = hyperband(n_loops=2, brackets=[1, 0])
+    display = RungDisplay.from_estimator(search)
+    assert len(display.axes_) == 2
+    n_candidates = len(np.unique(search.cv_results_["candidate"]))
+    assert sum(len(curves(axes)) for axes in display.axes_) == n_candidates
+    lanes = BracketDisplay.from_estimator(search).lanes
+    assert [lane.name for lane in lanes] == [
+        "loop 0, bracket 1",
+        "loop 0, bracket 0",
+        "loop 1, bracket 1",
+        "loop 1, bracket 0",
+    ]
+    assert sum(lane.has_winner for lane in lanes) == 1
+
+
+def test_many_candidates_share_axes() -> None:
+    search = hyperband(
+        resource="n_steps",
+        min_resources=1,
+        max_resources=27,
+        brackets=[3],
+        max_candidates=None,
+        cv=2,
+    )
+    display = RungDisplay.from_estimator(search)
+    assert len(curves(display.ax_)) == len(np.unique(search.cv_results_["candidate"])) >= 27
+    display.figure_.canvas.draw()
+
+
+def test_search_without_brackets_has_curves_too() -> None:
+    space = {"quality": uniform(0, 1)}
+    search = variance_halving(
+        space, n_candidates=6, n_pulls=30, resource="n_samples", min_resources=10, allocation="uniform"
+    )
+    (axes,) = RungDisplay.from_estimator(search).axes_
+    history = search.history_.groupby(["candidate", "n_resources"])["test_score"].mean()
+    np.testing.assert_allclose(np.concatenate(curves(axes))[:, 1], history)
+
+
+# ------------------------------------------------------------------------------ brackets
+
+
+def test_lanes_are_the_rungs_of_the_table(rungs) -> None:
+    display = BracketDisplay.from_estimator(rungs)
+    assert [lane.n_candidates.tolist() for lane in display.lanes] == [[9, 3, 1], [5, 1], [3]]
+    # Rungs with the same resource are below each other.
+    assert [lane.column.tolist() for lane in display.lanes] == [[0, 1, 2], [1, 2], [2]]
+    texts = [text.get_text() for text in display.ax_.texts]
+    scores = [f"{lane.best_score:.4g}" for lane in display.lanes]
+    assert texts == ["9", "3", "1", scores[0], "5", "1", scores[1], "3", scores[2]]
+    names = [text.get_text() for text in display.ax_.get_yticklabels()]
+    assert names == ["bracket 2", "bracket 1", "bracket 0"]
+    assert display.ax_.get_xlabel() == "n_samples"
+
+
+def test_lane_of_the_winner(rungs) -> None:
+    display = BracketDisplay.from_estimator(rungs)
+    (winner,) = (lane for lane in display.lanes if lane.has_winner)
+    assert winner.best_score == rungs.best_score_
+    bracket = rungs.cv_results_["bracket"][rungs.best_index_]
+    assert winner.name == f"bracket {bracket}"
+    colored = [c for c in display.ax_.collections if to_hex(c.get_facecolor()[0]) == WINNER]
+    assert len(colored) == len(winner.n_candidates)
+
+
+def test_height_of_a_box_goes_with_the_root_of_its_number(rungs) -> None:
+    display = BracketDisplay.from_estimator(rungs)
+    heights = [np.ptp(box.get_paths()[0].vertices[:, 1]) for box in display.ax_.collections]
+    # The first lane is box, band, box, band, box.
+    np.testing.assert_allclose(np.square(heights[:5:2]), [9, 3, 1])
+
+
+def test_stages_are_a_lane(halving) -> None:
+    display = BracketDisplay.from_estimator(halving)
+    stage = halving.cv_results_["stage"]
+    expected = [(stage >= number).sum() for number in range(stage.max() + 1)]
+    assert [lane.n_candidates.tolist() for lane in display.lanes] == [expected]
+    assert expected[0] == 6
+    assert display.ax_.get_xlabel() == "stage"
+
+
+def test_many_stages_are_drawn_without_boxes() -> None:
+    space = {"quality": np.linspace(0, 1, 20).tolist()}
+    search = fitted(
+        BanditSearchCV(
+            Known(), space, policy="successive_rejects", n_pulls=80, scoring=noisy_score
+        )
+    )
+    display = BracketDisplay.from_estimator(search)
+    stage = search.cv_results_["stage"]
+    expected = [(stage >= number).sum() for number in range(stage.max() + 1)]
+    assert display.lanes[0].n_candidates.tolist() == expected
+    assert len(expected) > 12
+    assert len(display.ax_.collections) == 1
+    assert len(display.ax_.texts) <= 7
+    display.figure_.canvas.draw()
+
+
+def test_bracket_without_a_score() -> None:
+    def score(estimator, X, y):
+        return np.nan if estimator.quality > 0.5 else 0.3
+
+    search = hyperband({"quality": [0.1, 0.9]}, scoring=score, brackets=[1, 0], factor=2)
+    display = BracketDisplay.from_estimator(search)
+    display.figure_.canvas.draw()
+    assert sum(lane.has_winner for lane in display.lanes) == 1
+
+
+def test_error_says_what_to_use_instead(ucb) -> None:
+    with pytest.raises(ValueError, match="BracketDisplay shows brackets or stages"):
+        BracketDisplay.from_estimator(ucb)
+    with pytest.raises(ValueError, match="RungDisplay shows scores against a resource"):
+        RungDisplay.from_estimator(ucb)
