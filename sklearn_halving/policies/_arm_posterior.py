@@ -22,7 +22,7 @@ import numpy as np
 
 from sklearn_halving.policies._prior_features import PriorFeatures
 from sklearn_halving.policies._single_update import SingleUpdate
-from sklearn_halving.policies._types import NO_ARM, FloatArray, IntArray
+from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray
 
 
 class ArmPosterior:
@@ -180,12 +180,22 @@ class ArmPosterior:
         which the square roots of all variances are multiplied: 1 until there are two rewards
         that differ.
         """
+        offset, left, knows = self._fit_of_level()
+        scale = np.sqrt(np.where(knows, left, 1.0) / np.where(knows, self.n_told - 1, 1))
+        return offset, scale
+
+    def has_equal_rewards(self) -> BoolArray:
+        """Return which problems have two rewards or more, all equal, shape (n_problems,)."""
+        _, _, knows = self._fit_of_level()
+        return ~knows & (self.n_told > 1)
+
+    def _fit_of_level(self) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """Return the level, the squares that it leaves, and whether these are any."""
         of_rewards, mixed, of_ones = self._squares.T
         offset = mixed / np.where(of_ones > 0, of_ones, 1.0)
         left = of_rewards - mixed * offset
-        knows = (self.n_told > 1) & (left > 1e-14 * of_rewards)
-        scale = np.sqrt(np.where(knows, left, 1.0) / np.where(knows, self.n_told - 1, 1))
-        return offset, scale
+        knows: BoolArray = (self.n_told > 1) & (left > 1e-14 * of_rewards)
+        return offset, left, knows
 
     def offset_and_scale_of_one(self) -> tuple[float, float]:
         """Do what `offset_and_scale` does for one problem."""

@@ -259,24 +259,34 @@ class BayesGap:
     def regret_bounds(self, state: PosteriorState) -> FloatArray:
         """Return B_J of every round so far, shape ``(*batch, n_rounds)``.
 
-        In the units of the rewards, whose scale is that of the latest estimate. Empty unless the
-        acquisition is "bayesgap".
+        In the units of the rewards, whose scale is that of the latest estimate: NaN where all
+        rewards are equal, 1 after a single one. Empty unless the acquisition is "bayesgap".
         """
         bounds = np.array(state.bounds).reshape(len(state.bounds), len(state.alive))
-        bounds = bounds * state.beliefs().scale
+        bounds = bounds * self._known_scale(state)
         return bounds.T.reshape(*state.batch_shape, -1)
 
     def posterior(self, state: PosteriorState) -> tuple[FloatArray, FloatArray]:
         """Return posterior means and standard deviations of all arms in reward units.
 
         Each is of shape ``(*batch, n_arms)``. Pulls in flight are not looked at, and the
-        deviations leave out that the common level of all arms is estimated.
+        deviations leave out that the common level of all arms is estimated. Where all rewards
+        are equal there is no scale, and they are NaN; after a single one the scale is 1.
         """
         beliefs = state.beliefs()
         scale, shape = beliefs.scale[:, np.newaxis], (*state.batch_shape, -1)
         mean = beliefs.offset[:, np.newaxis] + scale * beliefs.mean
-        deviation = scale * np.sqrt(state.posterior.variance)
+        known_scale = self._known_scale(state)[:, np.newaxis]
+        deviation = known_scale * np.sqrt(state.posterior.variance)
         return mean.reshape(shape), deviation.reshape(shape)
+
+    def _known_scale(self, state: PosteriorState) -> FloatArray:
+        """Return the unit of the posterior in units of the rewards, NaN if these are all equal."""
+        scale = state.beliefs().scale
+        if not self.standardize:
+            return scale
+        known: FloatArray = np.where(state.posterior.has_equal_rewards(), np.nan, scale)
+        return known
 
     def _choose(self, state: PosteriorState, may_pull: BoolArray) -> IntArray:
         """Return the next arm of each problem; of pulls in flight the variances know."""

@@ -189,14 +189,17 @@ class PosteriorState:
         return is_known
 
     def is_hopeless(self) -> BoolArray:
-        """Return which arms had a reward that was raised, shape ``(n_problems, n_arms)``.
+        """Return which arms had rewards that were raised and no other, as ``alive`` is shaped.
 
-        None where that is every arm with a reward.
+        None where that is every arm with a reward. One such reward may be due to its split.
         """
         is_hopeless = np.zeros_like(self.alive)
-        is_hopeless[0, [arm for arm, _, value in self.told if value < self.floor]] = True
-        others = self.alive & (self.n_told > 0) & ~is_hopeless
-        return is_hopeless & others.any(axis=1)[:, np.newaxis]
+        for is_low in (True, False):
+            arms = [arm for arm, _, value in self.told if (value < self.floor) == is_low]
+            is_hopeless[0, arms] = is_low
+        others: BoolArray = self.alive & (self.n_told > 0) & ~is_hopeless
+        is_hopeless &= others.any(axis=1, keepdims=True)
+        return is_hopeless
 
     def beliefs(self) -> Beliefs:
         """Return posterior means in standardised units."""

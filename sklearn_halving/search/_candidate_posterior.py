@@ -87,6 +87,8 @@ class JointDraws(ChoiceStatistics):
 
     def regret(self, candidate: int) -> float:
         """Return by how much the best is expected to be better."""
+        if np.isnan(self.error[candidate]):
+            return np.nan  # the draws have no unit
         return float(self.sum_of_largest - self.sums[candidate]) / self.n_draws
 
     def corrected_score(self, candidate: int) -> float:
