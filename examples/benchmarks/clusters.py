@@ -120,7 +120,7 @@ def main() -> None:
     n_rows, seconds, n_brackets = (5_000, 0.005, 1) if options.quick else (62_500, 0.05, 3)
     X = np.random.default_rng(0).random((n_rows, 100))
     with (
-        LocalCluster(n_workers=N_WORKERS, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=N_WORKERS, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         count_bytes()

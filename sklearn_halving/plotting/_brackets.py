@@ -170,7 +170,7 @@ class BracketDisplay:
         ax.set_ylim(bottoms[-1] - gap / 2, -gap / 2 - 0.6)
         if has_boxes:
             ax.set_xticks(range(len(self.columns)), self.columns)
-            ax.set_xlim(-0.5, len(self.columns) - 0.2)
+            ax.set_xlim(-0.5, max(len(self.columns), 3) - 0.2)
         else:
             ax.xaxis.get_major_locator().set_params(integer=True)
         ax.set_xlabel(self.column_label)

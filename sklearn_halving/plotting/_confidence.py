@@ -16,6 +16,7 @@ from sklearn_halving.plotting._drawing import (
     count_of,
     height_of,
     label_candidates,
+    legend_beside,
     note,
     score_range,
 )
@@ -178,7 +179,7 @@ class ConfidenceDisplay:
             This display.
         """
         n_candidates = len(self.candidate)
-        ax = axes_for(type(self).__name__, ax, 6.8, height_of(n_candidates))
+        ax = axes_for(type(self).__name__, ax, 8.6, height_of(n_candidates))
         if self.gap is not None:
             self._draw_gap(ax)
         for is_winner, color in ((False, OTHERS), (True, WINNER)):
@@ -197,8 +198,7 @@ class ConfidenceDisplay:
             count_of(self.n_left_out, *LEFT_OUT),
         )
         if n_candidates:
-            # Best on top, larger scores to the right: the lower right corner is free.
-            ax.legend(loc="best", fontsize="small")
+            legend_beside(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

@@ -63,6 +63,17 @@ def label_candidates(ax: Any, labels: list[str]) -> None:
         ax.set_ylabel(f"{n_rows} candidates, best first")
 
 
+def legend_beside(ax: Any, **params: Any) -> None:
+    """Put the legend beside the axes: data are everywhere in them."""
+    ax.legend(
+        loc="upper left",
+        bbox_to_anchor=(1.0, 1.0),
+        fontsize="small",
+        title_fontsize="small",
+        **params,
+    )
+
+
 def score_range(scores: np.ndarray) -> tuple[float, float] | None:
     """Return where to cut an axis of scores; None where nothing needs to be cut.
 
@@ -79,7 +90,7 @@ def score_range(scores: np.ndarray) -> tuple[float, float] | None:
         return None
     top, quarter = float(known.max()), float(np.quantile(known, 0.25))
     # At least a share of the score itself: accuracies from 0 to 1 are never cut.
-    spread = max(top - quarter, 0.05 * max(abs(top), abs(quarter)), 1e-12)
+    spread = max(top - quarter, 0.05 * max(abs(top), abs(quarter))) or 1.0
     inside = known[known >= top - 20 * spread]
     if len(inside) == len(known):
         return None

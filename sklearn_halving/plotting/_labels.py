@@ -10,7 +10,9 @@ import numpy as np
 
 MAX_VALUE = 24
 """Characters of one value."""
-MAX_CANDIDATE = 44
+MAX_NAME = 12
+"""Characters of the name of a parameter: the values are what candidates differ in."""
+MAX_CANDIDATE = 48
 """Characters of a candidate."""
 
 
@@ -63,9 +65,11 @@ def candidate_labels(numbers: Sequence[int], params: Sequence[dict[str, Any]]) -
     ]
     names = list(dict.fromkeys(name for one in texts for name in one))
     differ = [n for n in names if len({one.get(n) for one in texts}) > 1] or names
-    short = short_names(differ)
+    short = {name: shortened(end, MAX_NAME) for name, end in short_names(differ).items()}
     labels = []
     for number, one in zip(numbers, texts, strict=True):
-        values = ", ".join(f"{short[name]}={one[name]}" for name in differ if name in one)
+        values = ", ".join(
+            f"{shortened(short[name], MAX_NAME)}={one[name]}" for name in differ if name in one
+        )
         labels.append(f"{shortened(values, MAX_CANDIDATE)}  #{number}")
     return labels

@@ -13,6 +13,7 @@ from sklearn_halving.plotting._drawing import (
     WINNER,
     axes_for,
     count_of,
+    legend_beside,
     note,
     score_range,
 )
@@ -253,16 +254,8 @@ class ParameterDisplay:
         for amount, area in zip(amounts, _areas(self.weight, amounts), strict=True):
             handles.append(ax.scatter([], [], area, color=OTHERS, alpha=0.7, linewidths=0))
             labels.append(f"{amount:.4g}")
-        # Beside the data, as these are everywhere in the axes.
-        ax.legend(
-            handles,
-            labels,
-            title=shortened(self.weight_label, 20),
-            loc="upper left",
-            bbox_to_anchor=(1.0, 1.0),
-            fontsize="small",
-            title_fontsize="small",
-        )
+        title = shortened(self.weight_label, 20)
+        legend_beside(ax, handles=handles, labels=labels, title=title)
 
 
 def _parameter_of(found: FittedSearch, parameter: str | None) -> str:

@@ -15,6 +15,7 @@ from sklearn_halving.plotting._drawing import (
     height_of,
     import_pyplot,
     label_candidates,
+    legend_beside,
     note,
 )
 from sklearn_halving.plotting._labels import candidate_labels
@@ -143,17 +144,19 @@ class PullsDisplay:
         """
         name, n_candidates = type(self).__name__, len(self.candidate)
         plt = import_pyplot(name)
-        ax = axes_for(name, ax, 6.8, height_of(n_candidates))
+        ax = axes_for(name, ax, 8.6, height_of(n_candidates))
         n_levels = len(self.levels)
         colors = (
             [OTHERS] if n_levels == 1 else plt.get_cmap("Blues")(np.linspace(0.3, 1, n_levels))
         )
         start = np.zeros(n_candidates, dtype=int)
-        # Hundreds of bars with gaps between them shimmer.
-        height = 0.8 if n_candidates <= 2 * MAX_LABELS else 1.0
+        # Hundreds of bars: gaps would shimmer, and a bar below a pixel would not be drawn.
+        height, edge = (0.8, 0.0) if n_candidates <= 2 * MAX_LABELS else (1.0, 0.8)
         for level, color, fits in zip(self.levels, colors, self.n_pulls.T, strict=True):
             label = f"{level:.4g}" if n_levels > 1 else None
-            ax.barh(range(n_candidates), fits, height, start, color=color, label=label)
+            style = {"color": color, "edgecolor": color, "label": label}
+            width = np.where(fits > 0, edge, 0.0)
+            ax.barh(range(n_candidates), fits, height, start, linewidth=width, **style)
             start = start + fits
         for place in np.flatnonzero(self.best):
             ax.plot(start[place], place, "*", markersize=12, color=WINNER, label="winner")
@@ -164,7 +167,7 @@ class PullsDisplay:
         ax.set_xlabel("fits")
         if n_levels > 1 or self.best.any():
             title = f"fits with {self.resource_label} =" if n_levels > 1 else None
-            ax.legend(title=title, loc="lower right", fontsize="small", title_fontsize="small")
+            legend_beside(ax, title=title)
         n_never = int((start == 0).sum())
         note(ax, f"{start.sum()} fits", f"{n_never} never fitted" if n_never else "")
         self.ax_, self.figure_ = ax, ax.figure

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_halving.plotting._drawing import OTHERS, axes_for
+from sklearn_halving.plotting._drawing import OTHERS, axes_for, count_of, note, score_range
 from sklearn_halving.plotting._reading import FittedSearch, candidate_table, read_search
 
 COSTS = {"fits": "fits", "resources": "units of {}", "seconds": "seconds of fits and scoring"}
@@ -181,9 +181,21 @@ class RegretDisplay:
         label = "simple regret" if is_regret else "score of the leader"
         ax.set(xlabel=self.cost_label, ylabel=f"{label} ({self.score_label})")
         ax.set_xlim(left=0)
+        if is_new:
+            self._cut(ax, is_regret)
         ax.legend(loc="best", fontsize="small")
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+    def _cut(self, ax: Any, is_regret: bool) -> None:
+        """Cut the axis where leaders that diverged would rule it."""
+        limits = score_range(self.score)
+        if limits is None:
+            return
+        best = float(np.nanmax(self.score))
+        ax.set_ylim((best - limits[1], best - limits[0]) if is_regret else limits)
+        n_off = int((self.score < limits[0]).sum())
+        note(ax, count_of(n_off, "leader off the axis", "leaders off the axis"))
 
 
 QUANTITIES = ("regret", "score")

@@ -182,8 +182,12 @@ class RungDisplay:
             self._draw(axes, inside, OTHERS, "candidates")
             set_log_levels(axes, self.n_resources[inside])
             n_candidates = len(np.unique(self.candidate[inside]))
-            title = f"bracket {bracket}\n{count_of(n_candidates, 'candidate', 'candidates')}"
-            axes.set_title(title, fontsize="medium")
+            lines = [
+                f"bracket {bracket}",
+                count_of(n_candidates, "candidate", "candidates"),
+                self._without_score(inside),
+            ]
+            axes.set_title("\n".join(line for line in lines if line), fontsize="medium")
         grid[0].set_ylabel(self.score_label)
         figure.supxlabel(self.resource_label, fontsize="medium")
         return list(grid)
@@ -201,26 +205,23 @@ class RungDisplay:
             x, y = self.n_resources[rows], self.score[rows]
             ax.plot(x, y, marker="o", markersize=3.5, markeredgewidth=0, **style)
         ax.plot([], [], color=color, marker="o", markersize=3.5, label=label)
-        failed = inside & np.isnan(self.score)
-        if failed.any():
-            places = np.unique(self.n_resources[failed], return_counts=True)
-            for amount, n_failed in zip(*places, strict=True):
-                ax.text(
-                    amount,
-                    0.01,
-                    f"{n_failed} NaN",
-                    transform=ax.get_xaxis_transform(),
-                    ha="center",
-                    fontsize="x-small",
-                )
+
+    def _without_score(self, inside: Any = slice(None)) -> str:
+        """Say how many candidates had no score in one of their rungs."""
+        without = np.unique(self.candidate[inside][np.isnan(self.score[inside])])
+        return "" if not len(without) else f"{len(without)} without score"
 
     def _finish(self, axes: list[Any]) -> None:
         """Cut the axis where outliers would rule it, and say which line is whose."""
         limits = score_range(self.score)
+        below = ""
         if limits is not None:
             axes[0].set_ylim(limits)
-            n_below = int((self.score < limits[0]).sum())
-            note(axes[-1] if len(axes) == 1 else axes[0], f"{n_below} below the axis")
+            below = f"{int((self.score < limits[0]).sum())} below the axis"
+        if len(axes) == 1:
+            note(axes[0], below, self._without_score())
+        elif below:
+            axes[0].text(0.03, 0.02, below, transform=axes[0].transAxes, fontsize="small")
         if self.best_candidate is None:
             handles: list[Any] = []
         else:

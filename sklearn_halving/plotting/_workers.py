@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_halving.plotting._drawing import GREY, OTHERS, axes_for, count_of, note
+from sklearn_halving.plotting._drawing import GREY, OTHERS, axes_for, count_of, legend_beside, note
 from sklearn_halving.plotting._reading import read_search
 
 SCORING = "#e69f00"
@@ -163,8 +163,7 @@ class WorkerDisplay:
         handles: list[Any] = [Patch(color=color, label=name) for name, color in colors.items()]
         if len(self.pauses):
             handles += ax.plot([], [], color=GREY, linestyle=":", label="pause cut out")
-        # Beside the lanes, which fill the axes.
-        ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
+        legend_beside(ax, handles=handles)
         busy = float((self.fit_time + self.score_time).sum()) / max(available, 1e-12)
         fits = count_of(len(self.start), "fit", "fits")
         note(ax, fits, f"lanes busy {min(busy, 1.0):.0%} of the time")

@@ -8,7 +8,6 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import is_classifier
 
 from sklearn_halving import policies
 from sklearn_halving._unstable_imports import Interval, StrOptions
@@ -30,7 +29,7 @@ from sklearn_halving.search._named_policies import (
     budget_of,
     check_name,
     policy_by_name,
-    range_of_score,
+    range_of_steering_score,
     with_range,
 )
 from sklearn_halving.search._points import Cube, LevelsLayout, PointCandidates, PointLayout
@@ -67,8 +66,8 @@ class BanditSearchCV(AdaptiveSearchCV):
         An object from `sklearn_halving.policies`, one of your own, or a name:
         ``"uniform"``, ``"variance_halving"``, ``"successive_rejects"``,
         ``"anytime_successive_rejects"``, ``"adaptive_ucb_e"``, ``"adaptive_gap_e_v"``,
-        ``"successive_elimination"``, ``"hoeffding_race"``, ``"bernstein_race"``, ``"lucb"``,
-        ``"lil_ucb"``, ``"ucb1"``, ``"ucb_v"``, ``"moss"``, ``"exp3"``, ``"variance_rejects"``,
+        ``"adaptive_ugap_eb"``, ``"successive_elimination"``, ``"hoeffding_race"``,
+        ``"bernstein_race"``, ``"lucb"``, ``"lil_ucb"``, ``"ucb1"``, ``"ucb_v"``, ``"moss"``, ``"exp3"``, ``"variance_rejects"``,
         ``"hoo"``. The last makes its candidates on the way: ``param_distributions`` must be one
         dict of numeric distributions with a ``ppf``, ``n_candidates`` must be left out, and the
         splits are those of ``cv``, one after the other.
@@ -82,7 +81,8 @@ class BanditSearchCV(AdaptiveSearchCV):
         Of a policy that is given by name and stops when it knows the best candidate.
     reward_range : "auto" or (float, float), default="auto"
         Smallest and largest possible score, for policies whose bounds need it. ``"auto"`` knows
-        that of accuracy, roc_auc, f1 and others that are between 0 and 1.
+        that of accuracy, roc_auc, f1 and others that are between 0 and 1; with several metrics
+        it is that of the one that steers the search.
     resource : str, Resource or None, default=None
         See HyperbandSearchCV. None: every fit is a whole one.
     min_resources, max_resources : "auto" or float, default="auto"
@@ -299,7 +299,7 @@ stopped_by_, refit_time_, multimetric_, classes_, n_features_in_, feature_names_
         if not isinstance(self.reward_range, str):
             low, high = self.reward_range
             return float(low), float(high)
-        return range_of_score(self.scoring, classifies=is_classifier(self.estimator))
+        return range_of_steering_score(self)
 
     def _make_layout(
         self, policy: Any, levels: Levels, space: SearchSpace, rows: SplitRows

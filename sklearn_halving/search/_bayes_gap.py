@@ -78,7 +78,7 @@ class BayesGapSearchCV(AdaptiveSearchCV):
         Number of fits, the paper's horizon T; never exceeded, and known to the policy from the
         start. "auto": a quarter of the candidates, as in the larger of the paper's budgets for
         160 of them, but 20 to 100 fits, and no more than the five for each candidate that
-        GridSearchCV makes; for UGap just these five.
+        GridSearchCV makes, or than ``cv`` has splits; for UGap just these five.
     epsilon : float, default=0.0
         Difference in score that does not matter.
     beta : {"effective", "printed"} or float, default="effective"
@@ -95,7 +95,7 @@ class BayesGapSearchCV(AdaptiveSearchCV):
           covariance of shape (n_candidates, n_candidates); where there are several branches the
           last columns say which;
         - an array of shape (n_candidates, n_candidates): the covariance itself, in the order of
-          ``ParameterGrid``.
+          ``ParameterGrid``, of which it must be all.
     branch_correlation : float, default=0.0
         Share, from 0 to 1, of the kernel that is left between candidates of different branches
         (see Notes); for a kernel that is given by name or as an object.
@@ -308,7 +308,8 @@ stopped_by_, refit_time_, multimetric_, classes_, n_features_in_, feature_names_
         if self.acquisition in BOUNDS:
             return super()._count_pulls(n_arms, rows)
         least, most = AUTO_PULLS
-        return min(PULLS_OF_GRID_SEARCH * n_arms, max(least, min(most, n_arms // 4)))
+        n_each = min(PULLS_OF_GRID_SEARCH, rows.n_repetitions or PULLS_OF_GRID_SEARCH)
+        return min(n_each * n_arms, max(least, min(most, n_arms // 4)))
 
     def _make_levels(self, resource: Resource, rows: SplitRows) -> Levels:
         smallest, largest = resource.level_range(self.estimator, rows.n_train, rows.n_rows_needed)
@@ -324,12 +325,14 @@ stopped_by_, refit_time_, multimetric_, classes_, n_features_in_, feature_names_
 
     def _make_policy(self, levels: Levels, space: SearchSpace, rows: SplitRows) -> Policy:
         n_arms = self._count_candidates(space)
-        self._check_splits(n_arms, rows)
         n_pulls = self._count_pulls(n_arms, rows)
+        is_ugap = self.acquisition in BOUNDS
+        ugap = make_ugap(self, n_pulls, rows.n_repetitions) if is_ugap else None
+        self._check_splits(n_arms, rows)
         if n_arms == 1:
             return UniformAllocation(n_pulls)
-        if self.acquisition in BOUNDS:
-            return make_ugap(self, n_pulls)
+        if ugap is not None:
+            return ugap
         return GapOverCandidates(
             n_pulls,
             covariance=OpenPrior(),
@@ -358,8 +361,12 @@ stopped_by_, refit_time_, multimetric_, classes_, n_features_in_, feature_names_
             candidates = prepared.space.draw(n_of_bracket, rng)
         check_candidates(self.estimator, candidates)
         self._warn_of_space(prepared)
+        is_gap = isinstance(prepared.policy, GapOverCandidates)
+        if is_gap or self.kernel is not None:  # also one candidate's kernel is looked at
+            is_whole = prepared.space.is_grid and prepared.space.size == len(candidates)
+            args = (self.kernel, candidates, spaces, self.branch_correlation)
+            prior = make_prior(*args, is_whole_grid=is_whole)
         if isinstance(prepared.policy, GapOverCandidates):
-            prior = make_prior(self.kernel, candidates, spaces, self.branch_correlation)
             prepared.policy.covariance.set(prior, self.noise, len(candidates))
         return candidates
 

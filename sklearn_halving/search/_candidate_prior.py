@@ -88,6 +88,8 @@ def make_prior(
     candidates: Sequence[Params],
     spaces: Sequence[Space],
     branch_correlation: float = 0.0,
+    *,
+    is_whole_grid: bool = True,
 ) -> Any:
     """Return the prior covariance of candidates, in a form that `BayesGap` takes.
 
@@ -100,6 +102,8 @@ def make_prior(
         Where they come from.
     branch_correlation : float, default=0.0
         What the kernel between candidates of different branches is multiplied with.
+    is_whole_grid : bool, default=True
+        Whether candidates are all of a grid in its order, which an array can refer to.
 
     Returns
     -------
@@ -109,7 +113,7 @@ def make_prior(
     Raises
     ------
     ValueError
-        If a matrix is no covariance of these candidates, there is a candidate of which no
+        If a matrix is no covariance of these candidates, or cannot know their order, there is a candidate of which no
         features can be made, or a correlation of branches comes with a kernel that knows them.
     """
     is_kernel = hasattr(kernel, "diag") and hasattr(kernel, "theta")
@@ -120,6 +124,12 @@ def make_prior(
             "Let the kernel say it."
         )
     if not (kernel is None or isinstance(kernel, str) or callable(kernel)):
+        if not is_whole_grid:
+            raise ValueError(
+                "kernel must be no array unless the candidates are all of a grid, whose order is "
+                f"known; got an array for {len(candidates)} candidates that are drawn. Give a "
+                "callable, which gets their features, or all of a grid."
+            )
         return checked_matrix(kernel, len(candidates))
     features = make_features(candidates, spaces)
     if kernel is None or isinstance(kernel, str):

@@ -30,7 +30,7 @@ class CandidateFeatures:
     ----------
     matrix : ndarray of shape (n_candidates, n_columns)
         A number has a column from 0 to 1, a category one for each value it can have. Parameters
-        that are the same in all candidates have none.
+        that are the same in all candidates of each dict have none.
     parameter : ndarray of int of shape (n_columns,)
         Which parameter a column is of, in ``names``.
     names : tuple of str
@@ -69,7 +69,7 @@ def make_features(candidates: Sequence[Params], spaces: Sequence[Space]) -> Cand
 
     Numbers are scaled by the distribution that they come from (its quantiles), or by the list;
     on a logarithmic scale if a list is more evenly spaced on that, as a geometric one is. Each
-    dict of a list is scaled for itself.
+    dict of a list is scaled for itself, in columns that all dicts share; so do categories.
 
     Parameters
     ----------
@@ -88,25 +88,19 @@ def make_features(candidates: Sequence[Params], spaces: Sequence[Space]) -> Cand
     parameter: list[int] = []
     names: list[str] = []
     for name in sorted({name for params in candidates for name in params}):
-        n_before = len(columns)
-        numbers = None  # the column of numbers, which the dicts of a list share
-        for number, space in enumerate(spaces):
-            rows = np.flatnonzero(space_of == number).tolist()
-            if name not in space or not rows:
-                continue
-            values = [candidates[row][name] for row in rows]
-            block = _encoded(values, space[name], [labels.of(row, name) for row in rows])
-            if block.shape[1] == 1 and numbers is not None:
-                numbers[rows] = block[:, 0]
-                continue
-            for values_of_column in block[:, np.ptp(block, axis=0) > 0].T:
-                # Who lacks the parameter is in the middle of those that have it.
-                columns.append(np.full(len(candidates), values_of_column.mean()))
-                columns[-1][rows] = values_of_column
-            if block.shape[1] == 1 and len(columns) > n_before:
-                numbers = columns[-1]
-        parameter += [len(names)] * (len(columns) - n_before)
-        names += [name] * (len(columns) > n_before)
+        rows = np.flatnonzero([name in params for params in candidates])
+        values = [candidates[row][name] for row in rows.tolist()]
+        given = {number: spaces[number][name] for number in np.unique(space_of[rows]).tolist()}
+        block = _encoded(values, labels.of_rows(rows, name), given, space_of[rows])
+        varies = [np.ptp(block[space_of[rows] == number], axis=0) for number in given]
+        if not np.any(varies):  # inside of no dict: the branches tell as much
+            continue
+        for values_of_column in block[:, np.ptp(block, axis=0) > 0].T:
+            # Who lacks the parameter is in the middle of those that have it.
+            columns.append(np.full(len(candidates), values_of_column.mean()))
+            columns[-1][rows] = values_of_column
+            parameter.append(len(names))
+        names.append(name)
     matrix = np.array(columns).reshape(len(columns), len(candidates)).T
     branch = _branches(candidates, space_of)
     return CandidateFeatures(matrix, np.array(parameter, dtype=np.int64), tuple(names), branch)
@@ -148,6 +142,10 @@ class _Labels:
                 f"what can be pickled or hashed; got {name}={value!r} in candidate {row}. Give "
                 "the covariance of all candidates as kernel, or another value."
             ) from error
+
+    def of_rows(self, rows: IntArray, name: str) -> list[Hashable]:
+        """Return the labels of several candidates' values."""
+        return [self.of(row, name) for row in rows.tolist()]
 
     def of_value(self, value: Any) -> Hashable:
         """Return the label; TypeError if there is none."""
@@ -215,13 +213,21 @@ def _may_give(distribution: Any, value: Any) -> bool:
     return bool(low <= number <= high)
 
 
-def _encoded(values: list[Any], given: Any, labels: list[Hashable]) -> FloatArray:
-    """Return the columns of one parameter."""
+def _encoded(
+    values: list[Any], labels: list[Hashable], given: Mapping[int, Any], space_of: IntArray
+) -> FloatArray:
+    """Return the columns of one parameter, for those who have it.
+
+    Numbers are scaled by what was given in their dict; equal categories are equal in all dicts.
+    """
     numbers = [_number(value) for value in values]
     is_number = np.array([number is not None for number in numbers])
-    known = np.array([number for number in numbers if number is not None])
+    known = np.array([np.nan if number is None else number for number in numbers])
     column = np.full(len(values), 0.5)  # a category is as far from all numbers as it can be
-    column[is_number] = _scaled(known, given, bool(is_number.all()))
+    for number, values_of_dict in given.items():
+        here = space_of == number
+        are_all = bool(is_number[here].all())
+        column[here & is_number] = _scaled(known[here & is_number], values_of_dict, are_all)
     if is_number.all():
         return column[:, np.newaxis]
     label_of = [None if n else label for n, label in zip(is_number, labels, strict=True)]

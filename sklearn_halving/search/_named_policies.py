@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass, replace
 from typing import Any
 
+from sklearn.base import is_classifier
+
 from sklearn_halving import policies
+from sklearn_halving.search._reward import Reward
 
 POLICIES: dict[str, str] = {
     "adaptive_gap_e_v": "AdaptiveGapEV",
@@ -120,6 +124,18 @@ def range_of_score(scoring: Any, *, classifies: bool) -> tuple[float, float] | N
     ):
         return (0.0, 1.0)
     return None
+
+
+def range_of_steering_score(search: Any) -> tuple[float, float] | None:
+    """Return the range, if it is known, of the one score by which a search judges candidates."""
+    scoring, classifies = search.scoring, is_classifier(search.estimator)
+    if isinstance(scoring, list | tuple | set | Mapping):
+        of_name = scoring if isinstance(scoring, Mapping) else {name: name for name in scoring}
+        if not of_name:
+            return None  # scikit-learn says that there must be a metric
+        refit_metric = getattr(search, "refit_metric", None)
+        scoring = of_name[Reward(search.refit, refit_metric).metric_of(dict(of_name))]
+    return range_of_score(scoring, classifies=classifies)
 
 
 def budget_of(policy: Any, n_arms: int) -> int | None:

@@ -56,6 +56,7 @@ class Games:
         self.checkpoint_regret = np.full(shape, np.nan)
         self.checkpoint_is_mistake = np.ones(shape, dtype=bool)
         self._is_marked = np.zeros(shape, dtype=bool)
+        self._plays_on = np.ones(n_problems, dtype=bool)
 
     def play(self, policy: Any, seed: np.random.SeedSequence, max_pulls: int) -> Outcomes:
         """Play to the end."""
@@ -85,15 +86,17 @@ class Games:
         if not order_free:
             return 1  # every reward is known before the next pull
         wanted = max(1, N_ASKED // len(self._values))
-        spent = int(self.n_units.max())
-        next_mark = min((mark for mark in self.checkpoints if mark > spent), default=None)
-        if next_mark is not None and not self._has_levels:
-            wanted = min(wanted, next_mark - spent)
+        is_ahead = np.array(self.checkpoints) > self.n_units[:, np.newaxis]
+        is_ahead &= self._plays_on[:, np.newaxis]
+        if is_ahead.any():  # no problem passes its next mark, whatever the levels of the pulls
+            left = np.array(self.checkpoints) - self.n_units[:, np.newaxis]
+            wanted = max(1, min(wanted, int(left[is_ahead].min()) // self.problem.max_level))
         return wanted
 
     def _rewards(self, pulls: Pulls, policy: Any) -> FloatArray:
         """Return the rewards of pulls, NaN for padding, and count the pulls."""
         is_padding = pulls.arm == NO_ARM
+        self._plays_on = ~is_padding.all(axis=1)
         if not is_padding.any():
             row = np.broadcast_to(self._rows, pulls.arm.shape).reshape(-1)
             flat = self._flat_rewards(policy, row, *(column.reshape(-1) for column in pulls))

