@@ -9,7 +9,7 @@ import numpy as np
 
 from sklearn_halving.policies._arm_statistics import ArmStatistics
 from sklearn_halving.policies._brackets import ScheduledPolicy
-from sklearn_halving.policies._parameter_checks import check_budget
+from sklearn_halving.policies._parameter_checks import check_budget, check_count
 from sklearn_halving.policies._planned_pulls import (
     Plan,
     PlannedPolicy,
@@ -77,8 +77,8 @@ class InfiniteHorizonHalving(ScheduledPolicy):
 
     def __post_init__(self) -> None:
         """Refuse a budget that cannot pull every arm once."""
-        if self.n_arms < 1:
-            raise ValueError(f"n_arms must be at least 1, got {self.n_arms!r}.")
+        check_count("n_arms", self.n_arms)
+        check_count("budget", self.budget, "It is a number of units for all arms together.")
         infinite_horizon_rungs(self.n_arms, self.budget)
 
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn_halving.policies._acquisitions import SCORES, Outlook
 from sklearn_halving.policies._gap_index import choose_by_gap, first_largest
 from sklearn_halving.policies._gap_round import OneChoice
+from sklearn_halving.policies._parameter_checks import check_count
 from sklearn_halving.policies._posterior_hyperparameters import Hyperparameters
 from sklearn_halving.policies._posterior_prior import PriorRecipe
 from sklearn_halving.policies._posterior_state import PosteriorState
@@ -61,7 +62,7 @@ class BayesGap:
         sums count arms that are nearly copies of each other as if they were independent;
         "effective" counts ``K_eff = tr(G)^2 / ||G||_F^2`` arms in place of K, and keeps to the
         range in which the paper's Theorem 1 says something: at least ``sqrt(2 log(K_eff T))``,
-        at most ``sqrt(2 log(K T / 0.05))``. In both, ``T - K`` is at least 0, and gaps,
+        at most ``sqrt(2 log(K_eff T / 0.05))``. In both, ``T - K`` is at least 0, and gaps,
         estimated in every round, at least ``sqrt(noise_variance / T)``.
     epsilon : float, default=0.0
         Regret that does not matter, in the units of the rewards.
@@ -144,8 +145,7 @@ class BayesGap:
             if not (isfinite(value) and value >= 0):
                 raise ValueError(f"{name} must be finite and 0 or more, got {value!r}.")
         for name in ("n_pulls", "pulls_in_flight"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)!r}.")
+            check_count(name, getattr(self, name))
 
     def schedule(
         self, min_level: int, max_level: int, n_available: int | None = None
@@ -243,7 +243,8 @@ class BayesGap:
         """Return the arm to choose; ``NO_ARM`` if no arm has a reward."""
         mean = state.beliefs().mean
         may_win = state.alive & ~state.is_hopeless() if state.told else state.alive
-        best = first_largest(np.where(may_win, mean, -np.inf))
+        has_reward = 1.0 + (state.n_told > 0)  # of equal arms one that has a reward
+        best = first_largest(np.where(may_win, mean, -np.inf), has_reward)
         if self.recommendation == "smallest_bound" and state.bounds:
             best = state.leader_of_least_bound(best)
         is_known = state.is_known()
@@ -300,7 +301,7 @@ class BayesGap:
             epsilon = self.epsilon / beliefs.scale
             beta = state.exploration.beta(beliefs.mean, deviation, state.alive, epsilon)
             width = beta[:, np.newaxis] * deviation
-            choice = choose_by_gap(beliefs.mean, width, state.alive, may_pull)
+            choice = choose_by_gap(beliefs.mean, width, state.alive, may_pull, state.priority)
             is_one = len(choice.arm) == 1
             state.leaders.append(int(choice.leader[0]) if is_one else choice.leader)
             state.bounds.append(float(choice.bound[0]) if is_one else choice.bound)
@@ -308,7 +309,7 @@ class BayesGap:
         was_pulled = (state.n_told > 0) & state.alive
         outlook = Outlook(beliefs.mean, deviation, was_pulled, state.n_rounds + 1)
         score = SCORES[self.acquisition](outlook)
-        return first_largest(np.where(may_pull, score, -np.inf))
+        return first_largest(np.where(may_pull, score, -np.inf), state.priority)
 
 
 def _pull_of_one(state: PosteriorState, choice: OneChoice) -> Pulls:

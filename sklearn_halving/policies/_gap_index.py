@@ -40,16 +40,25 @@ class GapChoice(NamedTuple):
     bound: FloatArray
 
 
-def first_largest(score: FloatArray) -> IntArray:
-    """Return the first place in each row of a score that is, but for rounding, the largest."""
+def first_largest(score: FloatArray, priority: FloatArray | None = None) -> IntArray:
+    """Return the first place in each row of a score that is, but for rounding, the largest.
+
+    With ``priority``, positive and of the shape of the score or of a row, the first place of the
+    largest priority among them.
+    """
     top = score.max(axis=1, keepdims=True)  # minus infinity is fine, plus infinity is not
     top -= TIE * np.abs(top)
-    place: IntArray = (score >= top).argmax(axis=1)
+    is_tied = score >= top
+    place: IntArray = (is_tied if priority is None else is_tied * priority).argmax(axis=1)
     return place
 
 
 def choose_by_gap(
-    mean: FloatArray, half_width: FloatArray, alive: BoolArray, may_pull: BoolArray
+    mean: FloatArray,
+    half_width: FloatArray,
+    alive: BoolArray,
+    may_pull: BoolArray,
+    priority: FloatArray | None = None,
 ) -> GapChoice:
     """Play one round (Algorithm 1, with ``argmax`` in line 3, as the text of the paper has it).
 
@@ -60,6 +69,8 @@ def choose_by_gap(
     alive, may_pull : ndarray of bool of shape (n_problems, n_arms)
         Arms that can win, and those among them that can be pulled once more. Where neither
         leader nor runner-up can, it is the arm with the largest upper bound that can.
+    priority : ndarray of shape (n_arms,) or None
+        Who is taken among equals; None: the first.
 
     Returns
     -------
@@ -73,11 +84,11 @@ def choose_by_gap(
     best, others, place = _two_largest(upper)
     gap = lower - best[:, np.newaxis]
     gap[rows, place] = lower[rows, place] - others
-    leader = first_largest(gap)
+    leader = first_largest(gap, priority)
     bound = -gap[rows, leader]
     kept = upper[rows, leader]
     upper[rows, leader] = NOWHERE
-    runner_up = first_largest(upper)
+    runner_up = first_largest(upper, priority)
     upper[rows, leader] = kept
     first, second = np.minimum(leader, runner_up), np.maximum(leader, runner_up)
     of_first = np.where(may_pull[rows, first], half_width[rows, first], -1.0)

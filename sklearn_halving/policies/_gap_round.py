@@ -31,18 +31,21 @@ class GapRound:
     ----------
     n_arms : int
         At least 2.
+    priority : ndarray of shape (n_arms,) or None, default=None
+        Who is taken among equals; None: the first.
     """
 
-    def __init__(self, n_arms: int) -> None:
+    def __init__(self, n_arms: int, priority: FloatArray | None = None) -> None:
+        self.priority = priority
         self._sums = np.empty((2, n_arms))
         self._upper, self._lower = self._sums
         self._weights = np.zeros((2, 3))
         self._is_tied = np.empty(n_arms, dtype=bool)
         self._number = np.zeros(())  # all arms are compared sooner with an array than a float
 
-    def __reduce__(self) -> tuple[type[GapRound], tuple[int]]:
+    def __reduce__(self) -> tuple[type[GapRound], tuple[int, FloatArray | None]]:
         """Copy and pickle nothing: arrays that share memory would not do so any more."""
-        return GapRound, (len(self._is_tied),)
+        return GapRound, (len(self._is_tied), self.priority)
 
     def choose(
         self,
@@ -95,7 +98,8 @@ class GapRound:
     def _first(self, score: FloatArray, least: float) -> int:
         """Return the first place where a score is not below the least."""
         self._number[()] = least
-        return int(np.greater_equal(score, self._number, self._is_tied).argmax())
+        is_tied = np.greater_equal(score, self._number, self._is_tied)
+        return int((is_tied if self.priority is None else is_tied * self.priority).argmax())
 
     def _beta(
         self, exploration: Exploration, board: FloatArray, epsilon: float, out: IntArray | None

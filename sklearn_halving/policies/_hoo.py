@@ -17,6 +17,7 @@ from sklearn_halving.policies._parameter_checks import (
     RewardRange,
     check_between,
     check_budget,
+    check_count,
     width_of_range,
 )
 from sklearn_halving.policies._shared_bases import Unscheduled
@@ -71,8 +72,9 @@ class HOO(Unscheduled):
     ``B = min(U, the larger B of its halves)``; a half without a pull has an infinite B. Each
     round goes down from the whole cube to the half with the larger B, until it comes to a half
     without a pull, and pulls the point in the middle of that. The regret of a round falls as
-    ``sqrt(log(n) / n)``, whatever the number of dimensions, where nu1 and rho describe how fast
-    the mean reward falls off around its maximum.
+    ``sqrt(log(n) / n)``, whatever the number of dimensions, where nu1 and rho are those of the
+    fall of the mean reward around its maximum; where that is flatter, as at a smooth maximum with
+    the default rho, slower, and the more so the more dimensions.
 
     The arms are the points, numbered in the order in which they are made: `points` says where
     they are. All other policies choose among arms that are given.
@@ -145,11 +147,10 @@ class HOO(Unscheduled):
     def __post_init__(self) -> None:
         """Refuse what no tree can be made from."""
         check_budget("n_pulls", self.n_pulls, 1, "to try a point")
-        if self.n_dimensions < 1:
-            raise ValueError(
-                f"n_dimensions must be at least 1, got {self.n_dimensions!r}. It is the number of "
-                "parameters that are searched."
-            )
+        why = "It is the number of parameters that are searched."
+        check_count("n_dimensions", self.n_dimensions, why)
+        if self.n_splits is not None:
+            check_count("n_splits", self.n_splits, "Use None where there is no end of them.")
         check_between("nu1", self.nu1, 0, np.inf, "Use 1, the default, for rewards in [0, 1].")
         if self.rho is not None:
             check_between("rho", self.rho, 0, 1, "Use None for 2^(-1 / n_dimensions).")

@@ -117,6 +117,8 @@ class PosteriorState:
     """Of the one problem of a search, as long as several arms are in play."""
     out: IntArray | None = None
     """The arms that cannot win, where ``round`` is used; None: there are none."""
+    priority: FloatArray | None = None
+    """Which of equal arms is pulled: that of the largest number; None: the first."""
     # Of every round, in standardised units: those of round one and of the last can be compared.
     leaders: list[IntArray | int] = field(default_factory=list)
     bounds: list[FloatArray | float] = field(default_factory=list)
@@ -124,7 +126,15 @@ class PosteriorState:
     def __post_init__(self) -> None:
         """Play the rounds of a search the quick way."""
         if self.batch_shape == () and self.problem.n_arms > 1 and not self.prior_mean.any():
-            self.round = GapRound(self.problem.n_arms)
+            self.round = GapRound(self.problem.n_arms, self.priority)
+
+    def break_ties(self, seed: np.random.SeedSequence) -> None:
+        """Take any of equal arms: in a grid the first ones are corners."""
+        own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1))
+        order = np.random.default_rng(own).permutation(self.problem.n_arms)
+        self.priority = 1 + order.astype(np.float64)
+        if self.round is not None:
+            self.round.priority = self.priority
 
     def open_pulls(self, arm: IntArray, repetition: IntArray) -> None:
         """Note that each problem has one more pull under way."""

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn_halving.policies._parameter_checks import (
     RewardRange,
     check_confidence,
+    check_count,
     check_not_negative,
     width_of_range,
 )
@@ -161,11 +162,8 @@ class _BoundedRace(Race):
 
     def __post_init__(self) -> None:
         """Refuse what no bound can be made from."""
-        if self.n_rounds < 1:
-            raise ValueError(
-                f"n_rounds must be at least 1, got {self.n_rounds!r}. Every arm in play is "
-                "pulled once in a round; some hundreds are needed to tell close arms apart."
-            )
+        what = "Every arm in play is pulled once in a round; close arms need some hundreds."
+        check_count("n_rounds", self.n_rounds, what)
         check_confidence(self.delta)
         check_not_negative("epsilon", self.epsilon, "It is a difference of rewards, such as 0.01.")
 

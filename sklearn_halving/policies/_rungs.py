@@ -160,7 +160,7 @@ def fixed_budget_rungs(n_arms: int, budget: int) -> tuple[Rung, ...]:
 
     Round k gives each of its arms ``floor(B / (|S_k| ceil(log2 n)))`` further units.
     """
-    n_rounds = (n_arms - 1).bit_length()  # ceil(log2 n), exact
+    n_rounds = (int(n_arms) - 1).bit_length()  # ceil(log2 n), exact
     if n_arms * n_rounds > budget:
         raise ValueError(
             f"budget={budget} is too small to pull each of {n_arms} arms once in the first of "

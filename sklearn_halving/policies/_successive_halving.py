@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sklearn_halving.policies._brackets import ScheduledPolicy
+from sklearn_halving.policies._parameter_checks import check_count
 from sklearn_halving.policies._rungs import (
     exact_factor,
     finite_horizon_rungs,
     fixed_budget_rungs,
 )
 from sklearn_halving.policies._types import Bracket, Problem, Schedule
+
+BUDGET_OF = "It is a number of units for all arms together, such as 1000."
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,8 @@ class SuccessiveHalving(ScheduledPolicy):
 
     def __post_init__(self) -> None:
         """Refuse a budget that cannot pull every arm once."""
-        _check_n_arms(self.n_arms)
+        check_count("n_arms", self.n_arms)
+        check_count("budget", self.budget, BUDGET_OF)
         fixed_budget_rungs(self.n_arms, self.budget)
 
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
@@ -106,7 +110,8 @@ class FiniteHorizonHalving(ScheduledPolicy):
 
     def __post_init__(self) -> None:
         """Refuse a factor below 2 and no arms."""
-        _check_n_arms(self.n_arms)
+        check_count("n_arms", self.n_arms)
+        check_count("budget", self.budget, BUDGET_OF)
         exact_factor(self.factor)
 
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
@@ -127,8 +132,3 @@ class FiniteHorizonHalving(ScheduledPolicy):
 
     def _may_win(self, level: int, problem: Problem) -> bool:
         return level == problem.max_level
-
-
-def _check_n_arms(n_arms: int) -> None:
-    if n_arms < 1:
-        raise ValueError(f"n_arms must be at least 1, got {n_arms!r}.")

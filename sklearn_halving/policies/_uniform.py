@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sklearn_halving.policies._parameter_checks import check_budget
 from sklearn_halving.policies._planned_pulls import (
     PlannedPolicy,
     PlannedState,
@@ -46,11 +47,8 @@ class UniformAllocation(PlannedPolicy):
     n_pulls: int
 
     def _first_state(self, problem: Problem, batch_shape: tuple[int, ...]) -> PlannedState:
-        if self.n_pulls < problem.n_arms:
-            raise ValueError(
-                f"n_pulls={self.n_pulls} is too small to pull each of {problem.n_arms} arms "
-                f"once. The least budget that works is {problem.n_arms}."
-            )
+        n_arms = problem.n_arms
+        check_budget("n_pulls", self.n_pulls, n_arms, f"to pull each of {n_arms} arms once")
         return new_state(problem, batch_shape, n_steps=1)
 
     def _counts(self, state: PlannedState) -> IntArray:

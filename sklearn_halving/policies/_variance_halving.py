@@ -26,7 +26,11 @@ from sklearn_halving.policies._noise_estimates import (
     likelihood_of_leading,
     shrunk_variances,
 )
-from sklearn_halving.policies._parameter_checks import check_between, check_not_negative
+from sklearn_halving.policies._parameter_checks import (
+    check_between,
+    check_count,
+    check_not_negative,
+)
 from sklearn_halving.policies._planned_pulls import (
     PlannedPolicy,
     PlannedState,
@@ -152,8 +156,7 @@ class VarianceHalving(PlannedPolicy):
         if not self.shrinkage >= 0:
             raise ValueError(f"shrinkage must be 0 or more, got {self.shrinkage!r}.")
         for name in ("n_pulls", "plans_per_stage"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)!r}.")
+            check_count(name, getattr(self, name))
         if (self.allocation == "known") != (self.reward_variances is not None):
             raise ValueError(
                 "reward_variances must be given if, and only if, allocation='known'; got "

@@ -56,7 +56,10 @@ class GapOverCandidates(BayesGap):
             noise_variance=prior.noise_variance,
             split_variance=prior.noise_variance,
         )
-        return BayesGap.start(known, problem, batch_shape=batch_shape, seed=seed)
+        state = BayesGap.start(known, problem, batch_shape=batch_shape, seed=seed)
+        if seed is not None:
+            state.break_ties(seed)
+        return state
 
 
 @dataclass(frozen=True)

@@ -493,6 +493,24 @@ def test_is_a_frozen_dataclass_of_parameters(case: Case) -> None:
         setattr(policy, first, None)
 
 
+COUNTS = {
+    *("n_pulls", "max_pulls", "budget", "n_rounds", "n_arms", "n_dimensions", "n_splits"),
+    *("pulls_in_flight", "plans_per_stage"),
+}
+
+
+@pytest.mark.parametrize("case", [cases[0] for cases in CASES.values()])
+def test_counts_are_whole_numbers(case: Case) -> None:
+    """A budget of NaN would never be used up, one of 100.5 is one of 101."""
+    for name in COUNTS & {one.name for one in fields(case.policy)}:
+        for bad in (math.nan, math.inf, 100.5, 1000.0, True, "9"):
+            with pytest.raises(ValueError, match=f"^{name} must be a whole number.*got {bad!r}"):
+                replace(case.policy, **{name: bad}).start(case.problem)
+        value = getattr(case.policy, name)
+        if value is not None:
+            replace(case.policy, **{name: np.int64(value)}).start(case.problem)
+
+
 # ----------------------------------------------------------------------- playing a policy
 
 

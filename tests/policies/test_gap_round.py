@@ -19,10 +19,18 @@ def prior_of(seed: int, n_arms: int, length: float) -> np.ndarray:
     return np.exp(-0.5 * ((x[:, np.newaxis] - x) / length) ** 2)
 
 
-def play(policy: BayesGap, problem: Problem, table: np.ndarray, n_copies: int | None) -> Any:
+def play(
+    policy: BayesGap,
+    problem: Problem,
+    table: np.ndarray,
+    n_copies: int | None,
+    ties: int | None = None,
+) -> Any:
     """Play one problem, or so many copies of it at a time; return arms and the state."""
     shape = () if n_copies is None else (n_copies,)
     state = policy.start(problem, batch_shape=shape)
+    if ties is not None:
+        state.break_ties(np.random.SeedSequence(ties))
     untold: list[Pulls] = []
     arms = []
     while not policy.is_finished(state):
@@ -40,6 +48,7 @@ def play(policy: BayesGap, problem: Problem, table: np.ndarray, n_copies: int | 
     n_arms=st.sampled_from([2, 3, 15]),
     share_that_fails=st.sampled_from([0.0, 0.3]),
     max_repetitions=st.sampled_from([None, 3]),
+    ties=st.sampled_from([None, 1]),
     options=st.fixed_dictionaries(
         {
             "beta": st.sampled_from(["effective", "printed", 1.5]),
@@ -53,15 +62,15 @@ def play(policy: BayesGap, problem: Problem, table: np.ndarray, n_copies: int | 
 )
 @settings(max_examples=30)
 def test_one_problem_is_played_as_many_are(
-    seed, length, n_arms, share_that_fails, max_repetitions, options
+    seed, length, n_arms, share_that_fails, max_repetitions, ties, options
 ) -> None:
     rng = np.random.default_rng(seed)
     table = 5 + rng.normal(size=(n_arms, 1)) + 0.5 * rng.normal(size=(n_arms, 40))
     table[rng.random(n_arms) < share_that_fails] = np.nan
     policy = BayesGap(30, prior_of(seed, n_arms, length), 0.2, **options)
     problem = Problem(n_arms, max_repetitions=max_repetitions)
-    one, state = play(policy, problem, table, None)
-    two, states = play(policy, problem, table, 2)
+    one, state = play(policy, problem, table, None, ties)
+    two, states = play(policy, problem, table, 2, ties)
     np.testing.assert_array_equal(np.repeat(one, 2, axis=1), two)
     bounds = policy.regret_bounds(state)
     np.testing.assert_allclose(bounds, policy.regret_bounds(states)[0], rtol=1e-4, atol=1e-6)
@@ -87,3 +96,15 @@ def test_a_copied_state_goes_on_by_itself(how) -> None:
         policy.tell(original, policy.ask(original, 1), np.array([99.0]))
         arms.append(pulls.arm)
     np.testing.assert_array_equal(np.array(arms), expected)
+
+
+def test_broken_ties_are_of_any_arm() -> None:
+    """Before the first reward all arms of a line are equal, and so are those on its end."""
+    policy = BayesGap(5, prior_of(0, 40, 0.1), 0.2)
+    firsts = set()
+    for seed in range(8):
+        arms, _ = play(policy, Problem(40), np.zeros((40, 40)), None, seed)
+        firsts.add(int(arms[0, 0]))
+    assert len(firsts) > 4
+    arms, _ = play(policy, Problem(40), np.zeros((40, 40)), None)
+    assert arms[0, 0] == 0

@@ -130,6 +130,45 @@ def test_ugap_takes_candidates_for_independent(acquisition, n_first):
     assert column(search, "probability_best").sum() == pytest.approx(1)
 
 
+def test_ugap_knows_the_range_of_the_metric_that_steers():
+    tree, grid = DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2]}
+    several = {"acc": "accuracy", "loss": "neg_log_loss"}
+    for scoring, metric in (
+        (["accuracy", "balanced_accuracy"], "accuracy"),
+        (("neg_log_loss", "accuracy"), "accuracy"),
+        (several, "acc"),
+    ):
+        params = {"acquisition": "ugap", "scoring": scoring, "random_state": 0}
+        search = BayesGapSearchCV(tree, grid, refit=metric, **params).fit(*data())
+        assert search.n_fits_ == 10
+        assert column(search, f"rank_test_{metric}")[search.best_index_] == 1
+    for scoring, metric in ((several, "loss"), (["neg_log_loss", "accuracy"], False)):
+        search.set_params(scoring=scoring, refit=metric)
+        with pytest.raises(ValueError, match=r"must have a score whose range is known"):
+            search.fit(*data())
+
+
+@pytest.mark.parametrize("grid", [{"b": [3]}, {"b": [2, 3]}])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("kernel", np.eye(2)), ("branch_correlation", 0.5), ("noise", 0.1), ("beta", 2.0)],
+)
+def test_ugap_refuses_what_it_would_leave_aside(grid, name, value):
+    search = surface_search(grid, acquisition="ugap", scoring="accuracy", n_pulls="auto")
+    with pytest.raises(ValueError, match=f"{name} must be .* with acquisition='ugap'"):
+        search.set_params(**{name: value}).fit(*numbered(60))
+
+
+def test_a_single_candidate_is_no_excuse():
+    X, y = numbered(60)
+    one = {"b": [3]}
+    with pytest.raises(ValueError, match="range is known"):
+        surface_search(one, acquisition="ugap", scoring="r2", n_pulls="auto").fit(X, y)
+    with pytest.raises(ValueError, match=r"of shape \(1, 1\).*got \(2, 2\)"):
+        surface_search(one, kernel=np.eye(2), n_pulls=3).fit(X, y)
+    assert surface_search(one, kernel=np.eye(1), n_pulls=3).fit(X, y).n_fits_ == 3
+
+
 def test_ugap_says_if_the_range_was_none():
     search = surface_search({"b": [0, 3, 4]}, acquisition="ugap", noise=1.0)
     with pytest.warns(UserWarning, match=r"scores are outside reward_range=\(0.0, 1.0\)"):
@@ -344,9 +383,23 @@ def test_splits_that_come_to_an_end():
     cv = PredefinedSplit(np.arange(60) % 2)
     search = surface_search({"b": [2, 3, 4]}, cv=cv, n_pulls="auto").fit(X, y)
     assert column(search, "n_pulls").tolist() == [2, 2, 2]
-    assert search.n_pulls_left_ == 9
+    assert search.n_pulls_left_ == 0
+    assert search.plan(X, y)["n_fits"].tolist() == [6]
     with pytest.raises(ValueError, match="n_pulls=7 is more than cv has splits for"):
         surface_search({"b": [2, 3, 4]}, cv=cv, n_pulls=7).fit(X, y)
+
+
+@pytest.mark.parametrize("n_candidates", [1, 3])
+def test_bernstein_bounds_need_two_splits(n_candidates):
+    X, y = numbered(60)
+    one, two = (PredefinedSplit(np.arange(60) % n - 1) for n in (2, 3))
+    space = {"b": [2, 3, 4][:n_candidates]}
+    params = {"acquisition": "ugap_bernstein", "n_pulls": "auto"}
+    with pytest.raises(ValueError, match=r"a cv of at least 2 splits.*; got 1"):
+        surface_search(space, cv=one, **params).fit(X, y)
+    assert surface_search(space, cv=two, **params).fit(X, y).n_fits_ == 2 * n_candidates
+    ugap = surface_search(space, cv=one, acquisition="ugap", n_pulls="auto")
+    assert ugap.fit(X, y).n_fits_ == n_candidates
 
 
 def test_every_fit_is_at_max_resources():
@@ -392,7 +445,7 @@ def test_kernels(kernel, noise):
     search = surface_search(kernel=kernel, noise=0.01)
     search.set_params(noise=noise).fit(X, y)
     assert search.n_fits_ == 30
-    assert value_of(search.best_params_) > 0.5
+    assert value_of(search.best_params_) > 0.4
     assert np.isfinite(column(search, "posterior_mean")).all()
 
 
@@ -409,6 +462,18 @@ def test_a_covariance_of_ones_own_decides_what_a_fit_says():
     once = clone(search).set_params(n_pulls=30).fit(X, y)
     assert column(once, "n_pulls").tolist() == column(again, "n_pulls").tolist()
     np.testing.assert_allclose(column(once, "posterior_sd"), column(again, "posterior_sd"))
+
+
+@pytest.mark.parametrize(
+    ("space", "n_candidates"),
+    [({"b": uniform(0, 4)}, 8), ({"b": randint(0, 8)}, "auto"), ({"b": range(9)}, 8)],
+)
+def test_an_array_cannot_know_the_order_of_what_is_drawn(space, n_candidates):
+    search = surface_search(space, n_candidates=n_candidates, kernel=np.eye(8), n_pulls=3)
+    with pytest.raises(ValueError, match=r"got an array for 8 candidates.*Give a callable"):
+        search.fit(*numbered(60))
+    search.set_params(kernel=lambda features: np.eye(len(features)))
+    assert search.fit(*numbered(60)).n_fits_ == 3
 
 
 def test_a_white_covariance_gives_every_candidate_a_fit():
