@@ -243,7 +243,7 @@ class BayesGap:
         """Return the arm to choose; ``NO_ARM`` if no arm has a reward."""
         mean = state.beliefs().mean
         may_win = state.alive & ~state.is_hopeless() if state.told else state.alive
-        has_reward = 1.0 + (state.n_told > 0)  # of equal arms one that has a reward
+        has_reward = np.where(state.n_told > 0, 2.0, 1.0)  # of equal arms one that has one
         best = first_largest(np.where(may_win, mean, -np.inf), has_reward)
         if self.recommendation == "smallest_bound" and state.bounds:
             best = state.leader_of_least_bound(best)

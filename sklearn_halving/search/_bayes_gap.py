@@ -148,8 +148,7 @@ refit_on_interrupt
         The paper's B_J for every round: the bound of the leader's regret. Empty unless
         ``acquisition`` is "bayesgap" or UGap.
     n_pulls_left_ : int
-        What was not spent: all fits of all other candidates failed, or there were no more
-        splits.
+        What was not spent: all fits of all other candidates failed, or splits ran out.
     best_estimator_, best_params_, best_index_, history_, n_fits_, scorer_, n_splits_, \
 stopped_by_, refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         As in VarianceHalvingSearchCV.
@@ -326,8 +325,7 @@ stopped_by_, refit_time_, multimetric_, classes_, n_features_in_, feature_names_
     def _make_policy(self, levels: Levels, space: SearchSpace, rows: SplitRows) -> Policy:
         n_arms = self._count_candidates(space)
         n_pulls = self._count_pulls(n_arms, rows)
-        is_ugap = self.acquisition in BOUNDS
-        ugap = make_ugap(self, n_pulls, rows.n_repetitions) if is_ugap else None
+        ugap = make_ugap(self, n_pulls, rows.n_repetitions) if self.acquisition in BOUNDS else None
         self._check_splits(n_arms, rows)
         if n_arms == 1:
             return UniformAllocation(n_pulls)
@@ -361,13 +359,13 @@ stopped_by_, refit_time_, multimetric_, classes_, n_features_in_, feature_names_
             candidates = prepared.space.draw(n_of_bracket, rng)
         check_candidates(self.estimator, candidates)
         self._warn_of_space(prepared)
-        is_gap = isinstance(prepared.policy, GapOverCandidates)
-        if is_gap or self.kernel is not None:  # also one candidate's kernel is looked at
-            is_whole = prepared.space.is_grid and prepared.space.size == len(candidates)
-            args = (self.kernel, candidates, spaces, self.branch_correlation)
-            prior = make_prior(*args, is_whole_grid=is_whole)
+        is_whole = prepared.space.is_grid and prepared.space.size == len(candidates)
+        args = (self.kernel, candidates, spaces, self.branch_correlation)
         if isinstance(prepared.policy, GapOverCandidates):
+            prior = make_prior(*args, is_whole_grid=is_whole)
             prepared.policy.covariance.set(prior, self.noise, len(candidates))
+        elif self.kernel is not None:  # there is one candidate, and it may not fit
+            make_prior(*args, is_whole_grid=is_whole)
         return candidates
 
     def _make_results(self, run: Run, rows: ResultRows) -> dict[str, Any]:

@@ -113,8 +113,9 @@ def make_prior(
     Raises
     ------
     ValueError
-        If a matrix is no covariance of these candidates, or cannot know their order, there is a candidate of which no
-        features can be made, or a correlation of branches comes with a kernel that knows them.
+        If a matrix is no covariance of these candidates, or comes with candidates whose order
+        nobody knows, there is a candidate of which no features can be made, or a correlation of
+        branches comes with a kernel that knows them.
     """
     is_kernel = hasattr(kernel, "diag") and hasattr(kernel, "theta")
     if branch_correlation and not (kernel is None or isinstance(kernel, str) or is_kernel):

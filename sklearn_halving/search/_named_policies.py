@@ -133,8 +133,7 @@ def range_of_steering_score(search: Any) -> tuple[float, float] | None:
         of_name = scoring if isinstance(scoring, Mapping) else {name: name for name in scoring}
         if not of_name:
             return None  # scikit-learn says that there must be a metric
-        refit_metric = getattr(search, "refit_metric", None)
-        scoring = of_name[Reward(search.refit, refit_metric).metric_of(dict(of_name))]
+        scoring = of_name[Reward(search.refit, None).metric_of(dict(of_name))]
     return range_of_score(scoring, classifies=classifies)
 
 

@@ -22,7 +22,8 @@ class Cube:
     Parameters
     ----------
     space : SearchSpace
-        Must be one dict of distributions, each with a method ``ppf``.
+        Must be one dict of continuous distributions, each with a method ``ppf``. A discrete one
+        would make equal candidates of different points, each fitted on the same splits.
     policy : str
         Who needs it, for messages.
     """
@@ -30,8 +31,8 @@ class Cube:
     def __init__(self, space: SearchSpace, policy: str) -> None:
         spaces = space.distributions
         way_out = (
-            "Give scipy.stats distributions, such as loguniform(1e-3, 1e3) or randint(1, 20), and "
-            "set what is not a number in the estimator; or take another policy, such as "
+            "Give continuous scipy.stats distributions, such as loguniform(1e-3, 1e3) or "
+            "uniform(0, 1), and set all else in the estimator; or take another policy, such as "
             "'successive_rejects'."
         )
         if len(spaces) > 1:
@@ -40,11 +41,20 @@ class Cube:
                 f"space of numbers; got a list of {len(spaces)}. {way_out}"
             )
         names = sorted(spaces[0])
-        bad = {name: spaces[0][name] for name in names if not hasattr(spaces[0][name], "ppf")}
+        if not names:
+            raise ValueError(
+                f"param_distributions must have a parameter or more for policy={policy!r}, which "
+                f"searches a space of numbers; got {{}}. {way_out}"
+            )
+        bad = [
+            f"{name!r}: {_shown(spaces[0][name])}"
+            for name in names
+            if not hasattr(spaces[0][name], "ppf") or _is_discrete(spaces[0][name])
+        ]
         if bad:
             raise ValueError(
-                f"param_distributions must be numeric distributions for policy={policy!r}, which "
-                f"searches a space of numbers; got {bad!r}. {way_out}"
+                f"param_distributions must be continuous distributions for policy={policy!r}, "
+                f"which halves ranges of numbers; got {', '.join(bad)}. {way_out}"
             )
         self.names = names
         self._distributions = [spaces[0][name] for name in names]
@@ -56,12 +66,22 @@ class Cube:
 
     def params_at(self, point: FloatArray) -> Params:
         """Return the parameters at a point of the unit cube, shape (n_dimensions,)."""
-        params = {}
-        for name, distribution, x in zip(self.names, self._distributions, point, strict=True):
-            value = float(distribution.ppf(x))
-            is_discrete = isinstance(getattr(distribution, "dist", distribution), rv_discrete)
-            params[name] = int(value) if is_discrete and value.is_integer() else value
-        return params
+        pairs = zip(self.names, self._distributions, point, strict=True)
+        return {name: float(distribution.ppf(x)) for name, distribution, x in pairs}
+
+
+def _is_discrete(distribution: Any) -> bool:
+    return isinstance(getattr(distribution, "dist", distribution), rv_discrete)
+
+
+def _shown(values: Any) -> str:
+    """Return how the user wrote it: a discrete distribution has no repr of its own."""
+    if not _is_discrete(values):
+        return repr(values)
+    if not hasattr(values, "dist"):
+        return f"the discrete distribution {values.name}"
+    arguments = [*map(repr, values.args), *(f"{k}={v!r}" for k, v in values.kwds.items())]
+    return f"the discrete distribution {values.dist.name}({', '.join(arguments)})"
 
 
 class PointCandidates(Sequence[Params]):

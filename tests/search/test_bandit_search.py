@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -25,7 +27,7 @@ from sklearn_halving.policies import (
     UGapEc,
     UniformAllocation,
 )
-from sklearn_halving.search._bandit_search import POLICIES
+from sklearn_halving.search._bandit_search import POINT_POLICIES, POLICIES
 
 KNOWN = {"value": [0.1, 0.2, 0.3, 0.9]}
 ignore_doubt = pytest.mark.filterwarnings("ignore:.*before it knew the best")
@@ -166,6 +168,11 @@ def test_the_range_of_the_score():
         search_by("lucb", Recording(), scoring="neg_log_loss").fit(X, y)
     assert len(FITS) == 0
     assert search_by("ucb1", scoring="f1_macro").fit(*data()).n_fits_ == 20
+    several = {"scoring": ["neg_log_loss", "accuracy"], "space": {"max_depth": [1, 2]}}
+    tree = DecisionTreeClassifier(random_state=0)
+    assert search_by("ucb1", tree, refit="accuracy", **several).fit(*data()).n_fits_ == 10
+    with pytest.raises(ValueError, match="reward_range"):
+        search_by("ucb1", tree, refit="neg_log_loss", **several).fit(*data())
     ridge = search_by("ucb1", Ridge(), {"alpha": [1, 2]}, reward_range=(-2, 1))
     assert ridge.fit(X, y.astype(float)).n_fits_ == 10
     space = {"value": [0.1, 1.5]}
@@ -191,6 +198,11 @@ def test_bad_input_is_refused_before_any_fit(policy, params, message):
     with pytest.raises(ValueError, match=message):
         search_by(policy, Recording(), **params).fit(X, y)
     assert len(FITS) == 0
+
+
+def test_every_name_is_in_the_documentation():
+    listed = inspect.getdoc(BanditSearchCV).partition("policy : str")[2].partition("n_pulls")[0]
+    assert set(re.findall(r'``"(\w+)"``', listed)) == {*POLICIES, *POINT_POLICIES}
 
 
 def test_an_object_is_not_changed():

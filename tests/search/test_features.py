@@ -237,12 +237,51 @@ def test_dicts_with_the_same_names_are_told_apart_by_their_values():
 def test_who_lacks_a_parameter_is_in_the_middle_of_those_that_have_it():
     space = [{"a": [0, 1, 5]}, {"a": [1, 2], "b": ["x", "y"]}, {"b": ["x", "z"]}]
     matrix = features(space).matrix
-    np.testing.assert_allclose(matrix[:, 0], [0, 0.2, 1, 0, 0, 1, 1, 0.4, 0.4])
-    assert matrix.shape == (9, 5)  # categories are those of their dict
+    np.testing.assert_allclose(matrix[:, 0], [0, 0.2, 1, 0, 0, 1, 1, 3.2 / 7, 3.2 / 7])
+    assert matrix.shape == (9, 4)  # the dicts share the columns of x, y and z
     one_hot = 0.5 / np.sqrt(2)
-    np.testing.assert_allclose(matrix[:3, 1:], 0.5 * one_hot)
-    np.testing.assert_allclose(matrix[7:, 1:3], 0.5 * one_hot)
-    np.testing.assert_allclose(matrix[3:7, 1], [one_hot, 0, one_hot, 0])
+    np.testing.assert_allclose(matrix[:3, 1:], [[one_hot / 2, one_hot / 3, one_hot / 6]] * 3)
+    np.testing.assert_allclose(matrix[3:, 1], np.array([1, 0, 1, 0, 1, 0]) * one_hot)
+    np.testing.assert_allclose(matrix[3:, 2], np.array([0, 1, 0, 1, 0, 0]) * one_hot)
+    np.testing.assert_allclose(matrix[3:, 3], np.array([0, 0, 0, 0, 0, 1]) * one_hot)
+
+
+def test_equal_values_of_two_dicts_are_alike():
+    values = ["x", "y", (1, 2), (2, 1)]
+    spaces = [{"a": [1], "s": values}, {"b": [1], "s": values[::-1]}]
+    candidates = list(ParameterGrid(spaces))
+    covariance = matrix_of(make_prior(None, candidates, spaces, 1.0))
+    is_equal = np.array([[p["s"] == q["s"] for p in candidates] for q in candidates])
+    # a and b do not vary; two categories are half a range apart, with exp(-4) for all of it
+    np.testing.assert_allclose(covariance, np.where(is_equal, 1, np.exp(-1)))
+    spaces = [{"a": [1, 2], "s": ["x", "y"]}, {"b": [1, 2], "s": ["x", "y"]}]
+    candidates = list(ParameterGrid(spaces))
+    covariance = matrix_of(make_prior(None, candidates, spaces, 1.0))
+    is_equal = np.array([[p["s"] == q["s"] for p in candidates] for q in candidates])
+    across = np.array([["a" in p and "b" in q for p in candidates] for q in candidates])
+    assert covariance[across & is_equal].min() > 1.5 * covariance[across & ~is_equal].max()
+
+
+def test_numbers_mixed_with_none_are_alike_in_two_dicts():
+    space = [{"a": [1], "d": [2, 4, None]}, {"b": [1], "d": [2, 8]}, {"c": [1], "d": [None, "x"]}]
+    between = distances(space)
+    # of the first dict 2, 4 and None, of the second 2 and 8, each scaled for itself, None and x
+    to_number = 0.5**0.5
+    expected = [
+        [0, 1, to_number, 0, 1, to_number, to_number],
+        [1, 0, to_number, 1, 0, to_number, to_number],
+        [to_number, to_number, 0, to_number, to_number, 0, 0.5],
+    ]
+    np.testing.assert_allclose(between[:3], expected, atol=1e-12)
+
+
+def test_what_varies_between_dicts_only_has_no_column():
+    space = [{"kernel": ["rbf"], "C": [1, 2]}, {"kernel": ["linear"], "C": [1, 2]}]
+    assert features(space).names == ("C",)
+    some = [*space, {"kernel": ["poly", "sigmoid"], "C": [1, 2]}]
+    found = features(some)
+    assert found.names == ("C", "kernel")
+    assert found.matrix.shape == (8, 5)
 
 
 @pytest.mark.parametrize("kernel", [None, "matern", RBF(0.4)])
@@ -338,6 +377,15 @@ def test_a_matrix_is_taken_as_it_is_and_needs_no_features():
     covariance = make_prior(given, candidates, [{"a": [c["a"] for c in candidates]}])
     np.testing.assert_array_equal(covariance, given)
     make_prior(np.ones((3, 3)), candidates, [])  # of rank one
+
+
+def test_a_matrix_needs_an_order_that_is_known():
+    space = {"a": [1, 2, 3]}
+    candidates = list(ParameterGrid(space))
+    with pytest.raises(ValueError, match=r"got an array for 3 candidates.*Give a callable"):
+        make_prior(np.eye(3), candidates, [space], is_whole_grid=False)
+    found = make_prior(lambda given: np.eye(3), candidates, [space], is_whole_grid=False)
+    np.testing.assert_array_equal(found, np.eye(3))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from joblib import parallel_config
-from scipy.stats import loguniform, randint, uniform
+from scipy.stats import loguniform, poisson, randint, rv_discrete, uniform
 from sklearn.datasets import load_wine
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -18,6 +18,8 @@ from sklearn_halving import BanditSearchCV
 from sklearn_halving.policies import HOO, DoublingHalving
 from sklearn_halving.search._candidates import SearchSpace
 from sklearn_halving.search._points import Cube, PointCandidates
+
+DICE = rv_discrete(1, 6, name="dice", values=([1, 2, 6], [0.5, 0.25, 0.25]))
 
 
 def search_by(policy="hoo", estimator=None, space=None, **params):
@@ -69,13 +71,12 @@ def test_a_real_search_and_the_number_of_workers():
 
 
 def test_points_go_through_the_inverse_of_the_distribution():
-    space = {"b": loguniform(1e-2, 1e2), "a": randint(1, 11), "c": uniform(3, 4)}
+    space = {"b": loguniform(1e-2, 1e2), "a": uniform(0, 10), "c": uniform(3, 4)}
     cube = Cube(SearchSpace(space), "hoo")
     assert cube.names == ["a", "b", "c"]
     params = cube.params_at(np.array([0.05, 0.75, 0.5]))
-    assert params == {"a": 1, "b": pytest.approx(10.0), "c": pytest.approx(5.0)}
-    assert type(params["a"]) is int
-    assert type(params["b"]) is float
+    assert params == {"a": 0.5, "b": pytest.approx(10.0), "c": pytest.approx(5.0)}
+    assert {type(value) for value in params.values()} == {float}
 
 
 def test_candidates_grow_with_the_policy():
@@ -96,7 +97,11 @@ def test_candidates_grow_with_the_policy():
 @pytest.mark.parametrize(
     ("space", "params", "message"),
     [
-        ({"value": [0.1, 0.2]}, {}, r"must be numeric distributions for policy='hoo'.*\[0.1, 0.2"),
+        ({"value": [0.1, 0.2]}, {}, r"must be continuous .* for policy='hoo'.*\[0.1, 0.2"),
+        ({"value": randint(1, 4)}, {}, r"continuous .* got 'value': .* randint\(1, 4\)\. Give"),
+        ({"value": poisson(mu=2)}, {"policy": HOO(9)}, r"got 'value': .* poisson\(mu=2\)"),
+        ({"value": DICE}, {}, "got 'value': the discrete distribution dice"),
+        ({}, {}, "must have a parameter or more for policy='hoo'.* got {}"),
         ([{"value": uniform(0, 1)}] * 2, {}, "must be one dict for policy='hoo'.* list of 2"),
         ({"value": uniform(0, 1)}, {"n_candidates": 5}, "n_candidates=5 must be left out"),
         ({"valve": uniform(0, 1)}, {}, "Invalid parameter 'valve'"),
