@@ -116,7 +116,7 @@ def _metric_of(search: Any, display: str, metric: str | None) -> str:
     prefix = "mean_test_"
     known = [key.removeprefix(prefix) for key in search.cv_results_ if key.startswith(prefix)]
     if metric is None:
-        return search.refit if search.refit in known else known[0]
+        return str(search.refit) if search.refit in known else str(known[0])
     if metric not in known:
         raise ValueError(
             f"metric={metric!r} of {display} must be one that the search was scored by, which "
@@ -126,7 +126,7 @@ def _metric_of(search: Any, display: str, metric: str | None) -> str:
 
 
 def _history_of(search: Any, metric: str) -> pd.DataFrame:
-    history = search.history_
+    history: pd.DataFrame = search.history_
     # Where a scorer gives a dict and the fit failed, the one error score stands for all metrics.
     names = [name for name in (f"test_{metric}", "test_score") if name in history]
     score = history[names[0]]

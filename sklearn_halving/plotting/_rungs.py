@@ -13,6 +13,7 @@ from sklearn_halving.plotting._drawing import (
     axes_for,
     count_of,
     import_pyplot,
+    legend_beside,
     note,
     score_range,
     set_log_levels,
@@ -227,8 +228,7 @@ class RungDisplay:
         else:
             handles = axes[0].plot([], [], color=WINNER, linewidth=2.4, marker="o", markersize=3.5)
             handles[0].set_label(f"winner, #{self.best_candidate}")
-        if len(axes) > 1:
-            if handles:
-                axes[-1].legend(handles=handles, loc="lower right", fontsize="small")
-            return
-        axes[0].legend(loc="lower right", fontsize="small")
+        if len(axes) == 1:
+            legend_beside(axes[0])
+        elif handles:
+            legend_beside(axes[-1], handles=handles)

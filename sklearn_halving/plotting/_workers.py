@@ -146,7 +146,8 @@ class WorkerDisplay:
 
     @property
     def _scoring_starts(self) -> np.ndarray:
-        return self.start + self.fit_time
+        starts: np.ndarray = self.start + self.fit_time
+        return starts
 
     def _finish(self, ax: Any, available: float) -> None:
         """Name what is where."""

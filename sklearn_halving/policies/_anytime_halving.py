@@ -9,7 +9,7 @@ import numpy as np
 
 from sklearn_halving.policies._arm_statistics import ArmStatistics
 from sklearn_halving.policies._brackets import ScheduledPolicy
-from sklearn_halving.policies._parameter_checks import check_budget, check_count
+from sklearn_halving.policies._parameter_checks import check_budget, check_count, check_whole
 from sklearn_halving.policies._planned_pulls import (
     Plan,
     PlannedPolicy,
@@ -78,7 +78,7 @@ class InfiniteHorizonHalving(ScheduledPolicy):
     def __post_init__(self) -> None:
         """Refuse a budget that cannot pull every arm once."""
         check_count("n_arms", self.n_arms)
-        check_count("budget", self.budget, "It is a number of units for all arms together.")
+        check_whole("budget", self.budget, "It is a number of units for all arms together.")
         infinite_horizon_rungs(self.n_arms, self.budget)
 
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:

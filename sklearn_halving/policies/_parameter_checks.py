@@ -9,26 +9,27 @@ from typing import Any
 RewardRange = tuple[float, float]
 
 
+def check_whole(name: str, value: Any, advice: str) -> None:
+    """Raise unless the value is a whole number."""
+    # NaN is below no number, and a loop up to it, or up to infinity, never ends.
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise ValueError(f"{name} must be a whole number, got {value!r}. {advice}")
+
+
 def check_count(name: str, value: Any, advice: str = "Use 1 or more.") -> None:
     """Raise unless the value is a whole number of at least 1."""
-    _check_whole(name, value, f"a whole number of at least 1, got {value!r}. {advice}")
+    check_whole(name, value, advice)
     if value < 1:
         raise ValueError(f"{name} must be at least 1, got {value!r}. {advice}")
 
 
 def check_budget(name: str, value: Any, least: int, why: str) -> None:
     """Raise if a number of pulls is not whole, or smaller than the least that can be played."""
-    _check_whole(name, value, f"a whole number, got {value!r}. Use {least} or more, as an int.")
+    check_whole(name, value, f"Use {least} or more, as an int.")
     if value < least:
         raise ValueError(
             f"{name}={value} is too small {why}. The least budget that works is {least}."
         )
-
-
-def _check_whole(name: str, value: Any, rule: str) -> None:
-    # NaN is below no number, and a loop up to it, or up to infinity, never ends.
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise ValueError(f"{name} must be {rule}")
 
 
 def check_between(name: str, value: float, low: float, high: float, advice: str) -> None:

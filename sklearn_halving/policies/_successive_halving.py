@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sklearn_halving.policies._brackets import ScheduledPolicy
-from sklearn_halving.policies._parameter_checks import check_count
+from sklearn_halving.policies._parameter_checks import check_count, check_whole
 from sklearn_halving.policies._rungs import (
     exact_factor,
     finite_horizon_rungs,
@@ -50,7 +50,7 @@ class SuccessiveHalving(ScheduledPolicy):
     def __post_init__(self) -> None:
         """Refuse a budget that cannot pull every arm once."""
         check_count("n_arms", self.n_arms)
-        check_count("budget", self.budget, BUDGET_OF)
+        check_whole("budget", self.budget, BUDGET_OF)
         fixed_budget_rungs(self.n_arms, self.budget)
 
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
@@ -111,7 +111,7 @@ class FiniteHorizonHalving(ScheduledPolicy):
     def __post_init__(self) -> None:
         """Refuse a factor below 2 and no arms."""
         check_count("n_arms", self.n_arms)
-        check_count("budget", self.budget, BUDGET_OF)
+        check_whole("budget", self.budget, BUDGET_OF)
         exact_factor(self.factor)
 
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:

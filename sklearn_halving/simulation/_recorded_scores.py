@@ -43,6 +43,9 @@ class RecordedScores:
         that go to the smaller arm.
     reward_range : (float, float) or None, default=None
         The smallest and largest score that is possible, such as (0, 1) for accuracy.
+    candidates : array-like of int of shape (n_candidates,) or None, default=None
+        The number of the candidate in each row of ``scores``, different and at least 0, by which
+        `SimulationResult.recommended` names it. None: rows are counted from 0.
 
     Examples
     --------
@@ -61,6 +64,7 @@ class RecordedScores:
     splits: str = "common"
     shuffle: bool = False
     reward_range: tuple[float, float] | None = None
+    candidates: Any = None
 
     def __post_init__(self) -> None:
         """Refuse what is no table of scores."""
@@ -90,12 +94,14 @@ class RecordedScores:
             self.levels,
             "Give one for each entry of the last axis of scores.",
         )
+        candidates = _checked_candidates(self.candidates, len(scores))
+        object.__setattr__(self, "candidates", candidates)
         known = ~np.isnan(scores)
         refuse_unless(
             bool(known.any(axis=(1, 2)).all()),
             "scores",
             "have a number for every candidate",
-            f"none for {np.flatnonzero(~known.any(axis=(1, 2))).tolist()}",
+            f"none for {candidates[~known.any(axis=(1, 2))].tolist()}",
             "Leave these candidates out.",
         )
         truth = _truth_of(scores) if self.truth is None else self.truth
@@ -108,22 +114,25 @@ class RecordedScores:
     def from_history(
         cls, history: pd.DataFrame, metric: str = "test_score", **options: Any
     ) -> RecordedScores:
-        """Return the scores of a fitted search.
+        """Return the scores of a fitted search, whose candidates keep their numbers.
 
         Parameters
         ----------
         history : pandas.DataFrame
             The ``history_`` of a search, one row for each pull; or any table with the columns
-            "candidate" and "split", and "n_resources" if there are levels.
+            "candidate" and "split", and "n_resources" if there are levels. Candidates are whole
+            numbers of at least 0, of which any may be missing: ``candidates`` lists those there
+            are, in increasing order.
         metric : str, default="test_score"
             The column of the scores; ``"test_" + name`` where the search had several metrics.
         **options
-            ``truth``, ``splits``, ``shuffle`` and ``reward_range``, as for the class.
+            ``truth``, ``splits``, ``shuffle`` and ``reward_range``, as for the class; ``truth``
+            in the order of ``candidates``.
 
         Raises
         ------
         ValueError
-            If there is no such column.
+            If there is no such column, or a candidate is no number.
         """
         for column in ("candidate", "split", metric):
             refuse_unless(
@@ -144,7 +153,7 @@ class RecordedScores:
         scores = np.full([len(axis) for axis in axes], np.nan)
         scores[tuple(places)] = history[metric].to_numpy(dtype=np.float64)
         levels = axes[2].tolist() if len(axes) == 3 else None
-        return cls(scores, levels, **options)
+        return cls(scores, levels, candidates=axes[0], **options)
 
     @property
     def n_arms(self) -> int:
@@ -184,13 +193,13 @@ class Replays:
     ----------
     randomness : Randomness
     recorded : RecordedScores
-    candidate : ndarray of shape (n_problems, n_arms)
-        The candidate that each arm is.
+    row : ndarray of shape (n_problems, n_arms)
+        The row of the scores that each arm is.
     """
 
     randomness: Randomness
     recorded: RecordedScores
-    candidate: IntArray
+    row: IntArray
     _columns: tuple[IntArray, IntArray] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -200,9 +209,15 @@ class Replays:
         object.__setattr__(self, "_columns", (columns, known.sum(axis=1)))
 
     @property
+    def candidate(self) -> IntArray:
+        """The number of the candidate that each arm is, shape ``(n_problems, n_arms)``."""
+        candidate: IntArray = self.recorded.candidates[self.row]
+        return candidate
+
+    @property
     def values(self) -> FloatArray:
         """The truth of each arm, shape ``(n_problems, n_arms)``."""
-        values: FloatArray = self.recorded.truth[self.candidate]
+        values: FloatArray = self.recorded.truth[self.row]
         return values
 
     @property
@@ -215,7 +230,7 @@ class Replays:
     ) -> FloatArray:
         """Return the rewards of pulls; all arrays of shape ``(n_pulls,)``."""
         scores, levels = self.recorded.scores, np.array(self.recorded.levels)
-        candidate = self.candidate[problem, arm]
+        row = self.row[problem, arm]
         place = np.minimum(np.searchsorted(levels, level), len(levels) - 1)
         refuse_unless(
             bool((levels[place] == level).all()),
@@ -224,20 +239,21 @@ class Replays:
             int(level[(levels[place] != level).argmax()]),
             "Record scores at these levels, or choose a policy with the schedule of the record.",
         )
-        column = self._column(problem, candidate, place, repetition)
-        rewards: FloatArray = scores[candidate, column, place]
+        column = self._column(problem, row, place, repetition)
+        rewards: FloatArray = scores[row, column, place]
         missing = np.isnan(rewards)
         if missing.any():
             i = int(missing.argmax())
+            candidate = self.recorded.candidates[row[i]]
             raise ValueError(
                 "Only recorded scores can be replayed: a policy asked for candidate "
-                f"{candidate[i]} on split {column[i]} at level {level[i]}, which has none. Record "
+                f"{candidate} on split {column[i]} at level {level[i]}, which has none. Record "
                 "all candidates on all splits; or use splits='own' if each has some at this level."
             )
         return rewards
 
     def _column(
-        self, problem: IntArray, candidate: IntArray, place: IntArray, repetition: IntArray
+        self, problem: IntArray, row: IntArray, place: IntArray, repetition: IntArray
     ) -> IntArray:
         """Return the split of each pull."""
         if self.recorded.splits == "recorded":
@@ -247,11 +263,27 @@ class Replays:
             split: IntArray = (uniform * self.recorded.scores.shape[1]).astype(np.int64)
             return split
         # The same split at every level, if the candidate has as many there.
-        uniform = self.randomness.uniform(problem, repetition, COLUMN, candidate)
+        uniform = self.randomness.uniform(problem, repetition, COLUMN, row)
         columns, n_columns = self._columns
-        index = (uniform * n_columns[candidate, place]).astype(np.int64)
-        chosen: IntArray = columns[candidate, index, place]
+        index = (uniform * n_columns[row, place]).astype(np.int64)
+        chosen: IntArray = columns[row, index, place]
         return chosen
+
+
+def _checked_candidates(candidates: Any, n_candidates: int) -> IntArray:
+    """Return the numbers of the candidates, those of the rows if there are none."""
+    numbers = np.arange(n_candidates) if candidates is None else np.asarray(candidates)
+    refuse_unless(
+        np.issubdtype(numbers.dtype, np.integer)
+        and numbers.shape == (n_candidates,)
+        and bool((numbers >= 0).all())
+        and len(np.unique(numbers)) == n_candidates,
+        "candidates",
+        f"be {n_candidates} different whole numbers of at least 0",
+        repr(candidates),
+        "Number those that have names with pandas.factorize.",
+    )
+    return numbers.astype(np.int64)
 
 
 def _truth_of(scores: FloatArray) -> FloatArray:

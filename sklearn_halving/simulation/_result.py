@@ -31,7 +31,7 @@ class SimulationResult:
     environment : object
         What the problems were drawn from.
     recommended : ndarray of int of shape (n_problems,)
-        The candidate that was chosen in the end; -1 if none.
+        The candidate that was chosen in the end, by its number in the environment; -1 if none.
     regret : ndarray of shape (n_problems,)
         How much less it is worth than the best; NaN if none was chosen.
     is_mistake : ndarray of bool of shape (n_problems,)

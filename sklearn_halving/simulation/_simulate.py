@@ -66,7 +66,8 @@ def simulate(
     Raises
     ------
     TypeError
-        If the policy or the environment has not the methods of one.
+        If the policy or the environment has not the methods of one, or the policy makes points
+        of its own, as `HOO` does.
     ValueError
         If parameters do not go together: the policy's number of arms, its levels, a range of
         rewards that it needs and does not know.
@@ -119,6 +120,13 @@ def _check_kinds(policy: Any, environment: Any) -> None:
             "policy must be an object with what sklearn_halving.policies.Policy lists, got "
             f"{what}{f', without {missing[0]}' if missing else ''}. Give for example "
             "SuccessiveRejects(n_pulls=100)."
+        )
+    if hasattr(policy, "n_points"):
+        raise TypeError(
+            "policy must choose among the arms of the environment, got "
+            f"{policy!r}, whose arms are points that it makes on the way. Give for example "
+            "SuccessiveRejects(n_pulls=100), or tell this policy the rewards of its points in a "
+            "loop of your own."
         )
     if isinstance(environment, type) or not isinstance(environment, Environment):
         raise TypeError(

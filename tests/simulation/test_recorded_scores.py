@@ -115,6 +115,34 @@ def test_a_replayed_search_ends_as_the_search_did() -> None:
     assert means[chosen] == means.max()
 
 
+def test_candidates_of_a_history_keep_their_numbers() -> None:
+    """Of 3, 7 and 20, what was recorded of a search whose others never came up."""
+    history = pd.DataFrame(
+        {
+            "candidate": [20, 3, 7, 20, 3, 7],
+            "split": [0, 0, 0, 1, 1, 1],
+            "test_score": [0.5, 0.6, 0.9, 0.5, 0.6, 0.8],
+        }
+    )
+    recorded = RecordedScores.from_history(history, shuffle=True)
+    assert recorded.candidates.tolist() == [3, 7, 20]
+    assert recorded.truth.tolist() == pytest.approx([0.6, 0.85, 0.5])
+    result = simulate(UniformAllocation(12), recorded, n_problems=20)
+    assert result.recommended.tolist() == [7] * 20
+    assert result.regret.tolist() == [0.0] * 20
+    gappy = RecordedScores.from_history(history.drop(index=3))
+    with pytest.raises(ValueError, match="asked for candidate 20 on split 1 at"):
+        simulate(UniformAllocation(60), gappy, n_problems=5)
+
+
+def test_numbers_of_candidates_without_a_meaning_are_refused() -> None:
+    scores = np.eye(2)
+    assert RecordedScores(scores).candidates.tolist() == [0, 1]
+    for bad in ([1, 1], [-1, 2], [0], ["a", "b"], [0.5, 1.0], 3):
+        with pytest.raises(ValueError, match="candidates must be 2 different whole numbers"):
+            RecordedScores(scores, candidates=bad)
+
+
 def test_hyperband_replayed_on_its_own_history() -> None:
     space = {"max_depth": range(1, 20), "min_samples_leaf": range(1, 20)}
     tree = DecisionTreeClassifier(random_state=0)

@@ -13,6 +13,7 @@ from scipy.stats import norm
 
 from sklearn_halving.policies import (
     EXP3,
+    HOO,
     LUCB,
     NO_ARM,
     UCB1,
@@ -278,6 +279,26 @@ def test_a_checkpoint_before_there_is_an_answer_has_none() -> None:
     assert np.isfinite(result.checkpoint_regret[:, 1]).all()
 
 
+def test_checkpoints_of_pulls_at_a_level_are_those_of_the_pulls() -> None:
+    """Five units of noise 5 each are a pull of noise sqrt(5): the same problem in other units."""
+    in_units = GaussianArms([0.0] * 10, mean_sd=1, sds=5, max_level=5)
+    in_pulls = GaussianArms([0.0] * 10, mean_sd=1, sds=5**0.5)
+    by_units = simulate(VarianceHalving(300), in_units, checkpoints=[60, 250, 750])
+    by_pulls = simulate(VarianceHalving(300), in_pulls, checkpoints=[12, 50, 150])
+    assert by_units.n_units.tolist() == [1500] * 1000
+    one, other = by_units.checkpoint_regret, by_pulls.checkpoint_regret
+    error = np.hypot(one.std(axis=0), other.std(axis=0)) / 1000**0.5
+    assert (abs(one.mean(axis=0) - other.mean(axis=0)) < 4 * error).all()
+    assert (one.mean(axis=0)[:-1] > 1.5 * one.mean(axis=0)[1:]).all()
+
+
+def test_a_policy_with_one_plan_has_no_answer_before_its_end() -> None:
+    world = GaussianArms([0.0, 0.5, 1.0], sds=5, max_level=5)
+    result = simulate(UniformAllocation(30), world, 20, checkpoints=[1, 60, 145, 150])
+    assert np.isnan(result.checkpoint_regret[:, :3]).all()
+    assert result.checkpoint_regret[:, 3].tolist() == result.regret.tolist()
+
+
 # -------------------------------------------------------------------------- the result
 
 
@@ -421,6 +442,7 @@ def test_a_policy_that_asks_for_nothing_is_stopped() -> None:
     ("arguments", "error", "message"),
     [
         ((SuccessiveRejects, GAUSSIAN), TypeError, "got the class SuccessiveRejects"),
+        ((HOO(4, reward_range=(0, 1)), GAUSSIAN), TypeError, "choose among the arms .* got HOO"),
         (("uniform", GAUSSIAN), TypeError, "got 'uniform', without order_free"),
         ((UniformAllocation(9), [0.1, 0.2]), TypeError, r"environment must .* got \[0.1, 0.2\]"),
         ((UniformAllocation(9), GaussianArms), TypeError, "environment must be an object"),
