@@ -52,8 +52,9 @@ class Steady(ClassifierMixin, BaseEstimator):
             with Path(self.log).open("a+") as file:
                 file.write(f"{self.value} {hash(rows.tobytes() and tuple(rows.tolist()))}\n")
                 file.flush()
+                end = file.tell()  # of this line, whatever another worker has added since
                 file.seek(0)
-                n_before = len(file.readlines()) - 1
+                n_before = file.read(end).count("\n") - 1
         if n_before == int(os.environ.get("KILL_AT", "-1")):
             self._kill()
         if n_before == self.at and self.event is not None:
