@@ -9,6 +9,10 @@ import numpy as np
 
 from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray
 
+WILD = 1e3
+"""An arm is wild if its rewards lie this many times as far from the best arm as those of the
+better half do: a model that diverged says nothing of splits, and its size would drown the rest."""
+
 
 class AdditiveFit(NamedTuple):
     """What the model says about every arm.
@@ -48,6 +52,8 @@ def fit_additive_model(
         least squares to plain means as the splits matter less. With equal splits for all
         arms, both give the plain means.
 
+    Arms that are wild, such as models that diverged, have no say in the split effects.
+
     Returns
     -------
     AdditiveFit
@@ -67,13 +73,20 @@ def fit_additive_model(
     batch, (n_arms, n_splits) = rewards.shape[:-2], rewards.shape[-2:]
     seen = observed.reshape(prod(batch), n_arms, n_splits).astype(np.float64)
     y = np.where(observed, rewards, 0.0).reshape(seen.shape)
-    n_seen = np.maximum(seen.sum(axis=(1, 2)), 1)
-    centre = (y.sum(axis=(1, 2)) / n_seen)[:, np.newaxis, np.newaxis]
+    wild = _wild_arms(y, seen)
+    calm = seen if not wild.any() else seen * ~wild[:, :, np.newaxis]
+    n_seen = np.maximum(calm.sum(axis=(1, 2)), 1)
+    centre = ((y * calm).sum(axis=(1, 2)) / n_seen)[:, np.newaxis, np.newaxis]
     y = np.where(seen > 0, y - centre, 0.0)
-    arm, split = _solve(y, seen, np.zeros(len(seen)))
+    arm, split = _solve(y * calm, calm, np.zeros(len(seen)))
     freedom = _degrees_of_freedom(seen)
     if split_effects == "random":
-        arm, split = _solve(y, seen, _noise_to_split_ratio(y, seen, arm, split, freedom))
+        of_calm = freedom if calm is seen else _degrees_of_freedom(calm)
+        ratio = _noise_to_split_ratio(y * calm, calm, arm, split, of_calm)
+        arm, split = _solve(y * calm, calm, ratio)
+    if wild.any():
+        left = np.where(seen > 0, y - split[:, np.newaxis, :], 0.0).sum(axis=2)
+        arm = np.where(wild, left / np.maximum(seen.sum(axis=2), 1), arm)
     residual = np.where(seen > 0, y - arm[:, :, np.newaxis] - split[:, np.newaxis, :], 0.0)
     mean = np.where(seen.any(axis=2), arm + centre[:, :, 0], np.nan)
     squared = (residual**2).sum(axis=2)
@@ -83,6 +96,33 @@ def fit_additive_model(
         freedom.reshape(*batch, n_arms),
         split.reshape(*batch, n_splits),
     )
+
+
+def _wild_arms(y: FloatArray, seen: FloatArray) -> BoolArray:
+    """Return which arms are wild, shape ``(n_problems, n_arms)``.
+
+    What is found is left out, and the rest is looked at again, as long as there is more.
+    """
+    per_arm = seen.sum(axis=2)
+    is_in: BoolArray = per_arm > 0
+    plain = y.sum(axis=2) / np.maximum(per_arm, 1)
+    best = np.where(is_in, plain, -np.inf).max(axis=1, initial=-np.inf, keepdims=True)
+    away = np.abs(y - np.where(np.isfinite(best), best, 0.0)[:, :, np.newaxis])
+    size = np.where(seen > 0, away, 0.0).max(axis=2, initial=0.0)
+    wild = np.zeros(is_in.shape, dtype=bool)
+    least = np.where(is_in & (size > 0), size, np.inf).min(axis=1, initial=np.inf)
+    for problem in np.flatnonzero(size.max(axis=1, initial=0.0) > WILD * least):
+        arms = np.flatnonzero(is_in[problem])
+        while len(arms) > 2:
+            better = arms[np.argsort(-plain[problem, arms], kind="stable")][: (len(arms) + 1) // 2]
+            usual = np.median(size[problem, better])
+            kept = arms[size[problem, arms] <= WILD * usual] if usual > 0 else arms
+            if len(kept) == len(arms):
+                break
+            arms = kept
+        wild[problem] = is_in[problem]
+        wild[problem, arms] = False
+    return wild
 
 
 def _solve(y: FloatArray, seen: FloatArray, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -78,3 +78,27 @@ def test_scale_and_batch(seed: int, a: float, b: float) -> None:
     alone = fit_additive_model(rewards[1, 2], observed[1, 2])
     for whole, part in zip(fit, alone, strict=True):
         np.testing.assert_allclose(whole[1, 2], part, rtol=1e-9, atol=1e-12)
+
+
+@given(
+    seed=st.integers(0, 2**16),
+    n_wild=st.integers(1, 12),
+    size=st.sampled_from([1e6, 1e12, 1e21]),
+    kind=st.sampled_from(["random", "fixed"]),
+)
+@settings(max_examples=25)
+def test_models_that_diverged_do_not_drown_the_others(seed, n_wild, size, kind) -> None:
+    """The other arms get what they would get without them, on splits that differ much."""
+    rng = np.random.default_rng(seed)
+    rewards = rng.normal(size=(8, 1)) + 3 * rng.normal(size=6) + 0.1 * rng.normal(size=(8, 6))
+    observed = np.arange(6) < rng.integers(1, 7, size=(8, 1))
+    # from 1e4 upwards, each on its own scale
+    wild = -(size ** rng.uniform(0.8, 1, (n_wild, 1))) * rng.uniform(0.5, 1, (n_wild, 6))
+    alone = fit_additive_model(rewards, observed, split_effects=kind)
+    together = fit_additive_model(
+        np.concatenate([wild, rewards]),
+        np.concatenate([np.ones((n_wild, 6), dtype=bool), observed]),
+        split_effects=kind,
+    )
+    np.testing.assert_allclose(together.mean[n_wild:], alone.mean, rtol=1e-6, atol=1e-6)
+    assert (together.mean[:n_wild] < alone.mean.min()).all()

@@ -1,4 +1,4 @@
-"""What is said of rungs that had fewer candidates than planned, and of those that ended."""
+"""Rungs that had fewer candidates than planned or ended, and candidates that diverge."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_diabetes
+from sklearn.linear_model import SGDRegressor
 from sklearn.model_selection import KFold
 
 from search.common import Known, numbered
-from sklearn_halving import HyperbandSearchCV
+from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV
 
 NARROWED = "fewer candidates than planned"
 
@@ -72,3 +74,19 @@ def test_a_bracket_that_ends_is_told_once_and_not_as_a_narrow_one():
     results = search.cv_results_
     assert results["iter"][results["bracket"] == 2].max() == 0
     assert results["iter"][results["bracket"] == 1].max() == 1
+
+
+def test_models_that_diverge_do_not_decide():
+    """Half of the rates are so high that the scores go down to -1e21."""
+    X, y = load_diabetes(return_X_y=True)
+    grid = {"eta0": np.logspace(-4, 2, 20), "alpha": [1e-4, 1e-2]}
+    model = SGDRegressor(max_iter=20, tol=None)
+    search = VarianceHalvingSearchCV(model, grid, n_pulls=120, scoring="r2", random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        search.fit(X, y)
+    own = search.history_.groupby("candidate").test_score
+    best = search.best_index_
+    assert own.mean().min() < -1e15
+    assert search.best_score_ == pytest.approx(own.mean()[best], abs=0.1)
+    assert search.best_score_ > 0.4
