@@ -55,6 +55,7 @@ by_name = [
     "anytime_successive_rejects",
     "adaptive_ucb_e",
     "adaptive_gap_e_v",
+    "adaptive_ugap_eb",
     "variance_rejects",
     "successive_elimination",
     "hoeffding_race",
