@@ -677,7 +677,7 @@ def test_verbose_output(search_class, capsys, n_jobs):
             "Fitting 4 candidates, totalling at most 20 fits",
             20,
             "[CV 1] END",
-            3,
+            4,
         ),
     }[search_class]
     assert printed(search.set_params(verbose=1), capsys, n_jobs) == [first]
