@@ -16,6 +16,7 @@ from sklearn_halving.execution._clusters import local_array
 from sklearn_halving.execution._companion import Companion, EndedError
 from sklearn_halving.execution._companion_process import Request
 from sklearn_halving.execution._evaluation import failed_landing
+from sklearn_halving.execution._interrupt import leave_interrupts_to_the_search
 from sklearn_halving.execution._messages import pull_text
 from sklearn_halving.execution._types import EvaluationTask, Job, Landing, PullLimits
 
@@ -91,6 +92,7 @@ def guarded_chunk(
     What takes too long is ended at once. What ends its process is tried anew, up to
     `MAX_DEATHS` times: the system may have chosen it for what another process took.
     """
+    leave_interrupts_to_the_search()
     landings: list[Landing] = []
     casualties: list[Casualty] = []
     for job in jobs:
