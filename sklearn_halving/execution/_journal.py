@@ -48,13 +48,17 @@ class Journal:
         If another search writes to the file, or it is not a whole journal. What a crash left
         at the end of the file, half a line or lines whose checksum is wrong, is cut off.
     OSError
-        If the file cannot be opened.
+        If the file cannot be opened, such as a folder, or in a folder that does not exist.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).absolute()
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
-        self._fd = os.open(self.path, flags, 0o666)
+        try:
+            self._fd = os.open(self.path, flags, 0o666)
+        except OSError as error:
+            error.add_note("checkpoint must be a file that can be written, in a folder that exists.")
+            raise
         self._last_sync = time.monotonic()
         _open_journals.add(self)
         try:

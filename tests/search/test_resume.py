@@ -245,8 +245,9 @@ def test_two_searches_on_one_journal_are_an_error_for_the_second(search_class, t
 
 
 def test_a_folder_that_is_not_there_is_an_error(tmp_path):
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError) as info:
         steady(HyperbandSearchCV, tmp_path / "none" / "j").fit(X, Y)
+    assert "checkpoint must be a file" in info.value.__notes__[0]
 
 
 def test_plan_leaves_the_journal_alone(tmp_path):
