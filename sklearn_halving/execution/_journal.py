@@ -57,7 +57,9 @@ class Journal:
         try:
             self._fd = os.open(self.path, flags, 0o666)
         except OSError as error:
-            error.add_note("checkpoint must be a file that can be written, in a folder that exists.")
+            error.add_note(
+                "checkpoint must be a file, in a folder that exists and can be written."
+            )
             raise
         self._last_sync = time.monotonic()
         _open_journals.add(self)
