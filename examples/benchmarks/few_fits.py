@@ -337,6 +337,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="one task, one seed, 10 and 20 fits")
     parser.add_argument("--seeds", type=int, default=None, help="repetitions (5)")
     parser.add_argument("--only", default="", help="leave out tasks without this in the name")
+    parser.add_argument("--search", default="", help="leave out searches without this in the name")
     parser.add_argument("--one-split-skopt", type=int, default=0, metavar="N", help="seeds of it")
     parser.add_argument("--output", type=Path, help="Markdown file for the report")
     options = parser.parse_args()
@@ -358,7 +359,13 @@ def main() -> None:
             "`pip install 'sklearn-halving[bench]'` installs it.",
             "",
         )
-    found = {k: w for k, w in ways(options.one_split_skopt).items() if w.library not in missing}
+    found = {
+        name: way
+        for name, way in ways(options.one_split_skopt).items()
+        if way.library not in missing and options.search in name
+    }
+    if not found:
+        raise SystemExit(f"No search that is installed has {options.search!r} in its name.")
     outcomes: dict[str, Outcome] = {}
     started = time.perf_counter()
     with one_thread(), warnings.catch_warnings():
