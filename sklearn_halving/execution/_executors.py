@@ -33,6 +33,7 @@ from sklearn_halving.execution._chunks import (
     with_model,
 )
 from sklearn_halving.execution._clusters import models_apart, shared_arrays, with_models
+from sklearn_halving.execution._companion import POLL_SECONDS
 from sklearn_halving.execution._evaluation import evaluate
 from sklearn_halving.execution._guard import (
     COMPANIONS,
@@ -52,8 +53,6 @@ from sklearn_halving.execution._types import (
 CHUNK_SECONDS = 0.1
 """Pulls that are shorter than this are sent together, so that sending does not dominate."""
 MAX_CHUNK = 200
-POLL_SECONDS = 1.0
-"""How long to wait at a stretch: on Windows a wait without end cannot be interrupted."""
 SERIAL_WINDOW = 64
 """Pulls asked for at once where they run one after the other: asking has a price too."""
 
