@@ -14,6 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import BrokenExecutor
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
+from traceback import format_exc
 from typing import Any
 
 # Batches of calls with the nested backend set, as joblib's backends expect them in
@@ -70,6 +71,7 @@ __all__ = [
     "safe_split",
     "score",
     "scorers_of",
+    "watched_scorer",
 ]
 
 SGD_EPOCHS = "_partial_fit"
@@ -93,6 +95,50 @@ score = _score
 def is_multimetric_scorer(scorer: Any) -> bool:
     """Return whether the scorer is scikit-learn's container of several named scorers."""
     return isinstance(scorer, _MultimetricScorer)
+
+
+class _WatchedScorers(_MultimetricScorer):  # type: ignore[misc]
+    """Several named scorers; the tracebacks of those that raise are kept."""
+
+    def __init__(self, scorers: Any, errors: list[str]) -> None:
+        self._watched = scorers
+        self._errors = errors
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        scores = self._watched(*args, **params)
+        self._errors += [text for text in scores.values() if isinstance(text, str)]
+        return scores
+
+    def __repr__(self) -> str:
+        return repr(self._watched)
+
+
+class _WatchedScorer:
+    """One scorer; the traceback of what it raises is kept."""
+
+    def __init__(self, scorer: Any, errors: list[str]) -> None:
+        self._watched = scorer
+        self._errors = errors
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        try:
+            return self._watched(*args, **params)
+        except Exception:
+            self._errors.append(format_exc())
+            raise
+
+    def __repr__(self) -> str:
+        return repr(self._watched)
+
+
+def watched_scorer(scorer: Any, errors: list[str]) -> Any:
+    """Return a scorer that appends the tracebacks of what is raised in it to ``errors``.
+
+    `score` makes a warning of them, which nobody can read back. Goes when it returns them.
+    """
+    if is_multimetric_scorer(scorer):
+        return _WatchedScorers(scorer, errors)
+    return _WatchedScorer(scorer, errors)
 
 
 def evaluated_pre_dispatch(pre_dispatch: int | str, n_jobs: int) -> int | None:

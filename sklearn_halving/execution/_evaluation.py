@@ -17,6 +17,7 @@ from sklearn_halving._unstable_imports import (
     propagated_callbacks,
     safe_split,
     score,
+    watched_scorer,
 )
 from sklearn_halving.execution._messages import end_message, start_message, write_line
 from sklearn_halving.execution._splits import Rows
@@ -45,22 +46,23 @@ def evaluate(task: EvaluationTask, job: Job) -> Landing:
     rows = fold.train_rows(pull.level)
     if task.verbose > 9:
         write_line(start_message(task, pull))
-    started = time.time()
     estimator = job.model if job.model is not None else arm_estimator(task, pull)
     train = _part(task, estimator, rows, None, task.fit_params)
-    clock = time.perf_counter()
-    estimator, error = _train(task, job, estimator, train)
+    started, clock = time.time(), time.perf_counter()
+    estimator, error, stop = _train(task, job, estimator, train)
     fitted = time.perf_counter()
     train_scores: Scores | None = None
+    score_errors: list[str] = []
     if error is not None:
         test_scores = _error_scores(task)
         train_scores = _error_scores(task) if task.return_train_score else None
     else:
         test = _part(task, estimator, fold.test, rows, task.score_params)
-        test_scores = _scores(task, estimator, test)
+        test_scores = _scores(task, estimator, test, score_errors)
         if task.return_train_score:
             score_params = method_params(task.X, params=task.score_params, indices=rows)
-            train_scores = _scores(task, estimator, replace(train, params=score_params))
+            train = replace(train, params=score_params)
+            train_scores = _scores(task, estimator, train, score_errors)
     outcome = Outcome(
         pull,
         test_scores,
@@ -72,6 +74,7 @@ def evaluate(task: EvaluationTask, job: Job) -> Landing:
         n_test=len(fold.test),
         previous_level=job.previous_level,
         error=error,
+        score_error=score_errors[0] if score_errors else None,
     )
     if task.verbose > 1:
         write_line(end_message(task, outcome))
@@ -81,7 +84,7 @@ def evaluate(task: EvaluationTask, job: Job) -> Landing:
         and task.rescaling is None  # a model that is trained on keeps its parameters
         and task.resource.can_continue(estimator)
     )
-    return Landing(outcome, estimator if keep else None)
+    return Landing(outcome, estimator if keep else None, stop)
 
 
 def failed_landing(
@@ -170,9 +173,14 @@ def _is_plain(X: Any) -> bool:
     return type(X) is np.ndarray and not (X.ndim == 2 and X.shape[0] == X.shape[1])
 
 
-def _train(task: EvaluationTask, job: Job, estimator: Any, part: _Part) -> tuple[Any, str | None]:
-    """Train up to the level of the pull; return the model, and the traceback if that fails."""
-    context = job.context
+def _train(
+    task: EvaluationTask, job: Job, estimator: Any, part: _Part
+) -> tuple[Any, str | None, bool]:
+    """Train up to the level of the pull.
+
+    Return the model, the traceback if that fails, and whether a callback wants to stop.
+    """
+    context, error, stop = job.context, None, False
     data = {"X": part.X, "y": part.y, "metadata": _weights(part.params)}
     try:
         with propagated_callbacks(context, estimator):
@@ -187,11 +195,11 @@ def _train(task: EvaluationTask, job: Job, estimator: Any, part: _Part) -> tuple
     except Exception:
         if task.error_score == "raise":
             raise
-        return estimator, format_exc()
+        error = format_exc()
     finally:
         if context is not None:
-            context.call_on_fit_task_end(estimator=task.caller, **data)
-    return estimator, None
+            stop = bool(context.call_on_fit_task_end(estimator=task.caller, **data))
+    return estimator, error, stop
 
 
 def _weights(params: dict[str, Any]) -> dict[str, Any] | None:
@@ -199,8 +207,10 @@ def _weights(params: dict[str, Any]) -> dict[str, Any] | None:
     return None if weights is None else {"sample_weight": weights}
 
 
-def _scores(task: EvaluationTask, estimator: Any, part: _Part) -> Scores:
-    scores: Scores = score(estimator, part.X, part.y, task.scorer, part.params, task.error_score)
+def _scores(task: EvaluationTask, estimator: Any, part: _Part, errors: list[str]) -> Scores:
+    """Return the scores; what a scorer raises ends up in ``errors``."""
+    scorer = watched_scorer(task.scorer, errors)
+    scores: Scores = score(estimator, part.X, part.y, scorer, part.params, task.error_score)
     return scores
 
 

@@ -117,6 +117,8 @@ def record_line(record: Record) -> bytes:
         "previous_level": int(outcome.previous_level),
         "error": outcome.error,
     }
+    if outcome.score_error is not None:
+        content["score_error"] = outcome.score_error
     if record.levels:
         content["levels"] = [int(level) for level in record.levels]
     if record.model is not None:
@@ -304,6 +306,7 @@ def _record(values: dict[str, Any]) -> Record:
         n_test=_count(values["n_test"]),
         previous_level=_count(values["previous_level"]),
         error=_optional_text(values["error"]),
+        score_error=_optional_text(values.get("score_error")),
     )
     levels = tuple(_count(number, 1) for number in values.get("levels", ()))
     return Record(outcome, levels, _optional_text(values.get("model")))

@@ -59,9 +59,11 @@ class PullLoop:
     context_of : callable, default=None
         Pull -> scikit-learn's callback context.
     landed : callable, default=None
-        Called with each pull that came back.
+        Called with the outcome of each pull that came back; returns whether to stop.
     replayed : callable, default=None
-        Called with each pull that was taken from the journal.
+        Called with each outcome that was taken from the journal; returns whether to stop.
+    told : callable, default=None
+        Called each time that the policy was told something.
     journal : Journal or None, default=None
         Where outcomes are written before they count. Pulls that it has are not done again.
     deadline : float, default=inf
@@ -71,7 +73,7 @@ class PullLoop:
 
     Attributes
     ----------
-    stopped_by : {"policy", "time_budget", "interrupt"}
+    stopped_by : {"policy", "time_budget", "interrupt", "callback"}
         What ended the search.
     n_replayed : int
         How many pulls were taken from the journal.
@@ -85,8 +87,9 @@ class PullLoop:
     top_level: int
     window: int | None = None
     context_of: Callable[[Pull], Any] | None = None
-    landed: Callable[[Pull], None] | None = None
-    replayed: Callable[[Pull], None] | None = None
+    landed: Callable[[Outcome], bool] | None = None
+    replayed: Callable[[Outcome], bool] | None = None
+    told: Callable[[], None] | None = None
     journal: Journal | None = None
     deadline: float = float("inf")
     interrupt: Interrupt | None = None
@@ -97,6 +100,7 @@ class PullLoop:
     _landed: dict[Pull, Outcome] = field(default_factory=dict)
     _ways: dict[Pull, tuple[tuple[int, ...], bool]] = field(default_factory=dict)
     _may_ask: bool = True
+    _is_called_off: bool = False
 
     def __post_init__(self) -> None:
         """Fix the window of a policy for which the order counts."""
@@ -137,6 +141,8 @@ class PullLoop:
             return True
         if self.interrupt is not None and self.interrupt.is_requested:
             self.stopped_by = "interrupt"
+        elif self._is_called_off:
+            self.stopped_by = "callback"
         elif time.monotonic() >= self.deadline:
             self.stopped_by = "time_budget"
         else:
@@ -188,8 +194,8 @@ class PullLoop:
         self.log.record(record.outcome)
         self._landed[pull] = record.outcome
         self.models.recall(record)
-        if self.replayed is not None:
-            self.replayed(pull)
+        if self.replayed is not None and self.replayed(record.outcome):
+            self._is_called_off = True
 
     def _submit(self, pull: Pull) -> None:
         kept = self.models.take(pull)
@@ -225,8 +231,10 @@ class PullLoop:
             self.models.settle(pull, has_file=digest is not None)
         self.log.record(outcome)
         self._landed[pull] = outcome
-        if self.landed is not None:
-            self.landed(pull)
+        if self.landed is not None and self.landed(outcome):
+            self._is_called_off = True
+        if landing.stop:
+            self._is_called_off = True
 
     def _must_wait(self) -> bool:
         if self.policy.order_free:
@@ -252,5 +260,7 @@ class PullLoop:
             del self._open[pull]
         self.policy.tell(self.state, Pulls.of(*pulls), rewards)
         self._may_ask = True
+        if self.told is not None:
+            self.told()
         if len(self.models):
             self.models.drop(self.policy.is_alive(self.state))

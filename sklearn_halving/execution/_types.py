@@ -26,7 +26,7 @@ class Outcome:
         Scores on the two sides of the split, one number or one a metric; ``train_scores``
         is None unless asked for.
     started : float
-        When it began, in seconds since the epoch.
+        When the training began, in seconds since the epoch.
     fit_seconds, score_seconds : float
         Time for training (of what was missing) and for scoring.
     n_train, n_test : int
@@ -35,6 +35,8 @@ class Outcome:
         The level from which a fitted model was trained on; 0 if it was fitted from scratch.
     error : str or None
         The traceback if the fit failed.
+    score_error : str or None
+        The traceback if the fit went well and a scorer failed.
     """
 
     pull: Pull
@@ -47,6 +49,7 @@ class Outcome:
     n_test: int
     previous_level: int = 0
     error: str | None = None
+    score_error: str | None = None
 
 
 @dataclass(frozen=True)
@@ -88,10 +91,14 @@ class Job(NamedTuple):
 
 
 class Landing(NamedTuple):
-    """A pull that came back, with its fitted model if that may be needed."""
+    """A pull that came back, with its fitted model if that may be needed.
+
+    ``stop`` says whether one of scikit-learn's callbacks wants the search to end.
+    """
 
     outcome: Outcome
     model: Any = None
+    stop: bool = False
 
 
 @dataclass(frozen=True)

@@ -337,6 +337,10 @@ class PlannedPolicy(Unscheduled):
         """Return the stage to which step ``state.step`` belongs."""
         return state.step
 
+    def current_stage(self, state: PlannedState) -> int:
+        """Return the stage of the pulls that are under way: there must be some."""
+        return self._stage(state)
+
     def _close_step(self, state: PlannedState) -> None:
         if state.plan is not None:
             _take_in(state, state.plan)

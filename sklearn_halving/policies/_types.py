@@ -32,6 +32,12 @@ class Pull(NamedTuple):
         Amount of resource, in whole units of the resource.
     repetition : int
         Index of the train/test split.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import Pull
+    >>> Pull(arm=4, level=9, repetition=0) in {Pull(4, 9, 0), Pull(4, 27, 0)}
+    True
     """
 
     arm: int
@@ -93,6 +99,16 @@ class Problem:
     n_available : int or None
         Number of different candidates among which the arms were drawn, where it is smaller
         than the number of arms: the same candidate can be an arm of several brackets.
+
+    Examples
+    --------
+    Three candidates, fitted on all there is, on as many splits as the policy asks for:
+
+    >>> from sklearn_halving.policies import Problem, UniformAllocation
+    >>> policy = UniformAllocation(n_pulls=6)
+    >>> state = policy.start(Problem(n_arms=3))
+    >>> policy.ask(state, 4).arm
+    array([0, 0, 1, 1])
     """
 
     n_arms: int
@@ -104,7 +120,22 @@ class Problem:
 
 @dataclass(frozen=True)
 class Rung:
-    """``n_arms`` arms that stand at ``level`` units of the resource."""
+    """``n_arms`` arms that stand at ``level`` units of the resource.
+
+    Parameters
+    ----------
+    n_arms : int
+        Number of arms.
+    level : int
+        Amount of resource, in whole units.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import SuccessiveHalving
+    >>> schedule = SuccessiveHalving(n_arms=4, budget=24).schedule(1, 100)
+    >>> schedule.brackets[0].rungs[0]
+    Rung(n_arms=4, level=3)
+    """
 
     n_arms: int
     level: int
@@ -122,6 +153,13 @@ class Bracket:
         From the widest and cheapest to the narrowest and dearest.
     loop : int, default=0
         Which run of the outer loop the bracket belongs to.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import Hyperband
+    >>> bracket = Hyperband().schedule(1, 9).brackets[0]
+    >>> bracket.label, [(rung.n_arms, rung.level) for rung in bracket.rungs]
+    (2, [(9, 1), (3, 3), (1, 9)])
     """
 
     label: int
@@ -172,6 +210,21 @@ class Policy(Protocol):
 
     All that changes lives in the state which `start` makes and which the other methods
     take. Rewards are larger-is-better; NaN is worse than every number.
+
+    Examples
+    --------
+    Every policy is played in the same way:
+
+    >>> from sklearn_halving.policies import Policy, Problem, SuccessiveRejects
+    >>> policy = SuccessiveRejects(n_pulls=20)
+    >>> isinstance(policy, Policy)
+    True
+    >>> state = policy.start(Problem(n_arms=4))
+    >>> while not policy.is_finished(state):
+    ...     pulls = policy.ask(state, max_pulls=8)
+    ...     policy.tell(state, pulls, rewards=-abs(pulls.arm - 2.0))
+    >>> int(policy.recommend(state))
+    2
     """
 
     order_free: ClassVar[bool]

@@ -11,6 +11,23 @@ class Resource(Protocol):
 
     A level is a whole number of units, so that schedules are exact and a pull has an exact
     name. Resources that count in fractions (a float parameter, seconds) choose a unit.
+
+    Examples
+    --------
+    A forest of 3 trees becomes one of 9 by growing 6:
+
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sklearn_halving.resources import Iterations, Resource
+    >>> trees = Iterations("n_estimators")
+    >>> isinstance(trees, Resource), trees.can_continue(RandomForestClassifier())
+    (True, True)
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(random_state=0)
+    >>> forest = trees.train(forest, X, y, level=3, previous_level=0, fit_params={})
+    >>> forest = trees.train(forest, X, y, level=9, previous_level=3, fit_params={})
+    >>> len(forest.estimators_)
+    9
     """
 
     @property

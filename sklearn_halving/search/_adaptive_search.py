@@ -51,7 +51,7 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
         if self.resource is not None:
             return super()._resolve_resource()
         for name in ("min_resources", "max_resources"):
-            if isinstance(getattr(self, name), Real):
+            if isinstance(getattr(self, name, None), Real):
                 raise ValueError(
                     f"{name}={getattr(self, name)} must come with a resource; got resource=None, "
                     "with which every fit is a whole one. Name a resource, such as 'n_samples', "

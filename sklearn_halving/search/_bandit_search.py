@@ -11,6 +11,7 @@ import numpy as np
 
 from sklearn_halving import policies
 from sklearn_halving._unstable_imports import Interval, StrOptions
+from sklearn_halving.policies._successive_rejects import phases
 from sklearn_halving.policies._types import Policy
 from sklearn_halving.resources import Resource
 from sklearn_halving.search._adaptive_search import (
@@ -92,7 +93,7 @@ class BanditSearchCV(AdaptiveSearchCV):
         See HyperbandSearchCV.
     scoring, n_jobs, refit, cv, verbose, pre_dispatch, random_state, error_score, \
 return_train_score, checkpoint, checkpoint_models, time_budget, pull_timeout, memory_limit, \
-refit_on_interrupt
+refit_on_interrupt, progress_bar
         As in VarianceHalvingSearchCV. The result does not depend on ``n_jobs``: policies that
         decide after each fit have as many fits under way as they say, whatever the number of
         workers.
@@ -177,6 +178,7 @@ stopped_by_, refit_time_, multimetric_, classes_, n_features_in_, feature_names_
         pull_timeout: float | None = None,
         memory_limit: int | None = None,
         refit_on_interrupt: bool = False,
+        progress_bar: bool = False,
     ) -> None:
         super().__init__(
             estimator,
@@ -197,6 +199,7 @@ stopped_by_, refit_time_, multimetric_, classes_, n_features_in_, feature_names_
             pull_timeout=pull_timeout,
             memory_limit=memory_limit,
             refit_on_interrupt=refit_on_interrupt,
+            progress_bar=progress_bar,
         )
         self.policy = policy
         self.n_candidates = n_candidates
@@ -317,7 +320,9 @@ stopped_by_, refit_time_, multimetric_, classes_, n_features_in_, feature_names_
         n_arms = self._count_candidates(space)
         if self._plays_levels():
             return LevelsLayout(n_arms, None, levels=(levels.smallest, levels.largest))
-        return AdaptiveLayout(n_arms, budget_of(policy, n_arms), levels=(levels.largest,))
+        stages = _stages_of(policy, n_arms)
+        of_stages = (levels.largest,) * max(1, len(stages))
+        return AdaptiveLayout(n_arms, budget_of(policy, n_arms), stages, levels=of_stages)
 
     def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Any:
         if not isinstance(prepared.layout, PointLayout):
@@ -349,6 +354,17 @@ stopped_by_, refit_time_, multimetric_, classes_, n_features_in_, feature_names_
             points: Any = prepared.policy
             prepared.layout.candidates.follow(partial(points.points, state))
         return state
+
+
+def _stages_of(policy: Any, n_arms: int) -> tuple[tuple[int, int], ...]:
+    """Return numbers of candidates and fits, stage by stage, where they are known."""
+    if isinstance(policy, policies.VarianceHalving):
+        return policy.stages(n_arms)
+    if isinstance(policy, policies.SuccessiveRejects) and n_arms > 1:
+        planned = phases(n_arms, policy.n_pulls)
+        widths = range(n_arms, 1, -1)
+        return tuple((n, n * phase.n_each) for n, phase in zip(widths, planned, strict=True))
+    return ()
 
 
 def _warn_of_doubt(run: Run) -> None:

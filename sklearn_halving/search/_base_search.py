@@ -18,7 +18,6 @@ from sklearn.utils import check_random_state
 from sklearn_halving._unstable_imports import BaseSearchCV, Interval, fit_context
 from sklearn_halving.execution._executors import open_executor
 from sklearn_halving.execution._interrupt import Interrupt
-from sklearn_halving.execution._messages import write_line
 from sklearn_halving.execution._model_store import ModelStore
 from sklearn_halving.execution._pull_loop import PullLoop
 from sklearn_halving.execution._types import EvaluationTask, PullLimits
@@ -37,9 +36,12 @@ from sklearn_halving.search._preparation import (
     seed_of,
     warn_of_refitting,
 )
+from sklearn_halving.search._progress import Progress
+from sklearn_halving.search._progress_output import check_progress_bar
 from sklearn_halving.search._results import Run, SearchResults
 from sklearn_halving.search._reward import Reward
 from sklearn_halving.search._split_rows import SplitRows, fixed_splits
+from sklearn_halving.search._watch import open_watch, write_end
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,6 +64,7 @@ class BaseBanditSearchCV(SearchResults):
         "pull_timeout": [Interval(Real, 0, None, closed="neither"), None],
         "memory_limit": [Interval(Integral, 1, None, closed="left"), None],
         "refit_on_interrupt": ["boolean"],
+        "progress_bar": ["boolean"],
     }
 
     def __init__(
@@ -77,6 +80,7 @@ class BaseBanditSearchCV(SearchResults):
         pull_timeout: float | None,
         memory_limit: int | None,
         refit_on_interrupt: bool,
+        progress_bar: bool,
         **of_grid_search: Any,
     ) -> None:
         super().__init__(estimator, **of_grid_search)
@@ -89,6 +93,7 @@ class BaseBanditSearchCV(SearchResults):
         self.pull_timeout = pull_timeout
         self.memory_limit = memory_limit
         self.refit_on_interrupt = refit_on_interrupt
+        self.progress_bar = progress_bar
 
     @abstractmethod
     def _make_levels(self, resource: Resource, rows: SplitRows) -> Levels:
@@ -154,19 +159,21 @@ class BaseBanditSearchCV(SearchResults):
             If the search was stopped before its end, with what was not done.
         """
         deadline = time.monotonic() + (self.time_budget or float("inf"))
+        check_progress_bar(self.progress_bar)
         inputs = check_inputs(self, X, y, params)
         callbacks = CallbackTree.begin(self, inputs.X, inputs.y, inputs.fit_params)
         with open_checkpoint(self) as checkpoint:
             run = self._begin(inputs, checkpoint, callbacks, deadline)
             self._forget()
             try:
-                self._pull(run, callbacks)
+                progress = self._pull(run, callbacks)
             except BaseException as error:
                 self._save_results(run, error)
                 raise
         self._set_results(run)
         self._report(run)
         self._set_best(inputs, self._best_arm(run))
+        write_end(self, run, progress)
         self._refit_best(run, callbacks)
         callbacks.end()
         return self
@@ -282,18 +289,17 @@ class BaseBanditSearchCV(SearchResults):
             caller=self if callbacks.is_watched else None,
         )
 
-    def _pull(self, run: Run, callbacks: CallbackTree) -> None:
+    def _pull(self, run: Run, callbacks: CallbackTree) -> Progress:
         """Pull until the policy is finished, or the search is stopped."""
-        prepared, task, checkpoint = run.prepared, run.task, run.checkpoint
+        prepared, checkpoint = run.prepared, run.checkpoint
         layout, n_repetitions = prepared.layout, prepared.rows.n_repetitions
-        if self.verbose > 0:
-            write_line(layout.headline(n_repetitions))
         branches = layout.branches(n_repetitions, prepared.resource)
         callbacks.begin_search(branches, layout.path_of, layout.n_fits(n_repetitions))
         limits = PullLimits(self.pull_timeout, self.memory_limit)
         with (
+            open_watch(self, run, callbacks) as watch,
             Interrupt() as interrupt,
-            open_executor(task, self.n_jobs, self.pre_dispatch, limits) as executor,
+            open_executor(run.task, self.n_jobs, self.pre_dispatch, limits) as executor,
         ):
             loop = PullLoop(
                 prepared.policy,
@@ -304,15 +310,17 @@ class BaseBanditSearchCV(SearchResults):
                 top_level=prepared.levels.largest,
                 window=getattr(prepared.policy, "pulls_in_flight", None),
                 context_of=callbacks.context_of if callbacks.is_watched else None,
-                landed=callbacks.end_pull if callbacks.is_watched else None,
-                replayed=callbacks.replay_pull if callbacks.is_watched else None,
+                landed=watch.land if watch.is_needed else None,
+                replayed=watch.replay if watch.is_needed else None,
+                told=watch.tell if watch.is_needed else None,
                 journal=checkpoint.journal,
                 models=ModelStore(checkpoint.models),
                 deadline=run.deadline,
                 interrupt=interrupt,
             )
             loop.run()
-        run.stopped_by = "interrupt" if interrupt.is_requested else loop.stopped_by
-        if checkpoint.models is not None and loop.stopped_by == "policy":
-            checkpoint.models.clear()
-        callbacks.end_search()
+            run.stopped_by = "interrupt" if interrupt.is_requested else loop.stopped_by
+            if checkpoint.models is not None and loop.stopped_by == "policy":
+                checkpoint.models.clear()
+            callbacks.end_search()
+        return watch.progress

@@ -13,10 +13,9 @@ from sklearn_halving._unstable_imports import Interval, StrOptions
 from sklearn_halving.policies import UniformAllocation
 from sklearn_halving.policies._bayes_gap import ACQUISITIONS, BETA_RULES
 from sklearn_halving.policies._types import Policy
-from sklearn_halving.resources import Resource, WholeFit
+from sklearn_halving.resources import Resource
 from sklearn_halving.search._adaptive_search import PULLS_OF_GRID_SEARCH, AdaptiveSearchCV
 from sklearn_halving.search._bandit_search import _warn_of_range
-from sklearn_halving.search._base_search import BaseBanditSearchCV
 from sklearn_halving.search._candidate_posterior import (
     GapOverCandidates,
     OpenPrior,
@@ -119,7 +118,7 @@ class BayesGapSearchCV(AdaptiveSearchCV):
         As in VarianceHalvingSearchCV: every fit is at ``max_resources``.
     scoring, n_jobs, refit, cv, verbose, pre_dispatch, random_state, error_score, \
 return_train_score, checkpoint, checkpoint_models, time_budget, pull_timeout, memory_limit, \
-refit_on_interrupt
+refit_on_interrupt, progress_bar
         As in VarianceHalvingSearchCV. ``cv=RepeatedLearningTesting(train_size=0.1,
         test_size=0.1)`` gives the splits of the paper's section 6.2.
 
@@ -249,6 +248,7 @@ stopped_by_, refit_time_, multimetric_, classes_, n_features_in_, feature_names_
         pull_timeout: float | None = None,
         memory_limit: int | None = None,
         refit_on_interrupt: bool = False,
+        progress_bar: bool = False,
     ) -> None:
         super().__init__(
             estimator,
@@ -269,6 +269,7 @@ stopped_by_, refit_time_, multimetric_, classes_, n_features_in_, feature_names_
             pull_timeout=pull_timeout,
             memory_limit=memory_limit,
             refit_on_interrupt=refit_on_interrupt,
+            progress_bar=progress_bar,
         )
         self.n_candidates = n_candidates
         self.n_pulls = n_pulls
@@ -281,17 +282,6 @@ stopped_by_, refit_time_, multimetric_, classes_, n_features_in_, feature_names_
         self.pulls_in_flight = pulls_in_flight
         self.resource = resource
         self.max_resources = max_resources
-
-    def _resolve_resource(self) -> Resource:
-        if self.resource is not None:
-            return BaseBanditSearchCV._resolve_resource(self)
-        if not isinstance(self.max_resources, str):
-            raise ValueError(
-                f"max_resources={self.max_resources} must come with a resource; got "
-                "resource=None, with which every fit is a whole one. Name a resource, such as "
-                "'n_samples', or leave max_resources out."
-            )
-        return WholeFit()
 
     def _least_n_pulls(self, n_arms: int) -> int:
         return max(1, n_arms * n_first_fits(self.acquisition))

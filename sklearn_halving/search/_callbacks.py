@@ -140,22 +140,29 @@ class CallbackTree:
         )
         return lone_branch(context)
 
-    def end_pull(self, pull: Pull) -> None:
-        """Close the rung and the bracket whose last pull this was."""
-        path = self._path(pull)
+    def end_pull(self, pull: Pull) -> bool:
+        """Close the rung and the bracket whose last pull this was.
+
+        Returns
+        -------
+        stop : bool
+            Whether a callback wants to stop: all hooks are called all the same.
+        """
+        path, stop = self._path(pull), False
         for depth in range(len(path), 0, -1):
             task = self._tasks[path[:depth]]
             task.n_left -= 1
             if task.n_left > 0:
-                return
-            task.context.call_on_fit_task_end(estimator=self.search)
+                break
+            stop |= bool(task.context.call_on_fit_task_end(estimator=self.search))
+        return stop
 
-    def replay_pull(self, pull: Pull) -> None:
-        """Begin and end a pull that an earlier fit did."""
+    def replay_pull(self, pull: Pull) -> bool:
+        """Begin and end a pull that an earlier fit did; return whether to stop."""
         context = self.context_of(pull)
         context.call_on_fit_task_begin(estimator=self.search)
-        context.call_on_fit_task_end(estimator=self.search)
-        self.end_pull(pull)
+        stop = bool(context.call_on_fit_task_end(estimator=self.search))
+        return self.end_pull(pull) or stop
 
     def end_search(self) -> None:
         """Close the task of the search, and first the branches that were stopped early."""

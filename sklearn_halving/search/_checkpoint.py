@@ -27,8 +27,8 @@ BUDGETS = frozenset({"n_loops", "n_pulls", "max_pulls", "n_rounds"})
 """Parameters of policies, and of searches, by which a search that ended can be extended."""
 FREE = BUDGETS | {
     # where and how long pulls run, and what is done with the best of them
-    *("n_jobs", "pre_dispatch", "verbose", "refit", "time_budget", "pull_timeout"),
-    *("memory_limit", "refit_on_interrupt", "checkpoint", "checkpoint_models"),
+    *("n_jobs", "pre_dispatch", "verbose", "progress_bar", "refit", "time_budget"),
+    *("pull_timeout", "memory_limit", "refit_on_interrupt", "checkpoint", "checkpoint_models"),
     # when a policy has seen enough
     *("stop_probability", "tolerance", "confidence", "pulls_in_flight"),
     # what is looked at in another form: the candidates, the splits, the scorers

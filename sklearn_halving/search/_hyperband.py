@@ -101,7 +101,9 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     cv : int, cross-validation generator or iterable, default=None
         As in GridSearchCV; 5 folds by default.
     verbose : int, default=0
-        As in GridSearchCV.
+        From 1 a line at the end of each rung: its candidates and resource, the best score so
+        far, about how long the rest takes. Above 1 also GridSearchCV's lines for each fit: with
+        scores above 2, with a line at the start of each fit above 9.
     pre_dispatch : int or str, default="2*n_jobs"
         How many tasks are sent to workers at a time. A task is one fit, or several where
         they are short.
@@ -133,6 +135,9 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         What the first Ctrl-C does once the fits under way have ended and ``cv_results_`` and
         ``best_*`` are set: with False it is raised, as KeyboardInterrupt; with True the best
         candidate so far is refitted and ``fit`` returns. A second Ctrl-C ends it at once.
+    progress_bar : bool, default=False
+        Whether to show a bar, in a terminal or a notebook, with the best score so far and the
+        time left. Needs tqdm, which ``pip install "sklearn-halving[progress]"`` brings.
 
     Attributes
     ----------
@@ -154,8 +159,9 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         The scorer or scorers.
     n_splits_ : int
         Number of splits.
-    stopped_by_ : {"policy", "time_budget", "interrupt", "error"}
-        What ended the search: it was finished, the time was up, Ctrl-C, or an exception.
+    stopped_by_ : {"policy", "time_budget", "callback", "interrupt", "error"}
+        What ended the search: it was finished, the time was up, one of scikit-learn's callbacks
+        said so, Ctrl-C, or an exception.
     n_fits_ : int
         Number of fits of the search, without the refit.
     n_resources_spent_ : float
@@ -263,6 +269,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         pull_timeout: float | None = None,
         memory_limit: int | None = None,
         refit_on_interrupt: bool = False,
+        progress_bar: bool = False,
     ) -> None:
         super().__init__(
             estimator,
@@ -283,6 +290,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
             pull_timeout=pull_timeout,
             memory_limit=memory_limit,
             refit_on_interrupt=refit_on_interrupt,
+            progress_bar=progress_bar,
         )
         self.resource = resource
         self.min_resources = min_resources

@@ -19,9 +19,13 @@ from sklearn_halving.resources import Resource, WholeFit
 from sklearn_halving.search._callbacks import Branch
 from sklearn_halving.search._cv_results import ResultRows
 from sklearn_halving.search._failures import report_abandoned
+from sklearn_halving.search._progress import Part
 
 if TYPE_CHECKING:
     import pandas as pd
+
+MAX_STAGES = 20
+"""With more stages than these, it is not told when each of them ends."""
 
 
 class Layout(Protocol):
@@ -39,6 +43,9 @@ class Layout(Protocol):
 
     def branches(self, n_repetitions: int | None, resource: Resource) -> list[Branch]:
         """Return the tasks between the search and its pulls, for callbacks."""
+
+    def parts(self, n_repetitions: int | None) -> tuple[Part, ...]:
+        """Return the rungs or stages whose ends are told; none if there is neither."""
 
     def path_of(self, pull: Pull) -> tuple[int, ...]:
         """Return the keys of the branches that lead to a pull."""
@@ -108,6 +115,20 @@ class ScheduledLayout:
             )
             for place, bracket in enumerate(self.schedule.brackets)
         ]
+
+    def parts(self, n_repetitions: int | None) -> tuple[Part, ...]:
+        """Return the rungs of all brackets."""
+        n_loops = 1 + max((bracket.loop for bracket in self.schedule.brackets), default=0)
+        parts = []
+        for place, bracket in enumerate(self.schedule.brackets):
+            loop = f"loop {bracket.loop + 1} of {n_loops}, " if n_loops > 1 else ""
+            before = 0
+            for number, rung in enumerate(bracket.rungs, start=1):
+                name = f"{loop}bracket {bracket.label}, rung {number} of {len(bracket.rungs)}"
+                n_fits = rung.n_arms * (n_repetitions or 1)
+                parts.append(Part(name, rung.level, rung.n_arms, n_fits, place, before))
+                before = rung.level
+        return tuple(parts)
 
     def path_of(self, pull: Pull) -> tuple[int, ...]:
         """Return the place of the bracket, and the level as the key of the rung."""
@@ -215,6 +236,18 @@ class AdaptiveLayout:
     def branches(self, n_repetitions: int | None, resource: Resource) -> list[Branch]:
         """Return nothing: pulls are tasks of the search itself."""
         return []
+
+    def parts(self, n_repetitions: int | None) -> tuple[Part, ...]:
+        """Return the stages, if there are several but not too many."""
+        n_stages = len(self.stages)
+        if not 1 < n_stages <= MAX_STAGES:
+            return ()
+        return tuple(
+            Part(f"stage {number} of {n_stages}", level, n_arms, n_pulls)
+            for number, ((n_arms, n_pulls), level) in enumerate(
+                zip(self.stages, self.levels, strict=True), start=1
+            )
+        )
 
     def path_of(self, pull: Pull) -> tuple[int, ...]:
         """Return no key."""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sklearn_halving._unstable_imports import BaseSearchCV, is_multimetric_scorer
-from sklearn_halving.execution._pull_loop import PullLog
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._types import NO_ARM
 from sklearn_halving.search._callbacks import CallbackTree
@@ -25,7 +24,12 @@ from sklearn_halving.search._failures import (
     report_non_finite,
     stopped_message,
 )
-from sklearn_halving.search._history import make_history
+from sklearn_halving.search._history import (
+    SearchRecord,
+    StagedLog,
+    make_history,
+    n_splits_of_grid_search,
+)
 from sklearn_halving.search._inputs import FitInputs
 from sklearn_halving.search._preparation import Preparation
 from sklearn_halving.search._reward import Reward
@@ -54,12 +58,14 @@ class Run:
         Its journal.
     deadline : float, default=inf
         No pull begins after this, by the clock of ``time.monotonic``.
-    log : PullLog
+    log : StagedLog
         What came back so far.
-    stopped_by : {"policy", "time_budget", "interrupt", "error"}
+    stopped_by : {"policy", "time_budget", "callback", "interrupt", "error"}
         What ended it.
     rows : ResultRows or None
         The rows of ``cv_results_``, once there is one.
+    began : float
+        When it began, by the clock of ``time.monotonic``.
     """
 
     prepared: Preparation
@@ -68,9 +74,30 @@ class Run:
     reward: Reward
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
     deadline: float = float("inf")
-    log: PullLog = field(default_factory=PullLog)
+    log: StagedLog = field(default_factory=StagedLog)
     stopped_by: str = "policy"
     rows: ResultRows | None = None
+    began: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        """Let the log ask the policy for its stages."""
+        policy = self.prepared.policy
+        if hasattr(policy, "current_stage"):
+            self.log.stage_now = partial(policy.current_stage, self.state)
+
+    def record(self, cv: Any) -> SearchRecord:
+        """Return what is kept of the pulls."""
+        task, n_repetitions = self.task, self.prepared.rows.n_repetitions
+        return SearchRecord(
+            task.resource,
+            list(self.log.outcomes.values()),
+            self.prepared.layout,
+            self.log.stages,
+            n_candidates=len(task.candidates),
+            n_grid_splits=n_splits_of_grid_search(cv, n_repetitions),
+            largest=task.resource.to_amount(task.max_level),
+            seconds=time.monotonic() - self.began,
+        )
 
     @property
     def outcomes(self) -> list[Outcome]:
@@ -90,15 +117,17 @@ class SearchResults(BaseSearchCV):
     def history_(self) -> pd.DataFrame:
         """One row for each pull, in the order in which they came back.
 
-        Columns: ``candidate``, ``bracket``, ``loop`` and ``rung`` where there are brackets,
-        ``n_resources``, ``split``, ``started`` (seconds since the epoch), ``fit_time`` and
-        ``score_time`` (seconds),
-        ``continued_from`` (resource at which a fitted model was taken up; 0: from scratch),
-        ``n_train``, ``n_test``, ``failed``, and a column for each score.
+        Columns: ``candidate``; ``bracket``, ``loop`` and ``rung`` where there are brackets,
+        ``stage`` where there are stages; ``n_resources`` where there is a resource; ``split``;
+        ``started`` and ``ended`` (of training and scoring, in seconds since the epoch),
+        ``fit_time`` and ``score_time`` (seconds); ``continued_from`` (resource at which a fitted
+        model was taken up; 0: from scratch); ``n_train``, ``n_test``; ``failed``; ``outcome``
+        (``"ok"``, ``"failed"``, ``"scorer_failed"``, ``"timeout"``, ``"memory"`` or ``"lost"``),
+        ``error`` (the traceback, missing where all went well); and a column for each score.
         """
         if not hasattr(self, "_record"):
             raise AttributeError(f"This {type(self).__name__} has no history_: it is not fitted.")
-        return make_history(*self._record)
+        return make_history(self._record)
 
     def _make_results(self, run: Run, rows: ResultRows) -> dict[str, Any]:
         """Return ``cv_results_``."""
@@ -130,7 +159,7 @@ class SearchResults(BaseSearchCV):
         self.stopped_by_ = run.stopped_by
         if not outcomes:
             return
-        self._record = (resource, list(run.log.outcomes.values()), layout)
+        self._record = run.record(self.cv)
         self.n_fits_ = len(outcomes)
         self.multimetric_ = any(isinstance(o.test_scores, dict) for o in outcomes)
         n_known = run.prepared.rows.n_repetitions
@@ -168,7 +197,7 @@ class SearchResults(BaseSearchCV):
         if is_complete:
             run.prepared.layout.report(run.task, run.outcomes)
         else:
-            by = "Ctrl-C"
+            by = "a callback" if run.stopped_by == "callback" else "Ctrl-C"
             if run.stopped_by == "time_budget":
                 by = f"time_budget={self.time_budget} (seconds)"
             warn_user(stopped_message(run.task, run.outcomes, by))

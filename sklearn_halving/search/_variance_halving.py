@@ -108,7 +108,8 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
         Score of a fit that failed. With NaN the candidate is out.
     return_train_score : bool, default=False
         Whether ``cv_results_`` has scores on the training rows.
-    checkpoint, checkpoint_models, time_budget, pull_timeout, memory_limit, refit_on_interrupt
+    checkpoint, checkpoint_models, time_budget, pull_timeout, memory_limit, refit_on_interrupt, \
+progress_bar
         See HyperbandSearchCV.
 
     Attributes
@@ -145,7 +146,7 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
     best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_, refit_time_, \
 multimetric_, classes_, n_features_in_, feature_names_in_
         As in GridSearchCV. ``n_splits_`` is the number of splits in use.
-    stopped_by_ : {"policy", "time_budget", "interrupt", "error"}
+    stopped_by_ : {"policy", "time_budget", "callback", "interrupt", "error"}
         See HyperbandSearchCV.
 
     Raises
@@ -249,6 +250,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         pull_timeout: float | None = None,
         memory_limit: int | None = None,
         refit_on_interrupt: bool = False,
+        progress_bar: bool = False,
     ) -> None:
         super().__init__(
             estimator,
@@ -269,6 +271,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
             pull_timeout=pull_timeout,
             memory_limit=memory_limit,
             refit_on_interrupt=refit_on_interrupt,
+            progress_bar=progress_bar,
         )
         self.n_candidates = n_candidates
         self.n_pulls = n_pulls

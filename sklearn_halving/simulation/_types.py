@@ -9,7 +9,18 @@ from sklearn_halving.simulation._randomness import Randomness
 
 
 class Arms(Protocol):
-    """The arms of many problems, drawn: what they are worth and what a pull of them gives."""
+    """The arms of many problems, drawn: what they are worth and what a pull of them gives.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.simulation import BernoulliArms, Randomness
+    >>> environment = BernoulliArms([0.2, 0.9])
+    >>> randomness = Randomness.of(np.random.SeedSequence(0), n_problems=3)
+    >>> arms = environment.draw(randomness, n_arms=2)
+    >>> arms.values.shape, arms.best_value
+    ((3, 2), array([0.9, 0.9, 0.9]))
+    """
 
     @property
     def values(self) -> FloatArray:
@@ -31,7 +42,15 @@ class Arms(Protocol):
 
 @runtime_checkable
 class Environment(Protocol):
-    """What problems are drawn from: a frozen dataclass of parameters."""
+    """What problems are drawn from: a frozen dataclass of parameters.
+
+    Examples
+    --------
+    >>> from sklearn_halving.simulation import Environment, GaussianArms
+    >>> environment = GaussianArms([0.0, 0.5, 1.0], sds=2.0)
+    >>> isinstance(environment, Environment), environment.n_arms, environment.max_level
+    (True, 3, 1)
+    """
 
     @property
     def n_arms(self) -> int | None:

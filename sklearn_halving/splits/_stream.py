@@ -18,7 +18,21 @@ MAX_KEPT_ROWS = 10_000_000
 
 
 class SplitSource(Protocol):
-    """Makes splits by the block, a k-fold partition at a time; a pure function of the index."""
+    """Makes splits by the block, a k-fold partition at a time; a pure function of the index.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import KFold
+    >>> from sklearn_halving.splits import SplitStream
+    >>> class ShuffledFolds:
+    ...     block_length = 5
+    ...     def block(self, index):
+    ...         return list(KFold(5, shuffle=True, random_state=index).split(range(20)))
+    >>> stream = SplitStream(ShuffledFolds())
+    >>> train, test = stream.split(12)  # the third fold of block 2
+    >>> len(train), len(test)
+    (16, 4)
+    """
 
     @property
     def block_length(self) -> int:

@@ -1,0 +1,46 @@
+"""Links from the name of a public object to its page, wherever the name is written."""
+
+from docutils import nodes
+from sphinx.util.nodes import make_refnode
+
+PACKAGE = "sklearn_halving"
+# Words that are also names of objects, and mean something else on most pages.
+ORDINARY_WORDS = {"Arms", "Bracket", "Pull", "Pulls", "Rung", "Schedule", "simulate"}
+
+
+def public_objects(env):
+    """Return {name: (document, anchor, kind)} of all classes and functions with a page."""
+    found = env.temp_data.get("public_objects")
+    if found is None:
+        found = {}
+        for full, entry in env.domains["py"].objects.items():
+            if entry.objtype in {"class", "function", "exception", "data"}:
+                found[full] = found[full.rpartition(".")[2]] = (entry.docname, entry.node_id)
+            elif entry.objtype in {"method", "property"}:
+                owner, method = full.split(".")[-2:]
+                found[f"{owner}.{method}"] = (entry.docname, entry.node_id)
+        env.temp_data["public_objects"] = found
+    return found
+
+
+def resolve_public_name(app, env, node, contnode):
+    """Resolve `Hyperband` to sklearn_halving.policies.Hyperband from every module."""
+    if node.get("refdomain") != "py":
+        return None
+    entry = public_objects(env).get(node["reftarget"].removesuffix("()"))
+    if entry is None:
+        return None
+    return make_refnode(app.builder, node["refdoc"], *entry, contnode)
+
+
+def link_literals(app, doctree, docname):
+    """Make a link of every `name` in running text that is a public object of the package."""
+    found = public_objects(app.env)
+    for literal in list(doctree.findall(nodes.literal)):
+        name = literal.astext().removesuffix("()")
+        is_free = not isinstance(literal.parent, nodes.reference | nodes.title)
+        if is_free and name in found and name not in ORDINARY_WORDS:
+            document, anchor = found[name]
+            if document != docname:
+                link = make_refnode(app.builder, docname, document, anchor, literal.deepcopy())
+                literal.replace_self(link)

@@ -1,0 +1,121 @@
+"""Sphinx builds the documentation site with this file; see README.md for the command.
+
+Nothing here needs a network, neither while building nor while reading: MathJax comes with a
+package and is copied into the site, and no page of another project is looked up.
+"""
+
+import re
+import sys
+import warnings
+from pathlib import Path
+
+DOCS = Path(__file__).parent
+sys.path[:0] = [str(DOCS.parent), str(DOCS)]
+
+import _site_links  # noqa: E402
+
+import sklearn_halving  # noqa: E402
+
+project = "sklearn_halving"
+author = "the sklearn_halving developers"
+copyright = author  # noqa: A001
+version = release = sklearn_halving.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "**/_*.md"]
+templates_path = ["_templates"]
+
+# Markdown. Headings have the anchors that GitHub gives them, so that links work in both.
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 4
+
+# Quotes in types are code: "auto".
+smartquotes = False
+
+# Reference. One page an object, made from docs/api/*.rst; `name` in a docstring is a link where
+# it is a public name of the package, and code where it is not.
+default_role = "py:obj"
+add_module_names = False
+autosummary_generate = True
+autosummary_generate_overwrite = True
+autodoc_typehints = "none"
+autodoc_preserve_defaults = True
+maximum_signature_line_length = 80
+numpydoc_show_class_members = False
+numpydoc_use_plots = False
+toc_object_entries_show_parents = "hide"
+
+# Gallery. A script that fails ends the build: this is where CI runs the examples.
+sphinx_gallery_conf = {
+    "examples_dirs": ["../examples"],
+    "gallery_dirs": ["auto_examples"],
+    "filename_pattern": r"/plot_",
+    "ignore_pattern": r"^(?!plot_)",
+    "abort_on_example_error": True,
+    "backreferences_dir": "api/backreferences",
+    "doc_module": ("sklearn_halving",),
+    "prefer_full_module": {r"sklearn_halving"},
+    "within_subsection_order": "FileNameSortKey",
+    "remove_config_comments": True,
+    "download_all_examples": False,
+    "show_signature": False,
+    "write_computation_times": False,
+}
+# A figure is closed by the gallery once it is saved; showing it elsewhere would wait for a user.
+warnings.filterwarnings("ignore", message=".*Agg.*cannot be shown", category=UserWarning)
+
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+html_theme = "pydata_sphinx_theme"
+html_title = "sklearn_halving"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "navbar_align": "left",
+    "header_links_before_dropdown": 8,
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "show_prev_next": True,
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+html_sidebars = {"index": [], "getting_started": [], "architecture": []}
+
+_ROLE = re.compile(r":(?:ref|term|doc|class|func|meth|mod|attr|obj):`~?([^`<]*?)(?:\s*<[^`>]*>)?`")
+_ITEM = re.compile(r"\w[\w, ]* : ")
+
+
+def clean_docstring(app, what, name, obj, options, lines):
+    """Make plain text of what would be taken for markup.
+
+    Roles in docstrings are inherited from scikit-learn, and their targets are pages of its own
+    site, which this build does not look up. ``(*batch, n_arms)`` and ``n_features_in_`` in a type
+    are no emphasis and no link.
+    """
+    for at, line in enumerate(lines):
+        if _ITEM.match(line):
+            line = re.sub(r"\*(?=\w)|_(?!\w)", r"\\\g<0>", line)
+        lines[at] = _ROLE.sub(r"``\1``", line)
+
+
+def setup(app):
+    # Before numpydoc, which rewrites the sections.
+    app.connect("autodoc-process-docstring", clean_docstring, priority=100)
+    app.connect("missing-reference", _site_links.resolve_public_name)
+    app.connect("doctree-resolved", _site_links.link_literals)

@@ -1,0 +1,262 @@
+"""Other libraries' searches for `compare.py`: each as its users would set it up.
+
+All get the same estimator, space, rows, folds and limit of wall time, run in one process and
+one thread, and keep their defaults. `PEERS` has those whose library is installed. What each
+would return if it had to stop is what its own documentation calls the best: the best finished
+trial, the incumbent, the best last score.
+
+dask-ml needs older releases of Dask and scikit-learn than this environment has: the variable
+``DASK_ML_PYTHON`` names the Python of an environment of its own, see `_dask_ml_worker.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import tempfile
+import warnings
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from _compare_types import Incumbent, Search, SearchRun
+from _peer_spaces import for_json, for_optuna, for_skopt, for_smac, from_places, suggest
+from _peer_training import FACTOR, N_RUNGS, Recorder, Trained, rungs
+from sklearn.base import is_classifier
+
+Peer = Callable[[Search, float, int], SearchRun]
+NO_LIMIT = 100_000
+"""Candidates, for libraries that want a number beside the limit of time."""
+WORST = 1e6
+"""Cost of a failed training, for libraries that take no NaN."""
+THREAD_COUNTS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def optuna_search_cv(search: Search, seconds: float, seed: int) -> SearchRun:
+    """Run OptunaSearchCV (TPE): all folds with all of the resource for each candidate."""
+    from optuna_integration import OptunaSearchCV
+
+    _quiet_optuna()
+    n_folds = len(search.cv)
+
+    def watch(study: Any, trial: Any) -> None:
+        recorder.n_fits += n_folds
+        times = (trial.user_attrs.get(f"mean_{kind}_time", 0.0) for kind in ("fit", "score"))
+        recorder.fit_seconds += n_folds * float(np.sum(list(times)))
+        if any(np.isfinite(t.value) for t in study.trials if t.value is not None):
+            recorder.saw(study.best_params)
+
+    found = OptunaSearchCV(
+        search.estimator,
+        for_optuna(search.distributions),
+        cv=search.cv,
+        n_trials=None,
+        timeout=seconds,
+        scoring=search.scoring,
+        random_state=seed,
+        refit=False,
+        callbacks=[watch],
+    )
+    recorder = Recorder()
+    found.fit(search.X, search.y)
+    return recorder.run(recorder.seconds())
+
+
+def optuna_hyperband(search: Search, seconds: float, seed: int) -> SearchRun:
+    """Run TPE with HyperbandPruner on a hand-written objective.
+
+    A trial reports the mean over the folds at 1, 3, 9, 27 and 81 parts of the resource, and
+    its models go on from one to the next where they can.
+    """
+    import optuna
+
+    _quiet_optuna()
+    levels = rungs(search.max_resource)
+    first = FACTOR ** (N_RUNGS - len(levels))
+
+    def objective(trial: Any) -> float:
+        trained = Trained(search, suggest(trial, search.distributions), seed, recorder)
+        value = np.nan
+        for rung, level in enumerate(levels):
+            value = trained.score(level)
+            trial.report(value, step=first * FACTOR**rung)
+            # A failed training has no value that a study could take.
+            if trial.should_prune() or np.isnan(value):
+                raise optuna.TrialPruned
+        return value
+
+    def watch(study: Any, trial: Any) -> None:
+        if trial.value is not None and trial.state.name == "COMPLETE":
+            best = study.best_trial
+            recorder.saw(from_places(best.params, search.distributions))
+
+    pruner = optuna.pruners.HyperbandPruner(
+        min_resource=first, max_resource=FACTOR ** (N_RUNGS - 1), reduction_factor=FACTOR
+    )
+    sampler = optuna.samplers.TPESampler(seed=seed)
+    recorder = Recorder()
+    study = optuna.create_study(direction="maximize", sampler=sampler, pruner=pruner)
+    study.optimize(objective, timeout=seconds, callbacks=[watch])
+    return recorder.run(recorder.seconds())
+
+
+def bayes_search_cv(search: Search, seconds: float, seed: int) -> SearchRun:
+    """Run BayesSearchCV of scikit-optimize until the time is over."""
+    from skopt import BayesSearchCV
+
+    names = sorted(search.distributions)  # the order in which it keeps parameters
+
+    def watch(result: Any) -> bool:
+        recorder.n_fits = len(search.cv) * len(result.x_iters)
+        recorder.saw(dict(zip(names, result.x, strict=True)))
+        return recorder.seconds() > seconds
+
+    found = BayesSearchCV(
+        search.estimator,
+        for_skopt(search.distributions),
+        n_iter=NO_LIMIT,
+        cv=search.cv,
+        scoring=search.scoring,
+        random_state=seed,
+        refit=False,
+        error_score=-WORST,
+    )
+    recorder = Recorder()
+    found.fit(search.X, search.y, callback=watch)
+    took = recorder.seconds()
+    table = found.cv_results_
+    times = np.asarray(table["mean_fit_time"]) + np.asarray(table["mean_score_time"])
+    recorder.fit_seconds = len(search.cv) * float(times.sum())
+    return recorder.run(took)
+
+
+def smac_hyperband(search: Search, seconds: float, seed: int) -> SearchRun:
+    """Run SMAC3's HyperbandFacade: random candidates, brackets of Hyperband."""
+    return _smac("HyperbandFacade", search, seconds, seed)
+
+
+def smac_multi_fidelity(search: Search, seconds: float, seed: int) -> SearchRun:
+    """Run SMAC3's MultiFidelityFacade: Hyperband with candidates from a random forest."""
+    return _smac("MultiFidelityFacade", search, seconds, seed)
+
+
+def _smac(facade_name: str, search: Search, seconds: float, seed: int) -> SearchRun:
+    import smac
+    from smac.callback import Callback
+
+    levels = rungs(search.max_resource)
+
+    def cost(config: Any, seed: int = 0, budget: float = 0.0) -> float:
+        params = from_places(dict(config), search.distributions)
+        score = Trained(search, params, seed, recorder).score(max(1, round(budget)))
+        return -score if np.isfinite(score) else WORST
+
+    class Watch(Callback):
+        def on_tell_end(self, smbo: Any, info: Any, value: Any) -> None:
+            best = smbo.intensifier.get_incumbent()
+            if best is not None:
+                recorder.saw(from_places(dict(best), search.distributions))
+
+    with tempfile.TemporaryDirectory() as folder:
+        recorder = Recorder()
+        scenario = smac.Scenario(
+            for_smac(search.distributions, seed),
+            output_directory=Path(folder),
+            deterministic=True,
+            walltime_limit=seconds,
+            n_trials=NO_LIMIT,
+            min_budget=levels[0],
+            max_budget=levels[-1],
+            seed=seed,
+        )
+        facade = getattr(smac, facade_name)
+        facade(
+            scenario, cost, logging_level=logging.ERROR, callbacks=[Watch()], overwrite=True
+        ).optimize()
+        return recorder.run(recorder.seconds())
+
+
+def dask_ml_hyperband(search: Search, seconds: float, seed: int) -> SearchRun | None:
+    """Run dask-ml's HyperbandSearchCV in its own environment, with one thread.
+
+    It takes one split of its own, a fifth of the rows, and epochs of ``partial_fit`` as the
+    resource; None for models without.
+    """
+    model = search.estimator
+    if not hasattr(model, "partial_fit"):
+        return None
+    params = {name: value for name, value in model.get_params().items() if _is_plain(value)}
+    told = {
+        "module": type(model).__module__,
+        "name": type(model).__name__,
+        "params": params,
+        "space": for_json(search.distributions),
+        "scoring": search.scoring,
+        "max_iter": search.max_resource,
+        "is_classifier": is_classifier(model),
+        "seconds": seconds,
+        "seed": seed,
+    }
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "task.json").write_text(json.dumps(told), encoding="utf-8")
+        np.savez(folder / "rows.npz", X=search.X, y=search.y)
+        worker = Path(__file__).with_name("_dask_ml_worker.py")
+        command = [os.environ["DASK_ML_PYTHON"], str(worker), name]
+        environment = os.environ | dict.fromkeys(THREAD_COUNTS, "1")
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, env=environment
+        )
+        if done.returncode:
+            raise RuntimeError(f"dask-ml's worker failed:\n{done.stderr[-3000:]}")
+        answer = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    incumbents = [Incumbent(*one) for one in answer["incumbents"]]
+    return SearchRun(incumbents, answer["seconds"], answer["n_fits"], answer["fit_seconds"])
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
+def _quiet_optuna() -> None:
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+
+def _quiet(peer: Peer) -> Peer:
+    """Return the same search without warnings, on an estimator of its own."""
+
+    def run(search: Search, seconds: float, seed: int) -> SearchRun:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            return peer(search, seconds, seed)
+
+    return run
+
+
+ALL: dict[str, tuple[str, Peer]] = {
+    "Optuna, TPE and Hyperband pruning": ("optuna", optuna_hyperband),
+    "OptunaSearchCV": ("optuna_integration", optuna_search_cv),
+    "BayesSearchCV (scikit-optimize)": ("skopt", bayes_search_cv),
+    "SMAC3, Hyperband": ("smac", smac_hyperband),
+    "SMAC3, multi-fidelity": ("smac", smac_multi_fidelity),
+    "dask-ml, Hyperband": ("", dask_ml_hyperband),
+}
+"""All peers: name, library that must be installed, search."""
+
+
+def is_there(library: str) -> bool:
+    """Return whether a library is installed; "" stands for the environment of dask-ml."""
+    if not library:
+        return "DASK_ML_PYTHON" in os.environ
+    return find_spec(library) is not None
+
+
+PEERS: dict[str, Peer] = {
+    name: _quiet(peer) for name, (library, peer) in ALL.items() if is_there(library)
+}

@@ -1,0 +1,82 @@
+"""
+Stopped, and going on
+=====================
+
+With ``checkpoint`` every fit that ends is a line in a file. A search that is stopped, by its
+time budget here, by Ctrl-C or a crash elsewhere, goes on from that file as if nothing had
+happened: no fit is done twice, and the result is that of a search in one piece.
+"""
+
+import json
+import tempfile
+import warnings
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy.stats import loguniform
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.svm import SVC
+
+from sklearn_halving import HyperbandSearchCV
+from sklearn_halving.plotting import WorkerDisplay
+
+X, y = load_digits(return_X_y=True)
+space = {"C": loguniform(1e-2, 1e4), "gamma": loguniform(1e-6, 1e1)}
+folder = tempfile.TemporaryDirectory()
+journal = Path(folder.name) / "digits.jsonl"
+search = HyperbandSearchCV(
+    SVC(), space, max_candidates=27, cv=3, random_state=0, checkpoint=journal
+)
+planned = search.plan(X, y)["n_fits"].sum()
+print(f"planned: {planned} fits")
+
+
+def n_in_journal():
+    """Return how many fits the journal has; each is a line with a pull."""
+    lines = [json.loads(line) for line in journal.read_text().splitlines()]
+    return sum("pull" in line for line in lines)
+
+
+# %%
+# The first evening
+# -----------------
+# Half a second is not enough. What there is after it is a result all the same: ``fit`` returns,
+# the best candidate so far is refitted, and a warning says what was not done.
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    search.set_params(time_budget=0.5).fit(X, y)
+for warning in said:
+    print(warning.message)
+print(f"stopped by {search.stopped_by_}; fits in the journal: {n_in_journal()}")
+
+# %%
+# The second evening
+# ------------------
+# The same again, in another process as well as here. Limits of time and numbers of workers may
+# differ; what may not is whatever the scores depend on.
+n_before = n_in_journal()
+search.set_params(time_budget=None).fit(X, y)
+print(f"stopped by {search.stopped_by_}; fits in all: {search.n_fits_}, ", end="")
+print(f"{n_in_journal() - n_before} of them new")
+
+# %%
+# Were the two evenings one search? Here is one in one piece, without a file.
+whole = clone(search).set_params(checkpoint=None).fit(X, y)
+columns = ["mean_test_score", "rank_test_score", "param_C", "n_resources"]
+same = all(np.array_equal(whole.cv_results_[name], search.cv_results_[name]) for name in columns)
+print(f"the same table: {same}; the same winner: {whole.best_params_ == search.best_params_}")
+
+# %%
+# The times in the table are those of the evening on which a fit was done.
+WorkerDisplay.from_estimator(search)
+
+# %%
+# Another search does not go on from this file, and says what differs.
+try:
+    clone(search).set_params(factor=2).fit(X, y)
+except ValueError as error:
+    print(str(error).replace(str(journal.parent), "..."))
+folder.cleanup()
+plt.show()

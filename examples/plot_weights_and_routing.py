@@ -1,0 +1,103 @@
+"""
+Sample weights and metadata routing
+===================================
+
+In the census data a row is not one person: ``fnlwgt`` is its weight in estimates of the whole
+population. A model of the *population* is trained, and judged, with these weights.
+scikit-learn's metadata routing takes them where they are asked for, in a search as in any other
+meta-estimator: each step of the pipeline and the scorer say what they want.
+"""
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from _data import load_adult
+from scipy.stats import loguniform
+from sklearn import config_context
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.exceptions import UnsetMetadataPassedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import get_scorer, log_loss
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from sklearn_halving import HyperbandSearchCV
+from sklearn_halving.plotting import ParameterDisplay
+
+X, y = load_adult()
+X = X.drop(columns="education")  # the same as education_num
+X, X_test, y, y_test = train_test_split(X, y, train_size=4000, stratify=y, random_state=0)
+weight, weight_test = X.pop("fnlwgt"), X_test.pop("fnlwgt")
+print(f"the heaviest of {len(X)} rows weighs {weight.max() / weight.min():.0f} times the lightest")
+
+
+def make_search(weighs_rows, weighs_errors):
+    """Return a search whose model, or whose scorer, asks for ``sample_weight``, or refuses it."""
+    columns = make_column_transformer(
+        (
+            StandardScaler().set_fit_request(sample_weight=weighs_rows),
+            make_column_selector(dtype_include="number"),
+        ),
+        (
+            OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=10),
+            make_column_selector(dtype_exclude="number"),
+        ),
+    )
+    model = LogisticRegression(max_iter=1000).set_fit_request(sample_weight=weighs_rows)
+    return HyperbandSearchCV(
+        make_pipeline(columns, model),
+        {"logisticregression__C": loguniform(1e-4, 1e2)},
+        scoring=get_scorer("neg_log_loss").set_score_request(sample_weight=weighs_errors),
+        max_candidates=9,
+        cv=3,
+        random_state=0,
+    )
+
+
+# %%
+# ``True`` asks for the weights, ``False`` refuses them. Those of the rows of a split, and of the
+# few rows of a cheap fit, are picked along with the rows. The first search does without, the
+# second learns from rows and is judged on the population, the third does both on that.
+searches = {}
+with config_context(enable_metadata_routing=True):
+    for weighs_rows, weighs_errors in [(False, False), (False, True), (True, True)]:
+        search = make_search(weighs_rows, weighs_errors)
+        metadata = {"sample_weight": weight} if weighs_errors else {}
+        searches[weighs_rows, weighs_errors] = search.fit(X, y, **metadata)
+    table = pd.DataFrame(
+        {
+            "fit weighted": weighs_rows,
+            "score weighted": weighs_errors,
+            "best C": search.best_params_["logisticregression__C"],
+            "log loss in the search": -search.best_score_,
+            "log loss, population, new rows": log_loss(
+                y_test, search.predict_proba(X_test)[:, 1], sample_weight=weight_test
+            ),
+        }
+        for (weighs_rows, weighs_errors), search in searches.items()
+    )
+print(table.round(4).to_string(index=False))
+
+# %%
+# The first two searches make the same fits, and differ in what they call an error: their
+# scores are estimates of different things, and no reason to prefer one to the other. Only the
+# last column, the same measure for all, compares the models.
+#
+# What C does, for the population:
+ParameterDisplay.from_estimator(searches[True, True], "logisticregression__C")
+
+# %%
+# Who neither asks nor refuses gets an error before the first fit, not weights that are lost in
+# silence.
+with config_context(enable_metadata_routing=True):
+    undecided = make_search(True, True).set_params(scoring="neg_log_loss")
+    try:
+        undecided.fit(X, y, sample_weight=weight)
+    except UnsetMetadataPassedError as error:
+        print(error)
+
+# %%
+# Without routing, which is the default, ``fit(X, y, sample_weight=...)`` hands the weights to the
+# ``fit`` of the estimator and to nothing else, as GridSearchCV does: an estimator that is no
+# pipeline is then trained with weights, and judged without.
+plt.show()

@@ -1,0 +1,263 @@
+"""The pages: all of their code runs, all of their links lead somewhere, no public name is missing.
+
+What runs, and where. Python stands in fences named ``python`` with ``>>>`` prompts, and .ci/run
+doctests every page that has any. Commands stand in fences named ``sh``. The line above a fence
+says what is otherwise the case:
+
+- ``<!-- run: NAME -->``: .ci/run takes the commands from there, by that name;
+- ``<!-- run by: FILE -->``: that test file reads the page and runs the block;
+- ``<!-- not run: REASON -->``: it cannot be run here, such as a command for a second machine.
+
+A script of `examples/` needs no such line: .ci/run runs all of them. A fence without a name holds
+text.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+MADE_BY_SPHINX = {"_build", "auto_examples", "generated", "backreferences"}
+FOLDERS = ["plotting", "policies", "resources", "search", "simulation", "splits"]
+
+FENCE = re.compile(r"^ *(`{3,}|~{3,}|:{3,})\s*(\S*)")
+MARKER = re.compile(r"^ *<!-- (run|run by|not run): (.+) -->$")
+SCRIPT = re.compile(r"^(?:\S*python3? )?(examples/\S+\.py)( --?\S+| [\w.,]+)*$")
+LOOKS_LIKE_CODE = re.compile(
+    r"^ *(>>> |\$ |import \w|from [\w.]+ import|def \w|class \w|(\S*/)?(python3?|pip) |dask |ray )"
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of code or text, its language, and what the line above it says."""
+
+    line: int
+    language: str
+    lines: tuple[str, ...]
+    marker: str = ""
+    note: str = ""
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """Yield what is fenced, and what is indented as code (language "indented")."""
+    lines = text.splitlines()
+    at, above, is_after_blank = 0, "", True
+    while at < len(lines):
+        fence = FENCE.match(lines[at])
+        marker = MARKER.match(above)
+        said = marker.groups() if marker else ("", "")
+        if fence and not fence[1].startswith(":"):
+            end = next(
+                (i for i in range(at + 1, len(lines)) if lines[i].strip() == fence[1]), len(lines)
+            )
+            yield Block(at + 1, fence[2], tuple(lines[at + 1 : end]), *said)
+            at, above = end, ""
+        elif is_after_blank and lines[at].startswith("    ") and not re.match(r" +\S", above):
+            if not re.match(r"([-*+]|\d+\.) ", above):
+                yield Block(at + 1, "indented", (lines[at],), *said)
+        if at < len(lines) and lines[at].strip():
+            above = lines[at]
+        is_after_blank = at >= len(lines) or not lines[at].strip()
+        at += 1
+
+
+def complaint(block: Block) -> str:
+    """Return what is wrong with a block; nothing if it runs, or says why it does not."""
+    code = [line for line in block.lines if line.strip()]
+    if block.language == "indented":
+        return "is indented code: put it in a fence with a name"
+    if block.marker == "not run" or block.language.startswith("{"):
+        return ""
+    if block.marker == "run by":
+        page_reader = ROOT / block.note
+        return "" if page_reader.is_file() else f"{block.note} does not exist"
+    if block.marker == "run":
+        known = f"run_readme_block {block.note}" in (ROOT / ".ci/run").read_text(encoding="utf-8")
+        return "" if known else f".ci/run runs no block {block.note!r}"
+    if block.language == "python":
+        return "" if code and code[0].startswith(">>> ") else "has no >>> prompts: nothing runs it"
+    if block.language == "sh":
+        scripts = [SCRIPT.match(line) for line in code]
+        runs = all(found and (ROOT / found[1]).is_file() for found in scripts)
+        return "" if runs else "is neither marked nor a script of examples/"
+    if any(LOOKS_LIKE_CODE.match(line) for line in code):
+        return "looks like code: name its language"
+    return ""
+
+
+def pages() -> list[str]:
+    """Return the pages, relative to the root."""
+    found = [
+        path.relative_to(ROOT).as_posix()
+        for path in sorted(DOCS.rglob("*.md"))
+        if not MADE_BY_SPHINX.intersection(path.relative_to(DOCS).parts)
+    ]
+    return ["README.md", *found]
+
+
+PAGES = pages()
+
+
+def text_of(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+# ------------------------------------------------------------------------------ the pages
+
+
+def test_the_pages_were_found() -> None:
+    assert {"README.md", "docs/index.md", "docs/hyperband.md"} <= set(PAGES)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_runs_or_says_why_not(page: str) -> None:
+    found = [
+        f"{page}:{block.line}: {wrong}"
+        for block in blocks(text_of(page))
+        if (wrong := complaint(block))
+    ]
+    assert not found, "\n" + "\n".join(found)
+
+
+def broken_links(page: str, text: str) -> list[str]:
+    """Return links and images of a page whose file or heading does not exist."""
+    found = []
+    prose = re.sub(r"^ *```.*?^ *```", "", text, flags=re.DOTALL | re.MULTILINE)
+    for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]+`", "", prose)):
+        if "://" in target:
+            continue
+        name, _, anchor = target.partition("#")
+        path = (ROOT / page).parent / name if name else ROOT / page
+        if not path.exists() and "auto_examples" not in name:
+            found.append(f"{page}: {target} does not exist")
+        elif anchor and path.suffix == ".md" and anchor not in anchors(path):
+            found.append(f"{page}: {target} is no heading")
+    return found
+
+
+def anchors(path: Path) -> set[str]:
+    """Return the anchors that headings of a page have, here and on GitHub."""
+    headings = re.findall(r"^#+ (.+?)\s*$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_and_images_lead_somewhere(page: str) -> None:
+    found = broken_links(page, text_of(page))
+    assert not found, "\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_scripts_that_a_page_names_exist(page: str) -> None:
+    named = re.findall(r"\bexamples/[\w/]+\.py\b", text_of(page))
+    assert not [name for name in named if not (ROOT / name).is_file()]
+
+
+# -------------------------------------------------------------------------- the reference
+
+
+def public_objects() -> dict[str, object]:
+    """Return {full name: object} of everything in the `__all__` of what users import."""
+    modules = ["sklearn_halving", *(f"sklearn_halving.{folder}" for folder in FOLDERS)]
+    found = {}
+    for module in map(importlib.import_module, modules):
+        found |= {f"{module.__name__}.{name}": getattr(module, name) for name in module.__all__}
+    del found["sklearn_halving.__version__"]
+    return found
+
+
+def reference_names() -> list[str]:
+    """Return the full names in the reference, one for each entry."""
+    found = []
+    for path in sorted((DOCS / "api").glob("*.rst")):
+        module, is_list = "", False
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if line.startswith(".. currentmodule::"):
+                module = line.split()[-1]
+            elif line.startswith(".. "):
+                is_list = line.startswith(".. autosummary::")
+            elif is_list and re.fullmatch(r"   \w+", line):
+                found.append(f"{module}.{line.strip()}")
+            elif line and not line.startswith(" "):
+                is_list = False
+    return found
+
+
+def test_reference_has_every_public_object_once() -> None:
+    listed, public = reference_names(), public_objects()
+    assert not set(listed) - set(public), "in docs/api, but not in an __all__"
+    ids = [id(public[name]) for name in listed]
+    assert len(set(ids)) == len(ids), "an object is in docs/api twice"
+    missing = [name for name, value in public.items() if id(value) not in ids]
+    assert not missing, f"without an entry in docs/api/*.rst: {missing}"
+
+
+DOCUMENTED = {
+    name: value
+    for name, value in public_objects().items()
+    if inspect.isclass(value) or inspect.isfunction(value)
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_every_public_object_has_an_example(name: str) -> None:
+    """Its own: what a base class says does not count. .ci/run runs all of them."""
+    own = vars(DOCUMENTED[name]).get("__doc__") or inspect.getdoc(DOCUMENTED[name]) or ""
+    _, heading, examples = inspect.cleandoc(own).partition("\nExamples\n--------\n")
+    assert heading and ">>> " in examples
+
+
+# ------------------------------------------------------------------------ each check can fail
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```python\nimport numpy\n```",
+        "    ```python\n    import numpy\n    ```",
+        "- item\n\n  ```python\n  import numpy\n  ```",
+        "```sh\npip install dask\n```",
+        "```sh\npython examples/no_such.py\n```",
+        "```\npip install dask\n```",
+        "```\nfrom os import path\n```",
+        "~~~python\nx = 1\n~~~",
+        "Do this:\n\n    pip install dask",
+        "<!-- run: no such block -->\n```sh\npip install dask\n```",
+        "<!-- run by: tests/no_such.py -->\n```python\nimport dask\n```",
+    ],
+)
+def test_blocks_that_nothing_runs_are_found(text: str) -> None:
+    assert any(complaint(block) for block in blocks(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```python\n>>> 1\n1\n```",
+        "```\nfit -> pulls\n```",
+        "```sh\npython examples/quick_start.py\n```",
+        "<!-- run: main -->\n```\npip install .\n```",
+        "<!-- not run: needs a second machine -->\n\n```sh\ndask scheduler\n```",
+        "- a list\n\n    with a second paragraph",
+        ":::{card}\ntext\n:::",
+        "```{toctree}\npython\n```",
+    ],
+)
+def test_blocks_that_run_pass(text: str) -> None:
+    assert not [wrong for block in blocks(text) if (wrong := complaint(block))]
+
+
+def test_broken_links_are_found() -> None:
+    text = "[a](b.md) ![c](images/d.png) [e](#f) [g](hyperband.md#h)"
+    assert len(broken_links("docs/index.md", text)) == 4
+    text = "`[a](b.md)` [c](hyperband.md#choosing-the-resource) [d](https://e)"
+    assert not broken_links("docs/index.md", text)
