@@ -44,3 +44,11 @@ def link_literals(app, doctree, docname):
             if document != docname:
                 link = make_refnode(app.builder, docname, document, anchor, literal.deepcopy())
                 literal.replace_self(link)
+
+
+def strip_blocks(app, doctree):
+    """Leave out the blank line that doctest wants at the end of a block."""
+    for block in doctree.findall(nodes.literal_block):
+        if block.rawsource == block.astext():  # else Sphinx would not highlight it
+            block.rawsource = block.rawsource.rstrip()
+        block[:] = [nodes.Text(block.astext().rstrip())] if len(block) == 1 else block[:]

@@ -89,7 +89,8 @@ html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "show_prev_next": True,
-    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
+    # Wide tables get the room of the list of headings.
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "policies": []},
     "footer_start": ["copyright"],
     "footer_end": [],
     "pygments_light_style": "a11y-high-contrast-light",
@@ -118,4 +119,5 @@ def setup(app):
     # Before numpydoc, which rewrites the sections.
     app.connect("autodoc-process-docstring", clean_docstring, priority=100)
     app.connect("missing-reference", _site_links.resolve_public_name)
+    app.connect("doctree-read", _site_links.strip_blocks)
     app.connect("doctree-resolved", _site_links.link_literals)

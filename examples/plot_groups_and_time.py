@@ -88,7 +88,9 @@ RungDisplay.from_estimator(in_time)
 # %%
 # The table has the rows of each split: later splits train on more of them.
 print(
-    in_time.history_.pivot_table(index="n_resources", columns="split", values="n_train").to_string()
+    in_time.history_.pivot_table(
+        index="n_resources", columns="split", values="n_train"
+    ).to_string()
 )
 
 # %%

@@ -49,6 +49,7 @@ except ImportError:  # pragma: no cover - depends on the joblib that is installe
     from joblib.externals import cloudpickle
 
 __all__ = [
+    "HTML_HOOK",
     "NETWORK_VALIDATION",
     "SGD_EPOCHS",
     "BaseSearchCV",
@@ -80,6 +81,10 @@ when ``partial_fit`` takes a number of epochs."""
 NETWORK_VALIDATION = "_validate_input"
 """Method of the neural networks that validates and encodes the data, in every call of
 ``partial_fit``. Goes when that can be left out."""
+
+HTML_HOOK = "_html_repr"
+"""Method of estimators with the HTML that notebooks show, if ``display="diagram"``; searches
+override it. Goes when a public one can be overridden."""
 
 ABORT_SECONDS = 0.1
 """How long after the last submission an abort is safe."""

@@ -29,6 +29,7 @@ MADE_BY_SPHINX = {"_build", "auto_examples", "generated", "backreferences"}
 FOLDERS = ["plotting", "policies", "resources", "search", "simulation", "splits"]
 
 FENCE = re.compile(r"^ *(`{3,}|~{3,}|:{3,})\s*(\S*)")
+IN_A_LIST = re.compile(r" +\S|([-*+]|\d+\.) ")
 MARKER = re.compile(r"^ *<!-- (run|run by|not run): (.+) -->$")
 SCRIPT = re.compile(r"^(?:\S*python3? )?(examples/\S+\.py)( --?\S+| [\w.,]+)*$")
 LOOKS_LIKE_CODE = re.compile(
@@ -61,9 +62,8 @@ def blocks(text: str) -> Iterator[Block]:
             )
             yield Block(at + 1, fence[2], tuple(lines[at + 1 : end]), *said)
             at, above = end, ""
-        elif is_after_blank and lines[at].startswith("    ") and not re.match(r" +\S", above):
-            if not re.match(r"([-*+]|\d+\.) ", above):
-                yield Block(at + 1, "indented", (lines[at],), *said)
+        elif is_after_blank and lines[at].startswith("    ") and not IN_A_LIST.match(above):
+            yield Block(at + 1, "indented", (lines[at],), *said)
         if at < len(lines) and lines[at].strip():
             above = lines[at]
         is_after_blank = at >= len(lines) or not lines[at].strip()
@@ -213,7 +213,8 @@ def test_every_public_object_has_an_example(name: str) -> None:
     """Its own: what a base class says does not count. .ci/run runs all of them."""
     own = vars(DOCUMENTED[name]).get("__doc__") or inspect.getdoc(DOCUMENTED[name]) or ""
     _, heading, examples = inspect.cleandoc(own).partition("\nExamples\n--------\n")
-    assert heading and ">>> " in examples
+    assert heading, "has no section Examples"
+    assert ">>> " in examples
 
 
 # ------------------------------------------------------------------------ each check can fail

@@ -56,6 +56,11 @@ class Report:
         if options.quick:
             self.write("Quick run: sizes are small, the figures mean little.", "")
 
+    @property
+    def lines(self) -> list[str]:
+        """What was written so far."""
+        return list(self._lines)
+
     def write(self, *lines: str) -> None:
         """Add lines, and show them."""
         self._lines += lines

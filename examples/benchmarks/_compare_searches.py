@@ -11,6 +11,7 @@ What a search would have returned, had it been stopped at some moment, comes fro
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -44,7 +45,7 @@ TIMES = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 0.85,
 """Moments at which incumbents are looked at, as shares of the time of RandomizedSearchCV."""
 FIT_SHARES = (0.05, 0.1, 0.2, 0.5, 1.0)
 """The same as shares of its fits."""
-RANDOM = "RandomizedSearchCV"
+RANDOM, GRID = "RandomizedSearchCV", "GridSearchCV"
 
 
 # ---------------------------------------------------------------------------------- ours
@@ -135,10 +136,8 @@ def replayed(
         top_level=run.prepared.levels.largest,
         window=getattr(run.prepared.policy, "pulls_in_flight", None),
     )
-    try:
+    with contextlib.suppress(_Stopped):
         loop.run()
-    except _Stopped:
-        pass
     last = landed[-1]
     look(last.started + last.fit_seconds + last.score_seconds - began)
     return iter(found)
@@ -156,9 +155,7 @@ def run_ours(search: Any, task: Search, seconds: float, seed: int) -> SearchRun:
     fits = [round(share * task.n_iter * len(task.cv)) for share in FIT_SHARES]
     incumbents = list(replayed(search, task.X, task.y, began, moments, fits))
     within = search.history_[["fit_time", "score_time"]].to_numpy().sum()
-    clean = [
-        Incumbent(one.seconds, one.n_fits, _without(one.params, task)) for one in incumbents
-    ]
+    clean = [Incumbent(one.seconds, one.n_fits, _without(one.params, task)) for one in incumbents]
     return SearchRun(clean, wall, search.n_fits_, float(within))
 
 
@@ -267,9 +264,7 @@ def grid_search(task: Search, seconds: float, seed: int) -> SearchRun:
 def halving_random(task: Search, seconds: float, seed: int) -> SearchRun:
     """HalvingRandomSearchCV with the resource of the family and its defaults else."""
     options = {**_halving_options(task), "random_state": seed}
-    return run_halving(
-        HalvingRandomSearchCV(task.estimator, task.distributions, **options), task
-    )
+    return run_halving(HalvingRandomSearchCV(task.estimator, task.distributions, **options), task)
 
 
 def halving_grid(task: Search, seconds: float, seed: int) -> SearchRun:
@@ -288,7 +283,7 @@ OURS: dict[str, Run] = {
 }
 SKLEARN: dict[str, Run] = {
     RANDOM: random_search,
-    "GridSearchCV": grid_search,
+    GRID: grid_search,
     "HalvingRandomSearchCV": halving_random,
     "HalvingGridSearchCV": halving_grid,
 }

@@ -168,18 +168,35 @@ FAMILIES: dict[str, Family] = {
 N_ROWS: dict[str, dict[str, int]] = {
     # By family: with these a random search takes some seconds, in all 40 tasks about as many.
     "svm": {
-        **{"adult": 1000, "mammography": 3000, "phoneme": 1500, "MNIST": 700, "digits": 700},
-        **{"wine red": 700, "wine white": 700},
+        "adult": 1000,
+        "mammography": 3000,
+        "phoneme": 1500,
+        "MNIST": 700,
+        "digits": 700,
+        "wine red": 700,
+        "wine white": 700,
     },
     "boosting": {
-        **{"adult": 1000, "mammography": 4000, "phoneme": 2500, "MNIST": 250, "digits": 300},
+        "adult": 1000,
+        "mammography": 4000,
+        "phoneme": 2500,
+        "MNIST": 250,
+        "digits": 300,
     },
     "extra trees": {
-        **{"adult": 800, "mammography": 2000, "phoneme": 1500, "MNIST": 400, "digits": 600},
-        **{"wine white": 2000},
+        "adult": 800,
+        "mammography": 2000,
+        "phoneme": 1500,
+        "MNIST": 400,
+        "digits": 600,
+        "wine white": 2000,
     },
     "sgd": {
-        **{"adult": 1500, "mammography": 6000, "phoneme": 3500, "MNIST": 800, "digits": 500},
+        "adult": 1500,
+        "mammography": 6000,
+        "phoneme": 3500,
+        "MNIST": 800,
+        "digits": 500,
     },
 }
 AMOUNTS: dict[tuple[str, str], int] = {("digits", "boosting"): 9, ("digits", "sgd"): 27}

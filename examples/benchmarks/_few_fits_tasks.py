@@ -1,7 +1,7 @@
 """What `few_fits.py` searches: models with fits of milliseconds, on parts of real data.
 
-A space maps names to distributions of SciPy or lists, which `for_skopt` and `for_optuna`
-translate for those libraries.
+A space maps names to distributions of SciPy or lists, which `_peer_spaces.py` translates for
+other libraries.
 """
 
 from __future__ import annotations
@@ -120,46 +120,6 @@ TASKS = {
     ),
 }
 QUICK_NAMES = ("diabetes, SVR",)
-
-
-def for_skopt(space: dict[str, Any]) -> dict[str, Any]:
-    """Return the same space for scikit-optimize."""
-    from skopt.space import Categorical, Integer, Real
-
-    found: dict[str, Any] = {}
-    for name, values in space.items():
-        if isinstance(values, list):
-            found[name] = Categorical(values)
-            continue
-        low, high = values.support()
-        if values.dist.name == "randint":
-            found[name] = Integer(int(low), int(high))
-        else:
-            prior = "log-uniform" if values.dist.name == "loguniform" else "uniform"
-            found[name] = Real(float(low), float(high), prior=prior)
-    return found
-
-
-def for_optuna(space: dict[str, Any]) -> dict[str, Any]:
-    """Return the same space for Optuna."""
-    from optuna.distributions import (
-        CategoricalDistribution,
-        FloatDistribution,
-        IntDistribution,
-    )
-
-    found: dict[str, Any] = {}
-    for name, values in space.items():
-        if isinstance(values, list):
-            found[name] = CategoricalDistribution(values)
-            continue
-        low, high = values.support()
-        if values.dist.name == "randint":
-            found[name] = IntDistribution(int(low), int(high))
-        else:
-            is_log = values.dist.name == "loguniform"
-            found[name] = FloatDistribution(float(low), float(high), log=is_log)
-    return found
 
 
 def rows_of(task: Task, n_all: int, seed: int) -> np.ndarray:

@@ -36,8 +36,12 @@ class Recorder:
 
     def saw(self, params: Params) -> None:
         """Keep what would be returned now, if it is another than before."""
+        params = {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in params.items()
+        }
         if not self._incumbents or self._incumbents[-1].params != params:
-            self._incumbents.append(Incumbent(self.seconds(), self.n_fits, dict(params)))
+            self._incumbents.append(Incumbent(self.seconds(), self.n_fits, params))
 
     def run(self, seconds: float) -> SearchRun:
         """Return all that was seen; ``seconds`` is how long the search took."""

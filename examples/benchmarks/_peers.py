@@ -229,7 +229,7 @@ def _quiet_optuna() -> None:
 
 
 def _quiet(peer: Peer) -> Peer:
-    """Return the same search without warnings, on an estimator of its own."""
+    """Return the same search without warnings."""
 
     def run(search: Search, seconds: float, seed: int) -> SearchRun:
         with warnings.catch_warnings(), np.errstate(all="ignore"):

@@ -34,7 +34,8 @@ from typing import Any
 
 import numpy as np
 from _common import Report, one_thread
-from _few_fits_tasks import N_TESTED, QUICK_NAMES, TASKS, Task, for_optuna, for_skopt, rows_of
+from _few_fits_tasks import N_TESTED, QUICK_NAMES, TASKS, Task, rows_of
+from _peer_spaces import for_optuna, for_skopt
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import (

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from _common import Report, one_thread, parse_options
+from _peer_spaces import suggest
 from _tasks import Task, tasks
 from sklearn.base import clone
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
@@ -108,7 +109,7 @@ def optuna_tpe(task: Task, data: Any, cv: Any, seed: int, goal: float, n_iter: i
     ends, scores = [], []
 
     def objective(trial: Any) -> float:
-        params = {name: _suggest(trial, name, values) for name, values in task.space.items()}
+        params = suggest(trial, task.space)
         model = clone(task.estimator).set_params(**params)
         scores.append(cross_val_score(model, *data, cv=cv).mean())
         ends.append(time.perf_counter() - started)
@@ -120,16 +121,6 @@ def optuna_tpe(task: Task, data: Any, cv: Any, seed: int, goal: float, n_iter: i
     started = time.perf_counter()
     optuna.create_study(direction="maximize", sampler=sampler).optimize(objective, n_iter)
     return Reached(ends[-1] if scores[-1] >= goal else np.nan, ends[-1], max(scores))
-
-
-def _suggest(trial: Any, name: str, values: Any) -> Any:
-    """Translate a distribution of SciPy."""
-    if isinstance(values, list):
-        return values[trial.suggest_categorical(name, range(len(values)))]
-    low, high = values.support()
-    if values.dist.name == "randint":
-        return trial.suggest_int(name, int(low), int(high))
-    return trial.suggest_float(name, low, high, log=values.dist.name == "loguniform")
 
 
 def searches(n_iter: int, *, quick: bool) -> dict[str, Callable[..., Reached]]:

@@ -155,6 +155,23 @@ def no_fit_message(policy: Any, task: EvaluationTask, time_budget: float | None)
     )
 
 
+def no_refit_message(search: Any) -> str:
+    """Say why a search with results has no model to predict with, and how to get one."""
+    name = type(search).__name__
+    by = "Ctrl-C" if getattr(search, "stopped_by_", "") == "interrupt" else "an exception"
+    way_out = "fit goes on from there if it has a checkpoint"
+    if hasattr(search, "best_params_"):
+        way_out = (
+            "clone(search.estimator).set_params(**search.best_params_).fit(X, y) trains the best "
+            f"so far, and {way_out}"
+        )
+    return (
+        f"This {name} must have its best candidate refitted before it can predict; it was ended "
+        f"by {by} before that, and has results but no best_estimator_. {way_out[0].upper()}"
+        f"{way_out[1:]}. With refit_on_interrupt=True, Ctrl-C refits the best so far."
+    )
+
+
 def stopped_message(task: EvaluationTask, outcomes: list[Outcome], by: str) -> str:
     """Say what a search that was stopped did, and what it did not do."""
     n_candidates = len(task.candidates)

@@ -163,15 +163,21 @@ def steering_metric(search: Any) -> tuple[str, tuple[str, ...]]:
     """Return the metric that steered a search, and all of them."""
     prefix = "mean_test_"
     known = [key.removeprefix(prefix) for key in search.cv_results_ if key.startswith(prefix)]
-    steering = search.refit if isinstance(search.refit, str) and search.refit in known else known[0]
+    steering = (
+        search.refit if isinstance(search.refit, str) and search.refit in known else known[0]
+    )
     return steering, tuple(known)
 
 
 def best_rows(search: Any) -> dict[str, int]:
     """Return for each metric the row that ranks first; those without a score are left out."""
     results = search.cv_results_
-    rows = {name: int(results[f"rank_test_{name}"].argmin()) for name in steering_metric(search)[1]}
-    return {name: row for name, row in rows.items() if np.isfinite(results[f"mean_test_{name}"][row])}
+    rows = {
+        name: int(results[f"rank_test_{name}"].argmin()) for name in steering_metric(search)[1]
+    }
+    return {
+        name: row for name, row in rows.items() if np.isfinite(results[f"mean_test_{name}"][row])
+    }
 
 
 def _brackets(results: dict[str, Any], metric: str, best: int | None) -> tuple[Bracket, ...]:

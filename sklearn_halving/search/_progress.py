@@ -219,7 +219,8 @@ class Progress:
         if before is None or stage == before:
             return None
         # What was planned for those before it is not needed any more.
-        self._left = [n if stage is not None and i >= stage else 0 for i, n in enumerate(self._left)]
+        first = len(self._left) if stage is None else stage
+        self._left[:first] = [0] * first
         self._place = stage
         return self._ended(before)
 

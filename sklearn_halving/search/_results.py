@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 
 from sklearn_halving._unstable_imports import BaseSearchCV, is_multimetric_scorer
 from sklearn_halving.execution._types import EvaluationTask, Outcome
@@ -19,6 +20,7 @@ from sklearn_halving.search._choice_columns import additive_means
 from sklearn_halving.search._cv_results import ResultRows, make_cv_results
 from sklearn_halving.search._failures import (
     no_fit_message,
+    no_refit_message,
     no_score_message,
     report_failures,
     report_non_finite,
@@ -30,9 +32,11 @@ from sklearn_halving.search._history import (
     make_history,
     n_splits_of_grid_search,
 )
+from sklearn_halving.search._html import search_html
 from sklearn_halving.search._inputs import FitInputs
 from sklearn_halving.search._preparation import Preparation
 from sklearn_halving.search._reward import Reward
+from sklearn_halving.search._summary import summary_text
 from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search._winner import unfitted_winner
 
@@ -129,6 +133,44 @@ class SearchResults(BaseSearchCV):
             raise AttributeError(f"This {type(self).__name__} has no history_: it is not fitted.")
         return make_history(self._record)
 
+    def summary(self) -> str:
+        """Return in plain text what the search did and found.
+
+        Returns
+        -------
+        summary : str
+            Lines of at most 88 characters: what was searched and spent, against a GridSearchCV
+            of the same candidates; what ended it; a line for each bracket, with its rungs, or
+            for each stage; the winner and the runner-up; and what failed. All but the times is
+            the same for the same search.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If there are no results yet. There are after Ctrl-C.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_wine
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> from sklearn_halving import HyperbandSearchCV
+        >>> X, y = load_wine(return_X_y=True)
+        >>> tree, grid = DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2, 3, 4]}
+        >>> search = HyperbandSearchCV(tree, grid, max_candidates=4, cv=3, random_state=0)
+        >>> print(search.fit(X, y).summary())  # doctest: +ELLIPSIS
+        HyperbandSearchCV of DecisionTreeClassifier(random_state=0)
+          searched ...
+        """
+        if not (hasattr(self, "_record") and hasattr(self, "cv_results_")):
+            raise NotFittedError(
+                f"summary tells what a search found, and this {type(self).__name__} is not "
+                "fitted: it has no cv_results_. Call fit first."
+            )
+        return summary_text(self)
+
+    def _html_repr(self) -> str:  # the name of `_unstable_imports.HTML_HOOK`
+        return search_html(self)
+
     def _make_results(self, run: Run, rows: ResultRows) -> dict[str, Any]:
         """Return ``cv_results_``."""
         outcomes = run.outcomes
@@ -140,10 +182,15 @@ class SearchResults(BaseSearchCV):
         return make_cv_results(run.task, outcomes, rows, means)
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Return whether ``fit`` came to its end, or far enough for what ``refit`` asks."""
-        return hasattr(self, "cv_results_") and (
-            not self.refit or hasattr(self, "best_estimator_")
-        )
+        """Return whether ``fit`` came to its end, or far enough for what ``refit`` asks.
+
+        Where it was stopped in between, say so: "not fitted yet" would leave the user at a loss.
+        """
+        if not hasattr(self, "cv_results_"):
+            return False
+        if self.refit and not hasattr(self, "best_estimator_"):
+            raise NotFittedError(no_refit_message(self))
+        return True
 
     def _save_results(self, run: Run, error: BaseException) -> None:
         """Set what the pulls gave before an error, which must not be hidden by another."""

@@ -73,6 +73,12 @@ def params_text(params: dict[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in param_texts(params)) or "no parameters"
 
 
+def short_names(params: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters under the last part of their names, where no two share it."""
+    short = {name.rpartition("__")[2]: value for name, value in params.items()}
+    return short if len(short) == len(params) else params
+
+
 def counted(number: int, thing: str) -> str:
     """Return a number with its noun, such as "1 fit" and "2 fits"."""
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"

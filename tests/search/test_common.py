@@ -680,11 +680,16 @@ def test_verbose_output(search_class, capsys, n_jobs):
             4,
         ),
     }[search_class]
-    assert printed(search.set_params(verbose=1), capsys, n_jobs) == [first]
+    progress = printed(search.set_params(verbose=1), capsys, n_jobs)  # see test_progress.py
+    assert progress[0] == first
+    assert progress[-1].startswith(f"Done: {n_fits} fits in 0:0")
+    assert not any("[CV" in line for line in progress)
     lines = printed(search.set_params(verbose=3, return_train_score=True), capsys, n_jobs)
-    assert len(lines) == 1 + n_fits
+    assert len(lines) == len(progress) + n_fits
     assert sum(mark in line and "score=(train=0." in line for line in lines) == n_of_split_0
-    assert all("value=0." in line and "total time=" in line for line in lines[1:])
+    of_fits = [line for line in lines if line.startswith("[CV")]
+    assert len(of_fits) == n_fits
+    assert all("value=0." in line and "total time=" in line for line in of_fits)
     lines = printed(search.set_params(verbose=10), capsys, n_jobs)
     assert sum("START" in line for line in lines) == n_fits
 

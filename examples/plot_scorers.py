@@ -1,0 +1,97 @@
+"""
+A scorer of your own, several metrics, and a rule of your own
+=============================================================
+
+A tumour that is overlooked is worse than a false alarm, and a model that needs few measurements
+is better than one that needs thirty. Neither is in scikit-learn's list of metrics. A scorer says
+what a fit is worth, a dictionary of them says several things at once, and ``refit`` says what is
+to be made of it.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer
+from sklearn.metrics import confusion_matrix, make_scorer
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from sklearn_halving import VarianceHalvingSearchCV
+from sklearn_halving.plotting import ConfidenceDisplay, ParameterDisplay
+
+X, y = load_breast_cancer(return_X_y=True)
+X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
+
+
+# %%
+# A metric of labels and predictions becomes a scorer with ``make_scorer``, a loss with
+# ``greater_is_better=False``. Whatever else can be said of a fitted model is a function of
+# ``(estimator, X, y)``, here how many of the measurements it uses, with a minus.
+def cost_per_patient(y_true, y_pred):
+    """Count one for a false alarm, ten for a malignant tumour (class 0) that is overlooked."""
+    (_, overlooked), (alarms, _) = confusion_matrix(y_true, y_pred, labels=[0, 1])
+    return (10 * overlooked + alarms) / len(y_true)
+
+
+def minus_n_measurements(estimator, X, y):
+    """Count the measurements with a weight."""
+    return -float(np.count_nonzero(estimator[-1].coef_))
+
+
+scoring = {
+    "cost": make_scorer(cost_per_patient, greater_is_better=False),
+    "measurements": minus_n_measurements,
+    "accuracy": "accuracy",
+}
+
+# %%
+# ``refit="cost"`` steers the search by the cost: the candidates that may be the cheapest get
+# most fits. The other metrics are taken down beside it.
+model = make_pipeline(StandardScaler(), LinearSVC(penalty="l1", dual=False, max_iter=20000))
+grid = {"linearsvc__C": np.logspace(-2.5, 0, 11), "linearsvc__class_weight": [None, {0: 10}]}
+cheapest = VarianceHalvingSearchCV(model, grid, scoring=scoring, refit="cost", random_state=0).fit(
+    X_train, y_train
+)
+results = pd.DataFrame(cheapest.cv_results_).sort_values("rank_test_cost")
+columns = ["params", "n_pulls", *(f"mean_test_{name}" for name in scoring)]
+with pd.option_context("display.max_colwidth", 70, "display.width", 160):
+    print(results[columns].head(8).round(3).to_string(index=False))
+
+# %%
+# How sure is it? Many of the best are within each other's errors.
+ConfidenceDisplay.from_estimator(cheapest, metric="cost")
+
+
+# %%
+# Then the simplest of them will do: of all candidates within one standard error of the best, the
+# one with the fewest measurements. A rule is a function of ``cv_results_`` that returns a row.
+# The search is then steered by the first metric. Only candidates whose standard error is known,
+# that is with two fits or more, have a say.
+def simplest_within_one_error(results):
+    """Return the row of the candidate with the fewest measurements that is nearly the cheapest."""
+    cost = -results["mean_test_cost"]
+    error = results["standard_error_test_cost"]
+    known = np.flatnonzero(results["n_pulls"] >= 2)
+    best = known[cost[known].argmin()]
+    good = known[cost[known] <= cost[best] + error[best]]
+    return good[results["mean_test_measurements"][good].argmax()]
+
+
+simplest = clone(cheapest).set_params(refit=simplest_within_one_error).fit(X_train, y_train)
+ParameterDisplay.from_estimator(simplest, "linearsvc__C", metric="measurements")
+
+# %%
+# What the two choices are worth to patients that neither has seen.
+rows = {}
+for name, search in {"cheapest": cheapest, "simplest": simplest}.items():
+    rows[name] = {
+        **search.best_params_,
+        "measurements": -minus_n_measurements(search.best_estimator_, X_test, y_test),
+        "cost on new patients": cost_per_patient(y_test, search.predict(X_test)),
+        "accuracy on new patients": (search.predict(X_test) == y_test).mean(),
+    }
+print(pd.DataFrame(rows).T.to_string())
+plt.show()
