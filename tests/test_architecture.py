@@ -73,6 +73,7 @@ LAYERS = {
     "search": layer(
         "search policies resources execution splits _unstable_imports",
         "sklearn numpy scipy pandas joblib",
+        "tqdm",
     ),
     "simulation": layer("simulation policies", "numpy scipy", "pandas matplotlib"),
     "splits": layer("splits", "sklearn numpy"),

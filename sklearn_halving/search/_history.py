@@ -102,10 +102,12 @@ def make_history(record: SearchRecord) -> pd.DataFrame:
     """Return one row for each pull, in the order in which they came back."""
     import pandas as pd  # not needed by a plain `fit`, and slow to import
 
-    return pd.DataFrame([_row(record, outcome) for outcome in record.outcomes])
+    several = [o.test_scores for o in record.outcomes if isinstance(o.test_scores, dict)]
+    metrics = list(several[0]) if several else ["score"]
+    return pd.DataFrame([_row(record, outcome, metrics) for outcome in record.outcomes])
 
 
-def _row(record: SearchRecord, outcome: Outcome) -> dict[str, Any]:
+def _row(record: SearchRecord, outcome: Outcome, metrics: list[str]) -> dict[str, Any]:
     (arm, level, repetition), resource = outcome.pull, record.resource
     row: dict[str, Any] = {"candidate": arm, **record.layout.place_of(outcome.pull)}
     if outcome.pull in record.stages:
@@ -126,14 +128,11 @@ def _row(record: SearchRecord, outcome: Outcome) -> dict[str, Any]:
         "outcome": outcome_of(outcome),
         "error": error,
     }
-    return row | _scores_of(outcome)
-
-
-def _scores_of(outcome: Outcome) -> dict[str, float]:
-    row = {}
     for side, scores in (("test", outcome.test_scores), ("train", outcome.train_scores)):
         if isinstance(scores, dict):
-            row.update({f"{side}_{metric}": value for metric, value in scores.items()})
+            row |= {f"{side}_{metric}": value for metric, value in scores.items()}
         elif scores is not None:
-            row[f"{side}_score"] = scores
+            # Where the fit failed under a callable that returns a dict, the error score is one
+            # number that stands for every metric.
+            row |= {f"{side}_{metric}": scores for metric in metrics}
     return row

@@ -182,7 +182,7 @@ class Progress:
         self._fitted.add(pull.arm)
         self._latest_level = pull.level
         self.standings.add(pull, self.reward(outcome))
-        self.costs.add(outcome, is_replayed=is_replayed)
+        self.costs.add(outcome, None if is_replayed else time.monotonic())
         if self._has_rungs:
             bracket, level = self.path_of(pull)
             self._place = self._place_of[bracket, level]
@@ -258,4 +258,4 @@ class Progress:
             ]
         else:
             rest = [(0, self._latest_level, max(0, self.n_planned - self.n_fits))]
-        return self.costs.seconds_of(rest, now - self.began)
+        return self.costs.seconds_of(rest, now)

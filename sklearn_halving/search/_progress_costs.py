@@ -34,26 +34,30 @@ class FitCosts:
     _training: dict[float, tuple[float, int]] = field(default_factory=dict)
     _scoring: tuple[float, int] = (0.0, 0)
     _busy: float = 0.0
+    _since: float | None = None
 
-    def add(self, outcome: Outcome, *, is_replayed: bool) -> None:
-        """Take in the times of a fit."""
+    def add(self, outcome: Outcome, now: float | None = None) -> None:
+        """Take in the times of a fit that came back now; of an earlier search without ``now``."""
         work = self._work(outcome.previous_level, outcome.pull.level)
         total, n = self._training.get(work, (0.0, 0))
         self._training[work] = total + outcome.fit_seconds, n + 1
         total, n = self._scoring
         self._scoring = total + outcome.score_seconds, n + 1
-        if not is_replayed:
-            self._busy += outcome.fit_seconds + outcome.score_seconds
+        if now is not None:
+            seconds = outcome.fit_seconds + outcome.score_seconds
+            self._busy += seconds
+            if self._since is None:  # workers may have taken their time to start before that
+                self._since = now - seconds
 
-    def seconds_of(self, fits: Iterable[tuple[int, int, int]], elapsed: float) -> float | None:
+    def seconds_of(self, fits: Iterable[tuple[int, int, int]], now: float) -> float | None:
         """Return how long these fits take.
 
         Parameters
         ----------
         fits : iterable of (int, int, int)
             The level before, the level, and how many such fits there are.
-        elapsed : float
-            Seconds since the search began.
+        now : float
+            The time, by the same clock as in `add`.
 
         Returns
         -------
@@ -70,9 +74,10 @@ class FitCosts:
             n * (scoring + self._training_of(self._work(before if self.continues else 0, level)))
             for before, level, n in fits
         )
+        if self._since is None or self._busy <= 0 or now <= self._since:
+            return busy / self.n_workers
         # What has come back in the time so far counts workers, and all that is not fitting.
-        pace = self._busy / elapsed if self._busy > 0 and elapsed > 0 else self.n_workers
-        return busy / pace
+        return busy * (now - self._since) / self._busy
 
     def _work(self, before: int, level: int) -> float:
         return float(self.resource.to_amount(max(1, level - before)))
