@@ -77,6 +77,12 @@ warnings.filterwarnings("ignore", message=".*Agg.*cannot be shown", category=Use
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
+# Wide tables and pairs of code get the room of the list of headings.
+WIDE_PAGES = [
+    "index",
+    "policies",
+    *(f"coming_from/{page.stem}" for page in (DOCS / "coming_from").glob("*.md")),
+]
 html_theme = "pydata_sphinx_theme"
 html_title = "sklearn_halving"
 html_static_path = ["_static"]
@@ -89,8 +95,7 @@ html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "show_prev_next": True,
-    # Wide tables get the room of the list of headings.
-    "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "policies": []},
+    "secondary_sidebar_items": {"**": ["page-toc"], **dict.fromkeys(WIDE_PAGES, [])},
     "footer_start": ["copyright"],
     "footer_end": [],
     "pygments_light_style": "a11y-high-contrast-light",

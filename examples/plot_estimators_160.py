@@ -39,7 +39,7 @@ grids = [
         "model__min_samples_leaf": [2, 6, 10, 14],
         "model__min_samples_split": [2, 3, 5, 7],
     },
-    {"model": [LinearSVR()], "model__C": C, "model__epsilon": epsilon},
+    {"model": [LinearSVR(max_iter=10_000)], "model__C": C, "model__epsilon": epsilon},
     {
         "model": [SVR()],
         "model__gamma": [0.025, 0.05, 0.1, 0.2],

@@ -3,7 +3,9 @@
 # begin
 import numpy as np
 from dask.distributed import Client
-from dask_ml.model_selection import HyperbandSearchCV
+from dask_ml.model_selection import (
+    HyperbandSearchCV,
+)
 from scipy.stats import loguniform
 from sklearn.datasets import load_digits
 from sklearn.linear_model import SGDClassifier
@@ -11,7 +13,10 @@ from sklearn.linear_model import SGDClassifier
 X, y = load_digits(return_X_y=True)
 X = X / 16
 
-client = Client(processes=False, dashboard_address=None)
+client = Client(
+    processes=False,
+    dashboard_address=None,
+)
 search = HyperbandSearchCV(
     SGDClassifier(),
     {"alpha": loguniform(1e-6, 1e-1)},

@@ -224,14 +224,19 @@ def _checked(line: bytes) -> dict[str, Any]:
 
 def _scores(scores: Scores) -> Any:
     if not isinstance(scores, dict):
-        return _number(scores)
+        return _score(scores)
     for name in scores:
         if not isinstance(name, str):
             raise TypeError(
                 f"names of metrics must be strings to be written to a checkpoint; got {name!r}. "
                 "Rename it, or leave checkpoint out."
             )
-    return {name: _number(score) for name, score in scores.items()}
+    return {name: _score(score) for name, score in scores.items()}
+
+
+def _score(score: Any) -> Any:
+    """Return a score as a number: True and False would not be read back."""
+    return _number(score if type(score) is int else float(score))
 
 
 def _number(value: Any) -> Any:

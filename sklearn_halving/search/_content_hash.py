@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dis
 import math
 import sys
+import sysconfig
 import types
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import partial
 from hashlib import blake2b
@@ -13,17 +16,21 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 
 DIGEST_BYTES = 16
 BLOCK_ROWS = 2**16
+INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
+"""Folders of code that its version tells apart, which a journal holds too."""
 
 
 def content_hash(*values: Any, without: frozenset[str] = frozenset()) -> str:
     """Return a digest of values, which may hold data, estimators, functions and distributions.
 
     It depends on content only: not on where an object lies in memory, nor on the order of a set
-    or a dict, nor on Python's random hashes. Functions are known by their code.
+    or a dict, nor on Python's random hashes. Functions are known by their code, and by the
+    plain constants and the functions of their own module that it uses; classes by their names.
 
     Parameters
     ----------
@@ -78,6 +85,8 @@ class _Hasher:
             self._add_frame(value)
         elif _is_of_pandas(value, "Series") or _is_of_pandas(value, "Index"):
             self._tag(type(value).__name__, str((value.dtype, value.name)).encode())
+            if hasattr(value.dtype, "categories"):  # their order counts, and the text above cuts it
+                self._add_all([value.dtype.categories])
             self._add_array(np.asarray(value))
         elif sparse.issparse(value):
             rows = value.tocsr()
@@ -126,6 +135,9 @@ class _Hasher:
         if array.dtype.hasobject:
             self._add_sequence(array.ravel().tolist())
             return
+        if array.dtype.names:  # between its fields there may be bytes that nobody ever set
+            self._add_all([array[name] for name in array.dtype.names])
+            return
         if array.ndim == 0:
             array = array.reshape(1)
         step = max(1, BLOCK_ROWS * len(array) // max(1, array.size))
@@ -154,6 +166,8 @@ class _Hasher:
             self._add_all([value.func, value.args, value.keywords])
         elif hasattr(value, "get_params") and not isinstance(value, type):
             self.add(value.get_params(deep=False))
+            if isinstance(value, FrozenEstimator):  # what it was fitted to counts too
+                self.add(dict(vars(value.estimator)))
         elif is_dataclass(value):
             names = [f.name for f in fields(value) if f.name not in self._without]
             self.add({name: getattr(value, name) for name in names})
@@ -171,6 +185,8 @@ class _Hasher:
         cells = [_cell_content(cell) for cell in function.__closure__ or ()]
         defaults = [function.__defaults__, function.__kwdefaults__]
         self._add_all([function.__code__, cells, *defaults])
+        if not function.__code__.co_filename.startswith(INSTALLED):
+            self._add_unordered(_used_globals(function).items())
 
     def _add_code(self, code: types.CodeType) -> None:
         self._tag("code", code.co_code)
@@ -180,7 +196,17 @@ class _Hasher:
             self.add(constant)
 
     def _add_state(self, value: Any) -> None:
-        """Take in the attributes of any other object, or what it would be pickled as."""
+        """Take in the attributes of any other object, or what it would be pickled as.
+
+        That comes first where its class says how: it leaves out locks, clocks and what is
+        shared by all, as a logger is known by its name.
+        """
+        kind = type(value)
+        if _says_how_to_pickle(kind):
+            with suppress(Exception):  # whatever the class raises; then its attributes must do
+                parts = value.__reduce_ex__(2)
+                self.add(parts if isinstance(parts, str) else list(parts))
+                return
         state = dict(getattr(value, "__dict__", {}))
         for base in type(value).__mro__:
             slots = base.__dict__.get("__slots__", ())
@@ -216,6 +242,44 @@ def _generator_state(generator: Any) -> Any:
     if isinstance(generator, np.random.Generator):
         return generator.bit_generator.state
     return generator.get_state(legacy=False)
+
+
+def _says_how_to_pickle(kind: type) -> bool:
+    own = (getattr(kind, name, None) for name in ("__reduce__", "__reduce_ex__", "__getstate__"))
+    usual = (object.__reduce__, object.__reduce_ex__, getattr(object, "__getstate__", None))
+    return any(method is not default for method, default in zip(own, usual, strict=True))
+
+
+def _used_globals(function: types.FunctionType) -> dict[str, Any]:
+    """Return the constants and the functions of its module that the code of a function reads.
+
+    Not what it also sets, such as a counter of its calls.
+    """
+    read: set[str] = set()
+    written: set[str] = set()
+    codes = [function.__code__]
+    while codes:
+        code = codes.pop()
+        for instruction in dis.get_instructions(code):
+            if instruction.opname.startswith("LOAD_GLOBAL"):
+                read.add(instruction.argval)
+            elif instruction.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
+                written.add(instruction.argval)
+        codes += [const for const in code.co_consts if isinstance(const, types.CodeType)]
+    return {
+        name: function.__globals__[name]
+        for name in sorted(read - written)
+        if _is_constant(function.__globals__.get(name), function.__module__)
+    }
+
+
+def _is_constant(value: Any, module: str) -> bool:
+    """Return whether a global is part of the code that reads it, as far as can be told."""
+    if isinstance(value, types.FunctionType):
+        return value.__module__ == module
+    if isinstance(value, tuple | frozenset):
+        return all(_is_constant(item, module) for item in value)
+    return isinstance(value, str | bytes | bool | int | float | complex)
 
 
 def _cell_content(cell: Any) -> Any:

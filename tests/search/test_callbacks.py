@@ -214,6 +214,113 @@ def test_callbacks_change_nothing(search_class, tmp_path):
     )
 
 
+class Stopping(Diary):
+    """Wants to stop at the end of a kind of task."""
+
+    def __init__(self, path, task, at=1):
+        super().__init__(path)
+        self.task = task
+        self.at = at
+
+    def on_fit_task_end(self, estimator, context):
+        super().on_fit_task_end(estimator, context)
+        ended = [path.rpartition("/")[2] for hook, path in self.read() if hook == "end"]
+        return sum(name.startswith(self.task) for name in ended) >= self.at
+
+
+@parametrize_searches
+@pytest.mark.parametrize("backend", ["sequential", "threading", "loky"])
+def test_a_callback_can_stop_the_search(search_class, backend, tmp_path):
+    diary = Stopping(tmp_path / "diary", "candidate-split-evaluation", at=3)
+    search = small(search_class, Known(), KNOWN).set_callbacks(diary)
+    n_jobs = 1 if backend == "sequential" else 2
+    with (
+        parallel_backend(backend, n_jobs=n_jobs),
+        pytest.warns(UserWarning, match="stopped by a callback after"),
+    ):
+        search.fit(*data())
+    assert search.stopped_by_ == "callback"
+    # What was under way when it said so still counts.
+    assert 3 <= search.n_fits_ <= 2 + 2 * n_jobs
+    entries = diary.read()
+    assert_balanced(entries)
+    assert tasks_of(entries)["candidate-split-evaluation"] == search.n_fits_
+    assert len(search.history_) == search.n_fits_
+    assert search.best_estimator_.value == search.best_params_["value"]
+    assert tasks_of(entries)["refit-with-best-params"] == 1
+
+
+@pytest.mark.parametrize(("task", "n_fits"), [("rung", 9), ("bracket", 12)])
+def test_a_callback_can_stop_the_search_at_the_end_of_a_rung(task, n_fits, tmp_path):
+    search = small(HyperbandSearchCV, Known(), KNOWN)
+    search.set_callbacks(Stopping(tmp_path / "diary", task))
+    with pytest.warns(UserWarning, match=f"stopped by a callback after {n_fits} fits"):
+        search.fit(*data())
+    assert search.n_fits_ == n_fits
+
+
+@parametrize_searches
+def test_a_stop_after_the_last_fit_changes_nothing(search_class, tmp_path):
+    search = small(search_class, Known(), KNOWN)
+    n_fits = clone(search).fit(*data()).n_fits_
+    diary = Stopping(tmp_path / "diary", "candidate-split-evaluation", at=n_fits)
+    search.set_callbacks(diary).fit(*data())
+    assert (search.stopped_by_, search.n_fits_) == ("policy", n_fits)
+
+
+@parametrize_searches
+def test_a_search_that_a_callback_stopped_goes_on_from_its_checkpoint(search_class, tmp_path):
+    search = small(search_class, Known(), KNOWN, checkpoint=tmp_path / "journal")
+    whole = clone(search).set_params(checkpoint=None).fit(*data())
+    search.set_callbacks(Stopping(tmp_path / "diary", "candidate-split-evaluation", at=5))
+    with pytest.warns(UserWarning, match="stopped by a callback"):
+        search.fit(*data())
+    with pytest.warns(UserWarning, match="stopped by a callback"):
+        search.fit(*data())  # fits of the checkpoint end too, and the callback still says so
+    assert search.n_fits_ == 5
+    search.set_callbacks().fit(*data())
+    assert (search.n_fits_, search.stopped_by_) == (whole.n_fits_, "policy")
+    assert search.best_params_ == whole.best_params_
+
+
+class Reader:
+    """Keeps what the search shows of its progress, in this process."""
+
+    def __init__(self):
+        self.reports = []
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context):
+        if context.task_name.startswith(("rung", "bracket", "search")):
+            self.reports.append((context.task_name, estimator.progress_))
+
+
+def test_callbacks_can_read_the_progress():
+    reader = Reader()
+    search = small(HyperbandSearchCV, Known(), KNOWN).set_callbacks(reader).fit(*data())
+    names = [name for name, _ in reader.reports]
+    assert names == [
+        *("rung n_resources=13", "rung n_resources=40", "bracket s=1"),
+        *("rung n_resources=40", "bracket s=0", "search"),
+    ]
+    reports = [report for _, report in reader.reports]
+    assert [report.n_fits for report in reports] == [9, 12, 12, 18, 18, 18]
+    assert {report.n_planned for report in reports} == {18}
+    assert [report.best_resources for report in reports] == [13, 40, 40, 40, 40, 40]
+    assert reports[-1].best_score == search.best_score_
+    assert all(report.seconds_left > 0 for report in reports[:3])
+    assert reports[-1].seconds_left == 0
+    assert not hasattr(search, "progress_")
+
+
 def test_what_is_sent_with_a_pull_does_not_grow(tmp_path):
     search = HyperbandSearchCV(Known(), KNOWN).set_callbacks(Diary(tmp_path / "diary"))
     tree = CallbackTree.begin(search, None, None, {})

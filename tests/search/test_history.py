@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import re
 import time
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -78,15 +79,13 @@ def test_promotions_of_hyperband(values, nan_below, n_loops, seed):
         Known(nan_below=nan_below), {"value": values}, cv=KFold(2), min_resources=6,
         max_candidates=9, n_loops=n_loops, random_state=seed, refit=False,
     )  # fmt: skip
-    try:
+    with suppress(ValueError):  # where nobody has a score
         search.fit(*numbered(108))
-    except ValueError as error:  # nobody has a score
-        assert "can be chosen" in str(error)
     history, table = search.history_, search.cv_results_
     own = pd.DataFrame(table).assign(loop=table.get("loop", 0))
-    for (loop, bracket, rung), expected in rebuilt(history).items():
-        rows = own.query("loop == @loop and bracket == @bracket and iter == @rung")
-        assert sorted(rows["candidate"]) == expected
+    in_table = own.groupby(["loop", "bracket", "iter"])["candidate"].apply(sorted).to_dict()
+    for place, expected in rebuilt(history).items():
+        assert in_table[place] == expected
     n_rungs = history.groupby(["loop", "bracket"])["rung"].nunique().tolist()
     assert len(rebuilt(history)) == sum(n_rungs) - len(n_rungs)
 

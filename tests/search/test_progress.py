@@ -59,12 +59,6 @@ HYPERBAND = [
     "bracket 0, rung 1 of 1: 2 candidates at 40 rows; best so far 0.4; 18 of 18 fits, T elapsed",
     "Done: 18 fits in T; best score 0.4",
 ]
-VARIANCE_HALVING = [
-    "Fitting 4 candidates, totalling at most 20 fits",
-    "stage 1 of 2: 4 candidates; best so far 0.4; 12 of 20 fits, T elapsed",
-    "stage 2 of 2: 4 candidates; best so far 0.4; 20 of 20 fits, T elapsed",
-    "Done: 20 fits in T; best score 0.4",
-]
 
 
 def test_lines_of_rungs(capsys):
@@ -76,8 +70,353 @@ def test_lines_of_stages(capsys):
     assert [line.partition(":")[0] for line in lines[1:-1]] == ["stage 1 of 2", "stage 2 of 2"]
     assert "20 of 20 fits" in lines[-2]
     lines = lines_of(small(BanditSearchCV, Known(), KNOWN, verbose=1), capsys)
-    # Phases of Audibert et al. with K = 4 and n = 20: each arm has 4, 5 and 8 pulls at their ends.
+    # Successive rejects with K = 4 and n = 20: n_1, n_2, n_3 = 3, 4, 6 pulls of each arm so far.
     assert lines[1:-1] == [
-        "stage 1 of 3: 4 candidates; best so far 0.4; 16 of 19 fits, T elapsed",
-        "stage 2 of 3: 3 candidates; best so far 0.4; 19 of 19 fits, T elapsed",
+        "stage 1 of 3: 4 candidates; best so far 0.4; 12 of 19 fits, T elapsed",
+        "stage 2 of 3: 3 candidates; best so far 0.4; 15 of 19 fits, T elapsed",
+        "stage 3 of 3: 2 candidates; best so far 0.4; 19 of 19 fits, T elapsed",
     ]
+
+
+def test_lines_where_there_are_neither_rungs_nor_stages(capsys):
+    lines = lines_of(small(BayesGapSearchCV, Known(), KNOWN, verbose=1, n_pulls=10), capsys)
+    assert lines[0] == "Fitting 4 candidates, totalling at most 10 fits"
+    counts = [line.partition(":")[0] for line in lines[1:-1]]
+    assert counts == [f"{n} of 10 fits" for n in range(1, 11)]
+    assert lines[-2].endswith("; best so far 0.4; T elapsed")
+    assert lines[-1] == "Done: 10 fits in T; best score 0.4"
+
+
+@parametrize_searches
+def test_lines_are_the_same_for_any_number_of_workers(search_class, capsys):
+    search = small(search_class, Known(), KNOWN, verbose=1)
+    one, two = (lines_of(search, capsys, n_jobs) for n_jobs in (1, 2))
+    assert (one[0], one[-1], len(one)) == (two[0], two[-1], len(two))
+    # Rungs of different brackets may end in another order, and with more fits done elsewhere.
+    heads = [sorted(line.partition(";")[0] for line in lines) for lines in (one, two)]
+    if search_class is not BayesGapSearchCV:
+        assert heads[0] == heads[1]
+
+
+@pytest.mark.filterwarnings("ignore:One or more", "ignore:Bracket", "ignore:Rungs had fewer")
+def test_plans_shrink_with_the_candidates_that_cannot_go_on(capsys):
+    search = small(HyperbandSearchCV, Known(nan_below=40), KNOWN, verbose=1)
+    lines = lines_of(search, capsys)
+    assert lines[1:] == [
+        "bracket 1, rung 1 of 2: 3 candidates at 13 rows; no score yet; 9 of 15 fits, T elapsed",
+        HYPERBAND[3].replace("18 of 18", "15 of 15").replace("0.4", "0.3"),
+        "Done: 15 fits in T; best score 0.3",
+    ]
+
+
+def test_best_so_far_is_of_the_level_that_decides(capsys):
+    class Worse(Known):
+        """Scores less with more rows."""
+
+        def score(self, X, y=None):
+            return self.value - self.n_rows_ / 1000
+
+    search = small(HyperbandSearchCV, Worse(), KNOWN, verbose=1)
+    texts = [line.split("; ")[1] for line in lines_of(search, capsys)[1:-1]]
+    # 0.4 - 13 / 1000 at the first rung, then 0.4 - 40 / 1000
+    assert texts == ["best so far 0.387", "best so far 0.36", "best so far 0.36"]
+    search.set_params(select="all_rungs")
+    texts = [line.split("; ")[1] for line in lines_of(search, capsys)[1:-1]]
+    assert texts == ["best so far 0.387", *["best so far 0.387 at 13 rows"] * 2]
+    assert search.best_score_ == pytest.approx(0.387)
+
+
+@parametrize_searches
+@pytest.mark.filterwarnings("ignore:The grid has 1 candidates")
+def test_one_candidate(search_class, capsys):
+    lines = lines_of(small(search_class, Known(), {"value": [0.3]}, verbose=1), capsys)
+    n_fits = lines[-1].split()[1]
+    assert "1 candidate" in lines[-2]
+    assert f"{n_fits} of " in lines[-2]
+    assert "best so far 0.3" in lines[-2]
+
+
+@parametrize_searches
+@pytest.mark.filterwarnings("ignore:One or more")
+def test_several_metrics_show_the_one_that_steers(search_class, capsys):
+    def scores(estimator, X, y):
+        return {"first": 1.0, "second": estimator.value}
+
+    search = small(search_class, Known(), KNOWN, scoring=scores, refit="second", verbose=1)
+    lines = lines_of(search, capsys)
+    assert "best so far 0.4" in lines[-2]
+    assert lines[-1].endswith("; best score 0.4")
+    search.set_params(scoring={"first": "accuracy", "second": "f1"}, refit=False)
+    assert "best score" not in lines_of(search, capsys)[-1]
+
+
+@parametrize_searches
+def test_a_resumed_search_says_what_the_checkpoint_has(search_class, capsys, tmp_path):
+    path = tmp_path / "journal"
+    search = small(search_class, Known(), KNOWN, verbose=1, checkpoint=path)
+    whole = lines_of(search, capsys)
+    n_fits = search.n_fits_
+    records = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(records[: 1 + 7]))
+    resumed = lines_of(search, capsys)
+    assert resumed[0] == whole[0]
+    assert resumed[1] == f"The checkpoint has 7 fits; {n_fits - 7} remain"
+    assert resumed[2:] == whole[1:]
+
+
+@parametrize_searches
+def test_a_search_that_was_stopped_says_so(search_class, capsys):
+    search = small(search_class, Known(), KNOWN, verbose=1, time_budget=1e-9)
+    with pytest.raises(ValueError, match="must be enough for the first fit"):
+        search.fit(*data())
+    assert "Done" not in capsys.readouterr().out
+    report = ProgressReport(3, 9, 0, 2, "", 0.5, 1.0, 3.0, None)
+    line = end_line(report, 0.5, "time_budget")
+    assert line == "Done: 3 fits in 0:03, stopped by time_budget; best score 0.5"
+
+
+# ------------------------------------------------------------------------------------- texts
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0:00"), (59.4, "0:59"), (59.6, "1:00"), (3599, "59:59"), (3725, "1:02:05")],
+)
+def test_times(seconds, text):
+    assert clock_text(seconds) == text
+
+
+def test_amounts_and_scores():
+    assert resource_text(TrainingSize(), 1437) == "1,437 rows"
+    assert resource_text(PartialFit(), 9) == "9 epochs"
+    assert resource_text(WholeFit(), 1) == ""
+    assert score_text(0.97134) == "0.9713"
+    assert score_text(-1234.5678) == "-1235"
+
+
+def test_a_long_search():
+    schedule = Schedule((Bracket(1, (Rung(300, 100), Rung(100, 1200))),))
+    part = ScheduledLayout(schedule, ranks_by_level=True).parts(5)[1]
+    report = ProgressReport(1200, 2000, 0, 300, "", 0.97, 1200, 4000.0, 62.0)
+    assert part_line(part, report, TrainingSize()) == (
+        "bracket 1, rung 2 of 2: 100 candidates at 1,200 rows; best so far 0.97; "
+        "1,200 of 2,000 fits, 1:06:40 elapsed, about 1:02 left"
+    )
+    report = ProgressReport(20, None, 0, 12, "", 0.9, 1, 3.0, None)
+    text = milestone_line(report, WholeFit())
+    assert text == "20 fits: 12 candidates tried; best so far 0.9; 0:03 elapsed"
+
+
+@given(st.integers(1, 5000))
+def test_milestones_are_ten_at_most_and_the_last_is_the_end(n_planned):
+    milestones = Milestones(n_planned)
+    reached = [n for n in range(1, n_planned + 1) if milestones.is_reached(n)]
+    assert len(reached) == min(10, n_planned)
+    assert reached[-1] == n_planned
+    gaps = [b - a for a, b in pairwise([0, *reached])]
+    assert max(gaps) - min(gaps) <= 1
+
+
+def test_milestones_without_an_end_come_less_and_less_often():
+    milestones = Milestones(None)
+    assert [n for n in range(1, 100) if milestones.is_reached(n)] == [10, 20, 40, 80]
+
+
+# ------------------------------------------------------------------- best so far, time left
+
+
+@given(
+    st.permutations(
+        [(arm, level, split) for arm in range(3) for level in (1, 3) for split in (0, 1)]
+    ),
+    st.lists(st.floats(-10, 10) | st.just(np.nan), min_size=12, max_size=12),
+    st.booleans(),
+)
+def test_best_so_far_is_the_best_mean(pulls, scores, by_level):
+    standings, bests, told = Standings(by_level, n_splits=2), [], {}
+    for pull, score in zip(pulls, scores, strict=True):
+        standings.add(Pull(*pull), score)
+        told.setdefault(pull[:2], []).append(score)
+        bests.append(standings.best())
+        means = {key: sum(both) / 2 for key, both in told.items() if len(both) == 2}
+        finite = {key: mean for key, mean in means.items() if not np.isnan(mean)}
+        if by_level:
+            top = max((level for _, level in finite), default=0)
+            finite = {key: mean for key, mean in finite.items() if key[1] == top}
+        best, level = bests[-1]
+        if finite:
+            assert best == max(finite.values())
+            assert finite[max(finite, key=finite.get)] == max(
+                mean for (_, other), mean in finite.items() if other == level
+            )
+        else:
+            assert np.isnan(best)
+    known = [(level, best) for best, level in bests if not np.isnan(best)]
+    assert all(b >= a for (i, a), (j, b) in pairwise(known) if i == j or not by_level)
+
+
+def outcome(level, fit, score=0.0, *, previous=0, arm=0, split=0):
+    return Outcome(Pull(arm, level, split), 0.5, None, 0.0, fit, score, 10, 10, previous)
+
+
+def test_time_left_by_hand():
+    costs = FitCosts(TrainingSize(), continues=False, n_workers=2)
+    assert costs.seconds_of([(0, 10, 3)], now=100.0) is None
+    costs.add(outcome(10, 2.0, 1.0), now=103.0)  # began at 100
+    # One worker was seen busy all the time. Training is in proportion to rows, scoring is not.
+    assert costs.seconds_of([(0, 10, 2), (0, 30, 1)], now=103.0) == 2 * 3 + (6 + 1)
+    costs.add(outcome(20, 3.0, 1.0), now=104.0)
+    # A second level: 2 seconds at 10 rows and 3 at 20, so 4 at 30. 7 seconds of work in 4.
+    assert costs.seconds_of([(0, 30, 7)], now=104.0) == pytest.approx(7 * 5 * 4 / 7)
+    assert costs.seconds_of([(0, 15, 7)], now=104.0) == pytest.approx(7 * 3.5 * 4 / 7)
+    assert costs.seconds_of([], now=104.0) == 0
+
+
+def test_time_left_of_models_that_are_trained_on():
+    costs = FitCosts(TrainingSize(), continues=True, n_workers=1)
+    costs.add(outcome(10, 1.0), now=1.0)
+    # 20 more of the resource, not 30
+    assert costs.seconds_of([(10, 30, 1)], now=1.0) == 2.0
+    assert FitCosts(TrainingSize(), False, 1)._work(0, 30) == 30
+
+
+def test_time_left_after_a_resume_counts_on_the_workers():
+    costs = FitCosts(TrainingSize(), continues=False, n_workers=4)
+    costs.add(outcome(10, 2.0))
+    assert costs.seconds_of([(0, 10, 8)], now=5.0) == 8 * 2.0 / 4
+
+
+def test_a_worker_that_is_slow_to_start_does_not_count():
+    costs = FitCosts(TrainingSize(), continues=False, n_workers=1)
+    costs.add(outcome(10, 1.0), now=60.0)
+    assert costs.seconds_of([(0, 10, 5)], now=60.0) == 5.0
+
+
+@given(st.lists(st.tuples(st.integers(1, 99), st.floats(0, 1e4)), min_size=1, max_size=8))
+def test_time_left_is_never_negative(fits):
+    costs = FitCosts(TrainingSize(), continues=False, n_workers=1)
+    for now, (level, seconds) in enumerate(fits):
+        costs.add(outcome(level, seconds), now=float(now))
+    for level in (1, 50, 200):
+        assert costs.seconds_of([(0, level, 3)], now=1e5) >= 0
+
+
+def progress_of(layout, n_planned, deadline=float("inf")):
+    parts, resource = layout.parts(1), TrainingSize()
+    has_rungs = bool(parts) and parts[0].bracket is not None
+    standings = Standings(by_level=True, n_splits=1 if has_rungs else None)
+    costs = FitCosts(resource, continues=False, n_workers=1)
+    return Progress(
+        parts, n_planned, layout.path_of, lambda o: 0.5, resource, standings, costs, deadline
+    )
+
+
+def test_time_left_is_never_more_than_the_budget():
+    layout = AdaptiveLayout(3, 100)
+    progress = progress_of(layout, 100, deadline=time.monotonic() + 50)
+    assert 40 < progress.report().seconds_left <= 50  # nothing is known but the budget
+    progress.land(outcome(1, 1000.0))
+    assert 40 < progress.report().seconds_left <= 50
+    progress = progress_of(layout, 100)
+    assert progress.report().seconds_left is None
+    progress.land(outcome(1, 1000.0))
+    assert progress.report().seconds_left > 50_000
+
+
+def test_time_left_knows_the_rungs_to_come():
+    schedule = Schedule((Bracket(1, (Rung(3, 10), Rung(1, 30))), Bracket(0, (Rung(2, 30),))))
+    progress = progress_of(ScheduledLayout(schedule, ranks_by_level=True), 6)
+    ended = [progress.land(outcome(10, 100.0, arm=arm)) for arm in range(3)]
+    assert [part and part.name for part in ended] == [None, None, "bracket 1, rung 1 of 2"]
+    # Three fits of 30 rows are left, each of them thrice as long; 300 seconds of work in 100.
+    assert progress.report().seconds_left == pytest.approx(3 * 300 / 3, rel=0.01)
+    assert progress.report().n_planned == 6
+
+
+# -------------------------------------------------------------------------------------- bar
+
+
+@pytest.fixture
+def bars():
+    """Return the bars of tqdm's that are open."""
+    tqdm = pytest.importorskip("tqdm.auto").tqdm
+    instances = getattr(tqdm, "_instances", ())
+    assert not instances
+    return instances
+
+
+@parametrize_searches
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_bar(search_class, n_jobs, capsys, bars):
+    search = small(search_class, Known(), KNOWN, progress_bar=True, verbose=1)
+    lines = lines_of(search, capsys=(both := Both(capsys)), n_jobs=n_jobs)
+    last = both.err.replace("\r", "\n").strip().splitlines()[-1]
+    assert last.startswith(f"{search_class.__name__}: 100%")
+    assert f"{search.n_fits_}/{search.n_fits_}" in last or search_class is BanditSearchCV
+    assert "best 0.4" in last
+    assert not bars
+    # Lines are not lost in it.
+    assert lines[0].startswith("Fitting")
+    assert lines[-1].startswith("Done")
+    plain = clone(search).set_params(progress_bar=False, verbose=0).fit(*data())
+    assert plain.best_params_ == search.best_params_
+    np.testing.assert_array_equal(
+        plain.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"]
+    )
+
+
+class Both:
+    """Keeps what goes to the other stream when one of them is read."""
+
+    def __init__(self, capsys):
+        self._capsys = capsys
+
+    def readouterr(self):
+        captured = self._capsys.readouterr()
+        self.err = captured.err
+        return captured
+
+
+class Fatal(Known):
+    """Ends the search at its second fit."""
+
+    def fit(self, X, y=None):
+        if self.value == 0.2:
+            raise self.error
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize("error", [ArithmeticError("no"), KeyboardInterrupt()])
+def test_a_bar_is_closed_after_an_exception(error, capsys, bars):
+    Fatal.error = error
+    search = small(HyperbandSearchCV, Fatal(), KNOWN, progress_bar=True, error_score="raise")
+    with pytest.raises(type(error)):
+        search.fit(*data())
+    assert not bars
+    assert not hasattr(search, "progress_")
+
+
+def test_a_bar_without_an_end(capsys, bars):
+    policy = UCBE(n_pulls=12, a=1.0)
+    search = BanditSearchCV(Known(), KNOWN, policy=policy, cv=3, progress_bar=True)
+    search.fit(*data())
+    assert "12/12" in capsys.readouterr().err
+
+
+def test_no_bar_without_tqdm(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    search = small(HyperbandSearchCV, Known(fails=True), KNOWN, progress_bar=True)
+    with pytest.raises(
+        ImportError, match=r"progress_bar=True needs .* sklearn-halving\[progress\]"
+    ):
+        search.fit(*data())
+
+
+def test_a_bar_is_no_part_of_what_a_checkpoint_is_of(tmp_path, capsys, bars):
+    search = steady(HyperbandSearchCV, tmp_path / "j").fit(X, Y)
+    before = found(search)
+    lines = (tmp_path / "j").read_bytes().splitlines(keepends=True)
+    (tmp_path / "j").write_bytes(b"".join(lines[:5]))
+    search.set_params(progress_bar=True, verbose=1).fit(X, Y)
+    assert found(search) == before
+    assert f"{search.n_fits_}/{search.n_fits_}" in capsys.readouterr().err

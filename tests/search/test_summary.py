@@ -1,0 +1,291 @@
+"""What `summary` says, word by word where that is possible, for every search and every end."""
+
+from __future__ import annotations
+
+import _thread
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from search.common import SEARCHES, Known, data, small
+from sklearn_halving import BanditSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+SPACE = {"value": [0.1, 0.2, 0.5, 0.7]}
+
+
+class Interrupting(Known):
+    """Does what Ctrl-C does, at the third fit."""
+
+    n_fits = 0
+
+    def fit(self, X, y=None):
+        Interrupting.n_fits += 1
+        if Interrupting.n_fits == 3:
+            _thread.interrupt_main()
+        return super().fit(X, y)
+
+
+def interrupted(search_class, **params):
+    Interrupting.n_fits = 0
+    search = small(search_class, Interrupting(), SPACE, **params)
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(*data())
+    return search
+
+
+def said(search):
+    """Return the summary without the line of times, in lines, after a look at their lengths."""
+    lines = search.summary().splitlines()
+    assert max(map(len, lines)) <= 88
+    assert not any(line != line.rstrip() for line in lines)
+    return [line for line in lines if "of fitting and scoring" not in line]
+
+
+def test_hyperband_line_by_line():
+    search = small(HyperbandSearchCV, Known(), SPACE, min_resources=13).fit(*data())
+    assert (
+        "\n".join(said(search))
+        == """\
+HyperbandSearchCV of Known()
+  searched   5 candidates; resource n_samples: 13 to 40 in a fit
+  spent      18 fits; GridSearchCV would have made 15 fits, 5 candidates x 3 splits
+             477 units of n_samples, 80 % of the 600 of that grid
+  ended      finished as planned
+  brackets   candidates: best score; * has the winner
+             n_samples   13       40
+             bracket 1   3: 0.7   1: 0.7*
+             bracket 0            2: 0.5
+  winner     candidate 1, rank 1 of 6 rows: score 0.7 (standard deviation 0 over 3 fits)
+               at n_samples=40
+             value=0.7
+  runner-up  candidate 4, 0.2 behind
+             value=0.5
+  failures   none"""
+    )
+
+
+def test_successive_rejects_line_by_line():
+    search = small(BanditSearchCV, Known(), SPACE).fit(*data())
+    assert (
+        "\n".join(said(search))
+        == """\
+BanditSearchCV of Known()
+  searched   4 candidates; every fit is a whole one
+  spent      19 fits; GridSearchCV would have made 12 fits, 4 candidates x 3 splits
+  ended      finished as planned
+  stages     stage 0      4 candidates       12 fits
+             stage 1      3 candidates        3 fits
+             stage 2      2 candidates        4 fits
+  best       rank  candidate      fits      score  P(best)  parameters
+                1          3         6        0.7     1.00  value=0.7
+                2          2         6        0.5     0.00  value=0.5
+                3          1         4        0.2     0.00  value=0.2
+                4          0         3        0.1     0.00  value=0.1
+  winner     candidate 3, rank 1 of 4 rows: score 0.7 (standard deviation 0 over 6 fits)
+             value=0.7
+             probability of being the best 1, expected regret 0, score corrected for
+               being chosen 0.7
+  runner-up  candidate 2, 0.2 behind
+             value=0.5
+  failures   none"""
+    )
+
+
+@pytest.mark.parametrize("search_class", SEARCHES)
+def test_before_fit(search_class):
+    search = small(search_class, Known(), SPACE)
+    with pytest.raises(NotFittedError, match=r"Call fit first"):
+        search.summary()
+    with pytest.raises(NotFittedError, match=search_class.__name__):
+        clone(search.fit(*data())).summary()
+
+
+@pytest.mark.parametrize("search_class", SEARCHES)
+def test_numbers_are_those_of_the_search(search_class):
+    search = small(search_class, SVC(), {"C": [0.01, 1, 100]}, cv=4).fit(*data())
+    text = search.summary()
+    n_candidates = len(set(search.cv_results_["candidate"].tolist()))
+    assert f"{n_candidates} candidates" in text
+    assert f"{search.n_fits_} fits; GridSearchCV would have made {4 * n_candidates} fits" in text
+    assert f"score {search.best_score_:.4g} " in text
+    winner = search.cv_results_["candidate"][search.best_index_]
+    assert (
+        f"candidate {winner}, rank {search.cv_results_['rank_test_score'][search.best_index_]}"
+        in text
+    )
+    assert f"C={search.best_params_['C']:g}" in text
+    assert "failures   none" in text
+
+
+@pytest.mark.parametrize("search_class", SEARCHES)
+def test_the_same_but_for_times(search_class):
+    first, again = (
+        said(small(search_class, SVC(), {"C": [0.01, 1, 100]}).fit(*data())) for _ in range(2)
+    )
+    assert first == again
+
+
+@pytest.mark.parametrize("search_class", SEARCHES)
+def test_a_single_candidate(search_class):
+    lines = said(small(search_class, Known(), {"value": [0.25]}, cv=2).fit(*data()))
+    assert any("rank 1 of" in line and "score 0.25" in line for line in lines)
+
+
+@pytest.mark.parametrize("search_class", SEARCHES)
+def test_hundreds_of_candidates_with_long_parameters(search_class):
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
+
+    class Named(Known):
+        def __init__(self, value=0.5, model=None):
+            self.value = value
+            self.model = model
+
+    space = {
+        "model": [
+            make_pipeline(StandardScaler(with_mean=i % 2 == 0), pipeline) for i in range(15)
+        ],
+        "value": (np.arange(20) / 20).tolist(),
+    }
+    more = {"max_candidates": 27} if search_class is HyperbandSearchCV else {}
+    lines = said(small(search_class, Named(), space, **more).fit(*data()))
+    assert len(lines) < 40
+    assert any("model=Pipeline" in line and "..." in line for line in lines)
+
+
+def test_many_brackets_are_not_all_shown():
+    search = small(HyperbandSearchCV, Known(), SPACE, n_loops=20).fit(*data())
+    lines = said(search)
+    n_shown = sum("bracket " in line and "loop" in line for line in lines)
+    assert 12 <= n_shown <= 13
+    assert any(line.endswith(f"and {40 - n_shown} other brackets") for line in lines)
+    assert any(line.endswith("*") for line in lines)
+
+
+def test_many_rungs_do_not_make_lines_longer():
+    search = HyperbandSearchCV(
+        Known(), {"value": (np.arange(64) / 64).tolist()}, factor=2, cv=2, random_state=0,
+        min_resources=8, max_resources=512, max_candidates=64,
+    ).fit(*data(1100))  # fmt: skip
+    lines = said(search)
+    assert any("at n_samples -> best score" in line for line in lines)
+    assert any("64 at 8 -> " in line for line in lines)
+
+
+@pytest.mark.parametrize("search_class", SEARCHES)
+def test_several_metrics(search_class):
+    scoring = {"large": "accuracy", "other": lambda estimator, X, y: -estimator.value}
+    search = small(search_class, Known(), SPACE, scoring=scoring, refit="other").fit(*data())
+    text = "\n".join(said(search))
+    assert "other -0.1 (standard deviation" in text
+    assert "also: large 0.5" in text
+
+    text = "\n".join(said(search.set_params(refit=False).fit(*data())))
+    assert "winner     refit=False chooses none by several metrics" in text
+    assert "other -0.1 (candidate" in text
+    assert "runner-up" not in text
+
+
+@pytest.mark.parametrize("search_class", SEARCHES)
+def test_without_refit(search_class):
+    text = small(search_class, Known(), SPACE, refit=False).fit(*data()).summary()
+    assert "refit 0" not in text
+    assert "value=0.7" in text
+    assert "nothing was refitted" not in text  # nobody asked for it
+
+
+def test_a_rank_other_than_the_first():
+    """A callable may choose anything."""
+
+    def worst(results):
+        return int(results["mean_test_score"].argmin())
+
+    search = small(VarianceHalvingSearchCV, Known(), SPACE, refit=worst).fit(*data())
+    text = "\n".join(said(search))
+    assert "candidate 0, rank 4 of 4 rows: score 0.1" in text
+    assert "runner-up  candidate 3, 0.6 ahead, yet ranked behind" not in text
+    assert "runner-up  candidate 3, 0.6 ahead" in text
+
+
+@pytest.mark.parametrize("search_class", SEARCHES)
+def test_after_ctrl_c(search_class):
+    search = interrupted(search_class)
+    text = "\n".join(said(search))
+    assert "ended      stopped by Ctrl-C" in text
+    assert "nothing was refitted" in text
+    assert "3 fits;" in text
+    assert f"candidate {search.cv_results_['candidate'][search.best_index_]}, rank" in text
+
+
+@pytest.mark.parametrize("search_class", SEARCHES)
+def test_a_time_budget_that_is_up(search_class):
+    search = small(search_class, Known(), SPACE, time_budget=1e-9)
+    with pytest.raises(ValueError, match="time_budget"):
+        search.fit(*data())
+    with pytest.raises(NotFittedError):
+        search.summary()
+
+
+@pytest.mark.parametrize("search_class", SEARCHES)
+def test_failures_are_counted_with_the_first_error(search_class):
+    space = [{"value": [0.1, 0.2]}, {"value": [0.3], "fails": [True]}]
+    search = small(search_class, Known(), space).fit(*data())
+    n_failed = int(search.history_["failed"].sum())
+    text = "\n".join(said(search))
+    assert (
+        f"failures   {n_failed} of {search.n_fits_} fits (failed: {n_failed}); the first:" in text
+    )
+    assert "ArithmeticError: told to fail" in text
+
+
+@pytest.mark.parametrize("search_class", SEARCHES)
+def test_nobody_has_a_score(search_class):
+    search = small(search_class, Known(), {"value": [np.nan, np.nan]})
+    with pytest.raises(ValueError, match="can be chosen"):
+        search.fit(*data())
+    text = "\n".join(said(search))
+    assert "winner     none: no candidate has a score" in text
+
+
+def test_all_fits_fail():
+    search = small(VarianceHalvingSearchCV, Known(fails=True), SPACE)
+    with pytest.raises(ValueError, match="All the"):
+        search.fit(*data())
+    text = "\n".join(said(search))
+    assert "4 of 4 fits (failed: 4)" in text
+    assert "none: no candidate has a score" in text
+
+
+@pytest.mark.parametrize("method", ["predict", "score", "predict_proba", "transform"])
+def test_who_predicts_after_ctrl_c_is_told_what_to_do(method):
+    class Able(Interrupting):
+        def predict_proba(self, X):
+            return np.ones((len(X), 2)) / 2
+
+        def transform(self, X):
+            return X
+
+    Interrupting.n_fits = 0
+    search = small(HyperbandSearchCV, Able(), SPACE)
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(*data())
+    call = getattr(search, method)
+    with pytest.raises(NotFittedError, match=r"ended by Ctrl-C before .* set_params") as caught:
+        call(*(data() if method == "score" else data()[:1]))
+    assert "refit_on_interrupt=True" in str(caught.value)
+    # What it says can be done.
+    X, y = data()
+    best = clone(search.estimator).set_params(**search.best_params_).fit(X, y)
+    assert best.predict(X).shape == y.shape
+
+
+@pytest.mark.parametrize("search_class", SEARCHES)
+def test_who_predicts_before_fit_hears_from_scikit_learn(search_class):
+    with pytest.raises(NotFittedError, match="is not fitted yet"):
+        small(search_class, Known(), SPACE).predict(data()[0])

@@ -1,0 +1,208 @@
+"""What a user's script may look like: `tests/test_user_typing.py` checks its types and runs it.
+
+It has types where a user would write them, so that a wrong one of the package shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.stats import loguniform
+from sklearn.datasets import load_wine
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sklearn_halving import (
+    BanditSearchCV,
+    BayesGapSearchCV,
+    HyperbandSearchCV,
+    RepeatedLearningTesting,
+    VarianceHalvingSearchCV,
+    __version__,
+)
+from sklearn_halving.plotting import (
+    BracketDisplay,
+    ConfidenceDisplay,
+    ParameterDisplay,
+    PullsDisplay,
+    RegretDisplay,
+    RungDisplay,
+    WorkerDisplay,
+)
+from sklearn_halving.policies import (
+    Hyperband,
+    Policy,
+    Problem,
+    Pull,
+    Pulls,
+    Schedule,
+    SuccessiveRejects,
+    UniformAllocation,
+    VarianceHalving,
+)
+from sklearn_halving.resources import (
+    Iterations,
+    PartialFit,
+    Rescaling,
+    Resource,
+    TrainingSize,
+    resolve_resource,
+)
+from sklearn_halving.simulation import (
+    Estimate,
+    GaussianArms,
+    RecordedScores,
+    SimulationResult,
+    simulate,
+)
+from sklearn_halving.splits import SplitStream, corrected_variance_of_mean, split_stream
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def load() -> tuple[FloatArray, npt.NDArray[np.int64], FloatArray, npt.NDArray[np.int64]]:
+    X, y = load_wine(return_X_y=True)
+    X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+    return X_train, y_train, X_test, y_test
+
+
+def hyperband(X: FloatArray, y: npt.NDArray[np.int64]) -> HyperbandSearchCV:
+    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=200))
+    search = HyperbandSearchCV(
+        model,
+        {"logisticregression__C": loguniform(1e-3, 1e3)},
+        max_candidates=9,
+        cv=3,
+        random_state=0,
+        n_jobs=None,
+        time_budget=60.0,
+    )
+    plan: pd.DataFrame = search.plan(X, y)
+    n_planned = int(plan["n_fits"].sum())
+    search.fit(X, y)
+    if search.n_fits_ != n_planned:
+        raise RuntimeError(f"{search.n_fits_} fits, {n_planned} planned")
+    return search
+
+
+def others(X: FloatArray, y: npt.NDArray[np.int64]) -> Iterator[Any]:
+    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=200))
+    grid = {"logisticregression__C": [0.01, 0.1, 1.0, 10.0]}
+    yield VarianceHalvingSearchCV(model, grid, cv=3, random_state=0).fit(X, y)
+    yield BayesGapSearchCV(model, grid, cv=3, random_state=0).fit(X, y)
+    yield BanditSearchCV(model, grid, policy="successive_rejects", cv=3, random_state=0).fit(X, y)
+    own: Policy = SuccessiveRejects(n_pulls=20)
+    splits = RepeatedLearningTesting(test_size=0.25, random_state=0)
+    yield BanditSearchCV(model, grid, policy=own, cv=splits, random_state=0).fit(X, y)
+    sgd = SGDClassifier(random_state=0)
+    epochs: Resource = PartialFit()
+    space = {"alpha": loguniform(1e-6, 1e-1)}
+    yield HyperbandSearchCV(
+        sgd, space, resource=epochs, max_resources=9, factor=3, cv=3, random_state=0
+    ).fit(X, y)
+
+
+def records(search: HyperbandSearchCV) -> pd.DataFrame:
+    history: pd.DataFrame = search.history_
+    table = pd.DataFrame(search.cv_results_)
+    best: float = table["mean_test_score"].max()
+    text: str = search.summary()
+    for line in text.splitlines():
+        if len(line) > 88:
+            raise RuntimeError(line)
+    if best < search.best_score_:
+        raise RuntimeError("the best score is not in the table")
+    return history[["candidate", "rung", "test_score", "outcome"]]
+
+
+def draw(rungs: HyperbandSearchCV, others: list[Any]) -> list[str]:
+    tree: BracketDisplay = BracketDisplay.from_estimator(rungs)
+    tree.plot()
+    displays: list[Any] = [
+        tree,
+        RungDisplay.from_estimator(rungs, metric=None),
+        ParameterDisplay.from_estimator(rungs, "logisticregression__C"),
+        PullsDisplay.from_estimator(rungs),
+        RegretDisplay.from_estimator(rungs),
+        WorkerDisplay.from_estimator(rungs),
+        ConfidenceDisplay.from_estimator(others[0]),
+    ]
+    return [type(display).__name__ for display in displays]
+
+
+def play(policy: VarianceHalving, values: FloatArray) -> int:
+    state = policy.start(Problem(n_arms=len(values)))
+    rng = np.random.default_rng(0)
+    while not policy.is_finished(state):
+        pulls: Pulls = policy.ask(state, max_pulls=10)
+        rewards = values[pulls.arm] + rng.normal(0, 0.1, len(pulls))
+        policy.tell(state, pulls, rewards)
+    return int(policy.recommend(state))
+
+
+def simulated(history: pd.DataFrame) -> list[Estimate]:
+    arms = GaussianArms([0.5, 0.4, 0.3], 0.1)
+    results: list[SimulationResult] = [
+        simulate(policy, arms, 20, seed=0, checkpoints=[15, 30])
+        for policy in (UniformAllocation(30), SuccessiveRejects(30))
+    ]
+    frame: pd.DataFrame = results[0].to_frame()
+    recorded = RecordedScores.from_history(history, shuffle=True)
+    replay = simulate(VarianceHalving(20), recorded, 20)
+    if frame.empty:
+        raise RuntimeError("nothing was simulated")
+    return [result.mistake_probability for result in (*results, replay)]
+
+
+def levels() -> list[str]:
+    schedule: Schedule | None = Hyperband(factor=3).schedule(1, 81)
+    resources: list[Resource] = [
+        TrainingSize(),
+        Iterations("n_estimators"),
+        resolve_resource("n_samples", LogisticRegression()),
+    ]
+    rescaling: Rescaling | None = Rescaling.from_option({"C": "inverse"})
+    if schedule is None or rescaling is None:
+        raise RuntimeError("Hyperband has a schedule")
+    amounts: list[float] = [resource.to_amount(resource.to_level(10)) for resource in resources]
+    return [
+        f"{resource.name}: {amount}" for resource, amount in zip(resources, amounts, strict=True)
+    ]
+
+
+def means(X: FloatArray, y: npt.NDArray[np.int64]) -> float:
+    stream: SplitStream = split_stream(3, X, y, classifier=True, random_state=0)
+    train, test = stream.split(0)
+    scores = np.array([0.9, 0.8, 0.85])
+    variance = corrected_variance_of_mean(scores, n_train=len(train), n_test=len(test))
+    return float(np.sqrt(variance))
+
+
+def main() -> list[str]:
+    X, y, X_test, y_test = load()
+    rungs = hyperband(X, y)
+    predicted: npt.NDArray[np.int64] = rungs.predict(X_test)
+    searches = list(others(X, y))
+    first = Pull(arm=0, level=1, repetition=0)
+    return [
+        __version__,
+        f"{np.mean(predicted == y_test):.2f}, {first.arm}, {means(X, y):.3f}",
+        str(len(records(rungs))),
+        *draw(rungs, searches),
+        str(play(VarianceHalving(60), np.array([0.1, 0.5, 0.2]))),
+        *(str(estimate) for estimate in simulated(searches[0].history_)),
+        *levels(),
+        *(search.summary() for search in searches),
+    ]
+
+
+if __name__ == "__main__":
+    lines: list[str] = main()
+    if not lines:
+        raise SystemExit("nothing was done")
