@@ -69,6 +69,8 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "download_all_examples": False,
     "show_signature": False,
+    # Of examples that print and draw nothing.
+    "default_thumb_file": str(DOCS / "images" / "plots_brackets.png"),
     "write_computation_times": False,
 }
 # A figure is closed by the gallery once it is saved; showing it elsewhere would wait for a user.

@@ -84,7 +84,11 @@ def complaint(block: Block) -> str:
         known = f"run_readme_block {block.note}" in (ROOT / ".ci/run").read_text(encoding="utf-8")
         return "" if known else f".ci/run runs no block {block.note!r}"
     if block.language == "python":
-        return "" if code and code[0].startswith(">>> ") else "has no >>> prompts: nothing runs it"
+        return (
+            ""
+            if code and code[0].lstrip().startswith(">>> ")
+            else "has no >>> prompts: nothing runs it"
+        )
     if block.language == "sh":
         scripts = [SCRIPT.match(line) for line in code]
         runs = all(found and (ROOT / found[1]).is_file() for found in scripts)

@@ -153,7 +153,7 @@ def simulated(history: pd.DataFrame) -> list[Estimate]:
         for policy in (UniformAllocation(30), SuccessiveRejects(30))
     ]
     frame: pd.DataFrame = results[0].to_frame()
-    recorded = RecordedScores.from_history(history, shuffle=True)
+    recorded = RecordedScores.from_history(history, splits="own", shuffle=True)
     replay = simulate(VarianceHalving(20), recorded, 20)
     if frame.empty:
         raise RuntimeError("nothing was simulated")

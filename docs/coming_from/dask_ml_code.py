@@ -15,7 +15,7 @@ X = X / 16
 
 client = Client(
     processes=False,
-    dashboard_address=None,
+    dashboard_address=":0",
 )
 search = HyperbandSearchCV(
     SGDClassifier(),

@@ -21,6 +21,7 @@ from _compare_statistics import (
     read,
     time_to,
 )
+from _compare_tasks import LONG
 
 MOMENTS = (0.1, 0.2, 0.5, 1.0)
 TOLERANCES = (0.0, 0.01, 0.05)
@@ -32,7 +33,8 @@ def write_report(lines: list[dict[str, Any]], options: argparse.Namespace) -> No
     """Print all tables, and write them below the marker of the page that was asked for."""
     output, options.output = options.output, None
     report = Report("All searches and their peers", options)
-    found = read(lines)
+    long = [line for line in lines if line["task"].endswith(LONG)]
+    found = read(line for line in lines if line not in long)
     if not found.tasks:
         raise SystemExit("There is no result to report.")
     for write in (
@@ -41,6 +43,8 @@ def write_report(lines: list[dict[str, Any]], options: argparse.Namespace) -> No
     ):
         write(report, found)
     write_memory(report, [line for line in lines if line["seed"] < 0])
+    if long:
+        write_long(report, read(long))
     if options.images is not None:
         from _compare_plots import save_plots
 
@@ -58,6 +62,16 @@ def _save_below_marker(report: Report, output: Path) -> None:
     # The page has a title of its own.
     text = "\n".join(report.lines[2:])
     output.write_text(f"{before}{MARKER}\n\n{text}\n", encoding="utf-8")
+
+
+def write_long(report: Report, found: Results) -> None:
+    """Print the same of the few tasks with long fits."""
+    report.write("## Long fits", "")
+    write_setting(report, found)
+    found.label = ", long fits"
+    write_regret(report, found)
+    _write_times(report, found, goal_of_random(found), "RandomizedSearchCV at T")
+    write_scores(report, found)
 
 
 def everywhere(found: Results) -> list[str]:
@@ -138,7 +152,8 @@ def write_regret(report: Report, found: Results) -> None:
         cells = [_with_interval(means[found.of(name), :, TIMES.index(m)]) for m in MOMENTS]
         rows.append([name, *cells])
     columns = " | ".join(["search", *(SHARE_NAMES[m] for m in MOMENTS)])
-    report.table("Mean normalised regret, 0 best, 1 a random candidate", columns, rows)
+    title = f"Mean normalised regret{found.label}: 0 best, 1 a random candidate"
+    report.table(title, columns, rows)
 
 
 def _with_interval(values: Array, statistic: Any = np.mean, digits: int = 2) -> str:
@@ -212,7 +227,7 @@ def _write_summary(report: Report, found: Results, goal: Array, title: str) -> N
         "search | median, no tolerance | tasks never | median, 1 % | never | median, 5 % | never "
         "| median, 1 %, and from then on | the mean over all tasks"
     )
-    report.table(f"Time to the test quality of {title}", columns, rows)
+    report.table(f"Time to the test quality of {title}{found.label}", columns, rows)
     report.write(
         "The first columns look at each task by itself, where test scores are noisy: a search may "
         "pass the mark by luck, and RandomizedSearchCV itself does. The last is free of most of "
@@ -230,7 +245,8 @@ def _write_times(report: Report, found: Results, goal: Array, title: str) -> Non
         for t, task in enumerate(found.tasks)
     ]
     heads = [f"{name}{', 1 %' if tolerance else ''}" for tolerance in (0, 0.01) for name in own]
-    report.table(f"The same, task by task: {title}", " | ".join(["task", *heads]), rows)
+    title = f"The same, task by task: {title}{found.label}"
+    report.table(title, " | ".join(["task", *heads]), rows)
 
 
 def write_fits(report: Report, found: Results) -> None:
@@ -291,4 +307,5 @@ def write_scores(report: Report, found: Results) -> None:
         size = f"{about['n_train']} + {about['n_test']}"
         rows.append([task, about["scoring"], size, *ends, *cells])
     columns = "task | score | rows, training + test | best seen | median random candidate"
-    report.table("Test scores at T, means over seeds", " | ".join([columns, *names]), rows)
+    title = f"Test scores at T, means over seeds{found.label}"
+    report.table(title, " | ".join([columns, *names]), rows)

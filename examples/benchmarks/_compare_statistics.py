@@ -43,6 +43,8 @@ class Results:
         Test scores at T, by search and task.
     about : dict of str to dict
         By task: rows, scoring, best and median test score.
+    label : str, default=""
+        Added to titles of tables.
     """
 
     searches: list[str]
@@ -58,6 +60,7 @@ class Results:
     n_fits: Array
     scores: dict[tuple[str, str], list[float]] = field(default_factory=dict)
     about: dict[str, dict[str, Any]] = field(default_factory=dict)
+    label: str = ""
 
     def of(self, search: str) -> int:
         """Return the place of a search."""

@@ -23,6 +23,7 @@ from sklearn.svm import SVC, SVR
 
 N_ITER = 40
 N_FOLDS = 5
+LONG = ", long"
 
 
 @dataclass(frozen=True)
@@ -212,10 +213,11 @@ class Task:
     n_iter: int = N_ITER
     n_rows: int = 0
     amount: int = 0
+    suffix: str = ""
 
     @property
     def name(self) -> str:
-        return f"{self.data}, {self.family}"
+        return f"{self.data}, {self.family}{self.suffix}"
 
     def make(self, data: tuple[Any, Any], seed: int) -> tuple[Search, Rows]:
         """Return the search problem of a seed, and its rows."""
@@ -245,6 +247,15 @@ class Task:
 def all_tasks() -> list[Task]:
     """Return the forty tasks."""
     return [Task(data, family) for data in DATA_SETS for family in FAMILIES]
+
+
+def long_tasks() -> list[Task]:
+    """Return three with fits that take five to ten times as long."""
+    return [
+        Task("adult", "svm", n_rows=2500, suffix=LONG),
+        Task("mammography", "boosting", n_rows=7000, amount=162, suffix=LONG),
+        Task("wine white", "extra trees", n_rows=3000, amount=162, suffix=LONG),
+    ]
 
 
 def quick_tasks() -> list[Task]:

@@ -1,7 +1,7 @@
 """All searches against all peers: ten real data sets, four families of models, equal wall time.
 
     python examples/benchmarks/compare.py [--quick] [--seeds N] [--only TEXT] [--search TEXT]
-        [--cache FILE.jsonl] [--output FILE.md] [--images FOLDER] [--memory]
+        [--long] [--cache FILE.jsonl] [--output FILE.md] [--images FOLDER] [--memory]
 
 On each task RandomizedSearchCV tries 40 candidates on five folds. The time that takes, T, is
 what every other search gets. Looked at is what a search would return if it were stopped, at
@@ -10,7 +10,8 @@ resource, and tested on rows that no search has seen. Everything runs in one pro
 thread, without refits; what the library of a search imports is imported before.
 
 Results go to a file line by line. What is in it is not run again: a run that was broken off
-goes on, and peers can be added. The report is made from all that the file has.
+goes on, and peers can be added. The report is made from all that the file has. ``--long`` adds
+three tasks with fits of tenths of seconds.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from _compare_data import DATA_SETS, Rows
 from _compare_memory import measure_memory, print_peak
 from _compare_report import write_report
 from _compare_searches import FIT_SHARES, OURS, RANDOM, SKLEARN, TIMES, Run
-from _compare_tasks import Task, all_tasks, quick_tasks
+from _compare_tasks import Task, all_tasks, long_tasks, quick_tasks
 from _compare_types import Incumbent, Params, Search, SearchRun
 from sklearn.base import clone
 from sklearn.metrics import get_scorer
@@ -172,6 +173,7 @@ def parse() -> argparse.Namespace:
     """Return the options."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("--quick", action="store_true", help="two tiny tasks, one seed")
+    parser.add_argument("--long", action="store_true", help="the three tasks with long fits")
     parser.add_argument("--seeds", type=int, default=None, help="repetitions (3)")
     parser.add_argument("--first-seed", type=int, default=0, help="number of the first one")
     parser.add_argument("--only", default="", help="leave out tasks without this in the name")
@@ -196,7 +198,7 @@ def run_all(options: argparse.Namespace, cache: Cache) -> None:
         if options.search in name and name != options.without
     }
     warm_up(found)
-    tasks = quick_tasks() if options.quick else all_tasks()
+    tasks = quick_tasks() if options.quick else long_tasks() if options.long else all_tasks()
     loaded: dict[str, tuple[Any, Any]] = {}
     for seed in range(options.first_seed, options.first_seed + options.seeds):
         for task in tasks:

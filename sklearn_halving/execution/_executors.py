@@ -40,6 +40,7 @@ from sklearn_halving.execution._guard import (
     casualty_landing,
     check_limits,
     guarded_chunk,
+    guarded_jobs,
 )
 from sklearn_halving.execution._losses import Losses
 from sklearn_halving.execution._types import (
@@ -135,7 +136,7 @@ class SerialExecutor:
         if self._packed is None:
             return [evaluate(self._task, with_model(job))]
         candidates = candidates_of(self._task, [job])
-        result = guarded_chunk(self._limits, [job], candidates, *self._packed)
+        result = guarded_jobs(self._limits, [job], candidates, *self._packed)
         if result.failure is not None:
             raise result.failure.exception()
         landings = list(result.landings)

@@ -87,12 +87,19 @@ COMPANIONS = Companions()
 def guarded_chunk(
     limits: PullLimits, jobs: list[Job], candidates: bytes, token: str, *arrays: Any
 ) -> ChunkResult:
+    """Evaluate jobs, in a worker, in a companion of that, up to the first exception."""
+    leave_interrupts_to_the_search()
+    return guarded_jobs(limits, jobs, candidates, token, *arrays)
+
+
+def guarded_jobs(
+    limits: PullLimits, jobs: list[Job], candidates: bytes, token: str, *arrays: Any
+) -> ChunkResult:
     """Evaluate jobs in a companion of this process, up to the first exception.
 
     What takes too long is ended at once. What ends its process is tried anew, up to
     `MAX_DEATHS` times: the system may have chosen it for what another process took.
     """
-    leave_interrupts_to_the_search()
     landings: list[Landing] = []
     casualties: list[Casualty] = []
     for job in jobs:

@@ -6,6 +6,7 @@ when every pull of it has been told, whatever the order, and its best arms make 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -38,7 +39,8 @@ class BracketState:
         fewer of them than another. No column is padding in all problems: pulls are counted by
         the column, and such a one would be waited for in vain.
     rewards : ndarray of shape (*batch, n_arms of the bracket, n_repetitions)
-        The rewards of the current rung; NaN where there is none.
+        The rewards of the current rung; NaN where there is none. A rung may use but the first
+        of the repetitions.
     pulls : Pulls
         All pulls of the current rung, in the order in which they are asked for.
     rung, n_asked, n_told : int
@@ -65,7 +67,7 @@ class BracketState:
         self.n_asked = self.n_told = 0
         if self.is_finished:
             return
-        n_repetitions = self.rewards.shape[-1]
+        n_repetitions = self.n_repetitions
         arm = np.concatenate([self.arms] * n_repetitions, axis=-1)
         level = np.full_like(arm, self.bracket.rungs[self.rung].level)
         repetition = np.repeat(np.arange(n_repetitions), self.arms.shape[-1])
@@ -76,8 +78,13 @@ class BracketState:
         return self.is_abandoned or self.rung >= len(self.bracket.rungs)
 
     @property
+    def n_repetitions(self) -> int:
+        """On how many splits the arms of the current rung are pulled."""
+        return self.bracket.rungs[self.rung].n_splits(self.rewards.shape[-1])
+
+    @property
     def n_pulls_of_rung(self) -> int:
-        return int(self.arms.shape[-1] * self.rewards.shape[-1])
+        return int(self.arms.shape[-1] * self.n_repetitions)
 
 
 @dataclass
@@ -103,6 +110,10 @@ class ScheduledPolicy:
     def _may_win(self, level: int, problem: Problem) -> bool:
         """Return whether a reward at this level can make an arm the answer."""
         return True
+
+    def _order_of_play(self, schedule: Schedule) -> Sequence[int]:
+        """Return the places of the brackets in the order in which they are begun."""
+        return range(len(schedule.brackets))
 
     def start(
         self,
@@ -133,12 +144,14 @@ class ScheduledPolicy:
             schedule.bracket_of_arm(),
             best_arm=np.full(batch_shape, 0 if alone else NO_ARM),
             best_reward=np.full(batch_shape, np.nan),
-            open_brackets=[i for i, b in enumerate(brackets) if not b.is_finished],
+            open_brackets=[
+                i for i in self._order_of_play(schedule) if not brackets[i].is_finished
+            ],
         )
         return problem, state
 
     def ask(self, state: tuple[Problem, BracketsState], max_pulls: int) -> Pulls:
-        """Return up to ``max_pulls`` pulls, from the most exploratory open bracket first."""
+        """Return up to ``max_pulls`` pulls, of the open bracket that was begun first."""
         _, play = state
         for index in play.open_brackets:
             bracket = play.brackets[index]
@@ -262,7 +275,8 @@ def _rung_means(bracket: BracketState) -> FloatArray:
     to date would depend, in its last bits, on the order in which the pulls came back.
     """
     place = np.where(bracket.arms == NO_ARM, 0, bracket.arms - bracket.first_arm)
-    means = np.take_along_axis(bracket.rewards.mean(axis=-1), place, axis=-1)
+    rewards = bracket.rewards[..., : bracket.n_repetitions]
+    means = np.take_along_axis(rewards.mean(axis=-1), place, axis=-1)
     return np.where(bracket.arms == NO_ARM, np.nan, means)
 
 

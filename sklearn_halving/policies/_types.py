@@ -128,17 +128,30 @@ class Rung:
         Number of arms.
     level : int
         Amount of resource, in whole units.
+    n_repetitions : int or None, default=None
+        On how many of the splits each arm is pulled, the first ones; None means all.
 
     Examples
     --------
     >>> from sklearn_halving.policies import SuccessiveHalving
     >>> schedule = SuccessiveHalving(n_arms=4, budget=24).schedule(1, 100)
-    >>> schedule.brackets[0].rungs[0]
-    Rung(n_arms=4, level=3)
+    >>> rung = schedule.brackets[0].rungs[0]
+    >>> rung.n_arms, rung.level, rung.n_pulls(max_repetitions=5)
+    (4, 3, 20)
     """
 
     n_arms: int
     level: int
+    n_repetitions: int | None = None
+
+    def n_splits(self, max_repetitions: int | None) -> int:
+        """Return on how many splits an arm is pulled, where there are so many."""
+        n_all = max_repetitions or 1
+        return n_all if self.n_repetitions is None else min(self.n_repetitions, n_all)
+
+    def n_pulls(self, max_repetitions: int | None) -> int:
+        """Return the number of pulls of all arms, where there are so many splits."""
+        return self.n_arms * self.n_splits(max_repetitions)
 
 
 @dataclass(frozen=True)
@@ -195,8 +208,13 @@ class Schedule:
 
     @property
     def n_pulls(self) -> int:
-        """Number of (arm, level) pairs; times the number of splits, that of fits."""
-        return sum(rung.n_arms for bracket in self.brackets for rung in bracket.rungs)
+        """Number of (arm, level) pairs: of pulls, if there is one split."""
+        return self.n_pulls_on(1)
+
+    def n_pulls_on(self, max_repetitions: int | None) -> int:
+        """Return the number of pulls, where there are so many splits."""
+        rungs = (rung for bracket in self.brackets for rung in bracket.rungs)
+        return sum(rung.n_pulls(max_repetitions) for rung in rungs)
 
     def bracket_of_arm(self) -> IntArray:
         """Return the index in ``brackets`` of each arm, shape ``(n_arms,)``."""

@@ -21,6 +21,8 @@ from sklearn.utils import check_random_state
 
 DIGEST_BYTES = 16
 BLOCK_ROWS = 2**16
+OF_NO_MATTER = frozenset({"n_jobs", "verbose"})
+"""Parameters of an estimator that say where it runs and what it prints, not what it learns."""
 INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
 """Folders of code that its version tells apart, which a journal holds too."""
 
@@ -85,7 +87,7 @@ class _Hasher:
             self._add_frame(value)
         elif _is_of_pandas(value, "Series") or _is_of_pandas(value, "Index"):
             self._tag(type(value).__name__, str((value.dtype, value.name)).encode())
-            if hasattr(value.dtype, "categories"):  # their order counts, and the text above cuts it
+            if hasattr(value.dtype, "categories"):  # their order counts; the text above is cut
                 self._add_all([value.dtype.categories])
             self._add_array(np.asarray(value))
         elif sparse.issparse(value):
@@ -165,7 +167,8 @@ class _Hasher:
         elif isinstance(value, partial):
             self._add_all([value.func, value.args, value.keywords])
         elif hasattr(value, "get_params") and not isinstance(value, type):
-            self.add(value.get_params(deep=False))
+            params = value.get_params(deep=False)
+            self.add({name: v for name, v in params.items() if name not in OF_NO_MATTER})
             if isinstance(value, FrozenEstimator):  # what it was fitted to counts too
                 self.add(dict(vars(value.estimator)))
         elif is_dataclass(value):
@@ -182,9 +185,7 @@ class _Hasher:
 
     def _add_function(self, function: types.FunctionType) -> None:
         self._tag("name", f"{function.__module__}.{function.__qualname__}".encode())
-        cells = [_cell_content(cell) for cell in function.__closure__ or ()]
-        defaults = [function.__defaults__, function.__kwdefaults__]
-        self._add_all([function.__code__, cells, *defaults])
+        self._add_all(_parts(function))
         if not function.__code__.co_filename.startswith(INSTALLED):
             self._add_unordered(_used_globals(function).items())
 
@@ -202,11 +203,13 @@ class _Hasher:
         shared by all, as a logger is known by its name.
         """
         kind = type(value)
+        parts: Any = None
         if _says_how_to_pickle(kind):
             with suppress(Exception):  # whatever the class raises; then its attributes must do
                 parts = value.__reduce_ex__(2)
-                self.add(parts if isinstance(parts, str) else list(parts))
-                return
+        if parts is not None:
+            self.add(parts if isinstance(parts, str) else list(parts))
+            return
         state = dict(getattr(value, "__dict__", {}))
         for base in type(value).__mro__:
             slots = base.__dict__.get("__slots__", ())
@@ -245,40 +248,57 @@ def _generator_state(generator: Any) -> Any:
 
 
 def _says_how_to_pickle(kind: type) -> bool:
-    own = (getattr(kind, name, None) for name in ("__reduce__", "__reduce_ex__", "__getstate__"))
-    usual = (object.__reduce__, object.__reduce_ex__, getattr(object, "__getstate__", None))
-    return any(method is not default for method, default in zip(own, usual, strict=True))
+    names = ("__reduce__", "__reduce_ex__", "__getstate__")
+    return any(getattr(kind, name, None) is not getattr(object, name, None) for name in names)
+
+
+def _parts(function: types.FunctionType) -> list[Any]:
+    cells = [_cell_content(cell) for cell in function.__closure__ or ()]
+    return [function.__code__, cells, function.__defaults__, function.__kwdefaults__]
 
 
 def _used_globals(function: types.FunctionType) -> dict[str, Any]:
-    """Return the constants and the functions of its module that the code of a function reads.
+    """Return the constants, and the parts of the functions, of its module that a function uses.
 
-    Not what it also sets, such as a counter of its calls.
+    Also those that it uses by way of such a function; not what one of them sets, such as a
+    counter of calls.
     """
+    known, module = function.__globals__, function.__module__
+    used: dict[str, Any] = {}
+    written: set[str] = set()
+    waiting = [function]
+    while waiting:
+        read, set_there = _global_names(waiting.pop().__code__)
+        written |= set_there
+        for name in read - used.keys():
+            value = known.get(name)
+            if isinstance(value, types.FunctionType) and value.__module__ == module:
+                used[name] = _parts(value)
+                waiting.append(value)
+            elif _is_constant(value):
+                used[name] = value
+    return {name: value for name, value in used.items() if name not in written}
+
+
+def _global_names(code: types.CodeType) -> tuple[set[str], set[str]]:
+    """Return the globals that code reads, and those that it sets."""
     read: set[str] = set()
     written: set[str] = set()
-    codes = [function.__code__]
+    codes = [code]
     while codes:
         code = codes.pop()
         for instruction in dis.get_instructions(code):
-            if instruction.opname.startswith("LOAD_GLOBAL"):
+            if instruction.opname == "LOAD_GLOBAL":
                 read.add(instruction.argval)
             elif instruction.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
                 written.add(instruction.argval)
         codes += [const for const in code.co_consts if isinstance(const, types.CodeType)]
-    return {
-        name: function.__globals__[name]
-        for name in sorted(read - written)
-        if _is_constant(function.__globals__.get(name), function.__module__)
-    }
+    return read, written
 
 
-def _is_constant(value: Any, module: str) -> bool:
-    """Return whether a global is part of the code that reads it, as far as can be told."""
-    if isinstance(value, types.FunctionType):
-        return value.__module__ == module
+def _is_constant(value: Any) -> bool:
     if isinstance(value, tuple | frozenset):
-        return all(_is_constant(item, module) for item in value)
+        return all(map(_is_constant, value))
     return isinstance(value, str | bytes | bool | int | float | complex)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,12 +32,16 @@ class ResultRows:
         Columns that say where in the search a row belongs.
     rank_group : ndarray of shape (n_rows,)
         Rows with a larger number rank before all with a smaller one.
+    n_splits : ndarray of shape (n_rows,) or None, default=None
+        On how many of the splits, the first ones, a row is evaluated, or more than there
+        are; None: on all.
     """
 
     arm: IntArray
     level: IntArray
     places: dict[str, IntArray]
     rank_group: IntArray
+    n_splits: IntArray | None = None
 
     def __len__(self) -> int:
         return len(self.arm)
@@ -45,6 +50,15 @@ class ResultRows:
 def plain_means(scores: FloatArray, is_pulled: BoolArray) -> FloatArray:
     """Return the mean over the splits; one score that is NaN, or lacking, makes it NaN."""
     means: FloatArray = scores.mean(axis=1)
+    return means
+
+
+def planned_means(scores: FloatArray, is_pulled: BoolArray, n_splits: IntArray) -> FloatArray:
+    """Return the mean over the first splits of each row; one that lacks makes it NaN."""
+    means = np.full(len(scores), np.nan)
+    for n in np.unique(n_splits):
+        rows = n_splits == n
+        means[rows] = scores[rows, :n].mean(axis=1)
     return means
 
 
@@ -59,7 +73,7 @@ def make_cv_results(
     task: EvaluationTask,
     outcomes: Iterable[Outcome],
     rows: ResultRows,
-    means: Means = plain_means,
+    means: Means | None = None,
 ) -> dict[str, Any]:
     """Return the table in the form of GridSearchCV's ``cv_results_``.
 
@@ -71,9 +85,12 @@ def make_cv_results(
         What the pulls gave, in any order.
     rows : ResultRows
         The rows.
-    means : callable, default=plain_means
-        What the mean of a row's scores is.
+    means : callable or None, default=None
+        What the mean of a row's scores is; None: over the splits that the row is to have.
     """
+    if means is None:
+        n_splits = rows.n_splits
+        means = plain_means if n_splits is None else partial(planned_means, n_splits=n_splits)
     pulls = _Cells.of(outcomes, rows, task.n_repetitions)
     results: dict[str, Any] = dict(rows.places)
     if not isinstance(task.resource, WholeFit):

@@ -157,18 +157,17 @@ def no_fit_message(policy: Any, task: EvaluationTask, time_budget: float | None)
 
 def no_refit_message(search: Any) -> str:
     """Say why a search with results has no model to predict with, and how to get one."""
-    name = type(search).__name__
     by = "Ctrl-C" if getattr(search, "stopped_by_", "") == "interrupt" else "an exception"
-    way_out = "fit goes on from there if it has a checkpoint"
+    way_out = "With a checkpoint, fit goes on from there."
     if hasattr(search, "best_params_"):
         way_out = (
             "clone(search.estimator).set_params(**search.best_params_).fit(X, y) trains the best "
-            f"so far, and {way_out}"
+            "candidate so far; with refit_on_interrupt=True, Ctrl-C does. With a checkpoint, fit "
+            "goes on from there."
         )
     return (
-        f"This {name} must have its best candidate refitted before it can predict; it was ended "
-        f"by {by} before that, and has results but no best_estimator_. {way_out[0].upper()}"
-        f"{way_out[1:]}. With refit_on_interrupt=True, Ctrl-C refits the best so far."
+        f"This {type(search).__name__} has results but no best_estimator_ to predict with: {by} "
+        f"ended it before the best candidate was refitted. {way_out}"
     )
 
 

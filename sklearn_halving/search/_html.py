@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils import estimator_html_repr
 
-from sklearn_halving.search._overview import N_LEADERS, Leader, Overview, Rung, overview_of
+from sklearn_halving.search._overview import (
+    N_LEADERS,
+    Leader,
+    Overview,
+    Rung,
+    Stage,
+    overview_of,
+)
 from sklearn_halving.search._wording import (
     STOPPED_BY,
     counted,
@@ -134,17 +141,26 @@ def _stages(overview: Overview) -> str:
         return ""
     has_names = any(stage.label for stage in overview.stages)
     has_amounts = overview.resource is not None
-    rows = []
-    for stage in overview.stages:
-        numbers = [f"{stage.n_candidates:,}", f"{stage.n_fits:,}"]
-        first = stage.label if has_names else number_text(stage.amount)
-        numbers += [number_text(stage.amount)] if has_names and has_amounts else []
-        cells = "".join(f"<td>{number}</td>" for number in numbers)
-        rows.append(f'<tr><th scope="row">{escape(first)}</th>{cells}</tr>')
+    first, last = overview.shown_stages
+    rows = [_stage_row(stage, has_names, has_amounts) for stage in (*first, *last)]
+    left = len(overview.stages) - len(rows)
+    if left:
+        n_columns = 3 + (has_names and has_amounts)
+        text = f"and {counted(left, 'stage')} in between"
+        rows.insert(len(first), f'<tr><td class="text" colspan="{n_columns}">{text}</td></tr>')
     resource = overview.resource or ""
     head = ["stage" if has_names else resource, "candidates", "fits"]
     head += [resource] if has_names and has_amounts else []
     return _table("Stages", head, rows)
+
+
+def _stage_row(stage: Stage, has_name: bool, has_amount: bool) -> str:
+    amount = number_text(stage.amount)
+    numbers = [f"{stage.n_candidates:,}", f"{stage.n_fits:,}"]
+    numbers += [amount] if has_name and has_amount else []
+    cells = "".join(f"<td>{number}</td>" for number in numbers)
+    first = stage.label if has_name else amount
+    return f'<tr><th scope="row">{escape(first)}</th>{cells}</tr>'
 
 
 def _leaders(overview: Overview) -> str:

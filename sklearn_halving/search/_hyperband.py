@@ -17,9 +17,13 @@ from sklearn_halving.resources import Resource
 from sklearn_halving.search._base_search import BaseBanditSearchCV
 from sklearn_halving.search._candidates import SearchSpace
 from sklearn_halving.search._layout import ScheduledLayout
-from sklearn_halving.search._preparation import Levels, Preparation, choose_levels
+from sklearn_halving.search._preparation import (
+    Levels,
+    Preparation,
+    choose_levels,
+    warn_of_small_grid,
+)
 from sklearn_halving.search._split_rows import SplitRows
-from sklearn_halving.search._user_warnings import warn_user
 
 N_WITHOUT_HALVING = 10
 """Candidates drawn from distributions where only one level is possible, the default
@@ -34,7 +38,8 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     ``max_resources / factor ** s`` and, rung by rung, keeps the best of every ``factor``
     candidates and gives each ``factor`` times the resource, up to ``max_resources``. The
     brackets hedge: the first trusts cheap fits most, the last (s = 0) not at all. They run
-    at the same time, and every candidate of a rung is evaluated on the same splits.
+    at the same time, and every candidate of a rung is evaluated on the same splits, below
+    ``max_resources`` on as few of them as tell enough (``early_splits``).
 
     Parameters
     ----------
@@ -83,6 +88,12 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     schedule : {"algorithm_1", "table_1"}, default="algorithm_1"
         Numbers of candidates by the paper's Algorithm 1, or as in its printed Table 1 (81,
         27, 9, 6, 5 instead of 81, 34, 15, 8, 5 for R = 81), which published results used.
+    early_splits : "auto", "all" or int, default="auto"
+        On how many of the splits the rungs below ``max_resources`` are evaluated, the first
+        ones of ``cv``; those at ``max_resources`` are on all of them. ``"auto"`` takes as few
+        as have 100 test rows between them, and 10 of each class; with ``groups``, or splits
+        that go forward in time, all. In the paper a score is one number, so that all rungs of
+        a bracket cost the same; with ``"all"`` they do.
     rescale : dict of str to {"inverse", "proportional"} or callable, default=None
         Parameters whose right value depends on the resource (section 3.4 of the paper), and
         how: ``"inverse"`` multiplies by ``max_resources / n_resources``, ``"proportional"``
@@ -212,14 +223,14 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     >>> search = HyperbandSearchCV(SVC(), space, max_candidates=9, random_state=0)
     >>> search.plan(X, y)
        bracket  rung  n_candidates  n_resources  n_fits
-    0        2     0             9          160      45
-    1        2     1             3          479      15
+    0        2     0             9          160       9
+    1        2     1             3          479       3
     2        2     2             1         1437       5
-    3        1     0             5          479      25
+    3        1     0             5          479       5
     4        1     1             1         1437       5
     5        0     0             3         1437      15
     >>> search.fit(X, y).n_fits_
-    110
+    42
     >>> bool(search.best_score_ > 0.95)
     True
     """
@@ -236,6 +247,10 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         "min_candidates": [Interval(Integral, 1, None, closed="left"), None],
         "max_candidates": [Interval(Integral, 1, None, closed="left"), None],
         "schedule": [StrOptions({"algorithm_1", "table_1"})],
+        "early_splits": [
+            StrOptions({"auto", "all"}),
+            Interval(Integral, 1, None, closed="left"),
+        ],
     }
 
     def __init__(
@@ -253,6 +268,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         max_candidates: int | None = None,
         select: str = "max_resources",
         schedule: str = "algorithm_1",
+        early_splits: int | str = "auto",
         rescale: Any = None,
         scoring: Any = None,
         n_jobs: int | None = None,
@@ -302,6 +318,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         self.max_candidates = max_candidates
         self.select = select
         self.schedule = schedule
+        self.early_splits = early_splits
 
     def _make_levels(self, resource: Resource, rows: SplitRows) -> Levels:
         smallest, largest = resource.level_range(self.estimator, rows.n_train, rows.n_rows_needed)
@@ -354,26 +371,12 @@ class HyperbandSearchCV(BaseBanditSearchCV):
             max_eliminations=levels.n_eliminations,
             select=self.select,
             schedule_rule=self.schedule,
+            early_repetitions=self._n_early_splits(rows),
         )
 
-
-def warn_of_small_grid(prepared: Preparation, schedule: Schedule, wanted: Schedule) -> None:
-    """Say so where a bracket would start with more candidates than there are."""
-    size = prepared.space.size
-    if size is None or schedule == wanted:
-        return
-    short = [b.label for b in wanted.brackets if b.n_arms > size and b.loop == 0]
-    n_splits = prepared.rows.n_repetitions or 1
-    what = "grid has" if prepared.space.is_grid else "distributions have"
-    message = (
-        f"The {what} {size} candidates, fewer than the brackets {short} start with: these "
-        "brackets take all of them."
-    )
-    if schedule.n_pulls > size and len(schedule.brackets) > 1:
-        n_fits = schedule.n_pulls * n_splits
-        message += (
-            f" A candidate may be fitted in several brackets, {n_fits} fits in all, most of "
-            f"them cheap; GridSearchCV would make {size * n_splits} in full. "
-            "brackets='most_exploratory' makes it less."
-        )
-    warn_user(message)
+    def _n_early_splits(self, rows: SplitRows) -> int | None:
+        """Return on how many splits the early rungs are evaluated; None for all."""
+        if self.early_splits == "all" or rows.n_repetitions is None:
+            return None
+        wanted = rows.n_telling if self.early_splits == "auto" else int(self.early_splits)
+        return None if wanted is None or wanted >= rows.n_repetitions else wanted

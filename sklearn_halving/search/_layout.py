@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from sklearn_halving.execution._types import EvaluationTask, Outcome
-from sklearn_halving.policies._types import IntArray, Pull, Schedule
+from sklearn_halving.policies._types import IntArray, Pull, Rung, Schedule
 from sklearn_halving.resources import Resource, WholeFit
 from sklearn_halving.search._callbacks import Branch
 from sklearn_halving.search._cv_results import ResultRows
@@ -24,6 +24,8 @@ from sklearn_halving.search._progress import Part
 if TYPE_CHECKING:
     import pandas as pd
 
+ALL_SPLITS = np.iinfo(np.int64).max
+"""As many splits as there are."""
 MAX_STAGES = 20
 """With more stages than these, it is not told when each of them ends."""
 
@@ -67,7 +69,7 @@ class Layout(Protocol):
 
 @dataclass(frozen=True)
 class ScheduledLayout:
-    """Brackets and rungs, known before the first pull; every arm is pulled on every split.
+    """Brackets and rungs, known before the first pull; the arms of a rung on the same splits.
 
     Parameters
     ----------
@@ -87,7 +89,7 @@ class ScheduledLayout:
 
     def n_fits(self, n_repetitions: int | None) -> int:
         """Return how many fits the brackets have."""
-        return self.schedule.n_pulls * (n_repetitions or 1)
+        return self.schedule.n_pulls_on(n_repetitions)
 
     def headline(self, n_repetitions: int | None) -> str:
         """Return the line that is written at the start if ``verbose`` is above 0."""
@@ -98,7 +100,6 @@ class ScheduledLayout:
 
     def branches(self, n_repetitions: int | None, resource: Resource) -> list[Branch]:
         """Return a task for each bracket, and in it one for each rung."""
-        n_splits = n_repetitions or 1
         return [
             Branch(
                 place,
@@ -108,7 +109,7 @@ class ScheduledLayout:
                     Branch(
                         rung.level,
                         f"rung n_resources={resource.to_amount(rung.level)}",
-                        rung.n_arms * n_splits,
+                        rung.n_pulls(n_repetitions),
                     )
                     for rung in bracket.rungs
                 ),
@@ -125,7 +126,7 @@ class ScheduledLayout:
             before = 0
             for number, rung in enumerate(bracket.rungs, start=1):
                 name = f"{loop}bracket {bracket.label}, rung {number} of {len(bracket.rungs)}"
-                n_fits = rung.n_arms * (n_repetitions or 1)
+                n_fits = rung.n_pulls(n_repetitions)
                 parts.append(Part(name, rung.level, rung.n_arms, n_fits, place, before))
                 before = rung.level
         return tuple(parts)
@@ -150,7 +151,8 @@ class ScheduledLayout:
         if loop.any():
             places["loop"] = loop
         rank_group = level if self.ranks_by_level else np.zeros_like(level)
-        return ResultRows(arm, level, places, rank_group)
+        n_splits = [self._rung(b, level).n_repetitions or ALL_SPLITS for b, level, _ in table]
+        return ResultRows(arm, level, places, rank_group, np.array(n_splits, dtype=np.int64))
 
     def place_of(self, pull: Pull) -> dict[str, int]:
         """Return bracket, loop and rung."""
@@ -173,7 +175,7 @@ class ScheduledLayout:
                 place,
                 rung.n_arms,
                 resource.to_amount(rung.level),
-                rung.n_arms * (n_repetitions or 1),
+                rung.n_pulls(n_repetitions),
             )
             for bracket in self.schedule.brackets
             for place, rung in enumerate(bracket.rungs)
@@ -188,6 +190,9 @@ class ScheduledLayout:
 
     def _rung_of(self, place: int, level: int) -> int:
         return [rung.level for rung in self.schedule.brackets[place].rungs].index(level)
+
+    def _rung(self, place: int, level: int) -> Rung:
+        return self.schedule.brackets[place].rungs[self._rung_of(place, level)]
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ from sklearn_halving.search._history import SearchRecord, outcome_of
 
 N_LEADERS = 5
 """How many candidates are shown where there are no brackets."""
+MAX_STAGES = 12
+"""How many stages are shown."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,13 @@ class Overview:
     def score_name(self) -> str:
         """What the score is called where it is shown."""
         return "score" if self.metric == "score" else self.metric
+
+    @property
+    def shown_stages(self) -> tuple[tuple[Stage, ...], tuple[Stage, ...]]:
+        """The first and the last stages; between the two there may be many more."""
+        n_first = len(self.stages) if len(self.stages) <= MAX_STAGES else MAX_STAGES // 2
+        n_last = min(len(self.stages) - n_first, MAX_STAGES // 2)
+        return self.stages[:n_first], self.stages[len(self.stages) - n_last :]
 
     @property
     def n_failed(self) -> int:

@@ -135,6 +135,10 @@ class PointCandidates(Sequence[Params]):
 class LevelsLayout(AdaptiveLayout):
     """As `AdaptiveLayout`; who went on to a larger level ranks before who did not."""
 
+    def n_fits(self, n_repetitions: int | None) -> int | None:
+        """Return the budget in fits, if there is one: which levels are played nobody knows."""
+        return self.n_pulls
+
     def result_rows(
         self, outcomes: Iterable[Outcome], stage_of_arm: IntArray | None
     ) -> ResultRows:

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from sklearn_halving.policies._rungs import exact_factor, round_half_up
-from sklearn_halving.policies._types import Policy
+from sklearn_halving.policies._types import Policy, Schedule
 from sklearn_halving.resources import FitTime, Iterations, PartialFit, Rescaling, Resource
 from sklearn_halving.search._candidates import Params, SearchSpace
 from sklearn_halving.search._inputs import FitInputs
@@ -223,3 +223,25 @@ def seed_of(random_state: Any) -> tuple[np.random.RandomState, np.random.SeedSeq
     # From a copy, so that the same candidates are drawn as by RandomizedSearchCV.
     entropy = deepcopy(rng).randint(0, 2**31 - 1, size=4)
     return rng, np.random.SeedSequence(entropy.tolist())
+
+
+def warn_of_small_grid(prepared: Preparation, schedule: Schedule, wanted: Schedule) -> None:
+    """Say so where a bracket would start with more candidates than there are."""
+    size = prepared.space.size
+    if size is None or schedule == wanted:
+        return
+    short = [b.label for b in wanted.brackets if b.n_arms > size and b.loop == 0]
+    n_splits = prepared.rows.n_repetitions or 1
+    what = "grid has" if prepared.space.is_grid else "distributions have"
+    message = (
+        f"The {what} {size} candidates, fewer than the brackets {short} start with: these "
+        "brackets take all of them."
+    )
+    if schedule.n_pulls > size and len(schedule.brackets) > 1:
+        n_fits = schedule.n_pulls_on(n_splits)
+        message += (
+            f" A candidate may be fitted in several brackets, {n_fits} fits in all, most of "
+            f"them cheap; GridSearchCV would make {size * n_splits} in full. "
+            "brackets='most_exploratory' makes it less."
+        )
+    warn_user(message)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isnan, nan
 
@@ -85,12 +85,12 @@ class Standings:
     ----------
     by_level : bool
         Whether a candidate with more resource is ahead of all with less.
-    n_splits : int or None
-        How many scores a candidate needs to have a mean; None: one.
+    n_splits : dict of int to int, or None
+        How many scores a candidate needs at each level to have a mean; None: one.
     """
 
     by_level: bool
-    n_splits: int | None
+    n_splits: Mapping[int, int] | None
     _sums: dict[int, dict[int, tuple[float, int]]] = field(default_factory=dict)
     _best: dict[int, float] = field(default_factory=dict)
 
@@ -99,7 +99,7 @@ class Standings:
         sums = self._sums.setdefault(pull.level, {})
         total, n = sums.get(pull.arm, (0.0, 0))
         sums[pull.arm] = total + score, n + 1
-        if n + 1 == self.n_splits:
+        if self.n_splits is not None and n + 1 == self.n_splits[pull.level]:
             mean = (total + score) / (n + 1)
             if not isnan(mean):
                 self._best[pull.level] = max(mean, self._best.get(pull.level, mean))

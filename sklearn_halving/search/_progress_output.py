@@ -107,7 +107,7 @@ class Milestones:
     def _after_next(self) -> int:
         self._n_lines += 1
         if self._n_planned is None:
-            return FIRST_LINE * 2 ** (self._n_lines - 1)
+            return FIRST_LINE << (self._n_lines - 1)
         return ceil(self._n_planned * self._n_lines / N_LINES)
 
     def is_reached(self, n_fits: int) -> bool:
@@ -136,7 +136,7 @@ def part_line(part: Part, report: ProgressReport, resource: Resource) -> str:
 def milestone_line(report: ProgressReport, resource: Resource) -> str:
     """Return the line that is written after a number of fits."""
     what = f"{_count(report.n_candidates, 'candidate')} tried"
-    best = _best_text(report, resource, report.best_resources)
+    best = _best_text(report, resource)
     return f"{_fits_text(report)}: {what}; {best}; {_times_text(report)}"
 
 
@@ -153,11 +153,11 @@ def resource_text(resource: Resource, amount: float) -> str:
     number = f"{amount:,}" if isinstance(amount, int) else f"{amount:.4g}"
     if resource.name == "whole_fit":
         return ""
-    if resource.subsamples_rows:
-        return f"{number} rows"
-    units = {"partial_fit": "epochs", "fit_time": "seconds"}
-    unit = units.get(resource.name)
-    return f"{resource.name}={number}" if unit is None else f"{number} {unit}"
+    units = {"partial_fit": "epoch", "fit_time": "second"}
+    unit = "row" if resource.subsamples_rows else units.get(resource.name)
+    if unit is None:
+        return f"{resource.name}={number}"
+    return f"{number} {unit}{'' if amount == 1 else 's'}"
 
 
 def score_text(score: float) -> str:
@@ -189,13 +189,13 @@ def _count(n: int, name: str) -> str:
     return f"{n:,} {name}{'' if n == 1 else 's'}"
 
 
-def _best_text(report: ProgressReport, resource: Resource, amount_here: float) -> str:
+def _best_text(report: ProgressReport, resource: Resource, said: float | None = None) -> str:
+    """Return the best score, with its resource if that is not the one that was said."""
     if isnan(report.best_score):
         return "no score yet"
     text = f"best so far {score_text(report.best_score)}"
-    if report.best_resources == amount_here:
-        return text
-    return f"{text} at {resource_text(resource, report.best_resources)}"
+    at = resource_text(resource, report.best_resources)
+    return text if report.best_resources == said or not at else f"{text} at {at}"
 
 
 def _fits_text(report: ProgressReport) -> str:

@@ -128,6 +128,18 @@ class SearchResults(BaseSearchCV):
         model was taken up; 0: from scratch); ``n_train``, ``n_test``; ``failed``; ``outcome``
         (``"ok"``, ``"failed"``, ``"scorer_failed"``, ``"timeout"``, ``"memory"`` or ``"lost"``),
         ``error`` (the traceback, missing where all went well); and a column for each score.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_wine
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> from sklearn_halving import HyperbandSearchCV
+        >>> X, y = load_wine(return_X_y=True)
+        >>> tree, grid = DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2, 3, 4]}
+        >>> search = HyperbandSearchCV(tree, grid, max_candidates=4, cv=3, random_state=0)
+        >>> history = search.fit(X, y).history_
+        >>> len(history) == search.n_fits_, set(history["outcome"])
+        (True, {'ok'})
         """
         if not hasattr(self, "_record"):
             raise AttributeError(f"This {type(self).__name__} has no history_: it is not fitted.")

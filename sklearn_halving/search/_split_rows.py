@@ -26,6 +26,11 @@ from sklearn_halving.splits import split_stream
 
 MIN_PER_CLASS = 2
 """Rows of each class that the smallest training subset holds."""
+TELLING_ROWS = 100
+"""Test rows, and `TELLING_PER_CLASS` of each class, that a first look at a candidate takes. With
+100 the standard error of an accuracy is at most 0.05, little beside what tells the candidates
+of a first rung apart."""
+TELLING_PER_CLASS = 10
 N_LOOKED_AT = 10
 """Splits of a stream that are looked at before the first fit."""
 
@@ -44,6 +49,9 @@ class SplitRows:
         Rows of the smallest training fold, of the smallest test fold, and of the data.
     n_rows_needed : int
         How many rows a subset needs to hold every class.
+    n_telling : int or None
+        How many of the splits tell enough for a first look at a candidate, see
+        `n_telling_splits`; None where that was not looked for.
     """
 
     splits: Splits
@@ -52,6 +60,7 @@ class SplitRows:
     n_test: int
     n_rows: int
     n_rows_needed: int = 1
+    n_telling: int | None = None
 
 
 def fixed_splits(
@@ -61,15 +70,16 @@ def fixed_splits(
     check_rows(inputs)
     pairs = ask_splitter(search, inputs)
     sizes = (*_smallest(pairs), num_samples(inputs.X))
+    n_telling = n_telling_splits(search, inputs, pairs)
     if not resource.subsamples_rows:
         folds = tuple(Fold(train, test) for train, test in pairs)
-        return SplitRows(FixedSplits(folds), len(pairs), *sizes)
+        return SplitRows(FixedSplits(folds), len(pairs), *sizes, n_telling=n_telling)
     orders = _subset_orders(search, inputs, pairs, seed)
     folds = tuple(
         Fold(train, test, orders.order(repetition, train), sizes[0])
         for repetition, (train, test) in enumerate(pairs)
     )
-    return SplitRows(FixedSplits(folds), len(pairs), *sizes, _needed(orders, folds))
+    return SplitRows(FixedSplits(folds), len(pairs), *sizes, _needed(orders, folds), n_telling)
 
 
 def streamed_splits(
@@ -95,6 +105,29 @@ def streamed_splits(
     splits = StreamedSplits(stream, orders, sizes[0])
     folds = [splits.fold(j) for j in range(len(pairs))]
     return SplitRows(splits, n_known, *sizes, _needed(orders, folds))
+
+
+def n_telling_splits(
+    search: BaseSearchCV, inputs: FitInputs, pairs: Sequence[tuple[Rows, Rows]]
+) -> int:
+    """Return how many of the splits are enough for a first look at a candidate.
+
+    The fewest, from the first one on, whose test folds hold `TELLING_ROWS` rows and
+    `TELLING_PER_CLASS` of each class. All of them where folds are not alike: with groups, and
+    where splits go forward in time.
+    """
+    if inputs.split_params.get("groups") is not None or _goes_forward(pairs):
+        return len(pairs)
+    classes = _class_target(search, inputs)
+    n_classes = 0 if classes is None else int(classes.max()) + 1
+    n_rows, of_class = 0, np.zeros(n_classes, dtype=np.int64)
+    for n_splits, (_, test) in enumerate(pairs, start=1):
+        n_rows += len(test)
+        if classes is not None:
+            of_class += np.bincount(classes[test], minlength=n_classes)
+        if n_rows >= TELLING_ROWS and (of_class >= TELLING_PER_CLASS).all():
+            return n_splits
+    return len(pairs)
 
 
 def _smallest(pairs: Sequence[tuple[Rows, Rows]]) -> tuple[int, int]:

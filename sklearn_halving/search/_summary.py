@@ -14,6 +14,7 @@ from sklearn_halving.search._overview import (
     Leader,
     Overview,
     Rung,
+    Stage,
     best_rows,
     overview_of,
 )
@@ -138,17 +139,19 @@ def _course(overview: Overview) -> Iterator[tuple[str, list[str]]]:
             yield "brackets", [f"candidates{at} -> {best}", *_bracket_lines(overview.brackets)]
         return
     if overview.stages:
-        yield (
-            "stages",
-            [
-                f"{'stage ' if stage.label else ''}{stage.label}".ljust(9)
-                + counted(stage.n_candidates, "candidate").rjust(16)
-                + counted(stage.n_fits, "fit").rjust(14)
-                + (f"{at} {number_text(stage.amount)}" if at else "")
-                for stage in overview.stages
-            ],
-        )
+        first, last = overview.shown_stages
+        left = len(overview.stages) - len(first) - len(last)
+        rest = [f"and {counted(left, 'stage')} in between"] if left else []
+        lines = [_stage_line(stage, at) for stage in (*first, *last)]
+        yield "stages", [*lines[: len(first)], *rest, *lines[len(first) :]]
     yield "best", _leader_lines(overview)
+
+
+def _stage_line(stage: Stage, at: str) -> str:
+    name = f"stage {stage.label}" if stage.label else ""
+    candidates = counted(stage.n_candidates, "candidate").rjust(16)
+    amount = f"{at} {number_text(stage.amount)}" if at else ""
+    return name.ljust(9) + candidates + counted(stage.n_fits, "fit").rjust(14) + amount
 
 
 def _shown(brackets: tuple[Bracket, ...]) -> tuple[list[Bracket], list[str]]:
@@ -249,9 +252,11 @@ def _nobody(search: Any, overview: Overview) -> list[str]:
 
 
 def _scored(overview: Overview, leader: Leader) -> str:
+    # Of equal scores there is a rest of rounding.
+    deviation = leader.deviation if leader.deviation > 1e-12 * abs(leader.score) else 0.0
     text = (
         f"{overview.score_name} {score_text(leader.score)} (standard deviation "
-        f"{leader.deviation:.2g} over {counted(leader.n_fits, 'fit')})"
+        f"{deviation:.2g} over {counted(leader.n_fits, 'fit')})"
     )
     if overview.resource is not None:
         text += f" at {overview.resource}={number_text(leader.amount)}"
@@ -265,11 +270,18 @@ def _runner_up(overview: Overview) -> list[str]:
     if other.amount != winner.amount:
         where = f"{_scored(overview, other)}, which is not comparable"
     else:
-        gap = winner.score - other.score
-        where = f"{abs(gap):.2g} {'behind' if gap > 0 else 'ahead, yet ranked behind'}"
-        where = where if gap else "with the same score"
+        where = _distance(other.score - winner.score, other.rank < winner.rank)
     lines = [f"candidate {other.candidate}, {where}"]
     return [*lines, shortened(params_text(other.params), MAX_PARAMS)]
+
+
+def _distance(gap: float, is_ahead: bool) -> str:
+    """Return how far a candidate is from the winner, which need not have the best score."""
+    if gap == 0:
+        return "with the same score"
+    if gap < 0:
+        return f"{-gap:.2g} behind"
+    return f"{gap:.2g} ahead" + ("" if is_ahead else ", yet ranked behind")
 
 
 def _failures(overview: Overview) -> list[str]:

@@ -54,7 +54,7 @@ class Watch:
 
     @property
     def is_needed(self) -> bool:
-        """Whether anybody listens."""
+        """Whether anybody listens: if not, pulls are not counted."""
         return self.search.verbose > 0 or self.bar is not None or self.callbacks.is_watched
 
     def land(self, outcome: Outcome) -> bool:
@@ -110,7 +110,7 @@ def make_progress(search: Any, run: Run) -> Progress:
         task.resource,
         Standings(
             by_level=getattr(layout, "ranks_by_level", True),
-            n_splits=n_repetitions or 1 if has_rungs else None,
+            n_splits={p.level: p.n_fits // p.n_candidates for p in parts} if has_rungs else None,
         ),
         FitCosts(task.resource, continues, max(1, effective_n_jobs(search.n_jobs))),
         run.deadline,

@@ -23,8 +23,8 @@ from sklearn_halving import (
     VarianceHalvingSearchCV,
 )
 from sklearn_halving.execution._types import Outcome
-from sklearn_halving.policies import UCBE, Bracket, Pull, Rung, Schedule
-from sklearn_halving.resources import PartialFit, TrainingSize, WholeFit
+from sklearn_halving.policies import UCBE, Bracket, DoublingHalving, Pull, Rung, Schedule
+from sklearn_halving.resources import FitTime, Iterations, PartialFit, TrainingSize, WholeFit
 from sklearn_halving.search._layout import AdaptiveLayout, ScheduledLayout
 from sklearn_halving.search._progress import Progress, ProgressReport, Standings
 from sklearn_halving.search._progress_costs import FitCosts
@@ -188,7 +188,10 @@ def test_times(seconds, text):
 
 def test_amounts_and_scores():
     assert resource_text(TrainingSize(), 1437) == "1,437 rows"
+    assert resource_text(TrainingSize(), 1) == "1 row"
     assert resource_text(PartialFit(), 9) == "9 epochs"
+    assert resource_text(FitTime(), 0.25) == "0.25 seconds"
+    assert resource_text(Iterations("n_estimators"), 30) == "n_estimators=30"
     assert resource_text(WholeFit(), 1) == ""
     assert score_text(0.97134) == "0.9713"
     assert score_text(-1234.5678) == "-1235"
@@ -233,7 +236,7 @@ def test_milestones_without_an_end_come_less_and_less_often():
     st.booleans(),
 )
 def test_best_so_far_is_the_best_mean(pulls, scores, by_level):
-    standings, bests, told = Standings(by_level, n_splits=2), [], {}
+    standings, bests, told = Standings(by_level, n_splits={1: 2, 3: 2}), [], {}
     for pull, score in zip(pulls, scores, strict=True):
         standings.add(Pull(*pull), score)
         told.setdefault(pull[:2], []).append(score)
@@ -304,7 +307,8 @@ def test_time_left_is_never_negative(fits):
 def progress_of(layout, n_planned, deadline=float("inf")):
     parts, resource = layout.parts(1), TrainingSize()
     has_rungs = bool(parts) and parts[0].bracket is not None
-    standings = Standings(by_level=True, n_splits=1 if has_rungs else None)
+    n_splits = {part.level: 1 for part in parts} if has_rungs else None
+    standings = Standings(by_level=True, n_splits=n_splits)
     costs = FitCosts(resource, continues=False, n_workers=1)
     return Progress(
         parts, n_planned, layout.path_of, lambda o: 0.5, resource, standings, costs, deadline
@@ -396,18 +400,27 @@ def test_a_bar_is_closed_after_an_exception(error, capsys, bars):
     assert not hasattr(search, "progress_")
 
 
-def test_a_bar_without_an_end(capsys, bars):
+def test_a_bar_of_a_policy_object(capsys, bars):
     policy = UCBE(n_pulls=12, a=1.0)
     search = BanditSearchCV(Known(), KNOWN, policy=policy, cv=3, progress_bar=True)
     search.fit(*data())
     assert "12/12" in capsys.readouterr().err
 
 
+def test_lines_where_nobody_knows_how_many_fits(capsys, bars):
+    policy = DoublingHalving(200)
+    search = BanditSearchCV(Known(), KNOWN, policy=policy, resource="n_samples", cv=2, verbose=1)
+    lines = lines_of(search.set_params(progress_bar=True), capsys, Xy=data(200))
+    assert lines[0] == "Fitting 4 candidates, as often as the policy asks for"
+    assert [line.partition(":")[0] for line in lines[1:-1]] == ["10 fits", "20 fits"]
+    assert lines[-1].startswith(f"Done: {search.n_fits_} fits in")
+
+
 def test_no_bar_without_tqdm(monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     search = small(HyperbandSearchCV, Known(fails=True), KNOWN, progress_bar=True)
     with pytest.raises(
-        ImportError, match=r"progress_bar=True needs .* sklearn-halving\[progress\]"
+        ImportError, match=r"progress_bar=True needs .*sklearn-halving\[progress\]"
     ):
         search.fit(*data())
 

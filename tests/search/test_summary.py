@@ -16,7 +16,9 @@ from sklearn.svm import SVC
 from search.common import SEARCHES, Known, data, small
 from sklearn_halving import BanditSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
 
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::UserWarning", "ignore::sklearn.exceptions.FitFailedWarning"
+)
 SPACE = {"value": [0.1, 0.2, 0.5, 0.7]}
 
 
@@ -144,7 +146,7 @@ def test_hundreds_of_candidates_with_long_parameters(search_class):
 
     class Named(Known):
         def __init__(self, value=0.5, model=None):
-            self.value = value
+            super().__init__(value)
             self.model = model
 
     space = {
@@ -276,7 +278,7 @@ def test_who_predicts_after_ctrl_c_is_told_what_to_do(method):
     with pytest.raises(KeyboardInterrupt):
         search.fit(*data())
     call = getattr(search, method)
-    with pytest.raises(NotFittedError, match=r"ended by Ctrl-C before .* set_params") as caught:
+    with pytest.raises(NotFittedError, match=r"Ctrl-C ended it before .*set_params") as caught:
         call(*(data() if method == "score" else data()[:1]))
     assert "refit_on_interrupt=True" in str(caught.value)
     # What it says can be done.

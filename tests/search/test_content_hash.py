@@ -1,0 +1,152 @@
+"""What a search is known by: what changes a score changes the digest, and nothing else does."""
+
+from __future__ import annotations
+
+import logging
+import types
+
+import numpy as np
+import pandas as pd
+import pytest
+from joblib import Memory
+from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from sklearn_halving import HyperbandSearchCV
+from sklearn_halving.search._content_hash import content_hash
+
+X, Y = load_iris(return_X_y=True)
+
+MODULE = """
+COST = 10.0
+TABLE = (1.0, ("a", 2.0))
+NOTE = "said in nobody's code"
+n_calls = 0
+seen = []
+
+def weigh(value):
+    return value * COST + TABLE[0] if value else twice(value)
+
+def twice(value):
+    return weigh(2 * value - 1)
+
+def count():
+    global n_calls
+    n_calls += 1
+    return n_calls
+
+def scorer(estimator, X, y):
+    seen.append(count() and n_calls)
+    return [weigh(score) for score in [estimator.score(X, y)]][0]
+"""
+
+
+def module_of(source):
+    module = types.ModuleType("users_own")
+    exec(compile(source, "users_own.py", "exec"), module.__dict__)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("COST = 10.0", "COST = 5.0"),
+        ("2.0))", "3.0))"),
+        ("value * COST", "value / COST"),
+        ("2 * value", "3 * value"),
+    ],
+)
+def test_a_function_is_also_known_by_what_it_uses_of_its_module(before, after):
+    assert before in MODULE
+    changed = module_of(MODULE.replace(before, after))
+    assert content_hash(changed.scorer) != content_hash(module_of(MODULE).scorer)
+
+
+def test_a_function_is_not_known_by_what_it_counts_or_does_not_use():
+    module = module_of(MODULE)
+    before = content_hash(module.scorer)
+    module.scorer(DecisionTreeClassifier(random_state=0).fit(X, Y), X, Y)
+    assert module.n_calls == 1
+    assert content_hash(module.scorer) == before
+    other = module_of(MODULE.replace("said in", "not in"))
+    assert content_hash(other.scorer) == before
+
+
+def test_many_layers_of_functions_are_looked_at_once_each():
+    layers = [f"def f{i}(x): return f{i + 1}(x) + f{i + 1}(-x) + f{i + 2}(x)" for i in range(60)]
+    last = ["def f60(x): return x", "def f61(x): return x"]
+    module, other = (module_of("\n".join([*layers, *end])) for end in (last, [last[0], "f61=abs"]))
+    assert content_hash(module.f0) != content_hash(other.f0)
+
+
+@pytest.mark.parametrize("what", [StandardScaler(), DecisionTreeClassifier(random_state=0)])
+def test_a_frozen_estimator_is_known_by_what_it_was_fitted_to(what):
+    def frozen(X, y):
+        return content_hash(FrozenEstimator(type(what)(**what.get_params()).fit(X, y)))
+
+    assert frozen(X, Y) == frozen(X, Y)
+    assert frozen(X, Y) != frozen(X[20:], Y[20:])
+
+
+def test_where_an_estimator_runs_is_of_no_matter():
+    def forest(**params):
+        return content_hash({"model": RandomForestClassifier(random_state=0, **params)})
+
+    assert forest(n_jobs=2, verbose=1) == forest(n_jobs=64)
+    assert forest(max_depth=2) != forest(max_depth=64)
+
+
+def test_a_logger_is_known_by_its_name():
+    before = content_hash(logging.getLogger("tests.one"))
+    logging.getLogger("tests.one.more").addHandler(logging.NullHandler())
+    assert content_hash(logging.getLogger("tests.one")) == before
+    assert content_hash(logging.getLogger("tests.two")) != before
+
+
+def test_a_cache_is_not_known_by_when_it_was_made(tmp_path):
+    caches = [Memory(tmp_path / "cache", verbose=0) for _ in range(2)]
+    caches[1].timestamp += 1
+    assert content_hash(caches[0]) == content_hash(caches[1])
+    assert content_hash(caches[0]) != content_hash(Memory(tmp_path / "other", verbose=0))
+
+
+def test_the_order_of_many_categories_counts():
+    names = [f"c{i}" for i in range(1000)]
+    swapped = [*names[:500], names[501], names[500], *names[502:]]
+    columns = [pd.Series(pd.Categorical(["c0"], categories=order)) for order in (names, swapped)]
+    assert content_hash(columns[0]) != content_hash(columns[1])
+
+
+def test_what_lies_between_the_fields_of_a_record_does_not_count():
+    kind = np.dtype([("a", "i1"), ("b", "f8")], align=True)
+    raw = [np.full(3 * kind.itemsize, fill, dtype=np.uint8) for fill in (0, 255)]
+    records = [part.view(kind) for part in raw]
+    for record in records:
+        record["a"], record["b"] = 1, [1.0, 2.0, 3.0]
+    assert raw[0].tobytes() != raw[1].tobytes()
+    assert content_hash(records[0]) == content_hash(records[1])
+    records[1]["b"][2] = 4.0
+    assert content_hash(records[0]) != content_hash(records[1])
+
+
+def is_good(estimator, X, y):
+    return bool(estimator.score(X, y) > 0.9)
+
+
+def test_scores_that_are_true_or_false_are_read_back(tmp_path):
+    search = HyperbandSearchCV(
+        DecisionTreeClassifier(),
+        {"max_depth": [1, 2, 3]},
+        scoring=is_good,
+        max_candidates=3,
+        cv=2,
+        random_state=0,
+        checkpoint=tmp_path / "j",
+    )
+    first = search.fit(X, Y).cv_results_["mean_test_score"].tolist()
+    size = (tmp_path / "j").stat().st_size
+    assert search.fit(X, Y).cv_results_["mean_test_score"].tolist() == first
+    assert (tmp_path / "j").stat().st_size == size
