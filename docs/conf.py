@@ -85,6 +85,7 @@ WIDE_PAGES = [
     "policies",
     *(f"coming_from/{page.stem}" for page in (DOCS / "coming_from").glob("*.md")),
 ]
+
 html_theme = "pydata_sphinx_theme"
 html_title = "sklearn_halving"
 html_static_path = ["_static"]
@@ -97,7 +98,7 @@ html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "show_prev_next": True,
-    "secondary_sidebar_items": {"**": ["page-toc"], **dict.fromkeys(WIDE_PAGES, [])},
+    "secondary_sidebar_items": {"**": ["page-toc"], **{page: [] for page in WIDE_PAGES}},
     "footer_start": ["copyright"],
     "footer_end": [],
     "pygments_light_style": "a11y-high-contrast-light",

@@ -28,8 +28,9 @@ from sklearn_halving.plotting import RungDisplay
 # %%
 # Groups: the hands of thirteen writers
 # -------------------------------------
-# Thirteen people wrote these digits, one after the other. The file does not say who wrote what,
-# and thirteen blocks of successive rows stand for them here, which is near enough to be seen.
+# Thirteen people wrote these digits, to all appearance one after the other. The file does not
+# say who wrote what, and thirteen blocks of successive rows stand for them here, which is near
+# enough to be seen.
 # Who is going to read the digits of strangers should be judged on strangers.
 X, y = load_digits(return_X_y=True)
 writer = np.arange(len(y)) * 13 // len(y)

@@ -114,6 +114,6 @@ print(f"{search.score(X_test, y_test):.4f} on new digits")
 print(f"epochs of the network that was refitted: {len(search.best_estimator_.history)}")
 
 # %%
-# Learning rates that are too low climb late, those that are too high never do.
+# Learning rates that are too low climb late, those that are much too high never do.
 RungDisplay.from_estimator(search)
 plt.show()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from _common import Report
+from _compare_costs import write_memory, write_overhead
 from _compare_searches import FIT_SHARES, GRID, OURS, RANDOM, SKLEARN, TIMES
 from _compare_statistics import (
     Array,
@@ -116,7 +116,7 @@ def write_targets(report: Report, found: Results) -> None:
             shares = shares[~np.isnan(shares)]
             n_late = int((shares > 1.1).sum())
             cells += [_share(np.median(shares)), f"{n_late} of {len(shares)}"]
-        rows.append([name, *cells, *_rank_cells(found, name, names, peers)])
+        rows.append([name, *cells, *_rank_cells(found, name, peers)])
     report.table(
         "Against the targets",
         "search | median time to RandomizedSearchCV's quality | tasks later than 1.1 T or never "
@@ -124,11 +124,16 @@ def write_targets(report: Report, found: Results) -> None:
         "| median rank at T/5 | T/2 | T | best peer's at T/5 | T/2 | T",
         rows,
     )
+    report.write(
+        "Ranks here are those of one search among the peers, without the others of this package.",
+        "",
+    )
 
 
-def _rank_cells(found: Results, name: str, names: list[str], peers: list[str]) -> list[str]:
-    """Return median ranks of a search, and of the best peer that is not itself."""
+def _rank_cells(found: Results, name: str, peers: list[str]) -> list[str]:
+    """Return median ranks of a search among the peers, and of the best peer beside it."""
     own, best = [], []
+    names = list(dict.fromkeys([name, *peers]))
     for share in (0.2, 0.5, 1.0):
         medians = dict(zip(names, _nanmedian(ranks(found, names, share)), strict=True))
         own.append(f"{medians[name]:.1f}")
@@ -259,36 +264,6 @@ def write_fits(report: Report, found: Results) -> None:
     heads = [f"{100 * share:.0f} %" for share in FIT_SHARES]
     columns = " | ".join(["search; fits, of those of RandomizedSearchCV", *heads])
     report.table("Mean normalised regret against fits", columns, rows)
-
-
-def write_overhead(report: Report, found: Results) -> None:
-    """Print what a search takes beside fits and their scoring."""
-    rows = []
-    for name in found.searches:
-        place = found.of(name)
-        milliseconds = 1e3 * found.overhead[place]
-        milliseconds = milliseconds[~np.isnan(milliseconds)]
-        fits = found.n_fits[place]
-        if len(milliseconds):
-            n_fits = f"{np.nanmedian(fits):.0f}"
-            rows.append([name, np.median(milliseconds), milliseconds.max(), n_fits])
-    columns = "search | ms a fit beside the fit: median | largest | fits, median"
-    report.table("Overhead", columns, rows)
-
-
-def write_memory(report: Report, lines: Sequence[dict[str, Any]]) -> None:
-    """Print the memory that was measured, if it was."""
-    tasks = list(dict.fromkeys(line["task"] for line in lines))
-    rows: dict[str, dict[str, str]] = {}
-    for line in lines:
-        text = f"{line['after'] - line['before']:.0f} ({line['after']:.0f})"
-        rows.setdefault(line["search"], {})[line["task"]] = text
-    if rows:
-        report.table(
-            "Peak memory in MiB on top of imports and data (and of the whole process)",
-            " | ".join(["search", *tasks]),
-            [[name, *(row.get(task, "-") for task in tasks)] for name, row in rows.items()],
-        )
 
 
 def write_scores(report: Report, found: Results) -> None:

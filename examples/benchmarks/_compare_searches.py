@@ -168,7 +168,7 @@ def hyperband(task: Search, seconds: float, seed: int, resource: str = "") -> Se
     name = resource or ("partial_fit" if hasattr(task.estimator, "partial_fit") else task.resource)
     options = {"max_resources": task.max_resource} if name == "partial_fit" else {}
     search = HyperbandSearchCV(
-        task.estimator, task.distributions, resource=name, cv=task.cv, n_loops=3, **options
+        task.estimator, task.distributions, resource=name, cv=task.cv, n_loops=4, **options
     )
     return run_ours(search, task, seconds, seed)
 
@@ -274,9 +274,10 @@ def halving_grid(task: Search, seconds: float, seed: int) -> SearchRun:
 
 
 Run = Callable[[Search, float, int], SearchRun]
+HYPERBAND, OVER_ROWS = "HyperbandSearchCV", "HyperbandSearchCV, n_samples"
 OURS: dict[str, Run] = {
-    "HyperbandSearchCV": hyperband,
-    "HyperbandSearchCV, n_samples": hyperband_rows,
+    HYPERBAND: hyperband,
+    OVER_ROWS: hyperband_rows,
     "VarianceHalvingSearchCV": variance_halving,
     "BayesGapSearchCV": bayes_gap,
     "BanditSearchCV": successive_rejects,

@@ -84,7 +84,7 @@ def read(lines: Iterable[dict[str, Any]]) -> Results:
     kept = [line for line in lines if line["seed"] >= 0]
     by_key = {(line["search"], line["task"], line["seed"]): line for line in kept}
     searches = list(dict.fromkeys(one["search"] for one in kept if one["search"] != "reference"))
-    tasks = list(dict.fromkeys(line["task"] for line in kept))
+    tasks = list(dict.fromkeys(one["task"] for one in kept if one["search"] == RANDOM))
     seeds = sorted({line["seed"] for line in kept})
     shape = (len(searches), len(tasks), len(seeds))
     found = Results(

@@ -64,6 +64,11 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
     ) -> SplitRows:
         return streamed_splits(self, inputs, resource, seed)
 
+    @property
+    def _pulls_of_a_drawn(self) -> int:
+        """For how many of ``n_pulls`` a candidate is drawn from distributions."""
+        return PULLS_OF_GRID_SEARCH
+
     def _count_candidates(self, space: SearchSpace) -> int:
         """Return the number of candidates."""
         if not isinstance(self.n_candidates, str):
@@ -72,7 +77,7 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
             return space.size
         n_arms = N_OF_DISTRIBUTIONS
         if not isinstance(self.n_pulls, str):
-            n_arms = max(1, int(self.n_pulls) // PULLS_OF_GRID_SEARCH)
+            n_arms = max(1, int(self.n_pulls) // self._pulls_of_a_drawn)
             while n_arms > 1 and self._least_n_pulls(n_arms) > self.n_pulls:
                 n_arms -= 1
         return min(n_arms, space.size or n_arms)

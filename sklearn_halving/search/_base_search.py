@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from copy import copy, deepcopy
 from numbers import Integral, Real
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn import get_config
@@ -123,7 +123,7 @@ class BaseBanditSearchCV(SearchResults):
         """Warn where the search space does not suit the policy; nothing to say here."""
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any = None, **params: Any) -> BaseBanditSearchCV:
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Run the search, and refit the best candidate on all data.
 
         Parameters

@@ -139,8 +139,10 @@ def session_of(search: Any, task: EvaluationTask, start: str | None) -> Session:
 
 def _shown(name: str, value: Any) -> str | int | float | bool | None:
     """Return a parameter as it is where that is short, else a digest."""
-    if value is None or isinstance(value, bool | int):
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, Integral):  # of NumPy too
+        return int(value)
     if isinstance(value, float) and np.isfinite(value):
         return float(value)
     if isinstance(value, str) and len(value) <= MAX_SHOWN:

@@ -178,7 +178,7 @@ def _leaders(overview: Overview) -> str:
 def _leader_row(leader: Leader, chosen: int | None, has_probability: bool) -> str:
     is_winner = leader.candidate == chosen
     score = score_text(leader.score) if np.isfinite(leader.score) else "no score"
-    numbers = [f"{leader.candidate}", f"{leader.n_fits:,}", score]
+    numbers = [f"{leader.candidate}", f"{leader.n_all_fits:,}", score]
     numbers += [f"{leader.probability:.2f}"] if has_probability else []
     cells = "".join(f"<td>{number}</td>" for number in numbers)
     star = " ★" if is_winner else ""

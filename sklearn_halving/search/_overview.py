@@ -59,7 +59,8 @@ class Stage:
 class Leader:
     """A candidate, in the row of ``cv_results_`` in which it ranks best.
 
-    ``probability`` is that of its being the best, NaN where the search does not know it.
+    ``n_fits`` are those of the row, ``n_all_fits`` those at all levels; ``probability`` is that
+    of its being the best, NaN where the search does not know it.
     """
 
     candidate: int
@@ -68,6 +69,7 @@ class Leader:
     score: float
     deviation: float
     n_fits: int
+    n_all_fits: int
     amount: float
     probability: float
 
@@ -247,18 +249,18 @@ def _leaders(results: dict[str, Any], metric: str, record: SearchRecord) -> list
 
 def _leader(results: dict[str, Any], metric: str, row: int, record: SearchRecord) -> Leader:
     candidate = int(results["candidate"][row])
-    # The fits of a row of rungs are those of that rung, of all others those of the candidate.
+    fits = [outcome for outcome in record.outcomes if outcome.pull.arm == candidate]
     level = None
-    if "bracket" in results and "n_resources" in results:
+    if "n_resources" in results:
         level = record.resource.to_level(results["n_resources"][row])
-    fits = (o for o in record.outcomes if o.pull.arm == candidate)
     return Leader(
         candidate,
         results["params"][row],
         rank=int(results[f"rank_test_{metric}"][row]),
         score=float(results[f"mean_test_{metric}"][row]),
         deviation=float(results[f"std_test_{metric}"][row]),
-        n_fits=sum(level is None or o.pull.level == level for o in fits),
+        n_fits=sum(level is None or outcome.pull.level == level for outcome in fits),
+        n_all_fits=len(fits),
         amount=results["n_resources"][row].item() if "n_resources" in results else 1,
         probability=float(results.get("probability_best", [np.nan] * (row + 1))[row]),
     )

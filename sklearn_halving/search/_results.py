@@ -97,7 +97,7 @@ class Run:
             list(self.log.outcomes.values()),
             self.prepared.layout,
             self.log.stages,
-            n_candidates=len(task.candidates),
+            n_candidates=sum(1 for _ in task.candidates),  # some are made on the way
             n_grid_splits=n_splits_of_grid_search(cv, n_repetitions),
             largest=task.resource.to_amount(task.max_level),
             seconds=time.monotonic() - self.began,

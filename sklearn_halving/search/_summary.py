@@ -199,7 +199,7 @@ def _leader_lines(overview: Overview) -> list[str]:
     ]  # fmt: skip
     for leader in overview.leaders[:N_LEADERS]:
         line = (
-            f"{leader.rank:4d}  {leader.candidate:9d}  {leader.n_fits:8d}  "
+            f"{leader.rank:4d}  {leader.candidate:9d}  {leader.n_all_fits:8d}  "
             f"{score_text(leader.score):>9}"
         )
         line += f"  {leader.probability:7.2f}" if knows else ""

@@ -108,7 +108,7 @@ def play_schedule(case: Case, reward: Reward, *, in_any_rung: bool) -> tuple[set
         arms = list(range(first_arm, first_arm + bracket.n_arms))
         first_arm += bracket.n_arms
         for i, rung in enumerate(bracket.rungs):
-            repetitions = range(problem.max_repetitions or 1)
+            repetitions = range(rung.n_splits(problem.max_repetitions))
             mean = {}
             for arm in arms:
                 pulls = [Pull(arm, rung.level, repetition) for repetition in repetitions]
@@ -302,6 +302,8 @@ CASES: dict[type, list[Case]] = {
         hyperband(27),
         hyperband(16, n_splits=3, factor=2.5, select="all_rungs"),
         hyperband(9, n_splits=2, n_loops=2, brackets=[2, 0]),
+        hyperband(27, n_splits=3, early_repetitions=1),
+        hyperband(16, n_splits=3, factor=2, early_repetitions=2, select="all_rungs"),
         hyperband(27, n_available=7),
         hyperband(1),
     ],
@@ -723,9 +725,8 @@ def test_the_schedule_is_what_is_asked_for(case: Case) -> None:
     for pull in play(case, Table(11)).pulls:
         key = int(bracket_of_arm[pull.arm]), pull.level
         counted[key] = counted.get(key, 0) + 1
-    n_splits = problem.max_repetitions or 1
     assert counted == {
-        (i, rung.level): rung.n_arms * n_splits
+        (i, rung.level): rung.n_pulls(problem.max_repetitions)
         for i, bracket in enumerate(schedule.brackets)
         for rung in bracket.rungs
     }

@@ -6,6 +6,7 @@ import _thread
 
 import numpy as np
 import pytest
+from scipy.stats import uniform
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -159,6 +160,29 @@ def test_hundreds_of_candidates_with_long_parameters(search_class):
     lines = said(small(search_class, Named(), space, **more).fit(*data()))
     assert len(lines) < 40
     assert any("model=Pipeline" in line and "..." in line for line in lines)
+
+
+def test_candidates_that_are_made_on_the_way():
+    space = {"value": uniform(0, 1)}
+    search = BanditSearchCV(Known(), space, policy="hoo", n_pulls=12, cv=2, random_state=0)
+    lines = said(search.fit(*data()))
+    n_made = len(search.cv_results_["params"])
+    assert lines[1] == f"  searched   {n_made} candidates; every fit is a whole one"
+    assert f"12 fits; GridSearchCV would have made {2 * n_made} fits" in lines[2]
+
+
+@pytest.mark.parametrize("allocation", ["pooled", "uniform"])
+def test_fits_of_earlier_levels_do_not_count_for_the_score(allocation):
+    search = VarianceHalvingSearchCV(
+        SVC(), {"C": np.logspace(-2, 2, 8)}, resource="n_samples", allocation=allocation,
+        min_resources=20, random_state=0,
+    ).fit(*data(200))  # fmt: skip
+    best = search.cv_results_["candidate"][search.best_index_]
+    history = search.history_[search.history_["candidate"] == best]
+    n_top = int((history["n_resources"] == history["n_resources"].max()).sum())
+    assert n_top < len(history)
+    lines = " ".join(line.strip() for line in said(search))
+    assert f"over {n_top} fits)" in lines
 
 
 def test_many_brackets_are_not_all_shown():

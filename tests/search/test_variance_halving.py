@@ -310,7 +310,8 @@ def test_number_of_candidates():
         return len(search.cv_results_["params"])
 
     assert n_candidates(space) == 10
-    assert n_candidates(space, n_pulls=100) == 20
+    assert n_candidates(space, n_pulls=100) == 50
+    assert n_candidates(space, n_pulls=100, allocation="pooled") == 20
     assert n_candidates(space, n_pulls=100, allocation="uniform") == 20
     assert n_candidates(space, n_pulls=640, allocation="uniform") == 91  # 7 stages of 91
     assert n_candidates(space, n_candidates=7) == 7
