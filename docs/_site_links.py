@@ -1,15 +1,17 @@
 """Links from the name of a public object to its page, wherever the name is written."""
 
+import re
+
 from docutils import nodes
 from sphinx.util.nodes import make_refnode
 
-PACKAGE = "sklearn_halving"
 # Words that are also names of objects, and mean something else on most pages.
 ORDINARY_WORDS = {"Arms", "Bracket", "Pull", "Pulls", "Rung", "Schedule", "simulate"}
+EXAMPLE = re.compile(r"\]\(((?:\.\./)*)\.\./examples/(plot_\w+)\.py\)")
 
 
 def public_objects(env):
-    """Return {name: (document, anchor, kind)} of all classes and functions with a page."""
+    """Return {name: (document, anchor)} of everything that has a page."""
     found = env.temp_data.get("public_objects")
     if found is None:
         found = {}
@@ -52,3 +54,8 @@ def strip_blocks(app, doctree):
         if block.rawsource == block.astext():  # else Sphinx would not highlight it
             block.rawsource = block.rawsource.rstrip()
         block[:] = [nodes.Text(block.astext().rstrip())] if len(block) == 1 else block[:]
+
+
+def link_to_gallery(app, docname, source):
+    """Make links to an example's script, which GitHub shows, links to its page."""
+    source[0] = EXAMPLE.sub(r"](\1auto_examples/\2.rst)", source[0])

@@ -123,9 +123,16 @@ def clean_docstring(app, what, name, obj, options, lines):
         lines[at] = _ROLE.sub(r"``\1``", line)
 
 
+def no_signature_of_protocols(app, what, name, obj, options, signature, returns):
+    """Leave out ``(*args, **kwargs)``: nobody calls a protocol."""
+    return ("", None) if getattr(obj, "_is_protocol", False) else (signature, returns)
+
+
 def setup(app):
     # Before numpydoc, which rewrites the sections.
     app.connect("autodoc-process-docstring", clean_docstring, priority=100)
+    app.connect("autodoc-process-signature", no_signature_of_protocols)
+    app.connect("source-read", _site_links.link_to_gallery)
     app.connect("missing-reference", _site_links.resolve_public_name)
     app.connect("doctree-read", _site_links.strip_blocks)
     app.connect("doctree-resolved", _site_links.link_literals)

@@ -27,7 +27,8 @@ from sklearn_halving.plotting import ParameterDisplay, RungDisplay
 X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
 
-pipeline = make_pipeline(MinMaxScaler(), RBFSampler(n_components=810), RidgeClassifier())
+features = RBFSampler(n_components=810, random_state=0)
+pipeline = make_pipeline(MinMaxScaler(), features, RidgeClassifier())
 space = {
     "rbfsampler__gamma": loguniform(1e-4, 1e1),
     "ridgeclassifier__alpha": loguniform(1e-6, 1e2),

@@ -14,8 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import BrokenExecutor
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
-from traceback import format_exc
-from typing import Any
+from typing import Any, TypeVar
 
 # Batches of calls with the nested backend set, as joblib's backends expect them in
 # `submit`. Undocumented, though without underscore. Goes when joblib can add tasks to a
@@ -57,6 +56,7 @@ __all__ = [
     "Interval",
     "JoblibSession",
     "LostWorkerError",
+    "MultimetricScorer",
     "StrOptions",
     "cloudpickle",
     "evaluated_pre_dispatch",
@@ -72,7 +72,6 @@ __all__ = [
     "safe_split",
     "score",
     "scorers_of",
-    "watched_scorer",
 ]
 
 SGD_EPOCHS = "_partial_fit"
@@ -86,64 +85,30 @@ HTML_HOOK = "_html_repr"
 """Method of estimators with the HTML that notebooks show, if ``display="diagram"``; searches
 override it. Goes when a public one can be overridden."""
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+
 ABORT_SECONDS = 0.1
 """How long after the last submission an abort is safe."""
 
-fit_context = _fit_context
 method_params = _check_method_params
 num_samples = _num_samples
 param_columns = _yield_masked_array_for_each_param
 safe_split = _safe_split
+MultimetricScorer = _MultimetricScorer
 score = _score
+
+
+def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Method], Method]:
+    """Return scikit-learn's decorator of `fit`, with types: what is decorated keeps its own."""
+    decorator: Callable[[Method], Method] = _fit_context(
+        prefer_skip_nested_validation=prefer_skip_nested_validation
+    )
+    return decorator
 
 
 def is_multimetric_scorer(scorer: Any) -> bool:
     """Return whether the scorer is scikit-learn's container of several named scorers."""
     return isinstance(scorer, _MultimetricScorer)
-
-
-class _WatchedScorers(_MultimetricScorer):  # type: ignore[misc]
-    """Several named scorers; the tracebacks of those that raise are kept."""
-
-    def __init__(self, scorers: Any, errors: list[str]) -> None:
-        self._watched = scorers
-        self._errors = errors
-
-    def __call__(self, *args: Any, **params: Any) -> Any:
-        scores = self._watched(*args, **params)
-        self._errors += [text for text in scores.values() if isinstance(text, str)]
-        return scores
-
-    def __repr__(self) -> str:
-        return repr(self._watched)
-
-
-class _WatchedScorer:
-    """One scorer; the traceback of what it raises is kept."""
-
-    def __init__(self, scorer: Any, errors: list[str]) -> None:
-        self._watched = scorer
-        self._errors = errors
-
-    def __call__(self, *args: Any, **params: Any) -> Any:
-        try:
-            return self._watched(*args, **params)
-        except Exception:
-            self._errors.append(format_exc())
-            raise
-
-    def __repr__(self) -> str:
-        return repr(self._watched)
-
-
-def watched_scorer(scorer: Any, errors: list[str]) -> Any:
-    """Return a scorer that appends the tracebacks of what is raised in it to ``errors``.
-
-    `score` makes a warning of them, which nobody can read back. Goes when it returns them.
-    """
-    if is_multimetric_scorer(scorer):
-        return _WatchedScorers(scorer, errors)
-    return _WatchedScorer(scorer, errors)
 
 
 def evaluated_pre_dispatch(pre_dispatch: int | str, n_jobs: int) -> int | None:

@@ -30,6 +30,7 @@ WRONG = """
 search = HyperbandSearchCV(LogisticRegression(), {"C": [1.0]}, n_jobs="many")
 text: int = HyperbandSearchCV(LogisticRegression(), {}).summary()
 VarianceHalving("many")
+number: int = HyperbandSearchCV(LogisticRegression(), {}).fit([[0.0]])
 """
 
 
@@ -65,9 +66,10 @@ def test_what_is_wrong_in_a_script_is_found(tmp_path: Path) -> None:
     path = tmp_path / "wrong.py"
     path.write_text(SCRIPT.read_text() + WRONG)
     said = check(path, tmp_path)
-    assert said.count("error:") == 3
+    assert said.count("error:") == 4
     assert 'Argument "n_jobs"' in said
-    assert "[assignment]" in said
+    assert said.count("[assignment]") == 2
+    assert 'expression has type "HyperbandSearchCV"' in said
     assert 'Argument 1 to "VarianceHalving"' in said
 
 

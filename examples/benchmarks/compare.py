@@ -228,7 +228,7 @@ def run_all(options: argparse.Namespace, cache: Cache) -> None:
 def named(options: argparse.Namespace) -> Iterator[tuple[Task, str]]:
     """Yield the tasks and searches whose memory is measured."""
     for task in quick_tasks()[:1] if options.quick else all_tasks():
-        if options.quick or task.name in ("adult, svm", "phoneme, boosting"):
+        if options.quick or task.name in ("MNIST, svm", "phoneme, boosting"):
             for name in searches():
                 if options.search in name:
                     yield task, name
