@@ -90,16 +90,25 @@ print(f"\nchosen: {search.best_params_}")
 # too, 20 regressors on two splits each. Below is the error of what each chose, on the two splits,
 # for three seeds: too few to say which search is better, enough to see how far off they are.
 judge = GridSearchCV(pipeline, grids, cv=tenths(2, seed=100), scoring=error, refit=False).fit(X, y)
-errors = dict(
-    zip(map(str, judge.cv_results_["params"]), -judge.cv_results_["mean_test_score"], strict=True)
-)
+
+
+def as_text(params: dict) -> str:
+    return str(sorted(params.items()))  # a random search names parameters in another order
+
+
+errors = {
+    as_text(params): -score
+    for params, score in zip(
+        judge.cv_results_["params"], judge.cv_results_["mean_test_score"], strict=True
+    )
+}
 rows = []
 for seed in range(3):
     common = {"scoring": error, "random_state": seed, "refit": False}
     gap = BayesGapSearchCV(pipeline, grids, n_pulls=40, cv=tenths(10, seed), **common)
     plain = RandomizedSearchCV(pipeline, grids, n_iter=20, cv=tenths(2, seed), **common)
     rows.append(
-        {type(one).__name__: errors[str(one.fit(X, y).best_params_)] for one in (gap, plain)}
+        {type(one).__name__: errors[as_text(one.fit(X, y).best_params_)] for one in (gap, plain)}
     )
 print(
     pd.DataFrame(rows)
@@ -112,6 +121,6 @@ print(
 PullsDisplay.from_estimator(search)
 
 # %%
-# The intervals of the best; the grey span bounds by how much the winner may fall short.
+# What is believed of each; the grey span bounds by how much the winner may fall short.
 ConfidenceDisplay.from_estimator(search)
 plt.show()

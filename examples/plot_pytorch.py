@@ -44,7 +44,10 @@ class Perceptron(nn.Module):
 # PyTorch draws weights, batches and dropout from a generator that all networks of a process
 # share, so that what one network draws depends on those trained before it. With a parameter called
 # ``random_state`` it does not: the search gives each candidate and split a number of its own, and
-# the result is the same for every ``n_jobs``. The lines below are all that takes.
+# the result is the same for every ``n_jobs``. The lines below are all that takes, and for
+# ``n_jobs=2`` and more that the two classes are in a file that is imported: networks whose classes
+# are defined in the script itself cannot be sent from process to process, and every rung would be
+# fitted from nothing.
 class SeededClassifier(NeuralNetClassifier):
     """A network that starts PyTorch's generator by its ``random_state``."""
 

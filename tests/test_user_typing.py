@@ -30,7 +30,7 @@ WRONG = """
 search = HyperbandSearchCV(LogisticRegression(), {"C": [1.0]}, n_jobs="many")
 text: int = HyperbandSearchCV(LogisticRegression(), {}).summary()
 VarianceHalving("many")
-number: int = HyperbandSearchCV(LogisticRegression(), {}).fit([[0.0]])
+HyperbandSearchCV(LogisticRegression(), {}).fit([[0.0]]).summary("all of it")
 """
 
 
@@ -51,29 +51,35 @@ def check(path: Path, folder: Path) -> str:
     return done.stdout
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with mypy's cache: the second check is quicker than the first."""
+    return tmp_path_factory.mktemp("mypy")
+
+
 def test_the_package_says_that_it_has_types() -> None:
     assert (ROOT / "sklearn_halving" / "py.typed").is_file()
 
 
 @pytest.mark.slow
-def test_a_script_passes_in_strict_mode(tmp_path: Path) -> None:
-    assert check(SCRIPT, tmp_path) == ""
+def test_a_script_passes_in_strict_mode(folder: Path) -> None:
+    assert check(SCRIPT, folder) == ""
 
 
 @pytest.mark.slow
-def test_what_is_wrong_in_a_script_is_found(tmp_path: Path) -> None:
+def test_what_is_wrong_in_a_script_is_found(folder: Path) -> None:
     """Otherwise everything would be Any, and the test above could not fail."""
-    path = tmp_path / "wrong.py"
+    path = folder / "wrong.py"
     path.write_text(SCRIPT.read_text() + WRONG)
-    said = check(path, tmp_path)
+    said = check(path, folder)
     assert said.count("error:") == 4
     assert 'Argument "n_jobs"' in said
-    assert said.count("[assignment]") == 2
-    assert 'expression has type "HyperbandSearchCV"' in said
+    assert "[assignment]" in said
+    assert 'Too many arguments for "summary"' in said  # what `fit` returns is known
     assert 'Argument 1 to "VarianceHalving"' in said
 
 
-def test_the_script_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_script_runs() -> None:
     """So that its types are those of what there is."""
     pytest.importorskip("matplotlib").use("Agg")
     lines = runpy.run_path(str(SCRIPT))["main"]()

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from _common import Report
 from _compare_costs import write_memory, write_overhead
-from _compare_searches import FIT_SHARES, GRID, OURS, RANDOM, SKLEARN, TIMES
+from _compare_names import LEGEND, shortened, versions
+from _compare_partial import write_partial
+from _compare_searches import AGAIN, FIT_SHARES, GRID, OURS, RANDOM, SKLEARN, TIMES
 from _compare_statistics import (
     Array,
     Results,
@@ -39,7 +41,8 @@ def write_report(lines: list[dict[str, Any]], options: argparse.Namespace) -> No
         raise SystemExit("There is no result to report.")
     for write in (
         *(write_setting, write_targets, write_regret, write_ranks, write_pairs),
-        *(write_times, write_grid_times, write_fits, write_overhead, write_scores),
+        *(write_times, write_grid_times, write_fits, write_partial, write_overhead),
+        write_scores,
     ):
         write(report, found)
     write_memory(report, [line for line in lines if line["seed"] < 0])
@@ -59,8 +62,8 @@ def _save_below_marker(report: Report, output: Path) -> None:
         before, marker, _ = output.read_text(encoding="utf-8").partition(MARKER)
         if not marker:
             raise SystemExit(f"{output} has no line {MARKER!r}: it would be overwritten.")
-    # The page has a title of its own.
-    text = "\n".join(report.lines[2:])
+    # The page has a title of its own, and says which commands it took.
+    text = "\n".join(report.lines[4:])
     output.write_text(f"{before}{MARKER}\n\n{text}\n", encoding="utf-8")
 
 
@@ -82,8 +85,8 @@ def everywhere(found: Results) -> list[str]:
 
 def complete(found: Results) -> list[str]:
     """Return the searches, ours first, then scikit-learn's, then the others."""
-    names = everywhere(found)
-    own = [one for one in names if one in OURS]
+    names = [one for one in everywhere(found) if one != AGAIN]
+    own = [one for one in OURS if one in names]
     theirs = [one for one in names if one in SKLEARN]
     return own + theirs + [one for one in names if one not in own + theirs]
 
@@ -99,7 +102,8 @@ def write_setting(report: Report, found: Results) -> None:
         f"{n_runs} searches. T, the time that RandomizedSearchCV took, was "
         f"{np.nanmedian(limits):.1f} s in the median ({np.nanmin(limits):.1f} to "
         f"{np.nanmax(limits):.1f} s); a fit and its scoring took "
-        f"{1e3 * np.nanmedian(limits / found.n_fits[of_random]):.0f} ms in the median.",
+        f"{1e3 * np.nanmedian(limits / found.n_fits[of_random]):.0f} ms in the median. "
+        f"Peers: {versions()}.",
         "",
     )
 
@@ -109,7 +113,8 @@ def write_targets(report: Report, found: Results) -> None:
     goal, rows = goal_of_random(found), []
     names = complete(found)
     peers = [one for one in names if one not in OURS]
-    for name in names:
+    control = [one for one in found.searches if one == AGAIN]
+    for name in [*names, *control]:
         cells: list[Any] = []
         for tolerance in (0.0, 0.01):
             shares = time_to(found, name, goal, tolerance)
@@ -217,7 +222,7 @@ def write_grid_times(report: Report, found: Results) -> None:
 
 def _write_summary(report: Report, found: Results, goal: Array, title: str) -> None:
     rows = []
-    for name in complete(found):
+    for name in [*complete(found), *(one for one in found.searches if one == AGAIN)]:
         cells = []
         for tolerance in TOLERANCES:
             shares = time_to(found, name, goal, tolerance)
@@ -249,7 +254,11 @@ def _write_times(report: Report, found: Results, goal: Array, title: str) -> Non
         [task, *("-" if np.isnan(c[t]) else _share(c[t]) for c in columns)]
         for t, task in enumerate(found.tasks)
     ]
-    heads = [f"{name}{', 1 %' if tolerance else ''}" for tolerance in (0, 0.01) for name in own]
+    heads = [
+        f"{shortened(name)}{', 1 %' if tolerance else ''}"
+        for tolerance in (0, 0.01)
+        for name in own
+    ]
     title = f"The same, task by task: {title}{found.label}"
     report.table(title, " | ".join(["task", *heads]), rows)
 
@@ -283,4 +292,5 @@ def write_scores(report: Report, found: Results) -> None:
         rows.append([task, about["scoring"], size, *ends, *cells])
     columns = "task | score | rows, training + test | best seen | median random candidate"
     title = f"Test scores at T, means over seeds{found.label}"
-    report.table(title, " | ".join([columns, *names]), rows)
+    report.table(title, " | ".join([columns, *map(shortened, names)]), rows)
+    report.write(LEGEND + ".", "")

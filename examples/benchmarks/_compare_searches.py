@@ -274,6 +274,8 @@ def halving_grid(task: Search, seconds: float, seed: int) -> SearchRun:
 
 
 Run = Callable[[Search, float, int], SearchRun]
+AGAIN = "RandomizedSearchCV, other candidates"
+"""A control: what chance makes of every comparison."""
 HYPERBAND, OVER_ROWS = "HyperbandSearchCV", "HyperbandSearchCV, n_samples"
 OURS: dict[str, Run] = {
     HYPERBAND: hyperband,
@@ -284,6 +286,7 @@ OURS: dict[str, Run] = {
 }
 SKLEARN: dict[str, Run] = {
     RANDOM: random_search,
+    AGAIN: random_search,
     GRID: grid_search,
     "HalvingRandomSearchCV": halving_random,
     "HalvingGridSearchCV": halving_grid,

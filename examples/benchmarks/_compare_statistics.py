@@ -36,7 +36,7 @@ class Results:
     final : ndarray of shape (n_searches, n_tasks, n_seeds)
         Regret of what a search returned at its end, however long it took.
     has_answer : ndarray of bool, the shape of ``regret``
-        Whether there was a candidate to return.
+        Whether there was a candidate to return; True where a search was not run.
     limit, seconds, overhead : ndarray of shape (n_searches, n_tasks, n_seeds)
         T, the time of the search, and of that what was not in fits, per fit; all in seconds.
     scores : dict of (str, str) to list of float
@@ -94,7 +94,7 @@ def read(lines: Iterable[dict[str, Any]]) -> Results:
         regret=np.full((*shape, len(TIMES)), np.nan),
         by_fits=np.full((*shape, len(FIT_SHARES)), np.nan),
         final=np.full(shape, np.nan),
-        has_answer=np.zeros((*shape, len(TIMES)), dtype=bool),
+        has_answer=np.ones((*shape, len(TIMES)), dtype=bool),
         limit=np.full(shape, np.nan),
         seconds=np.full(shape, np.nan),
         overhead=np.full(shape, np.nan),

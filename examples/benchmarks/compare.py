@@ -147,15 +147,15 @@ def run_task(
         return
     search, rows = task.make(data, seed)
     tester = Tester(search, rows)
-    # Not the same luck on all tasks: with one number all would draw the same candidates.
-    draw = crc32(f"{task.name}, {seed}".encode())
     if (task.name, seed, "reference") not in cache.lines:
-        drawn = ParameterSampler(search.distributions, N_REFERENCE, random_state=draw + 1)
+        drawn = ParameterSampler(
+            search.distributions, N_REFERENCE, random_state=_draw(task, seed, "")
+        )
         scores = [tester.score(params) for params in drawn]
         about = {"n_train": len(rows.y), "n_test": len(rows.y_test), "scoring": search.scoring}
         cache.add(task.name, seed, "reference", {"scores": scores, **about})
     if RANDOM in missing:
-        run = found[RANDOM](search, 0.0, draw)
+        run = found[RANDOM](search, 0.0, _draw(task, seed, RANDOM))
         cache.add(task.name, seed, RANDOM, line_of(run, run.seconds, search, tester))
     limit = cache.lines[task.name, seed, RANDOM]["seconds"]
     shown = [f"{task.name}, seed {seed}: T = {limit:.1f} s"]
@@ -165,13 +165,18 @@ def run_task(
             cache.add(task.name, seed, name, {k: v for k, v in twin.items() if k not in KEYS})
         elif name != RANDOM:
             try:
-                run = found[name](search, limit, draw) or SearchRun([], 0.0, 0)
+                run = found[name](search, limit, _draw(task, seed, name)) or SearchRun([], 0.0, 0)
             except Exception as error:  # noqa: BLE001 - a search that breaks must be seen
                 shown.append(f"{name} FAILED: {type(error).__name__}: {str(error)[:200]}")
                 continue
             cache.add(task.name, seed, name, line_of(run, limit, search, tester))
             shown.append(f"{name} {run.seconds / limit:.2f}")
     print("; ".join(shown), flush=True)
+
+
+def _draw(task: Task, seed: int, search: str) -> int:
+    """Return a ``random_state``: no two searches, and no two tasks, with the same candidates."""
+    return crc32(f"{task.name}, {seed}, {search}".encode())
 
 
 def warm_up(found: dict[str, Run]) -> None:

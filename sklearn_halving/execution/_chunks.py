@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 import uuid
 import warnings
 from collections import OrderedDict
@@ -77,6 +78,7 @@ def packed(task: EvaluationTask) -> list[Any]:
     matrix too, are left to joblib: in the bytes they would be copied into every worker.
     Candidates are not in it, `candidates_of` goes with each chunk.
     """
+    _take_script_along()
     task = replace(task, candidates=())
     large: list[Any] = []
     data = cloudpickle.dumps(
@@ -86,6 +88,16 @@ def packed(task: EvaluationTask) -> list[Any]:
     rest = replace(task, X=None, y=None, fit_params={}, score_params={}) if large else task
     content = cloudpickle.dumps((rest, list(warnings.filters)))
     return [uuid.uuid4().hex, _sent(content), *([_sent(data), *large] if large else [])]
+
+
+def _take_script_along() -> None:
+    """Have what the script defines pickled as code, also where it is not called ``__main__``.
+
+    A process of multiprocessing imports the script by another name, which no worker knows.
+    """
+    script = sys.modules.get("__main__")
+    if script is not None and script.__name__ == "__mp_main__":
+        cloudpickle.register_pickle_by_value(script)
 
 
 def candidates_of(task: EvaluationTask, jobs: list[Job]) -> bytes:

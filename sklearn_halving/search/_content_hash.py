@@ -154,7 +154,7 @@ class _Hasher:
 
     def _add_object(self, value: Any) -> None:
         kind = type(value)
-        self._tag(f"{kind.__module__}.{kind.__qualname__}")
+        self._tag(_full_name(kind))
         if isinstance(value, type | types.BuiltinFunctionType | np.ufunc | types.ModuleType):
             module, name = getattr(value, "__module__", ""), getattr(value, "__qualname__", "")
             self._tag("name", f"{module}.{name or value.__name__}".encode())
@@ -184,7 +184,7 @@ class _Hasher:
             self._add_state(value)
 
     def _add_function(self, function: types.FunctionType) -> None:
-        self._tag("name", f"{function.__module__}.{function.__qualname__}".encode())
+        self._tag("name", _full_name(function).encode())
         self._add_all(_parts(function))
         if not function.__code__.co_filename.startswith(INSTALLED):
             self._add_unordered(_used_globals(function).items())
@@ -245,6 +245,12 @@ def _generator_state(generator: Any) -> Any:
     if isinstance(generator, np.random.Generator):
         return generator.bit_generator.state
     return generator.get_state(legacy=False)
+
+
+def _full_name(thing: Any) -> str:
+    """Return the name of a class or function; that of a script is the same in its children."""
+    module = "__main__" if thing.__module__ == "__mp_main__" else thing.__module__
+    return f"{module}.{thing.__qualname__}"
 
 
 def _says_how_to_pickle(kind: type) -> bool:

@@ -65,13 +65,17 @@ class Bar:
             ),
         )
         self._next = 0.0
+        self._n_shown = -1
 
     def is_due(self) -> bool:
         """Return whether it is time to write it anew."""
         return time.monotonic() >= self._next
 
     def update(self, report: ProgressReport) -> None:
-        """Show where the search is."""
+        """Show where the search is, if anything has come back since."""
+        if report.n_fits == self._n_shown:
+            return
+        self._n_shown = report.n_fits
         self._next = time.monotonic() + REFRESH_SECONDS
         self._tqdm.total = report.n_planned
         texts = [] if isnan(report.best_score) else [f"best {score_text(report.best_score)}"]

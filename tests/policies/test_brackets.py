@@ -214,3 +214,40 @@ def test_batched_equals_looped_in_columns_told_in_any_order(
         assert len(done[i]) == len(pulled)
         assert set(done[i]) == pulled
         assert policy.recommend(state)[i] == best
+
+
+# ------------------------------------------------------------------------ order of play
+
+
+def labels_as_begun(policy: Hyperband, max_level: int) -> list[tuple[int, int]]:
+    """Play rung by rung; return loop and label of the brackets as their first arms are asked."""
+    schedule = policy.schedule(1, max_level)
+    owner = schedule.bracket_of_arm()
+    state = policy.start(Problem(schedule.n_arms, 1, max_level, 2))
+    begun: dict[tuple[int, int], None] = {}
+    while not policy.is_finished(state):
+        pulls = tell_rung(policy, state, np.arange(schedule.n_arms) * 1.0)
+        for index in owner[pulls.arm]:
+            begun[schedule.brackets[index].loop, schedule.brackets[index].label] = None
+    return list(begun)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, [2, 3, 1, 4, 0]),
+        ({"max_eliminations": 3}, [2, 1, 3, 0]),
+        ({"brackets": (4, 3, 0)}, [3, 4, 0]),
+        ({"brackets": "most_exploratory"}, [4]),
+    ],
+)
+def test_brackets_are_begun_from_the_middle_outwards(
+    options: dict[str, Any], expected: list[int]
+) -> None:
+    assert labels_as_begun(Hyperband(**options), 81) == [(0, label) for label in expected]
+
+
+def test_one_loop_is_begun_after_the_other() -> None:
+    assert labels_as_begun(Hyperband(n_loops=2), 9) == [
+        (loop, label) for loop in (0, 1) for label in (1, 2, 0)
+    ]
