@@ -170,8 +170,8 @@ def _leaders(overview: Overview) -> str:
     head = ["rank", "candidate", "fits", overview.score_name]
     head += ["P(best)"] if has_probability else []
     rows = [_leader_row(leader, chosen, has_probability) for leader in leaders]
-    n_all = overview.n_fitted
-    caption = f"The best {len(leaders)} of {counted(n_all, 'candidate')} with a fit"
+    n_all = overview.record.n_candidates
+    caption = f"The best {len(leaders)} of {counted(n_all, 'candidate')}"
     return _table(caption, [*head, "parameters"], rows)
 
 

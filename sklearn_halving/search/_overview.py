@@ -60,7 +60,8 @@ class Leader:
     """A candidate, in the row of ``cv_results_`` in which it ranks best.
 
     ``n_fits`` are those of the row, ``n_all_fits`` those at all levels; ``probability`` is that
-    of its being the best, NaN where the search does not know it.
+    of its being the best, NaN where the search does not know it. The score of one that was never
+    fitted is what the model of the search expects.
     """
 
     candidate: int
@@ -150,8 +151,8 @@ def overview_of(search: Any) -> Overview:
     errors = [o.error or o.score_error for o in record.outcomes]
     first = next((error for error in errors if error is not None), None)
     n_splits = record.n_grid_splits
-    leaders = _leaders(results, metric, record)
     best = getattr(search, "best_index_", None)
+    leaders = _leaders(results, metric, record, best)
     has_brackets = "bracket" in results
     return Overview(
         record,
@@ -234,17 +235,25 @@ def _stages(record: SearchRecord) -> tuple[Stage, ...]:
     )
 
 
-def _leaders(results: dict[str, Any], metric: str, record: SearchRecord) -> list[Leader]:
-    """Return the best few candidates with a fit, best rank first."""
+def _leaders(
+    results: dict[str, Any], metric: str, record: SearchRecord, best: int | None
+) -> list[Leader]:
+    """Return the best few candidates with a fit, best rank first; the winner needs none."""
     n_pulls = results.get("n_pulls")
     order = np.argsort(results[f"rank_test_{metric}"], kind="stable").tolist()
     rows: dict[int, int] = {}
     for row in order:
-        if n_pulls is None or n_pulls[row] > 0:
+        if n_pulls is None or n_pulls[row] > 0 or row == best:
             rows.setdefault(int(results["candidate"][row]), row)
         if len(rows) > N_LEADERS:
             break
     return [_leader(results, metric, row, record) for row in rows.values()]
+
+
+def _score(results: dict[str, Any], metric: str, row: int) -> float:
+    mean = float(results[f"mean_test_{metric}"][row])
+    is_expected = "posterior_mean" in results and results["n_pulls"][row] == 0
+    return float(results["posterior_mean"][row]) if is_expected else mean
 
 
 def _leader(results: dict[str, Any], metric: str, row: int, record: SearchRecord) -> Leader:
@@ -257,7 +266,7 @@ def _leader(results: dict[str, Any], metric: str, row: int, record: SearchRecord
         candidate,
         results["params"][row],
         rank=int(results[f"rank_test_{metric}"][row]),
-        score=float(results[f"mean_test_{metric}"][row]),
+        score=_score(results, metric, row),
         deviation=float(results[f"std_test_{metric}"][row]),
         n_fits=sum(level is None or outcome.pull.level == level for outcome in fits),
         n_all_fits=len(fits),

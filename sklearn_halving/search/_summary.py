@@ -252,6 +252,8 @@ def _nobody(search: Any, overview: Overview) -> list[str]:
 
 
 def _scored(overview: Overview, leader: Leader) -> str:
+    if leader.n_fits == 0:
+        return f"never fitted, the model expects {overview.score_name} {score_text(leader.score)}"
     # Of equal scores there is a rest of rounding.
     deviation = leader.deviation if leader.deviation > 1e-12 * abs(leader.score) else 0.0
     text = (

@@ -6,7 +6,7 @@ import _thread
 
 import numpy as np
 import pytest
-from scipy.stats import uniform
+from scipy.stats import loguniform, uniform
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -15,7 +15,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from search.common import SEARCHES, Known, data, small
-from sklearn_halving import BanditSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
+from sklearn_halving import (
+    BanditSearchCV,
+    BayesGapSearchCV,
+    HyperbandSearchCV,
+    VarianceHalvingSearchCV,
+)
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::UserWarning", "ignore::sklearn.exceptions.FitFailedWarning"
@@ -183,6 +188,26 @@ def test_fits_of_earlier_levels_do_not_count_for_the_score(allocation):
     assert n_top < len(history)
     lines = " ".join(line.strip() for line in said(search))
     assert f"over {n_top} fits)" in lines
+
+
+def test_a_winner_that_was_never_fitted_has_the_score_that_the_model_expects():
+    X, y = data(200)
+    space = {"C": loguniform(1e-3, 1e3), "gamma": loguniform(1e-4, 1e1)}
+    searches = (
+        BayesGapSearchCV(SVC(), space, n_pulls=8, random_state=seed).fit(X, y)
+        for seed in range(40)
+    )
+    search = next(s for s in searches if s.cv_results_["n_pulls"][s.best_index_] == 0)
+    text = search.summary()
+    expected = f"{search.best_score_:.4g}"
+    assert "nan" not in text
+    assert f"never fitted, the model expects score {expected}" in " ".join(text.split())
+    lines = text.splitlines()
+    header = next(i for i, line in enumerate(lines) if "P(best)" in line)
+    first = lines[header + 1].split()
+    winner = search.cv_results_["candidate"][search.best_index_]
+    assert first[:4] == ["1", str(winner), "0", expected]
+    assert "nan" not in search._repr_html_().rpartition("</style>")[2]
 
 
 def test_many_brackets_are_not_all_shown():
