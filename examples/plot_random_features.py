@@ -63,7 +63,7 @@ table = {
     "accuracy on new digits": [one.score(X_test, y_test) for one in (search, plain)],
 }
 index = ["HyperbandSearchCV", "RandomizedSearchCV"]
-print(pd.DataFrame(table, index=index).T.to_string(float_format="{:,.4g}".format))
+print(pd.DataFrame(table, index=index).round(4).T.to_string(float_format="{:,.10g}".format))
 print(f"\n{pd.Series(search.best_params_).to_string()}")
 
 # %%
