@@ -70,16 +70,19 @@ def blocks(text: str) -> Iterator[Block]:
         at += 1
 
 
-def complaint(block: Block) -> str:
+def complaint(block: Block, page: str = "docs/index.md") -> str:
     """Return what is wrong with a block; nothing if it runs, or says why it does not."""
     code = [line for line in block.lines if line.strip()]
     if block.language == "indented":
         return "is indented code: put it in a fence with a name"
+    if block.language in {"{code}", "{code-block}"}:
+        return "is a directive: write a fence with the language alone"
     if block.marker == "not run" or block.language.startswith("{"):
         return ""
     if block.marker == "run by":
-        page_reader = ROOT / block.note
-        return "" if page_reader.is_file() else f"{block.note} does not exist"
+        reader = ROOT / block.note
+        reads = reader.is_file() and Path(page).stem in reader.read_text(encoding="utf-8")
+        return "" if reads else f"{block.note} does not read the page"
     if block.marker == "run":
         known = f"run_readme_block {block.note}" in (ROOT / ".ci/run").read_text(encoding="utf-8")
         return "" if known else f".ci/run runs no block {block.note!r}"
@@ -127,9 +130,17 @@ def test_every_block_runs_or_says_why_not(page: str) -> None:
     found = [
         f"{page}:{block.line}: {wrong}"
         for block in blocks(text_of(page))
-        if (wrong := complaint(block))
+        if (wrong := complaint(block, page))
     ]
     assert not found, "\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_included_code_is_run_by_commands_of_the_page(page: str) -> None:
+    text = text_of(page)
+    run = [line for b in blocks(text) if b.marker.startswith("run") for line in b.lines]
+    included = re.findall(r"\{literalinclude\} (\S+)", text)
+    assert not [name for name in included if not any(name in line for line in run)]
 
 
 def broken_links(page: str, text: str) -> list[str]:
@@ -238,6 +249,8 @@ def test_every_public_object_has_an_example(name: str) -> None:
         "Do this:\n\n    pip install dask",
         "<!-- run: no such block -->\n```sh\npip install dask\n```",
         "<!-- run by: tests/no_such.py -->\n```python\nimport dask\n```",
+        "<!-- run by: tests/conftest.py -->\n```python\nimport dask\n```",
+        "```{code-block} python\nimport dask\n```",
     ],
 )
 def test_blocks_that_nothing_runs_are_found(text: str) -> None:
