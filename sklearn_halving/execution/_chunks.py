@@ -212,27 +212,33 @@ def _warning_filters(filters: list[Any]) -> Iterator[None]:
         yield
 
 
-def with_model(job: Job) -> Job:
-    """Return the job with its model unpickled, or without one if that fails."""
+def evaluate_with_model(task: EvaluationTask, job: Job) -> Landing:
+    """Evaluate a job with its model unpickled, or from scratch, and say so, if that fails."""
     if not isinstance(job.model, bytes):
-        return job
+        return evaluate(task, job)
     try:
-        return job._replace(model=pickle.loads(job.model))
-    except Exception:  # noqa: BLE001 - whatever the class of the model raises
-        return job._replace(model=None, previous_level=0)
+        model = pickle.loads(job.model)
+    except Exception as error:  # noqa: BLE001 - whatever the class of the model raises
+        landing = evaluate(task, job._replace(model=None, previous_level=0))
+        return landing._replace(lost=_told(error))
+    return evaluate(task, job._replace(model=model))
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def _evaluate_remotely(task: EvaluationTask, job: Job) -> Landing:
     """Evaluate a job that comes from another process, with its model as bytes.
 
     The model is pickled here, not by joblib, which would turn its large arrays into
-    read-only maps that cannot be trained on. One that cannot be pickled is not kept: the
-    next level is then fitted from scratch.
+    read-only maps that cannot be trained on. One that cannot be pickled is not kept, and that
+    is said: the next level is then fitted from scratch.
     """
-    landing = evaluate(task, with_model(job))
+    landing = evaluate_with_model(task, job)
     if landing.model is None:
         return landing
     try:
         return landing._replace(model=cloudpickle.dumps(landing.model))
-    except Exception:  # noqa: BLE001 - as above
-        return landing._replace(model=None)
+    except Exception as error:  # noqa: BLE001 - as above
+        return landing._replace(model=None, lost=_told(error))

@@ -29,12 +29,11 @@ from sklearn_halving.execution._chunks import (
     candidates_of,
     evaluate_chunk,
     evaluate_jobs,
+    evaluate_with_model,
     packed,
-    with_model,
 )
 from sklearn_halving.execution._clusters import models_apart, shared_arrays, with_models
 from sklearn_halving.execution._companion import POLL_SECONDS
-from sklearn_halving.execution._evaluation import evaluate
 from sklearn_halving.execution._guard import (
     COMPANIONS,
     casualty_landing,
@@ -134,7 +133,7 @@ class SerialExecutor:
             return []
         job = self._queue.popleft()
         if self._packed is None:
-            return [evaluate(self._task, with_model(job))]
+            return [evaluate_with_model(self._task, job)]
         candidates = candidates_of(self._task, [job])
         result = guarded_jobs(self._limits, [job], candidates, *self._packed)
         if result.failure is not None:

@@ -27,6 +27,7 @@ class PullLog:
     """Every outcome so far; still there when a search ends with an exception."""
 
     outcomes: dict[Pull, Outcome] = field(default_factory=dict)
+    lost_models: list[str] = field(default_factory=list)
 
     def record(self, outcome: Outcome) -> None:
         """Enter an outcome; each pull is entered once."""
@@ -218,6 +219,8 @@ class PullLoop:
 
     def _land(self, landing: Landing) -> None:
         outcome, pull = landing.outcome, landing.outcome.pull
+        if landing.lost is not None:
+            self.log.lost_models.append(landing.lost)
         levels: tuple[int, ...] = ()
         digest = None
         way, is_from_scratch = self._ways.pop(pull, ((), True))

@@ -93,12 +93,14 @@ class Job(NamedTuple):
 class Landing(NamedTuple):
     """A pull that came back, with its fitted model if that may be needed.
 
-    ``stop`` says whether one of scikit-learn's callbacks wants the search to end.
+    ``stop`` says whether one of scikit-learn's callbacks wants the search to end; ``lost`` why a
+    model could not be sent from one process to another, None where there is nothing to say.
     """
 
     outcome: Outcome
     model: Any = None
     stop: bool = False
+    lost: str | None = None
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -231,17 +232,19 @@ def _leaders(found: FittedSearch, search: Any) -> np.ndarray:
     if "bracket" not in history:
         return _leaders_of_pulls(candidates, scores, levels)
     more_is_better = getattr(search, "select", "max_resources") != "all_rungs"
-    return _leaders_of_rungs(candidates, scores, levels, search.n_splits_, more_is_better)
+    return _leaders_of_rungs(candidates, scores, levels, more_is_better)
 
 
 def _leaders_of_rungs(
     candidates: np.ndarray,
     scores: np.ndarray,
     levels: np.ndarray,
-    n_splits: int,
     more_is_better: bool,
 ) -> np.ndarray:
-    """Return leaders by the means of all splits of a rung."""
+    """Return leaders by the means of all splits of a rung, which early rungs have fewer of."""
+    n_splits: dict[float, int] = {}
+    for (_, amount), n in Counter(zip(candidates.tolist(), levels.tolist(), strict=True)).items():
+        n_splits[amount] = max(n, n_splits.get(amount, 0))
     seen: dict[tuple[int, float], list[float]] = {}
     leaders = np.full(len(scores), -1)
     leader, best = -1, (-np.inf, -np.inf)
@@ -252,7 +255,7 @@ def _leaders_of_rungs(
         own.append(score)
         mean = float(np.mean(own))
         key = (amount if more_is_better else 0.0, mean)
-        if len(own) == n_splits and not np.isnan(mean) and key > best:
+        if len(own) == n_splits[amount] and not np.isnan(mean) and key > best:
             leader, best = candidate, key
         leaders[step] = leader
     return leaders

@@ -149,6 +149,11 @@ def _draw_indices(size: int, n_of_bracket: Sequence[int], rng: np.random.RandomS
     return drawn
 
 
+def n_different(candidates: Iterable[Params]) -> int:
+    """Return how many candidates differ: a small grid is in several brackets."""
+    return len({_key(params) for params in candidates})
+
+
 def _key(params: Params) -> Hashable:
     """Return what two equal candidates share, also where a value cannot be hashed."""
     try:

@@ -101,6 +101,18 @@ def report_abandoned(
         )
 
 
+def report_lost_models(task: EvaluationTask, lost: list[str]) -> None:
+    """Warn of fitted models that could not be sent between processes."""
+    if lost:
+        warn_user(
+            f"{len(lost)} fitted models could not go on from rung to rung, since they cannot be "
+            f"sent between processes ({lost[0]}). Their next fits were from scratch, which takes "
+            "longer, and may give other scores than n_jobs=1 does. Define the classes that "
+            f"{type(task.estimator).__name__} holds in a module that can be imported, not in the "
+            "script itself."
+        )
+
+
 def report_non_finite(cv_results: dict[str, Any]) -> None:
     """Warn of means that are not finite numbers, in the words of GridSearchCV.
 

@@ -56,8 +56,10 @@ class SearchRecord:
         The stage of each pull; empty where there are none.
     n_candidates : int
         How many candidates there were to choose from.
+    n_different : int
+        How many of them differ: a small grid is in several brackets.
     n_grid_splits : int or None
-        On how many splits GridSearchCV would have fitted each of them, if that is known.
+        On how many splits GridSearchCV would have fitted each of those, if that is known.
     largest : float
         What the largest level amounts to.
     seconds : float
@@ -69,6 +71,7 @@ class SearchRecord:
     layout: Layout
     stages: dict[Pull, int]
     n_candidates: int
+    n_different: int
     n_grid_splits: int | None
     largest: float
     seconds: float

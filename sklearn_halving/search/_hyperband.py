@@ -91,9 +91,11 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     early_splits : "auto", "all" or int, default="auto"
         On how many of the splits the rungs below ``max_resources`` are evaluated, the first
         ones of ``cv``; those at ``max_resources`` are on all of them. ``"auto"`` takes as few
-        as have 100 test rows between them, and 10 of each class; with ``groups``, or splits
-        that go forward in time, all. In the paper a score is one number, so that all rungs of
-        a bracket cost the same; with ``"all"`` they do.
+        as have 100 test rows between them, and 10 of each class; with ``groups``, with splits
+        that go forward in time, and with ``select="all_rungs"``, all. In the paper a score is
+        one number, so that all rungs of a bracket cost the same; with ``"all"`` they do. A
+        number with ``select="all_rungs"`` compares means over few splits with means over all:
+        one of few is more often far too good.
     rescale : dict of str to {"inverse", "proportional"} or callable, default=None
         Parameters whose right value depends on the resource (section 3.4 of the paper), and
         how: ``"inverse"`` multiplies by ``max_resources / n_resources``, ``"proportional"``
@@ -378,5 +380,9 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         """Return on how many splits the early rungs are evaluated; None for all."""
         if self.early_splits == "all" or rows.n_repetitions is None:
             return None
-        wanted = rows.n_telling if self.early_splits == "auto" else int(self.early_splits)
+        wanted = None if isinstance(self.early_splits, str) else int(self.early_splits)
+        if wanted is None and self.select == "max_resources":
+            # Elsewhere early rungs may win, and the best of many means over few splits would be
+            # taken for better than what all splits say.
+            wanted = rows.n_telling
         return None if wanted is None or wanted >= rows.n_repetitions else wanted

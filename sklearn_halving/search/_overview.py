@@ -160,7 +160,7 @@ def overview_of(search: Any) -> Overview:
         metrics,
         resource=None if isinstance(record.resource, WholeFit) else record.resource.name,
         n_fitted=len({outcome.pull.arm for outcome in record.outcomes}),
-        n_grid_fits=None if n_splits is None else n_splits * record.n_candidates,
+        n_grid_fits=None if n_splits is None else n_splits * record.n_different,
         brackets=_brackets(results, metric, best) if has_brackets else (),
         stages=() if has_brackets else _stages(record),
         leaders=tuple(leaders[: N_LEADERS + 1]),
@@ -196,7 +196,7 @@ def _brackets(results: dict[str, Any], metric: str, best: int | None) -> tuple[B
     means = results[f"mean_test_{metric}"]
     loop = results.get("loop", np.zeros_like(results["bracket"]))
     amount = results.get("n_resources", np.ones_like(loop))
-    # In the order of the table, which is that in which brackets are played.
+    # In the order of the table: the most exploratory bracket first.
     rows: dict[tuple[int, int], dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
     for row, key in enumerate(zip(loop.tolist(), results["bracket"].tolist(), strict=True)):
         rows[key][int(results["iter"][row])].append(row)

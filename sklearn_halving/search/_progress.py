@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
 from math import isnan, nan
 
 from sklearn_halving.execution._types import Outcome
@@ -92,17 +93,17 @@ class Standings:
     by_level: bool
     n_splits: Mapping[int, int] | None
     _sums: dict[int, dict[int, tuple[float, int]]] = field(default_factory=dict)
-    _best: dict[int, float] = field(default_factory=dict)
+    _ranked: dict[int, list[tuple[float, int]]] = field(default_factory=dict)
 
     def add(self, pull: Pull, score: float) -> None:
         """Take in the score of one fit."""
         sums = self._sums.setdefault(pull.level, {})
         total, n = sums.get(pull.arm, (0.0, 0))
         sums[pull.arm] = total + score, n + 1
-        if self.n_splits is not None and n + 1 == self.n_splits[pull.level]:
-            mean = (total + score) / (n + 1)
+        if self.n_splits is None or n + 1 == self.n_splits[pull.level]:
+            mean = self._mean(pull.level, pull.arm)
             if not isnan(mean):
-                self._best[pull.level] = max(mean, self._best.get(pull.level, mean))
+                heappush(self._ranked.setdefault(pull.level, []), (-mean, pull.arm))
 
     def n_with_mean(self, level: int, arms: Sequence[int]) -> int:
         """Return how many of these arms have no score at this level that is NaN."""
@@ -111,18 +112,23 @@ class Standings:
 
     def best(self) -> tuple[float, int]:
         """Return the best mean and its level; NaN and 0 if there is none."""
-        best = self._best if self.n_splits is not None else self._means()
+        best = {level: self._best_of(level) for level in self._ranked}
+        best = {level: mean for level, mean in best.items() if not isnan(mean)}
         if not best:
             return nan, 0
         level = max(best, key=lambda level: level if self.by_level else best[level])
         return best[level], level
 
-    def _means(self) -> dict[int, float]:
-        means = {
-            level: [total / n for total, n in sums.values() if not isnan(total)]
-            for level, sums in self._sums.items()
-        }
-        return {level: max(values) for level, values in means.items() if values}
+    def _best_of(self, level: int) -> float:
+        """Return the best mean of a level, without a look at all its candidates."""
+        ranked = self._ranked[level]
+        while ranked and -ranked[0][0] != self._mean(level, ranked[0][1]):
+            heappop(ranked)  # what a candidate had before its latest score
+        return -ranked[0][0] if ranked else nan
+
+    def _mean(self, level: int, arm: int) -> float:
+        total, n = self._sums[level][arm]
+        return total / n
 
 
 @dataclass

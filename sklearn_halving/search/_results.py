@@ -15,6 +15,7 @@ from sklearn_halving._unstable_imports import BaseSearchCV, is_multimetric_score
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._types import NO_ARM
 from sklearn_halving.search._callbacks import CallbackTree
+from sklearn_halving.search._candidates import n_different
 from sklearn_halving.search._checkpoint import Checkpoint
 from sklearn_halving.search._choice_columns import additive_means
 from sklearn_halving.search._cv_results import ResultRows, make_cv_results
@@ -23,6 +24,7 @@ from sklearn_halving.search._failures import (
     no_refit_message,
     no_score_message,
     report_failures,
+    report_lost_models,
     report_non_finite,
     stopped_message,
 )
@@ -98,6 +100,7 @@ class Run:
             self.prepared.layout,
             self.log.stages,
             n_candidates=sum(1 for _ in task.candidates),  # some are made on the way
+            n_different=n_different(task.candidates),
             n_grid_splits=n_splits_of_grid_search(cv, n_repetitions),
             largest=task.resource.to_amount(task.max_level),
             seconds=time.monotonic() - self.began,
@@ -252,6 +255,7 @@ class SearchResults(BaseSearchCV):
         if not run.outcomes:
             raise ValueError(no_fit_message(run.prepared.policy, run.task, self.time_budget))
         report_failures(run.task, run.outcomes)
+        report_lost_models(run.task, run.log.lost_models)
         report_non_finite(self.cv_results_)
         if is_complete:
             run.prepared.layout.report(run.task, run.outcomes)

@@ -118,7 +118,10 @@ def n_telling_splits(
     """
     if inputs.split_params.get("groups") is not None or _goes_forward(pairs):
         return len(pairs)
-    classes = _class_target(search, inputs)
+    try:
+        classes = _class_target(search, inputs)
+    except ValueError:  # of no kind that scikit-learn knows: the estimator may know better
+        return len(pairs)
     n_classes = 0 if classes is None else int(classes.max()) + 1
     n_rows, of_class = 0, np.zeros(n_classes, dtype=np.int64)
     for n_splits, (_, test) in enumerate(pairs, start=1):

@@ -90,7 +90,7 @@ def _spent(search: Any, overview: Overview) -> list[str]:
     record, n_grid_fits = overview.record, overview.n_grid_fits
     text = counted(len(record.outcomes), "fit")
     if n_grid_fits is not None:
-        n_candidates = counted(record.n_candidates, "candidate")
+        n_candidates = counted(record.n_different, "candidate")
         n_splits = counted(record.n_grid_splits or 1, "split")
         text += (
             f"; GridSearchCV would have made {counted(n_grid_fits, 'fit')}, {n_candidates} x "

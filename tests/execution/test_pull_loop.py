@@ -242,11 +242,18 @@ def test_a_model_that_cannot_travel_costs_a_refit_not_the_search(name: str) -> N
     assert scores(log) == scores(expected)
     assert all(outcome.error is None for outcome in log.outcomes.values())
     assert {outcome.previous_level for outcome in log.outcomes.values()} == {0}
+    n_to_go_on = sum(pull.level < 9 for pull in log.outcomes)
+    if name == "Unpicklable":
+        assert len(log.lost_models) == n_to_go_on
+    else:  # those of candidates that were dropped were never read
+        assert len(log.lost_models) == sum(pull.level > 1 for pull in log.outcomes) - 2 * 5 - 2 * 3
+    assert all("Error" in text for text in log.lost_models)
 
 
 def test_threads_hand_over_models_that_cannot_be_pickled() -> None:
     _, log = run(Hyperband(), hyperband_task(Unpicklable()), backend="threading", n_jobs=2)
     assert {outcome.previous_level for outcome in log.outcomes.values()} == {0, 1, 3}
+    assert log.lost_models == []
 
 
 @pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from matplotlib.colors import to_hex
 
 from doubles import Known
-from plotting.searches import X, Y, variance_halving
+from plotting.searches import X, Y, hyperband, variance_halving
 from sklearn_halving import HyperbandSearchCV
 from sklearn_halving.plotting import RegretDisplay, WorkerDisplay
 from sklearn_halving.plotting._drawing import OTHERS
@@ -90,10 +90,20 @@ def test_leader_of_rungs_has_all_its_splits_and_the_most_resource() -> None:
     candidates = np.array([0, 0, 2, 2, 1, 1, 0, 0])
     levels = np.array([1, 1, 1, 1, 1, 1, 3, 3])
     scores = np.array([0.5, 0.7, 0.9, 0.8, 1.0, nan, 0.1, 0.2])
-    found = _leaders_of_rungs(candidates, scores, levels, 2, True)
+    found = _leaders_of_rungs(candidates, scores, levels, True)
     assert found.tolist() == [-1, 0, 0, 2, 2, 2, 2, 0]
-    any_level = _leaders_of_rungs(candidates, scores, levels, 2, False)
+    any_level = _leaders_of_rungs(candidates, scores, levels, False)
     assert any_level.tolist() == [-1, 0, 0, 2, 2, 2, 2, 2]
+
+
+def test_leader_of_an_early_rung_has_the_splits_that_such_a_rung_has() -> None:
+    #                      one split at 1; two at 3
+    candidates = np.array([0, 1, 2, 1, 1])
+    levels = np.array([1, 1, 1, 3, 3])
+    scores = np.array([0.5, 0.7, 0.6, 0.1, 0.2])
+    assert _leaders_of_rungs(candidates, scores, levels, True).tolist() == [0, 1, 1, 1, 1]
+    search = hyperband(early_splits=1)
+    assert RegretDisplay.from_estimator(search).cost[0] == 1  # the first fit makes a leader
 
 
 def test_leader_of_pulls_is_not_a_lucky_first_split() -> None:

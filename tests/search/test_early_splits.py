@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import loguniform, uniform
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_digits, make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -73,6 +73,39 @@ def test_auto_takes_all_splits_where_folds_are_not_alike(cv):
     groups = np.arange(800) // 20 if isinstance(cv, GroupKFold) else None
     early, last = splits_of_rungs(search(cv=cv, max_candidates=9).fit(X, y, groups=groups))
     assert early == last == [0, 1, 2, 3]
+
+
+def test_auto_takes_all_splits_where_early_rungs_may_win():
+    """Means over one split and over all would be compared."""
+    early, last = splits_of_rungs(search(cv=3, max_candidates=9).fit(*data(600)))
+    assert (early, last) == ([0], [0, 1, 2])
+    any_rung = search(cv=3, max_candidates=9, select="all_rungs")
+    assert splits_of_rungs(any_rung.fit(*data(600))) == [[0, 1, 2]] * 2
+    early, _ = splits_of_rungs(any_rung.set_params(early_splits=2).fit(*data(600)))
+    assert early == [0, 1]
+
+
+def test_a_target_that_only_the_estimator_understands():
+    """Such as a list of sequences, of which scikit-learn cannot say what it is."""
+
+    class OfSequences(ClassifierMixin, BaseEstimator):
+        def __init__(self, value=0.5, size=9):
+            self.value = value
+            self.size = size
+
+        def fit(self, X, y):
+            self.is_fitted_ = True
+            return self
+
+        def score(self, X, y):
+            return self.value
+
+    y = [["a", "b"][: 1 + row % 2] for row in range(300)]
+    fitted = HyperbandSearchCV(
+        OfSequences(), VALUES, resource="size", cv=KFold(3), random_state=0
+    ).fit(np.zeros((300, 1)), y)
+    early, last = splits_of_rungs(fitted)
+    assert early == last == [0, 1, 2]
 
 
 def test_columns_of_splits_that_a_rung_does_not_have_are_nan():

@@ -7,10 +7,11 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import SGDRegressor
 from sklearn.model_selection import KFold
 
-from search.common import Known, numbered
+from search.common import Known, data, numbered
 from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV
 
 NARROWED = "fewer candidates than planned"
@@ -90,3 +91,23 @@ def test_models_that_diverge_do_not_decide():
     assert own.mean().min() < -1e15
     assert search.best_score_ == pytest.approx(own.mean()[best], abs=0.1)
     assert search.best_score_ > 0.4
+
+
+class StaysHere(RandomForestClassifier):
+    """Cannot leave its process once it is fitted."""
+
+    def fit(self, X, y):
+        self.open_ = (number for number in range(3))
+        return super().fit(X, y)
+
+
+def test_models_that_cannot_be_sent_between_processes_are_told_of():
+    options = {"resource": "n_estimators", "cv": 2, "max_candidates": 3, "random_state": 0}
+    search = HyperbandSearchCV(StaysHere(n_estimators=9), {"max_depth": [1, 2, 3]}, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        search.fit(*data())
+    assert (search.history_["continued_from"] > 0).any()
+    with pytest.warns(UserWarning, match=r"models could not go on .* \(TypeError: .*generator"):
+        search.set_params(n_jobs=2).fit(*data())
+    assert (search.history_["continued_from"] == 0).all()

@@ -258,6 +258,20 @@ def test_best_so_far_is_the_best_mean(pulls, scores, by_level):
     assert all(b >= a for (i, a), (j, b) in pairwise(known) if i == j or not by_level)
 
 
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.floats(-10, 10) | st.just(np.nan)), max_size=30)
+)
+def test_best_so_far_where_a_mean_may_fall_again(pulls):
+    standings, told = Standings(by_level=True, n_splits=None), {}
+    for place, (arm, score) in enumerate(pulls):
+        standings.add(Pull(arm, 1, place), score)
+        told.setdefault(arm, []).append(score)
+        means = [sum(own) / len(own) for own in told.values()]
+        known = [mean for mean in means if not np.isnan(mean)]
+        best, level = standings.best()
+        assert (best, level) == (max(known), 1) if known else np.isnan(best)
+
+
 def outcome(level, fit, score=0.0, *, previous=0, arm=0, split=0):
     return Outcome(Pull(arm, level, split), 0.5, None, 0.0, fit, score, 10, 10, previous)
 
