@@ -189,9 +189,10 @@ class BaseBanditSearchCV(SearchResults):
         Returns
         -------
         plan : DataFrame
-            One row for each rung or stage, with the columns ``bracket`` (the paper's s) and
-            ``rung``, or ``stage``, and ``n_candidates``, ``n_resources`` (for each fit) and
-            ``n_fits`` (for all candidates and splits; without the refit).
+            One row for each rung or stage, or for all fits where a policy has neither, with
+            the columns ``bracket`` (the paper's s) and ``rung``, or ``stage``, and
+            ``n_candidates``, ``n_resources`` (for each fit) and ``n_fits`` (for all candidates
+            and splits, at most; without the refit).
         """
         self._validate_params()
         if isinstance(self.cv, Iterator):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -284,14 +284,18 @@ class AdaptiveLayout:
         """Say nothing: a policy that adapts has no plan to fall short of."""
 
     def plan(self, n_repetitions: int | None, resource: Resource) -> pd.DataFrame:
-        """Return one row for each stage; no row where stages are not known beforehand."""
+        """Return one row for each stage, or for all fits where there are no stages."""
         import pandas as pd  # not needed by a plain `fit`, and slow to import
 
-        rows = [
+        rows: list[tuple[Any, ...]] = [
             (stage, n_arms, resource.to_amount(level), n_pulls)
             for stage, ((n_arms, n_pulls), level) in enumerate(
                 zip(self.stages, self.levels, strict=False)
             )
         ]
+        if not rows:
+            n_fits = self.n_fits(n_repetitions)
+            amount = resource.to_amount(max(self.levels)) if self.levels else np.nan
+            rows = [(0, self.n_arms, amount, pd.NA if n_fits is None else n_fits)]
         plan = pd.DataFrame(rows, columns=["stage", "n_candidates", "n_resources", "n_fits"])
         return plan.drop(columns="n_resources") if isinstance(resource, WholeFit) else plan

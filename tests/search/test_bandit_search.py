@@ -209,3 +209,12 @@ def test_an_object_is_not_changed():
     policy = EXP3(n_pulls=20)
     search_by(policy).fit(*data())
     assert policy == replace(policy, reward_range=None)
+
+
+def test_the_plan_of_a_policy_without_stages_is_one_row():
+    search = BanditSearchCV(
+        Known(), {"value": [0.1, 0.2, 0.3]}, policy="ucb1", reward_range=(0, 1), n_pulls=12
+    )
+    plan = search.plan(*data())
+    assert plan.to_dict("list") == {"stage": [0], "n_candidates": [3], "n_fits": [12]}
+    assert search.fit(*data()).n_fits_ == 12
