@@ -133,11 +133,14 @@ table = pd.DataFrame(rows)
 print(table.to_string(index=False))
 
 # %%
-# Fits and scores on new data. On data that is so easy most choices are equally good, and what
-# differs is the number of fits, most of all where the bounds of a policy are wide.
-figure, axes = plt.subplots(figsize=(7, 5), layout="constrained")
-axes.scatter(table["fits"], table["on new data"], alpha=0.6)
-for row in table.drop_duplicates(["fits", "on new data"]).itertuples():
-    axes.annotate(row.policy, (row.fits, row[6]), fontsize=7)
-axes.set(xlabel="fits", ylabel="accuracy on new data", title="Every policy, once")
+# Fits of each policy, and what its choice scores on new data. On data that is so easy most choices
+# are equally good, and what differs is the number of fits, most of all where the bounds of a policy
+# are wide.
+table = table.sort_values(["fits", "policy"], ascending=False)
+figure, axes = plt.subplots(figsize=(7, 8), layout="constrained")
+dots = axes.scatter(table["fits"], table["policy"], c=table["on new data"], cmap="viridis")
+axes.hlines(table["policy"], 0, table["fits"], color="grey", linewidth=0.5, zorder=0)
+axes.set(xlabel="fits", xlim=(0, None))
+axes.tick_params(axis="y", labelsize="small")
+figure.colorbar(dots, label="accuracy of the choice on new data", shrink=0.5)
 plt.show()

@@ -34,6 +34,9 @@ LEFT_OUT = (
     "candidates without score or with less resource left out",
 )
 
+FLAT = 1e-9
+"""Width of an interval, against the score or 1, below which all scores were the same."""
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ConfidenceDisplay:
@@ -53,6 +56,8 @@ class ConfidenceDisplay:
         Its score and its interval; bounds are NaN where one fit says nothing of the noise.
     best : ndarray of bool of shape (n_candidates,)
         True for the winner.
+    n_pulls : ndarray of shape (n_candidates,)
+        Its fits. A candidate without any is judged by the posterior alone.
     labels : list of str
         What each candidate is called.
     gap : float or None
@@ -97,6 +102,7 @@ class ConfidenceDisplay:
     lower: np.ndarray
     upper: np.ndarray
     best: np.ndarray
+    n_pulls: np.ndarray
     labels: list[str]
     gap: float | None = None
     n_left_out: int = 0
@@ -155,6 +161,7 @@ class ConfidenceDisplay:
             lower=lower[shown],
             upper=upper[shown],
             best=table.best[shown],
+            n_pulls=table.n_pulls[shown],
             labels=candidate_labels(table.candidate[shown].tolist(), params),
             gap=_gap(lower[shown], upper[shown], table.best[shown]) if has_posterior else None,
             n_left_out=int((~shown).sum()),
@@ -203,35 +210,37 @@ class ConfidenceDisplay:
         return self
 
     def _draw_intervals(self, ax: Any, rows: np.ndarray, color: str, label: str) -> None:
-        places = np.flatnonzero(rows)
-        if not len(places):
-            return
-        known = ~np.isnan(self.lower[places])
-        sure, alone = places[known], places[~known]
+        """Draw marks with intervals, and in other shapes those whose noise is not known."""
+        width = self.upper - self.lower
+        never = rows & (self.n_pulls == 0)
+        has_none = rows & ~never & np.isnan(width)
+        # Scores that are the same by chance say no more of the noise than a single one does.
+        is_flat = rows & ~never & (width <= FLAT * np.maximum(1.0, np.abs(self.mean)))
+        known = rows & ~never & ~has_none & ~is_flat
         thin = len(self.candidate) > 2 * MAX_LABELS and color != WINNER
-        if len(sure):
-            sides = np.stack([self.mean - self.lower, self.upper - self.mean])[:, sure]
-            ax.errorbar(
-                self.mean[sure],
-                sure,
-                xerr=np.maximum(sides, 0.0),
-                fmt="o",
-                markersize=2 if thin else 5,
-                linewidth=0.6 if thin else 1.6,
-                color=color,
-                label=label,
-                zorder=3 if color == WINNER else 2,
-            )
-        if len(alone):
-            ax.plot(
-                self.mean[alone],
-                alone,
-                "o",
-                markersize=2 if thin else 5,
-                color=color,
-                markerfacecolor="none",
-                label="winner" if color == WINNER else "noise not known",
-            )
+        size, line = (2, 0.6) if thin else (5, 1.6)
+        style = {"color": color, "markersize": size, "zorder": 3 if color == WINNER else 2}
+        hollow = style | {"markerfacecolor": "white"}
+        sides = np.maximum(np.stack([self.mean - self.lower, self.upper - self.mean]), 0.0)
+        start = "winner, " if color == WINNER else ""
+        for which, name, shape in (
+            (known, label, {"fmt": "o", **style}),
+            (never, f"{start}never fitted", {"fmt": "D", **hollow}),
+        ):
+            at = np.flatnonzero(which)
+            if len(at):
+                bars = ax.errorbar(
+                    self.mean[at], at, xerr=sides[:, at], linewidth=line, label=name, **shape
+                )
+                if which is never:
+                    bars[2][0].set_linestyle(":")
+        for which, name, marker in (
+            (has_none, f"{start}one score: no interval", "o"),
+            (is_flat, f"{start}all scores equal: width 0", "s"),
+        ):
+            at = np.flatnonzero(which)
+            if len(at):
+                ax.plot(self.mean[at], at, marker, label=name, **hollow)
 
     def _draw_gap(self, ax: Any) -> None:
         """Draw the span from the winner's lower bound to the best upper bound of the others."""

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_halving.plotting._labels import shortened
+
 OTHERS = "#4477aa"
 WINNER = "#d55e00"
 PALE = "#c8d5e3"
@@ -108,6 +110,27 @@ def note(ax: Any, *texts: str) -> None:
 def count_of(number: int, one: str, many: str) -> str:
     """Return a number with its noun; nothing for 0."""
     return "" if number == 0 else f"{number} {one if number == 1 else many}"
+
+
+def wrapped(label: str, length: int = 28) -> str:
+    """Return a label of a y axis in two lines where one could be longer than the axis."""
+    if len(label) <= length:
+        return label
+    head, _, name = label.rpartition(" ")
+    return "\n".join(part for part in (head, shortened(name, 40)) if part)
+
+
+def set_log_ticks(ax: Any, values: np.ndarray) -> None:
+    """Make the x axis logarithmic, with so many numbers on it as do not run into each other."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    ax.set_xscale("log")
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    span = float(values.max() / values.min())
+    if span < 300:  # powers of ten alone would be one or two
+        steps = (1, 2, 5) if span < 30 else (1, 3)
+        ax.xaxis.set_major_locator(LogLocator(base=10, subs=steps))
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda value, place: f"{value:.4g}"))
 
 
 def set_log_levels(ax: Any, levels: np.ndarray) -> None:

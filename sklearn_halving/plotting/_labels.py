@@ -10,8 +10,10 @@ import numpy as np
 
 MAX_VALUE = 24
 """Characters of one value."""
-MAX_NAME = 12
-"""Characters of the name of a parameter: the values are what candidates differ in."""
+MAX_DISTINCT_VALUE = 60
+"""Characters of one value where fewer would make it the same as another."""
+NAME_LENGTHS = (12, 8, 6)
+"""Characters of the name of a parameter: the fewer, the longer the label would be."""
 MAX_CANDIDATE = 48
 """Characters of a candidate."""
 
@@ -36,6 +38,44 @@ def value_text(value: Any) -> str:
     return " ".join(str(value).split()).removesuffix("()")
 
 
+def value_texts(values: Sequence[Any]) -> list[str]:
+    """Return values of one parameter as text that is as short as tells them apart.
+
+    An estimator is its class where no other value is of this class, else its class with the
+    parameters in which those of the class differ.
+    """
+    full = [value_text(value) for value in values]
+    distinct = dict(zip(full, values, strict=True))
+    by_class: dict[str, dict[str, Any]] = {}
+    for text, value in distinct.items():
+        if hasattr(value, "get_params") and not isinstance(value, type):
+            by_class.setdefault(type(value).__name__, {})[text] = value
+    short = {text: text for text in distinct}
+    for name, members in by_class.items():
+        short |= dict(zip(members, _estimator_texts(name, list(members.values())), strict=True))
+    n_distinct = len(set(short.values()))
+    for length in range(MAX_VALUE, MAX_DISTINCT_VALUE + 1, 6):
+        cut = {text: shortened(one, length) for text, one in short.items()}
+        if len(set(cut.values())) == n_distinct:
+            break
+    return [cut[text] for text in full]
+
+
+def _estimator_texts(name: str, estimators: list[Any]) -> list[str]:
+    """Return the class with the parameters in which estimators of this class differ."""
+    texts = [
+        {key: value_text(value) for key, value in one.get_params(deep=False).items()}
+        for one in estimators
+    ]
+    differ = [key for key in texts[0] if len({one.get(key) for one in texts}) > 1]
+    return [
+        f"{name}({', '.join(f'{key}={one[key]}' for key in differ if key in one)})"
+        if differ
+        else name
+        for one in texts
+    ]
+
+
 def short_names(names: Iterable[str]) -> dict[str, str]:
     """Return for each parameter the shortest end of its name that no other has."""
     parts = {name: name.split("__") for name in names}
@@ -49,8 +89,32 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
     return short
 
 
+def _word_ends(names: list[str]) -> dict[str, str]:
+    """Return for each name its last words that no other name ends in, after a mark."""
+    apart = short_names(name.replace("__", "_").replace("_", "__") for name in names)
+    ends = [end.replace("__", "_") for end in apart.values()]
+    if len(ends) < len(set(names)):
+        return {name: name for name in names}
+    return {
+        name: f"…{end}" if len(end) + 1 < len(name) else name
+        for name, end in zip(names, ends, strict=True)
+    }
+
+
+def _ways_to_shorten(names: list[str]) -> list[dict[str, str]]:
+    """Return names of parameters for labels, in several ways, the most legible first."""
+    whole = short_names(names)
+    ends = dict(zip(whole, _word_ends(list(whole.values())).values(), strict=True))
+    ways = [whole, *({n: shortened(ends[n], length) for n in names} for length in NAME_LENGTHS)]
+    # Two parameters under one name would be a wrong answer.
+    return [way for way in ways if len(set(way.values())) == len(names)]
+
+
 def candidate_labels(numbers: Sequence[int], params: Sequence[dict[str, Any]]) -> list[str]:
     """Return the number of each candidate and the values in which it differs from others.
+
+    Where that is too long, names of parameters are shortened, then the last parameters are
+    left out; values are what candidates differ in, and stay as they are.
 
     Parameters
     ----------
@@ -59,17 +123,29 @@ def candidate_labels(numbers: Sequence[int], params: Sequence[dict[str, Any]]) -
     params : sequence of dict
         Their parameters.
     """
-    texts = [
-        {name: shortened(value_text(value), MAX_VALUE) for name, value in one.items()}
-        for one in params
-    ]
-    names = list(dict.fromkeys(name for one in texts for name in one))
+    names = list(dict.fromkeys(name for one in params for name in one))
+    texts: list[dict[str, str]] = [{} for _ in params]
+    for name in names:
+        places = [place for place, one in enumerate(params) if name in one]
+        values = value_texts([params[place][name] for place in places])
+        for place, value in zip(places, values, strict=True):
+            texts[place][name] = value
     differ = [n for n in names if len({one.get(n) for one in texts}) > 1] or names
-    short = {name: shortened(end, MAX_NAME) for name, end in short_names(differ).items()}
-    labels = []
-    for number, one in zip(numbers, texts, strict=True):
-        values = ", ".join(
-            f"{shortened(short[name], MAX_NAME)}={one[name]}" for name in differ if name in one
-        )
-        labels.append(f"{shortened(values, MAX_CANDIDATE)}  #{number}")
-    return labels
+    labels: list[list[str]] = []
+    for short in _ways_to_shorten(differ):
+        labels = [[f"{short[n]}={one[n]}" for n in differ if n in one] for one in texts]
+        if max(map(_length, labels), default=0) <= MAX_CANDIDATE:
+            break
+    return [f"{_joined(parts)}  #{number}" for number, parts in zip(numbers, labels, strict=True)]
+
+
+def _length(parts: list[str]) -> int:
+    return len(", ".join(parts))
+
+
+def _joined(parts: list[str]) -> str:
+    """Return the parts that there is room for, and a mark for those left out."""
+    kept = list(parts)
+    while len(kept) > 1 and _length([*kept, "…"][: len(parts)]) > MAX_CANDIDATE:
+        kept.pop()
+    return ", ".join(kept if len(kept) == len(parts) else [*kept, "…"])

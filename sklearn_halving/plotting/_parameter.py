@@ -16,8 +16,10 @@ from sklearn_halving.plotting._drawing import (
     legend_beside,
     note,
     score_range,
+    set_log_ticks,
+    wrapped,
 )
-from sklearn_halving.plotting._labels import MAX_VALUE, shortened, value_text
+from sklearn_halving.plotting._labels import shortened, value_text, value_texts
 from sklearn_halving.plotting._reading import FittedSearch, candidate_table, read_search
 
 MAX_CATEGORIES = 40
@@ -134,7 +136,7 @@ class ParameterDisplay:
         weight, weight_label = table.n_pulls, "fits"
         if found.has_resources and len(np.unique(found.results["n_resources"])) > 1:
             weight = found.results["n_resources"][table.row]
-            weight_label = found.resource_label
+            weight_label = found.resource_unit
         display = cls(
             values=_as_numbers([column[place] for place in np.flatnonzero(shown)]),
             score=score[shown],
@@ -166,10 +168,12 @@ class ParameterDisplay:
             This display.
         """
         is_log = self._is_log(scale)
-        ax = axes_for(type(self).__name__, ax)
-        x = self.values if self._is_numeric else self._draw_categories(ax)
+        texts = [] if self._is_numeric else value_texts(list(self.values))
+        # Long names of categories are written aslant, and take from the height of the axes.
+        ax = axes_for(type(self).__name__, ax, height=4.0 + 0.04 * max(map(len, texts), default=0))
+        x = self.values if self._is_numeric else self._draw_categories(ax, texts)
         if is_log:
-            ax.set_xscale("log")
+            set_log_ticks(ax, x)
         areas = _areas(self.weight)
         others = ~self.best
         alpha = 0.7 if len(x) <= 100 else 0.4
@@ -186,7 +190,7 @@ class ParameterDisplay:
             zorder=3,
         )
         # The whole name is wider than the axes for a step of a step of a pipeline.
-        ax.set(xlabel=shortened(self.parameter, 60), ylabel=self.score_label)
+        ax.set(xlabel=shortened(self.parameter, 60), ylabel=wrapped(self.score_label))
         self._finish(ax, star)
         self.ax_, self.figure_ = ax, ax.figure
         return self
@@ -214,16 +218,14 @@ class ParameterDisplay:
         values = np.unique(self.values)
         return len(values) > 2 and values[-1] / values[0] >= 20 and _is_more_even_in_log(values)
 
-    def _draw_categories(self, ax: Any) -> np.ndarray:
+    def _draw_categories(self, ax: Any, texts: list[str]) -> np.ndarray:
         """Name the categories on the axis, and return a place for each candidate."""
-        texts = [value_text(value) for value in self.values]
         names = sorted(set(texts), key=lambda text: _category_key(self.values[texts.index(text)]))
         place = {name: index for index, name in enumerate(names)}
         step = -(-len(names) // MAX_CATEGORIES)
-        shown = [shortened(name, MAX_VALUE) for name in names]
-        is_long = max(map(len, shown), default=0) * len(names) > 60
+        is_long = max(map(len, names), default=0) * len(names) > 60
         style = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if is_long else {}
-        ax.set_xticks(range(0, len(names), step), shown[::step], fontsize="small", **style)
+        ax.set_xticks(range(0, len(names), step), names[::step], fontsize="small", **style)
         ax.set_xlim(-0.6, len(names) - 0.4)
         x = np.array([place[text] for text in texts], dtype=float)
         # Side by side, in an order that is the same in every drawing.
@@ -247,7 +249,11 @@ class ParameterDisplay:
             count_of(n_below, "score below the axis", "scores below the axis"),
             count_of(self.n_left_out, "candidate left out", "candidates left out"),
         )
-        handles, labels = ([star], ["winner"]) if self.best.any() else ([], [])
+        handles: list[Any] = []
+        labels: list[str] = []
+        if self.best.any():
+            never = "" if self.weight[self.best].all() else ",\nnever fitted"
+            handles, labels = [star], [f"winner{never}"]
         amounts = np.unique(self.weight)
         if len(amounts) > 5:
             amounts = amounts[np.linspace(0, len(amounts) - 1, 4).round().astype(int)]

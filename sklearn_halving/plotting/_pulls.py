@@ -125,7 +125,7 @@ class PullsDisplay:
             levels=levels,
             best=table.best,
             labels=candidate_labels(table.candidate.tolist(), params),
-            resource_label=found.resource_label,
+            resource_label=found.resource_unit,
         )
         return display.plot(ax=ax)
 
@@ -159,7 +159,8 @@ class PullsDisplay:
             ax.barh(range(n_candidates), fits, height, start, linewidth=width, **style)
             start = start + fits
         for place in np.flatnonzero(self.best):
-            ax.plot(start[place], place, "*", markersize=12, color=WINNER, label="winner")
+            label = "winner" if start[place] else "winner, never fitted"
+            ax.plot(start[place], place, "*", markersize=12, color=WINNER, label=label)
         label_candidates(ax, self.labels)
         # Below 0, so that the star of a winner that was never fitted is whole.
         ax.set_xlim(-0.02 * max(1, start.max()), 1.1 * max(1, start.max()))

@@ -11,6 +11,13 @@ from sklearn.exceptions import NotFittedError
 if TYPE_CHECKING:
     import pandas as pd
 
+RESOURCE_UNITS = {
+    "n_samples": "training rows",
+    "partial_fit": "epochs",
+    "fit_time": "seconds of training",
+}
+"""What is counted, for resources whose names do not say it."""
+
 
 @dataclass(frozen=True)
 class FittedSearch:
@@ -30,8 +37,8 @@ class FittedSearch:
         What ``mean_test_`` is followed by.
     score_label : str
         What the metric is called on an axis.
-    resource_label : str
-        What the resource is called on an axis.
+    resource_label, resource_unit : str
+        What the resource is called on an axis, and where there is less room.
     best_row : int or None
         ``best_index_``, if there is one.
     has_posterior : bool
@@ -45,6 +52,7 @@ class FittedSearch:
     metric: str
     score_label: str
     resource_label: str
+    resource_unit: str
     best_row: int | None
     has_posterior: bool
 
@@ -98,6 +106,8 @@ def read_search(search: Any, display: str, metric: str | None = None) -> FittedS
     scoring = getattr(search, "scoring", None)
     score_name = scoring if metric == "score" and isinstance(scoring, str) else metric
     resource = getattr(search, "resource", None)
+    resource = resource if isinstance(resource, str) else "resource"
+    unit = RESOURCE_UNITS.get(resource, resource)
     return FittedSearch(
         name=name,
         display=display,
@@ -105,7 +115,8 @@ def read_search(search: Any, display: str, metric: str | None = None) -> FittedS
         history=_history_of(search, metric),
         metric=metric,
         score_label=score_name,
-        resource_label=resource if isinstance(resource, str) else "resource",
+        resource_label=resource if unit == resource else f"{unit} ({resource})",
+        resource_unit=unit,
         best_row=getattr(search, "best_index_", None),
         has_posterior="posterior_mean" in search.cv_results_ and metric == steering,
     )

@@ -8,10 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_halving.plotting._drawing import OTHERS, axes_for, count_of, note, score_range
+from sklearn_halving.plotting._drawing import (
+    OTHERS,
+    axes_for,
+    count_of,
+    note,
+    score_range,
+    wrapped,
+)
 from sklearn_halving.plotting._reading import FittedSearch, candidate_table, read_search
 
-COSTS = {"fits": "fits", "resources": "units of {}", "seconds": "seconds of fits and scoring"}
+COSTS = {"fits": "fits", "resources": "{} spent", "seconds": "seconds of fits and scoring"}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -180,7 +187,7 @@ class RegretDisplay:
         y = (self.regret if is_regret else self.score)[changes]
         ax.plot(self.cost[changes], y, "o", markersize=4, color=self.line_.get_color())
         label = "simple regret" if is_regret else "score of the leader"
-        ax.set(xlabel=self.cost_label, ylabel=f"{label} ({self.score_label})")
+        ax.set(xlabel=self.cost_label, ylabel=wrapped(f"{label} ({self.score_label})"))
         ax.set_xlim(left=0)
         if is_new:
             self._cut(ax, is_regret)

@@ -17,6 +17,7 @@ from sklearn_halving.plotting._drawing import (
     note,
     score_range,
     set_log_levels,
+    wrapped,
 )
 from sklearn_halving.plotting._reading import read_search
 
@@ -161,7 +162,7 @@ class RungDisplay:
                 label = f"bracket {bracket}" if len(brackets) > 1 else "candidates"
                 self._draw(axes[0], self.bracket == bracket, color, label)
             set_log_levels(axes[0], self.n_resources)
-            axes[0].set(xlabel=self.resource_label, ylabel=self.score_label)
+            axes[0].set(xlabel=self.resource_label, ylabel=wrapped(self.score_label))
         else:
             axes = self._draw_panels(plt, brackets)
         self._finish(axes)
@@ -189,7 +190,7 @@ class RungDisplay:
                 self._without_score(inside),
             ]
             axes.set_title("\n".join(line for line in lines if line), fontsize="medium")
-        grid[0].set_ylabel(self.score_label)
+        grid[0].set_ylabel(wrapped(self.score_label))
         figure.supxlabel(self.resource_label, fontsize="medium")
         return list(grid)
 
@@ -227,7 +228,9 @@ class RungDisplay:
             handles: list[Any] = []
         else:
             handles = axes[0].plot([], [], color=WINNER, linewidth=2.4, marker="o", markersize=3.5)
-            handles[0].set_label(f"winner, #{self.best_candidate}")
+            is_drawn = bool((self.candidate == self.best_candidate).any())
+            never = "" if is_drawn else ", never fitted"
+            handles[0].set_label(f"winner, #{self.best_candidate}{never}")
         if len(axes) == 1:
             legend_beside(axes[0])
         elif handles:

@@ -122,22 +122,22 @@ class Hyperband(ScheduledPolicy):
         return replace(bracket, rungs=rungs)
 
     def _order_of_play(self, schedule: Schedule) -> Sequence[int]:
-        """Return the brackets of each loop from the middle outwards.
+        """Return the brackets of each loop: the middle one, then from the widest to the last.
 
-        The paper begins with the most exploratory bracket. Which comes first changes nothing
-        at the end, but much for who stops before: the widest bracket takes longest until it has
-        an answer, above all where a small fit has a price of its own, and the narrowest tries
-        few arms. Of two equally far from the middle the more exploratory is first; the whole
-        fits of bracket 0 come last, where they keep workers busy that wait for a rung.
+        The paper begins with the widest. Which comes first changes nothing at the end, but much
+        for who stops before: the widest bracket takes longest until it has an answer, above all
+        where a small fit has a price of its own, and the narrowest tries few arms. After the
+        middle one the widest is next: its chain of rungs is the longest, and what is left of
+        the others keeps workers busy that wait for one of them to close.
         """
-        labels = [bracket.label for bracket in schedule.brackets]
-        middle = (max(labels, default=0) + min(labels, default=0)) / 2
-
-        def key(place: int) -> tuple[int, float, int]:
-            bracket = schedule.brackets[place]
-            return bracket.loop, abs(bracket.label - middle), -bracket.label
-
-        return sorted(range(len(labels)), key=key)
+        of_loop: dict[int, list[int]] = {}
+        for place, bracket in enumerate(schedule.brackets):
+            of_loop.setdefault(bracket.loop, []).append(place)
+        order = []
+        for places in of_loop.values():
+            first = places[(len(places) - 1) // 2]
+            order += [first, *(place for place in places if place != first)]
+        return order
 
     def _may_win(self, level: int, problem: Problem) -> bool:
         return self.select == "all_rungs" or level == problem.max_level

@@ -169,7 +169,10 @@ def no_fit_message(policy: Any, task: EvaluationTask, time_budget: float | None)
 
 def no_refit_message(search: Any) -> str:
     """Say why a search with results has no model to predict with, and how to get one."""
-    by = "Ctrl-C" if getattr(search, "stopped_by_", "") == "interrupt" else "an exception"
+    why = {
+        "interrupt": "Ctrl-C ended it before the best candidate was refitted",
+        "error": "an exception ended it before the best candidate was refitted",
+    }.get(getattr(search, "stopped_by_", ""), "the refit failed, or refit was set after fit")
     way_out = "With a checkpoint, fit goes on from there."
     if hasattr(search, "best_params_"):
         way_out = (
@@ -178,8 +181,8 @@ def no_refit_message(search: Any) -> str:
             "goes on from there."
         )
     return (
-        f"This {type(search).__name__} has results but no best_estimator_ to predict with: {by} "
-        f"ended it before the best candidate was refitted. {way_out}"
+        f"This {type(search).__name__} has results but no best_estimator_ to predict with: {why}. "
+        f"{way_out}"
     )
 
 

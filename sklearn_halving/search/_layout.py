@@ -123,12 +123,14 @@ class ScheduledLayout:
         parts = []
         for place, bracket in enumerate(self.schedule.brackets):
             loop = f"loop {bracket.loop + 1} of {n_loops}, " if n_loops > 1 else ""
-            before = 0
+            before, n_splits_before = 0, 0
             for number, rung in enumerate(bracket.rungs, start=1):
                 name = f"{loop}bracket {bracket.label}, rung {number} of {len(bracket.rungs)}"
                 n_fits = rung.n_pulls(n_repetitions)
-                parts.append(Part(name, rung.level, rung.n_arms, n_fits, place, before))
-                before = rung.level
+                n_splits = rung.n_splits(n_repetitions)
+                n_new = rung.n_arms * max(0, n_splits - n_splits_before) if before else 0
+                parts.append(Part(name, rung.level, rung.n_arms, n_fits, place, before, n_new))
+                before, n_splits_before = rung.level, n_splits
         return tuple(parts)
 
     def path_of(self, pull: Pull) -> tuple[int, ...]:

@@ -30,6 +30,9 @@ class Part:
         The place of its bracket; None for a stage.
     previous_level : int, default=0
         The level of the rung before it in its bracket, 0 if it is the first.
+    n_from_scratch : int, default=0
+        How many of its fits, the last ones, are on splits that the rung before does without:
+        there is no model to be trained on.
     """
 
     name: str
@@ -38,6 +41,7 @@ class Part:
     n_fits: int
     bracket: int | None = None
     previous_level: int = 0
+    n_from_scratch: int = 0
 
 
 @dataclass(frozen=True)
@@ -257,11 +261,11 @@ class Progress:
         if self.n_planned is None:
             return None
         if self.parts:
-            rest = [
-                (part.previous_level, part.level, n)
-                for part, n in zip(self.parts, self._left, strict=True)
-                if n > 0
-            ]
+            rest = []
+            for part, n in zip(self.parts, self._left, strict=True):
+                n_from_scratch = min(n, part.n_from_scratch)
+                rest.append((part.previous_level, part.level, n - n_from_scratch))
+                rest.append((0, part.level, n_from_scratch))
         else:
             rest = [(0, self._latest_level, max(0, self.n_planned - self.n_fits))]
         return self.costs.seconds_of(rest, now)

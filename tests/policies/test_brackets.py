@@ -235,13 +235,13 @@ def labels_as_begun(policy: Hyperband, max_level: int) -> list[tuple[int, int]]:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({}, [2, 3, 1, 4, 0]),
-        ({"max_eliminations": 3}, [2, 1, 3, 0]),
+        ({}, [2, 4, 3, 1, 0]),
+        ({"max_eliminations": 3}, [2, 3, 1, 0]),
         ({"brackets": (4, 3, 0)}, [3, 4, 0]),
         ({"brackets": "most_exploratory"}, [4]),
     ],
 )
-def test_brackets_are_begun_from_the_middle_outwards(
+def test_the_middle_bracket_is_begun_first_and_then_the_widest(
     options: dict[str, Any], expected: list[int]
 ) -> None:
     assert labels_as_begun(Hyperband(**options), 81) == [(0, label) for label in expected]

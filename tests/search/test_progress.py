@@ -258,9 +258,7 @@ def test_best_so_far_is_the_best_mean(pulls, scores, by_level):
     assert all(b >= a for (i, a), (j, b) in pairwise(known) if i == j or not by_level)
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 3), st.floats(-10, 10) | st.just(np.nan)), max_size=30)
-)
+@given(st.lists(st.tuples(st.integers(0, 3), st.floats(-10, 10) | st.just(np.nan)), max_size=30))
 def test_best_so_far_where_a_mean_may_fall_again(pulls):
     standings, told = Standings(by_level=True, n_splits=None), {}
     for place, (arm, score) in enumerate(pulls):
@@ -339,6 +337,19 @@ def test_time_left_is_never_more_than_the_budget():
     assert progress.report().seconds_left is None
     progress.land(outcome(1, 1000.0))
     assert progress.report().seconds_left > 50_000
+
+
+def test_time_left_knows_the_splits_that_the_rung_before_does_without():
+    bracket = Bracket(1, (Rung(1, 1, n_repetitions=1), Rung(1, 3)))
+    layout, resource = ScheduledLayout(Schedule((bracket,)), True), TrainingSize()
+    standings = Standings(by_level=True, n_splits={1: 1, 3: 2})
+    costs = FitCosts(resource, continues=True, n_workers=1)
+    progress = Progress(
+        layout.parts(2), 3, layout.path_of, lambda o: 0.5, resource, standings, costs
+    )
+    progress.land(outcome(1, 1.0), is_replayed=True)
+    # One goes on from 1 to 3, which is 2 s; on the other split there is nothing to go on from.
+    assert progress.report().seconds_left == pytest.approx(2.0 + 3.0)
 
 
 def test_time_left_knows_the_rungs_to_come():

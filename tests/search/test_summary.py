@@ -336,6 +336,13 @@ def test_who_predicts_after_ctrl_c_is_told_what_to_do(method):
     assert best.predict(X).shape == y.shape
 
 
+def test_who_sets_refit_after_fit_hears_of_no_exception():
+    search = small(HyperbandSearchCV, Known(), SPACE, refit=False).fit(*data())
+    search.set_params(refit=True)
+    with pytest.raises(NotFittedError, match=r"refit was set after fit\. clone\("):
+        search.predict(data()[0])
+
+
 @pytest.mark.parametrize("search_class", SEARCHES)
 def test_who_predicts_before_fit_hears_from_scikit_learn(search_class):
     with pytest.raises(NotFittedError, match="is not fitted yet"):
