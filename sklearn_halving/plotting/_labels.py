@@ -101,11 +101,18 @@ def _word_ends(names: list[str]) -> dict[str, str]:
     }
 
 
+def _name_of(end: str, length: int) -> str:
+    """Return the name with one mark of what is left out, not two."""
+    if end.startswith("…") and len(end) > length:
+        return f"…{end[1 - length :]}"
+    return shortened(end, length)
+
+
 def _ways_to_shorten(names: list[str]) -> list[dict[str, str]]:
     """Return names of parameters for labels, in several ways, the most legible first."""
     whole = short_names(names)
     ends = dict(zip(whole, _word_ends(list(whole.values())).values(), strict=True))
-    ways = [whole, *({n: shortened(ends[n], length) for n in names} for length in NAME_LENGTHS)]
+    ways = [whole, *({n: _name_of(ends[n], length) for n in names} for length in NAME_LENGTHS)]
     # Two parameters under one name would be a wrong answer.
     return [way for way in ways if len(set(way.values())) == len(names)]
 

@@ -46,6 +46,7 @@ def test_the_best_that_never_failed_is_found(tmp_path: Path) -> None:
         brackets="most_exploratory",
         min_resources=4,
         max_resources=324,
+        early_splits="all",
         cv=3,
         n_jobs=2,
         pull_timeout=3.0,

@@ -46,7 +46,7 @@ def test_each_bracket_has_axes_of_its_own(rungs) -> None:
         for line, rows in zip(found, expected, strict=True):
             np.testing.assert_allclose(line, rows)
     assert display.ax_.get_ylabel() == "mean test score"
-    assert display.figure_.get_supxlabel() == "n_samples"
+    assert display.figure_.get_supxlabel() == "training rows (n_samples)"
 
 
 def test_axes_given_hold_all_brackets(rungs, pyplot) -> None:
@@ -57,7 +57,7 @@ def test_axes_given_hold_all_brackets(rungs, pyplot) -> None:
     legend = [text.get_text() for text in axes.get_legend().get_texts()]
     winner = rungs.cv_results_["candidate"][rungs.best_index_]
     assert legend == ["bracket 2", "bracket 1", "bracket 0", f"winner, #{winner}"]
-    assert axes.get_xlabel() == "n_samples"
+    assert axes.get_xlabel() == "training rows (n_samples)"
 
 
 def test_line_of_the_winner(rungs) -> None:
@@ -144,7 +144,7 @@ def test_lanes_are_the_rungs_of_the_table(rungs) -> None:
     assert texts == ["9", "3", "1", scores[0], "5", "1", scores[1], "3", scores[2]]
     names = [text.get_text() for text in display.ax_.get_yticklabels()]
     assert names == ["bracket 2", "bracket 1", "bracket 0"]
-    assert display.ax_.get_xlabel() == "n_samples"
+    assert display.ax_.get_xlabel() == "training rows (n_samples)"
 
 
 def test_lane_of_the_winner(rungs) -> None:
