@@ -55,7 +55,9 @@ def value_texts(values: Sequence[Any]) -> list[str]:
         short |= dict(zip(members, _estimator_texts(name, list(members.values())), strict=True))
     n_distinct = len(set(short.values()))
     for length in range(MAX_VALUE, MAX_DISTINCT_VALUE + 1, 6):
-        cut = {text: shortened(one, length) for text, one in short.items()}
+        cut = {
+            text: one if one in by_class else shortened(one, length) for text, one in short.items()
+        }
         if len(set(cut.values())) == n_distinct:
             break
     return [cut[text] for text in full]

@@ -132,14 +132,30 @@ def report_non_finite(cv_results: dict[str, Any]) -> None:
             )
 
 
-def no_score_message(cv_results: dict[str, Any], select: str | None) -> str:
+def _causes(outcomes: list[Outcome]) -> str:
+    """Say how many fits and scores failed, and the first error."""
+    fits = [outcome.error for outcome in outcomes if outcome.error is not None]
+    scores = [outcome.score_error for outcome in outcomes if outcome.score_error is not None]
+    if not fits and not scores:
+        return "the scorer gives NaN for this data"
+    parts = [
+        f"{len(errors)} of {len(outcomes)} {what} failed"
+        for what, errors in (("fits", fits), ("scores", scores))
+        if errors
+    ]
+    first = (fits or scores)[0].strip().rpartition("\n")[2]
+    return f"{' and '.join(parts)}, the first with {first}"
+
+
+def no_score_message(
+    cv_results: dict[str, Any], select: str | None, outcomes: list[Outcome]
+) -> str:
     """Say that no candidate can be chosen, and what to look at."""
     means = [v for key, v in cv_results.items() if key.startswith("mean_test_")]
     if all(np.isnan(values).all() for values in means):
         return (
-            "Every score is NaN, and no candidate can be chosen: scoring failed each time, or "
-            "gives NaN for this data. The warnings say why; error_score='raise' raises the first "
-            "error where it happens."
+            "Every mean score is NaN, and no candidate can be chosen: "
+            f"{_causes(outcomes)}. error_score='raise' raises the first error where it happens."
         )
     if select is None:
         return (

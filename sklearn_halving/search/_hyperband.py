@@ -79,8 +79,9 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     min_candidates : int or None, default=None
         The paper's n_min: leave out brackets that start with fewer candidates.
     max_candidates : int or None, default=None
-        The paper's n_max: allow at most ``floor(log(max_candidates))`` eliminations, to the
-        base ``factor``.
+        The paper's n_max, the most with which a bracket may start: rounded down to a power of
+        ``factor``, since the widest bracket starts with ``factor ** s``. All brackets together
+        have about twice as many; 9 makes 9 + 5 + 3 candidates.
     select : {"max_resources", "all_rungs"}, default="max_resources"
         Whether the best candidate is the best at ``max_resources``, or the one with the best
         score of any rung. Ranks in ``cv_results_`` follow: with ``"max_resources"`` more
@@ -91,7 +92,8 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     early_splits : "auto", "all" or int, default="auto"
         On how many of the splits the rungs below ``max_resources`` are evaluated, the first
         ones of ``cv``; those at ``max_resources`` are on all of them. ``"auto"`` takes as few
-        as have 100 test rows between them, and 10 of each class; with ``groups``, with splits
+        as have 100 test rows between them, 10 of each class, and about the mean target of all
+        rows; with ``groups``, with splits
         that go forward in time, and with ``select="all_rungs"``, all. In the paper a score is
         one number, so that all rungs of a bracket cost the same; with ``"all"`` they do. A
         number with ``select="all_rungs"`` compares means over few splits with means over all:

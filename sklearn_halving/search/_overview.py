@@ -138,9 +138,16 @@ class Overview:
 
     @property
     def runner_up(self) -> Leader | None:
-        """The best candidate other than the winner; None if there is none with a score."""
-        chosen = None if self.winner is None else self.winner.candidate
-        others = (leader for leader in self.leaders if leader.candidate != chosen)
+        """The best candidate other than the winner; None if there is none with a score.
+
+        A small grid is in several brackets: the winner may be there under another number.
+        """
+        winner = self.winner
+        others = (
+            leader
+            for leader in self.leaders
+            if winner is None or repr(leader.params) != repr(winner.params)
+        )
         return next((leader for leader in others if np.isfinite(leader.score)), None)
 
 
@@ -242,9 +249,14 @@ def _leaders(
     n_pulls = results.get("n_pulls")
     order = np.argsort(results[f"rank_test_{metric}"], kind="stable").tolist()
     rows: dict[int, int] = {}
+    seen: set[str] = set()  # a small grid is in several brackets, under several numbers
     for row in order:
-        if n_pulls is None or n_pulls[row] > 0 or row == best:
-            rows.setdefault(int(results["candidate"][row]), row)
+        candidate = int(results["candidate"][row])
+        if candidate not in rows and (n_pulls is None or n_pulls[row] > 0 or row == best):
+            params = repr(results["params"][row])
+            if params not in seen:
+                seen.add(params)
+                rows[candidate] = row
         if len(rows) > N_LEADERS:
             break
     return [_leader(results, metric, row, record) for row in rows.values()]

@@ -295,7 +295,8 @@ class SearchResults(BaseSearchCV):
     def _row_of(self, arm: int, rank_key: str) -> int:
         """Return the row in which the arm ranks best."""
         if arm == NO_ARM:
-            raise ValueError(no_score_message(self.cv_results_, getattr(self, "select", None)))
+            select = getattr(self, "select", None)
+            raise ValueError(no_score_message(self.cv_results_, select, self._record.outcomes))
         rows = np.flatnonzero(self.cv_results_["candidate"] == arm)
         return int(rows[self.cv_results_[rank_key][rows].argmin()])
 

@@ -31,6 +31,7 @@ TELLING_ROWS = 100
 100 the standard error of an accuracy is at most 0.05, little beside what tells the candidates
 of a first rung apart."""
 TELLING_PER_CLASS = 10
+TELLING_ERRORS = 4
 N_LOOKED_AT = 10
 """Splits of a stream that are looked at before the first fit."""
 
@@ -113,8 +114,9 @@ def n_telling_splits(
     """Return how many of the splits are enough for a first look at a candidate.
 
     The fewest, from the first one on, whose test folds hold `TELLING_ROWS` rows and
-    `TELLING_PER_CLASS` of each class. All of them where folds are not alike: with groups, and
-    where splits go forward in time.
+    `TELLING_PER_CLASS` of each class, or on which the mean of a numeric target is what it is on
+    all rows, within `TELLING_ERRORS` standard errors: rows may be sorted. All of them where folds
+    are not alike: with groups, and where splits go forward in time.
     """
     if inputs.split_params.get("groups") is not None or _goes_forward(pairs):
         return len(pairs)
@@ -123,14 +125,31 @@ def n_telling_splits(
     except ValueError:  # of no kind that scikit-learn knows: the estimator may know better
         return len(pairs)
     n_classes = 0 if classes is None else int(classes.max()) + 1
-    n_rows, of_class = 0, np.zeros(n_classes, dtype=np.int64)
+    target = _numeric_target(inputs) if classes is None else None
+    n_rows, of_class, total = 0, np.zeros(n_classes, dtype=np.int64), 0.0
     for n_splits, (_, test) in enumerate(pairs, start=1):
         n_rows += len(test)
         if classes is not None:
             of_class += np.bincount(classes[test], minlength=n_classes)
+        if target is not None:
+            total += float(target[test].sum())
+            if abs(total / n_rows) > TELLING_ERRORS / np.sqrt(n_rows):
+                continue
         if n_rows >= TELLING_ROWS and (of_class >= TELLING_PER_CLASS).all():
             return n_splits
     return len(pairs)
+
+
+def _numeric_target(inputs: FitInputs) -> Any:
+    """Return a target that is one column of numbers, with mean 0 and deviation 1, or None."""
+    try:
+        target = np.asarray(inputs.y, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    if target.ndim != 1 or not np.isfinite(target).all():
+        return None
+    deviation = float(target.std())
+    return (target - target.mean()) / deviation if deviation > 0 else None
 
 
 def _smallest(pairs: Sequence[tuple[Rows, Rows]]) -> tuple[int, int]:

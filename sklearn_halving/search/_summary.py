@@ -100,7 +100,7 @@ def _spent(search: Any, overview: Overview) -> list[str]:
     if overview.resource is not None:
         units = f"{number_text(search.n_resources_spent_)} units of {overview.resource}"
         if n_grid_fits is not None:
-            of_grid = n_grid_fits * record.largest
+            of_grid = n_grid_fits * _units_of_a_whole_fit(overview)
             share = 100 * search.n_resources_spent_ / of_grid
             percent = f"{share:.0f}" if share >= 1 else f"{share:.1g}"
             units += f", {percent} % of the {number_text(of_grid)} of that grid"
@@ -112,6 +112,18 @@ def _spent(search: Any, overview: Overview) -> list[str]:
     if hasattr(search, "refit_time_"):
         times += f", refit {seconds_text(search.refit_time_)}"
     return [*lines, times]
+
+
+def _units_of_a_whole_fit(overview: Overview) -> float:
+    """Return what a fit with all of the resource takes, on average: folds may differ in size."""
+    record = overview.record
+    rows = [
+        o.n_train
+        for o in record.outcomes
+        if record.resource.subsamples_rows
+        and record.resource.to_amount(o.pull.level) == record.largest
+    ]
+    return sum(rows) / len(rows) if rows else record.largest
 
 
 def _ended(search: Any, overview: Overview) -> list[str]:
@@ -256,10 +268,10 @@ def _scored(overview: Overview, leader: Leader) -> str:
         return f"never fitted, the model expects {overview.score_name} {score_text(leader.score)}"
     # Of equal scores there is a rest of rounding.
     deviation = leader.deviation if leader.deviation > 1e-12 * abs(leader.score) else 0.0
-    text = (
-        f"{overview.score_name} {score_text(leader.score)} (standard deviation "
-        f"{deviation:.2g} over {counted(leader.n_fits, 'fit')})"
-    )
+    spread = f"standard deviation {deviation:.2g} over {counted(leader.n_fits, 'fit')}"
+    if leader.n_fits == 1:
+        spread = "1 fit, so that its spread is unknown"
+    text = f"{overview.score_name} {score_text(leader.score)} ({spread})"
     if overview.resource is not None:
         text += f" at {overview.resource}={number_text(leader.amount)}"
     return text

@@ -278,7 +278,7 @@ def test_a_rung_without_any_number_stops_its_bracket(search_class):
 def test_without_any_number_there_is_no_choice(search_class, refit):
     X, y = data()
     search = small(search_class, Known(nan_below=1000), KNOWN, refit=refit)
-    with pytest.raises(ValueError, match="Every score is NaN"):
+    with pytest.raises(ValueError, match="Every mean score is NaN"):
         search.fit(X, y)
     assert len(search.cv_results_["params"]) > 0
 

@@ -173,7 +173,8 @@ def test_same_result_for_any_number_of_jobs_and_after_a_resume(tmp_path):
 
 
 def test_regressors_need_no_classes():
-    X, y = np.random.default_rng(0).normal(size=(300, 3)), np.arange(300.0)
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    y = np.random.default_rng(1).permutation(300.0 * np.arange(300))
     fitted = HyperbandSearchCV(Ridge(), {"alpha": loguniform(1e-3, 1e3)}, cv=KFold(3)).fit(X, y)
     assert splits_of_rungs(fitted) == [[0], [0, 1, 2]]
 
@@ -191,3 +192,13 @@ def test_it_costs_a_fifth_where_one_split_is_enough():
         for early in ("all", "auto")
     }
     assert fits["all"] == 5 * fits["auto"]
+
+
+@pytest.mark.parametrize(("is_sorted", "n_splits"), [(True, 5), (False, 1)])
+def test_a_fold_that_is_not_like_the_others_is_not_enough(is_sorted, n_splits):
+    """The folds of a regressor are not shuffled by default, and rows may be sorted."""
+    y = np.random.default_rng(0).normal(size=800)
+    y = np.sort(y) if is_sorted else y
+    search = HyperbandSearchCV(Ridge(), {"alpha": loguniform(1e-3, 1e3)}, random_state=0)
+    early, _ = splits_of_rungs(search.fit(y[:, np.newaxis], y))
+    assert len(early) == n_splits

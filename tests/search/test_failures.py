@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import SGDRegressor
+from sklearn.linear_model import LogisticRegression, SGDRegressor
 from sklearn.model_selection import KFold
 
 from search.common import Known, data, numbered
@@ -111,3 +111,15 @@ def test_models_that_cannot_be_sent_between_processes_are_told_of():
     with pytest.warns(UserWarning, match=r"models could not go on .* \(TypeError: .*generator"):
         search.set_params(n_jobs=2).fit(*data())
     assert (search.history_["continued_from"] == 0).all()
+
+
+def test_who_cannot_choose_says_what_failed_first():
+    X, y = data(60)
+    lone = np.where(np.arange(60) == 7, "alone", np.where(y == 1, "yes", "no"))
+    search = HyperbandSearchCV(LogisticRegression(), {"C": [0.1, 1, 10]}, random_state=0)
+    search.set_params(scoring="f1", cv=KFold(3))
+    with (
+        pytest.warns(UserWarning, match="pos_label"),
+        pytest.raises(ValueError, match=r"27 of 27 scores failed, the first with .*pos_label"),
+    ):
+        search.fit(X, lone)

@@ -10,6 +10,7 @@ from scipy.stats import loguniform, uniform
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -347,3 +348,17 @@ def test_who_sets_refit_after_fit_hears_of_no_exception():
 def test_who_predicts_before_fit_hears_from_scikit_learn(search_class):
     with pytest.raises(NotFittedError, match="is not fitted yet"):
         small(search_class, Known(), SPACE).predict(data()[0])
+
+
+def test_folds_of_unlike_size_and_candidates_in_several_brackets_are_counted_right():
+    X, y = data(400)
+    groups = np.repeat([0, 1, 2, 3], [250, 50, 50, 50])
+    search = HyperbandSearchCV(LogisticRegression(), {"C": [0.1, 1, 10, 100]}, cv=GroupKFold(4))
+    search.set_params(random_state=0, brackets=[1, 0], factor=2).fit(X, y, groups=groups)
+    text = " ".join(search.summary().split())
+    n_train = search.history_.query("n_resources == n_resources.max()")["n_train"].mean()
+    of_grid = 4 * 4 * n_train  # four candidates, four splits
+    assert f"of the {of_grid:,.0f} of that grid" in text
+    runner_up = text.partition("runner-up")[2]
+    winner = search.best_params_["C"]
+    assert f"C={winner:g} " not in runner_up
