@@ -133,9 +133,9 @@ table = pd.DataFrame(rows)
 print(table.to_string(index=False))
 
 # %%
-# Fits of each policy, and what its choice scores on new data. On data that is so easy most choices
-# are equally good, and what differs is the number of fits, most of all where the bounds of a policy
-# are wide.
+# Fits of each policy, and what its choice scores on new data. On data that is so easy most
+# choices are equally good, and what differs is the number of fits, most of all where the bounds
+# of a policy are wide.
 table = table.sort_values(["fits", "policy"], ascending=False)
 figure, axes = plt.subplots(figsize=(7, 8), layout="constrained")
 dots = axes.scatter(table["fits"], table["policy"], c=table["on new data"], cmap="viridis")
