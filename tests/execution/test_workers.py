@@ -168,12 +168,12 @@ def test_models_that_are_trained_on_survive(limits: PullLimits) -> None:
         while len(models) < 6:
             models += executor.wait_any()
         executor.submit(Job(Pull(7, 1, 0)))
-        for outcome, model in models:
-            executor.submit(Job(Pull(outcome.pull.arm, 9, 0), model, 1))
+        for landing in models:
+            executor.submit(Job(Pull(landing.outcome.pull.arm, 9, 0), landing.model, 1))
         continued: list[Landing] = []
         while len(continued) < 7:
             continued += executor.wait_any()
-    for outcome, _ in continued:
+    for outcome in (landing.outcome for landing in continued):
         if outcome.pull.arm == 7:
             assert "SIGKILL" in str(outcome.error)
         else:
