@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 import tracemalloc
 from pathlib import Path
@@ -60,7 +59,6 @@ def test_pulls_that_are_ended_leave_no_open_files() -> None:
     def n_open() -> int:
         return len(list(Path("/proc/self/fd").iterdir()))
 
-    gc.collect()  # what other tests left open is closed now or not at all
     n_before = n_open()
     with open_executor(task, None, "2*n_jobs", PullLimits(seconds=0.02)) as executor:
         counts = []
@@ -69,9 +67,9 @@ def test_pulls_that_are_ended_leave_no_open_files() -> None:
             (landing,) = executor.wait_any()
             assert "TimeoutError" in str(landing.outcome.error)
             counts.append(n_open())
-    # One for each pull would be forty; a slow machine may be between two of them.
-    assert max(counts) - min(counts) < 10
-    assert n_open() < n_before + 10
+    # The pipe to the companion, whether or not the first pull took that with it, and then nothing.
+    assert max(counts) <= n_before + 1
+    assert n_open() <= n_before
 
 
 SEARCH = """
