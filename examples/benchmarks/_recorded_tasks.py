@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from _common import DATA, load_phoneme
+from _compare_data import mammography
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator
-from sklearn.datasets import fetch_openml, load_breast_cancer, load_digits, load_wine
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import Lasso, LogisticRegression
@@ -44,13 +45,7 @@ class ClassificationTask(NamedTuple):
 
 def load_mammography() -> tuple[Any, Any]:
     """Return 260 calcifications and four times as many of the 10,923 other spots."""
-    path = DATA / "mammography.csv"
-    if path.exists():
-        table = np.genfromtxt(path, delimiter=",", dtype=str)
-        X, y = table[:, :-1].astype(float), table[:, -1]
-    else:
-        X, y = fetch_openml("mammography", version=1, return_X_y=True, as_frame=False)
-    y = (np.char.strip(y.astype(str), "'") == "1").astype(int)
+    X, y = mammography()
     rows = np.concatenate([np.flatnonzero(y == 1), np.flatnonzero(y == 0)[: 4 * y.sum()]])
     return X[rows], y[rows]
 
