@@ -37,9 +37,9 @@ from sklearn_halving import (
 from sklearn_halving.execution._pull_loop import PullLoop
 from sklearn_halving.execution._types import Landing, Outcome
 from sklearn_halving.policies._types import NO_ARM
-from sklearn_halving.search._callbacks import CallbackTree
-from sklearn_halving.search._checkpoint import open_checkpoint
-from sklearn_halving.search._inputs import check_inputs
+from sklearn_halving.search.preparing._checkpoint import open_checkpoint
+from sklearn_halving.search.preparing._inputs import check_inputs
+from sklearn_halving.search.watching._callbacks import CallbackTree
 
 TIMES = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 0.85, 1.0, 1.1)
 """Moments at which incumbents are looked at, as shares of the time of RandomizedSearchCV."""

@@ -33,7 +33,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold
 
 from sklearn_halving import HyperbandSearchCV
-from sklearn_halving.execution import _executors
+from sklearn_halving.execution.workers import _executors
 
 N_SPLITS = 5
 X, Y = np.zeros((100, 2)), np.zeros(100)

@@ -22,7 +22,7 @@ from itertools import pairwise
 import numpy as np
 
 from sklearn_halving.policies import Policy, Problem, UniformAllocation, VarianceHalving
-from sklearn_halving.policies._choice import (
+from sklearn_halving.policies.noise._choice_probability import (
     corrected_mean,
     estimate_from_table,
     expected_regret,

@@ -18,10 +18,10 @@ from sklearn_halving._unstable_imports import (
     safe_split,
     score,
 )
-from sklearn_halving.execution._messages import end_message, start_message, write_line
 from sklearn_halving.execution._splits import Rows
 from sklearn_halving.execution._types import EvaluationTask, Job, Landing, Outcome, Scores
-from sklearn_halving.execution._watched_scorers import watched_scorer
+from sklearn_halving.execution.workers._messages import end_message, start_message, write_line
+from sklearn_halving.execution.workers._watched_scorers import watched_scorer
 from sklearn_halving.policies._types import Pull
 
 IMMUTABLE = (int, float, str, bool, type(None), np.generic)

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_halving.execution._executors import Executor
-from sklearn_halving.execution._interrupt import Interrupt
 from sklearn_halving.execution._journal import Journal, Record
 from sklearn_halving.execution._model_store import ModelStore
 from sklearn_halving.execution._types import Job, Landing, Outcome
+from sklearn_halving.execution.workers._executors import Executor
+from sklearn_halving.execution.workers._interrupt import Interrupt
 from sklearn_halving.policies._types import Policy, Pull, Pulls
 
 DEFAULT_WINDOW = 8

@@ -30,7 +30,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sklearn_halving.policies._adaptive_unified_gap import AdaptiveUGapEb
     from sklearn_halving.policies._anytime_halving import DoublingHalving, InfiniteHorizonHalving
-    from sklearn_halving.policies._arm_covariance import FactorCovariance, KernelCovariance
     from sklearn_halving.policies._bayes_gap import BayesGap
     from sklearn_halving.policies._bernstein_stopping import BernsteinStopping
     from sklearn_halving.policies._confidence_bounds import LUCB, LilUCB
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from sklearn_halving.policies._hoo import HOO
     from sklearn_halving.policies._hyperband import Hyperband
     from sklearn_halving.policies._infinite_hyperband import GrowingHyperband, InfiniteHyperband
-    from sklearn_halving.policies._posterior_hyperparameters import KernelFamily
     from sklearn_halving.policies._races import BernsteinRace, HoeffdingRace
     from sklearn_halving.policies._successive_halving import (
         FiniteHorizonHalving,
@@ -66,6 +64,11 @@ if TYPE_CHECKING:
     from sklearn_halving.policies._upper_confidence import UCBE, AdaptiveUCBE
     from sklearn_halving.policies._variance_halving import VarianceHalving
     from sklearn_halving.policies._variance_rejects import VarianceRejects
+    from sklearn_halving.policies.posterior._arm_covariance import (
+        FactorCovariance,
+        KernelCovariance,
+    )
+    from sklearn_halving.policies.posterior._hyperparameters import KernelFamily
 
 # A search needs one policy: the others, and their dataclasses, would be most of what it takes
 # to import the package.
@@ -80,7 +83,7 @@ _MODULE_OF = {
     "Bracket": "_types",
     "DoublingHalving": "_anytime_halving",
     "EXP3": "_exp3",
-    "FactorCovariance": "_arm_covariance",
+    "FactorCovariance": "posterior._arm_covariance",
     "FiniteHorizonHalving": "_successive_halving",
     "GapE": "_gap_exploration",
     "GapEV": "_gap_exploration",
@@ -90,8 +93,8 @@ _MODULE_OF = {
     "Hyperband": "_hyperband",
     "InfiniteHorizonHalving": "_anytime_halving",
     "InfiniteHyperband": "_infinite_hyperband",
-    "KernelCovariance": "_arm_covariance",
-    "KernelFamily": "_posterior_hyperparameters",
+    "KernelCovariance": "posterior._arm_covariance",
+    "KernelFamily": "posterior._hyperparameters",
     "LUCB": "_confidence_bounds",
     "LilUCB": "_confidence_bounds",
     "MOSS": "_cumulative_reward",

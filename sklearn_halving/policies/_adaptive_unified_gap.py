@@ -7,13 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from sklearn_halving.policies._gap_exploration import sample_variance
-from sklearn_halving.policies._index_policy import IndexPolicy, IndexState
-from sklearn_halving.policies._parameter_checks import (
-    RewardRange,
-    check_not_negative,
-    width_of_range,
-)
-from sklearn_halving.policies._ranking import best_of_others
 from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._unified_gap import (
     _check_bounds,
@@ -21,6 +14,13 @@ from sklearn_halving.policies._unified_gap import (
     _first_pulls,
     _half_width,
 )
+from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
+from sklearn_halving.policies.bases._parameter_checks import (
+    RewardRange,
+    check_not_negative,
+    width_of_range,
+)
+from sklearn_halving.policies.bases._ranking import best_of_others
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,6 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from sklearn_halving.policies._arm_statistics import ArmStatistics
-from sklearn_halving.policies._brackets import ScheduledPolicy
-from sklearn_halving.policies._parameter_checks import check_budget, check_count, check_whole
-from sklearn_halving.policies._planned_pulls import (
-    Plan,
-    PlannedPolicy,
-    PlannedState,
-    new_state,
-)
-from sklearn_halving.policies._ranking import best_known, keep_best
-from sklearn_halving.policies._rungs import fixed_budget_rungs
 from sklearn_halving.policies._types import (
     BoolArray,
     Bracket,
@@ -27,6 +16,17 @@ from sklearn_halving.policies._types import (
     Rung,
     Schedule,
 )
+from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
+from sklearn_halving.policies.bases._bracket_policy import ScheduledPolicy
+from sklearn_halving.policies.bases._parameter_checks import check_budget, check_count, check_whole
+from sklearn_halving.policies.bases._planned_pulls import (
+    Plan,
+    PlannedPolicy,
+    PlannedState,
+    new_state,
+)
+from sklearn_halving.policies.bases._ranking import best_known, keep_best
+from sklearn_halving.policies.bases._rungs import fixed_budget_rungs
 
 
 def infinite_horizon_rungs(n_arms: int, budget: int) -> tuple[Rung, ...]:

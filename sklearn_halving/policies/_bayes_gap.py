@@ -8,13 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sklearn_halving.policies._acquisitions import SCORES, Outlook
-from sklearn_halving.policies._gap_index import choose_by_gap, first_largest
-from sklearn_halving.policies._gap_round import OneChoice
-from sklearn_halving.policies._parameter_checks import check_count
-from sklearn_halving.policies._posterior_hyperparameters import Hyperparameters
-from sklearn_halving.policies._posterior_prior import PriorRecipe
-from sklearn_halving.policies._posterior_state import PosteriorState
 from sklearn_halving.policies._types import (
     NO_ARM,
     BoolArray,
@@ -24,6 +17,13 @@ from sklearn_halving.policies._types import (
     Pulls,
     Schedule,
 )
+from sklearn_halving.policies.bases._gap_index import choose_by_gap, first_largest
+from sklearn_halving.policies.bases._gap_round import OneChoice
+from sklearn_halving.policies.bases._parameter_checks import check_count
+from sklearn_halving.policies.posterior._acquisitions import SCORES, Outlook
+from sklearn_halving.policies.posterior._hyperparameters import Hyperparameters
+from sklearn_halving.policies.posterior._prior import PriorRecipe
+from sklearn_halving.policies.posterior._state import PosteriorState
 
 ACQUISITIONS = ("bayesgap", "thompson", *SCORES)
 RECOMMENDATIONS = ("largest_mean", "smallest_bound")

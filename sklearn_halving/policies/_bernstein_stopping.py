@@ -7,17 +7,17 @@ from math import ceil, inf, log
 
 import numpy as np
 
-from sklearn_halving.policies._parameter_checks import (
+from sklearn_halving.policies._races import RoundsPolicy
+from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray, Problem
+from sklearn_halving.policies.bases._parameter_checks import (
     RewardRange,
     check_between,
     check_budget,
     check_confidence,
     width_of_range,
 )
-from sklearn_halving.policies._planned_pulls import PlannedState, new_state
-from sklearn_halving.policies._races import RoundsPolicy
-from sklearn_halving.policies._ranking import best_known
-from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray, Problem
+from sklearn_halving.policies.bases._planned_pulls import PlannedState, new_state
+from sklearn_halving.policies.bases._ranking import best_known
 
 ERRORS = ("additive", "multiplicative")
 

@@ -7,16 +7,16 @@ from math import e, log, sqrt
 
 import numpy as np
 
-from sklearn_halving.policies._fixed_confidence import Caution, FixedConfidencePolicy
-from sklearn_halving.policies._index_policy import IndexState
-from sklearn_halving.policies._parameter_checks import (
+from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray
+from sklearn_halving.policies.bases._fixed_confidence import Caution, FixedConfidencePolicy
+from sklearn_halving.policies.bases._index_policy import IndexState
+from sklearn_halving.policies.bases._parameter_checks import (
     RewardRange,
     check_between,
     check_confidence,
     check_not_negative,
 )
-from sklearn_halving.policies._ranking import best_known, largest_usable
-from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray
+from sklearn_halving.policies.bases._ranking import best_known, largest_usable
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from sklearn_halving.policies._index_policy import IndexState
-from sklearn_halving.policies._parameter_checks import RewardRange, check_not_negative
 from sklearn_halving.policies._types import FloatArray, IntArray
 from sklearn_halving.policies._upper_confidence import UpperConfidencePolicy
+from sklearn_halving.policies.bases._index_policy import IndexState
+from sklearn_halving.policies.bases._parameter_checks import RewardRange, check_not_negative
 
 
 class _CumulativeReward(UpperConfidencePolicy):

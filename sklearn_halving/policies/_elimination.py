@@ -7,18 +7,18 @@ from math import ceil, inf, log
 
 import numpy as np
 
-from sklearn_halving.policies._arm_statistics import ArmStatistics
-from sklearn_halving.policies._parameter_checks import (
+from sklearn_halving.policies._races import Interval, Race, RaceMemory
+from sklearn_halving.policies._successive_rejects import contested
+from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray, Problem
+from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
+from sklearn_halving.policies.bases._parameter_checks import (
     RewardRange,
     check_budget,
     check_confidence,
     width_of_range,
 )
-from sklearn_halving.policies._planned_pulls import PlannedPolicy, PlannedState, new_state
-from sklearn_halving.policies._races import Interval, Race, RaceMemory
-from sklearn_halving.policies._ranking import best_known, keep_best
-from sklearn_halving.policies._successive_rejects import contested
-from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray, Problem
+from sklearn_halving.policies.bases._planned_pulls import PlannedPolicy, PlannedState, new_state
+from sklearn_halving.policies.bases._ranking import best_known, keep_best
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from sklearn_halving.policies._cell_tree import CellTree, Slopes
-from sklearn_halving.policies._parameter_checks import (
-    RewardRange,
-    check_between,
-    check_budget,
-    check_count,
-    width_of_range,
-)
-from sklearn_halving.policies._shared_bases import Unscheduled
 from sklearn_halving.policies._types import (
     NO_ARM,
     BoolArray,
@@ -29,6 +20,15 @@ from sklearn_halving.policies._types import (
     Problem,
     Pulls,
 )
+from sklearn_halving.policies.bases._cell_tree import CellTree, Slopes
+from sklearn_halving.policies.bases._parameter_checks import (
+    RewardRange,
+    check_between,
+    check_budget,
+    check_count,
+    width_of_range,
+)
+from sklearn_halving.policies.bases._shared_bases import Unscheduled
 
 VARIANTS = ("truncated", "basic")
 

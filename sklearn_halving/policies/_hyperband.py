@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sklearn_halving.policies._brackets import ScheduledPolicy
-from sklearn_halving.policies._rungs import hyperband_brackets
 from sklearn_halving.policies._types import Bracket, Problem, Schedule
+from sklearn_halving.policies.bases._bracket_policy import ScheduledPolicy
+from sklearn_halving.policies.bases._rungs import hyperband_brackets
 
 
 @dataclass(frozen=True)

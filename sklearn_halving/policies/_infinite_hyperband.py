@@ -10,9 +10,6 @@ from math import floor
 import numpy as np
 
 from sklearn_halving.policies._anytime_halving import infinite_horizon_rungs
-from sklearn_halving.policies._brackets import BracketsState, BracketState, ScheduledPolicy
-from sklearn_halving.policies._parameter_checks import check_budget
-from sklearn_halving.policies._rungs import exact_factor, finite_horizon_rungs, floor_log
 from sklearn_halving.policies._types import (
     NO_ARM,
     Bracket,
@@ -22,6 +19,13 @@ from sklearn_halving.policies._types import (
     Rung,
     Schedule,
 )
+from sklearn_halving.policies.bases._bracket_policy import (
+    BracketsState,
+    BracketState,
+    ScheduledPolicy,
+)
+from sklearn_halving.policies.bases._parameter_checks import check_budget
+from sklearn_halving.policies.bases._rungs import exact_factor, finite_horizon_rungs, floor_log
 
 
 @dataclass(frozen=True)

@@ -12,22 +12,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_halving.policies._parameter_checks import (
+from sklearn_halving.policies._successive_rejects import contested
+from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray, Problem
+from sklearn_halving.policies.bases._parameter_checks import (
     RewardRange,
     check_confidence,
     check_count,
     check_not_negative,
     width_of_range,
 )
-from sklearn_halving.policies._planned_pulls import (
+from sklearn_halving.policies.bases._planned_pulls import (
     Plan,
     PlannedPolicy,
     PlannedState,
     new_state,
 )
-from sklearn_halving.policies._ranking import best_known, largest_usable
-from sklearn_halving.policies._successive_rejects import contested
-from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray, Problem
+from sklearn_halving.policies.bases._ranking import best_known, largest_usable
 
 
 class Interval(NamedTuple):

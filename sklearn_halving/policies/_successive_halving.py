@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sklearn_halving.policies._brackets import ScheduledPolicy
-from sklearn_halving.policies._parameter_checks import check_count, check_whole
-from sklearn_halving.policies._rungs import (
+from sklearn_halving.policies._types import Bracket, Problem, Schedule
+from sklearn_halving.policies.bases._bracket_policy import ScheduledPolicy
+from sklearn_halving.policies.bases._parameter_checks import check_count, check_whole
+from sklearn_halving.policies.bases._rungs import (
     exact_factor,
     finite_horizon_rungs,
     fixed_budget_rungs,
 )
-from sklearn_halving.policies._types import Bracket, Problem, Schedule
 
 BUDGET_OF = "It is a number of units for all arms together, such as 1000."
 

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_halving.policies._parameter_checks import check_budget
-from sklearn_halving.policies._planned_pulls import PlannedPolicy, PlannedState, new_state
-from sklearn_halving.policies._ranking import best_known, keep_best
 from sklearn_halving.policies._types import BoolArray, IntArray, Problem
+from sklearn_halving.policies.bases._parameter_checks import check_budget
+from sklearn_halving.policies.bases._planned_pulls import PlannedPolicy, PlannedState, new_state
+from sklearn_halving.policies.bases._ranking import best_known, keep_best
 
 
 class Phase(NamedTuple):

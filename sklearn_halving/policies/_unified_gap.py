@@ -6,18 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_halving.policies._fixed_confidence import FixedConfidencePolicy
 from sklearn_halving.policies._gap_exploration import bernstein_radius
-from sklearn_halving.policies._gap_index import GapChoice, choose_by_gap
-from sklearn_halving.policies._index_policy import IndexPolicy, IndexState
-from sklearn_halving.policies._parameter_checks import (
+from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray
+from sklearn_halving.policies.bases._fixed_confidence import FixedConfidencePolicy
+from sklearn_halving.policies.bases._gap_index import GapChoice, choose_by_gap
+from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
+from sklearn_halving.policies.bases._parameter_checks import (
     RewardRange,
     check_confidence,
     check_not_negative,
 )
-from sklearn_halving.policies._ranking import best_known
-from sklearn_halving.policies._shared_bases import RangedBudget
-from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray
+from sklearn_halving.policies.bases._ranking import best_known
+from sklearn_halving.policies.bases._shared_bases import RangedBudget
 
 BOUNDS = ("hoeffding", "bernstein")
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_halving.policies._parameter_checks import check_budget
-from sklearn_halving.policies._planned_pulls import (
+from sklearn_halving.policies._types import IntArray, Problem
+from sklearn_halving.policies.bases._parameter_checks import check_budget
+from sklearn_halving.policies.bases._planned_pulls import (
     PlannedPolicy,
     PlannedState,
     best_alive,
     new_state,
 )
-from sklearn_halving.policies._types import IntArray, Problem
 
 
 @dataclass(frozen=True)

@@ -10,28 +10,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_halving.policies._arm_statistics import ArmStatistics
-from sklearn_halving.policies._choice import is_clear
-from sklearn_halving.policies._greedy_allocation import (
+from sklearn_halving.policies._types import NO_ARM, FloatArray, IntArray, Problem
+from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
+from sklearn_halving.policies.bases._greedy_allocation import (
     bounded_counts,
     greedy_counts,
     least_count_for_bound,
     positive_weights,
     with_a_partner,
 )
-from sklearn_halving.policies._noise_estimates import (
-    checked_variances,
-    errors_in_play,
-    estimate_arms,
-    likelihood_of_leading,
-    shrunk_variances,
-)
-from sklearn_halving.policies._parameter_checks import (
+from sklearn_halving.policies.bases._parameter_checks import (
     check_between,
     check_count,
     check_not_negative,
 )
-from sklearn_halving.policies._planned_pulls import (
+from sklearn_halving.policies.bases._planned_pulls import (
     PlannedPolicy,
     PlannedState,
     Step,
@@ -41,8 +34,15 @@ from sklearn_halving.policies._planned_pulls import (
     new_state,
     widths_of,
 )
-from sklearn_halving.policies._ranking import keep_best
-from sklearn_halving.policies._types import NO_ARM, FloatArray, IntArray, Problem
+from sklearn_halving.policies.bases._ranking import keep_best
+from sklearn_halving.policies.noise._choice_probability import is_clear
+from sklearn_halving.policies.noise._noise_estimates import (
+    checked_variances,
+    errors_in_play,
+    estimate_arms,
+    likelihood_of_leading,
+    shrunk_variances,
+)
 
 ALLOCATIONS = ("likelihood", "pooled", "ucb", "known", "uniform")
 

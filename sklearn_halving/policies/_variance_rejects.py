@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_halving.policies._greedy_allocation import greedy_counts
-from sklearn_halving.policies._parameter_checks import check_budget, check_not_negative
-from sklearn_halving.policies._planned_pulls import PlannedPolicy, PlannedState, new_state
-from sklearn_halving.policies._ranking import best_known, keep_best
 from sklearn_halving.policies._successive_rejects import contested, phases
 from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray, Problem
+from sklearn_halving.policies.bases._greedy_allocation import greedy_counts
+from sklearn_halving.policies.bases._parameter_checks import check_budget, check_not_negative
+from sklearn_halving.policies.bases._planned_pulls import PlannedPolicy, PlannedState, new_state
+from sklearn_halving.policies.bases._ranking import best_known, keep_best
 
 N_FOR_VARIANCE = 3
 """Pulls an arm needs before its variance steers anything."""

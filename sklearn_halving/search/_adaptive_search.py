@@ -11,19 +11,19 @@ import numpy as np
 from sklearn_halving._unstable_imports import Interval, StrOptions
 from sklearn_halving.resources import Resource, WholeFit
 from sklearn_halving.search._base_search import BaseBanditSearchCV
-from sklearn_halving.search._candidates import SearchSpace
-from sklearn_halving.search._choice_columns import (
+from sklearn_halving.search.preparing._inputs import FitInputs
+from sklearn_halving.search.preparing._preparation import Preparation
+from sklearn_halving.search.preparing._search_space import SearchSpace
+from sklearn_halving.search.preparing._splitting import SplitRows, streamed_splits
+from sklearn_halving.search.reporting._choice_statistics import (
     ChoiceStatistics,
     Overlap,
     add_standard_errors,
     additive_means,
 )
-from sklearn_halving.search._cv_results import ResultRows, make_cv_results, ranks
-from sklearn_halving.search._inputs import FitInputs
-from sklearn_halving.search._preparation import Preparation
-from sklearn_halving.search._results import Run
-from sklearn_halving.search._split_rows import SplitRows, streamed_splits
-from sklearn_halving.search._user_warnings import warn_user
+from sklearn_halving.search.reporting._cv_results import ResultRows, make_cv_results, ranks
+from sklearn_halving.search.reporting._search_results import Run
+from sklearn_halving.search.watching._user_warnings import warn_user
 
 N_OF_DISTRIBUTIONS = 10
 """Candidates drawn from distributions if nothing says how many, the default ``n_iter`` of

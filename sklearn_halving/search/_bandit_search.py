@@ -20,11 +20,14 @@ from sklearn_halving.search._adaptive_search import (
     AdaptiveSearchCV,
 )
 from sklearn_halving.search._base_search import BaseBanditSearchCV
-from sklearn_halving.search._candidates import SearchSpace
-from sklearn_halving.search._cv_results import ResultRows
-from sklearn_halving.search._inputs import FitInputs
-from sklearn_halving.search._layout import AdaptiveLayout, Layout, ScheduledLayout
-from sklearn_halving.search._named_policies import (
+from sklearn_halving.search.preparing._cube_candidates import (
+    Cube,
+    LevelsLayout,
+    PointCandidates,
+    PointLayout,
+)
+from sklearn_halving.search.preparing._inputs import FitInputs
+from sklearn_halving.search.preparing._named_policies import (
     POINT_POLICIES,
     POLICIES,
     budget_of,
@@ -33,16 +36,18 @@ from sklearn_halving.search._named_policies import (
     range_of_steering_score,
     with_range,
 )
-from sklearn_halving.search._points import Cube, LevelsLayout, PointCandidates, PointLayout
-from sklearn_halving.search._preparation import (
+from sklearn_halving.search.preparing._plan import AdaptiveLayout, Layout, ScheduledLayout
+from sklearn_halving.search.preparing._preparation import (
     Levels,
     Preparation,
     check_candidates,
     choose_levels,
 )
-from sklearn_halving.search._results import Run
-from sklearn_halving.search._split_rows import SplitRows, fixed_splits
-from sklearn_halving.search._user_warnings import warn_user
+from sklearn_halving.search.preparing._search_space import SearchSpace
+from sklearn_halving.search.preparing._splitting import SplitRows, fixed_splits
+from sklearn_halving.search.reporting._cv_results import ResultRows
+from sklearn_halving.search.reporting._search_results import Run
+from sklearn_halving.search.watching._user_warnings import warn_user
 
 
 class BanditSearchCV(AdaptiveSearchCV):

@@ -16,19 +16,17 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from sklearn_halving._unstable_imports import BaseSearchCV, Interval, fit_context
-from sklearn_halving.execution._executors import open_executor
-from sklearn_halving.execution._interrupt import Interrupt
 from sklearn_halving.execution._model_store import ModelStore
 from sklearn_halving.execution._pull_loop import PullLoop
 from sklearn_halving.execution._types import EvaluationTask, PullLimits
+from sklearn_halving.execution.workers._executors import open_executor
+from sklearn_halving.execution.workers._interrupt import Interrupt
 from sklearn_halving.policies._types import Policy, Problem
 from sklearn_halving.resources import Rescaling, Resource, resolve_resource
-from sklearn_halving.search._callbacks import CallbackTree
-from sklearn_halving.search._candidates import Params, SearchSpace
-from sklearn_halving.search._checkpoint import Checkpoint, open_checkpoint
-from sklearn_halving.search._inputs import FitInputs, check_inputs
-from sklearn_halving.search._layout import Layout
-from sklearn_halving.search._preparation import (
+from sklearn_halving.search.preparing._checkpoint import Checkpoint, open_checkpoint
+from sklearn_halving.search.preparing._inputs import FitInputs, check_inputs
+from sklearn_halving.search.preparing._plan import Layout
+from sklearn_halving.search.preparing._preparation import (
     Levels,
     Preparation,
     check_candidates,
@@ -36,12 +34,14 @@ from sklearn_halving.search._preparation import (
     seed_of,
     warn_of_refitting,
 )
-from sklearn_halving.search._progress import Progress
-from sklearn_halving.search._progress_output import check_progress_bar
-from sklearn_halving.search._results import Run, SearchResults
-from sklearn_halving.search._reward import Reward
-from sklearn_halving.search._split_rows import SplitRows, fixed_splits
-from sklearn_halving.search._watch import open_watch, write_end
+from sklearn_halving.search.preparing._search_space import Params, SearchSpace
+from sklearn_halving.search.preparing._splitting import SplitRows, fixed_splits
+from sklearn_halving.search.reporting._reward import Reward
+from sklearn_halving.search.reporting._search_results import Run, SearchResults
+from sklearn_halving.search.watching._callbacks import CallbackTree
+from sklearn_halving.search.watching._observer import open_watch, write_end
+from sklearn_halving.search.watching._progress import Progress
+from sklearn_halving.search.watching._progress_output import check_progress_bar
 
 if TYPE_CHECKING:
     import pandas as pd

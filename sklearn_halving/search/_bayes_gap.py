@@ -16,33 +16,33 @@ from sklearn_halving.policies._types import Policy
 from sklearn_halving.resources import Resource
 from sklearn_halving.search._adaptive_search import PULLS_OF_GRID_SEARCH, AdaptiveSearchCV
 from sklearn_halving.search._bandit_search import _warn_of_range
-from sklearn_halving.search._candidate_posterior import (
-    GapOverCandidates,
-    OpenPrior,
-    columns_of_one,
-    posterior_columns,
-)
-from sklearn_halving.search._candidate_prior import KERNELS, make_prior
-from sklearn_halving.search._candidates import Params, SearchSpace
-from sklearn_halving.search._cv_results import ResultRows, ranks
-from sklearn_halving.search._features import draw_evenly
-from sklearn_halving.search._independent_candidates import (
+from sklearn_halving.search.candidate_model._features import draw_evenly
+from sklearn_halving.search.candidate_model._independent import (
     BOUNDS,
     UGapOverCandidates,
     interval_columns,
     make_ugap,
     n_first_fits,
 )
-from sklearn_halving.search._inputs import FitInputs
-from sklearn_halving.search._layout import AdaptiveLayout
-from sklearn_halving.search._preparation import (
+from sklearn_halving.search.candidate_model._posterior import (
+    GapOverCandidates,
+    OpenPrior,
+    columns_of_one,
+    posterior_columns,
+)
+from sklearn_halving.search.candidate_model._prior import KERNELS, make_prior
+from sklearn_halving.search.preparing._inputs import FitInputs
+from sklearn_halving.search.preparing._plan import AdaptiveLayout
+from sklearn_halving.search.preparing._preparation import (
     Levels,
     Preparation,
     check_candidates,
     choose_levels,
 )
-from sklearn_halving.search._results import Run
-from sklearn_halving.search._split_rows import SplitRows
+from sklearn_halving.search.preparing._search_space import Params, SearchSpace
+from sklearn_halving.search.preparing._splitting import SplitRows
+from sklearn_halving.search.reporting._cv_results import ResultRows, ranks
+from sklearn_halving.search.reporting._search_results import Run
 
 N_OF_DISTRIBUTIONS = 100
 """Candidates drawn from distributions: they cost no fits."""

@@ -10,20 +10,20 @@ import numpy as np
 
 from sklearn_halving._unstable_imports import Interval, StrOptions
 from sklearn_halving.policies import FiniteHorizonHalving, Hyperband
-from sklearn_halving.policies._brackets import ScheduledPolicy
-from sklearn_halving.policies._rungs import exact_factor
 from sklearn_halving.policies._types import Schedule
+from sklearn_halving.policies.bases._bracket_policy import ScheduledPolicy
+from sklearn_halving.policies.bases._rungs import exact_factor
 from sklearn_halving.resources import Resource
 from sklearn_halving.search._base_search import BaseBanditSearchCV
-from sklearn_halving.search._candidates import SearchSpace
-from sklearn_halving.search._layout import ScheduledLayout
-from sklearn_halving.search._preparation import (
+from sklearn_halving.search.preparing._plan import ScheduledLayout
+from sklearn_halving.search.preparing._preparation import (
     Levels,
     Preparation,
     choose_levels,
     warn_of_small_grid,
 )
-from sklearn_halving.search._split_rows import SplitRows
+from sklearn_halving.search.preparing._search_space import SearchSpace
+from sklearn_halving.search.preparing._splitting import SplitRows
 
 N_WITHOUT_HALVING = 10
 """Candidates drawn from distributions where only one level is possible, the default

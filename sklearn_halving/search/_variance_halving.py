@@ -10,16 +10,16 @@ import numpy as np
 
 from sklearn_halving._unstable_imports import Interval, StrOptions
 from sklearn_halving.policies import UniformAllocation, VarianceHalving
-from sklearn_halving.policies._planned_pulls import growing_levels, n_stages_of
 from sklearn_halving.policies._types import Policy
 from sklearn_halving.policies._variance_halving import ALLOCATIONS
+from sklearn_halving.policies.bases._planned_pulls import growing_levels, n_stages_of
 from sklearn_halving.resources import Resource
 from sklearn_halving.search._adaptive_search import AdaptiveSearchCV
-from sklearn_halving.search._candidates import SearchSpace
-from sklearn_halving.search._layout import AdaptiveLayout
-from sklearn_halving.search._preparation import Levels, choose_levels
-from sklearn_halving.search._split_rows import SplitRows
-from sklearn_halving.search._user_warnings import warn_user
+from sklearn_halving.search.preparing._plan import AdaptiveLayout
+from sklearn_halving.search.preparing._preparation import Levels, choose_levels
+from sklearn_halving.search.preparing._search_space import SearchSpace
+from sklearn_halving.search.preparing._splitting import SplitRows
+from sklearn_halving.search.watching._user_warnings import warn_user
 
 
 class VarianceHalvingSearchCV(AdaptiveSearchCV):

@@ -25,8 +25,8 @@ from doubles import (
     make_task,
 )
 from sklearn_halving import HyperbandSearchCV
-from sklearn_halving.execution._executors import JoblibExecutor, open_executor
 from sklearn_halving.execution._types import NO_LIMITS, EvaluationTask, Job, Outcome, PullLimits
+from sklearn_halving.execution.workers._executors import JoblibExecutor, open_executor
 from sklearn_halving.policies import Pull
 
 X = np.random.default_rng(0).random((90, 2))

@@ -12,8 +12,8 @@ import pytest
 from doubles import Faulty, Known, make_task
 from scripts import left_in, run_script
 from sklearn_halving import HyperbandSearchCV
-from sklearn_halving.execution._executors import open_executor
 from sklearn_halving.execution._types import Job, PullLimits
+from sklearn_halving.execution.workers._executors import open_executor
 from sklearn_halving.policies import Pull
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")

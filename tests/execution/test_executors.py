@@ -15,15 +15,15 @@ from sklearn import config_context
 
 from doubles import CountsPickles, Known, ReportsItsSurroundings, first_feature, make_task
 from sklearn_halving._unstable_imports import JoblibSession, cloudpickle
-from sklearn_halving.execution import _chunks
-from sklearn_halving.execution._executors import (
+from sklearn_halving.execution._types import EvaluationTask, Job
+from sklearn_halving.execution.workers import _chunks
+from sklearn_halving.execution.workers._executors import (
     CHUNK_SECONDS,
     MAX_CHUNK,
     JoblibExecutor,
     SerialExecutor,
     open_executor,
 )
-from sklearn_halving.execution._types import EvaluationTask, Job
 from sklearn_halving.policies import Pull
 
 

@@ -11,9 +11,9 @@ import pytest
 from joblib import parallel_config
 
 from doubles import Known, Unpicklable, fails_for_negative_quality, make_task
-from sklearn_halving.execution._executors import open_executor
 from sklearn_halving.execution._pull_loop import DEFAULT_WINDOW, PullLog, PullLoop
 from sklearn_halving.execution._types import EvaluationTask
+from sklearn_halving.execution.workers._executors import open_executor
 from sklearn_halving.policies import Hyperband, Problem, Pull, Pulls
 
 BACKENDS = [("sequential", 1), ("threading", 2), ("threading", 5), ("loky", 2)]
@@ -289,8 +289,8 @@ def test_an_exception_of_the_scorer_leaves_what_came_before_in_the_log(
 @pytest.mark.parametrize("size", [1, 3])
 def test_what_a_chunk_gave_before_an_exception_is_not_lost(size: int) -> None:
     """Arms 0 to 7 come back in one chunk with the one that fails, or in one before it."""
-    from sklearn_halving.execution import _chunks
     from sklearn_halving.execution._types import Job
+    from sklearn_halving.execution.workers import _chunks
 
     task = make_task(
         Known(), [1.0, 2.0, -1.0, 3.0], scorer=fails_for_negative_quality, error_score="raise"

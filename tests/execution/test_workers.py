@@ -17,10 +17,6 @@ from joblib.externals.loky import reusable_executor
 from doubles import Faulty, Known, ParallelInside, fails_for_negative_quality, make_task
 from scripts import run_script
 from sklearn_halving.execution import _guard, _losses
-from sklearn_halving.execution._chunks import candidates_of, packed
-from sklearn_halving.execution._companion import Companion, EndedError
-from sklearn_halving.execution._companion_process import Request, memory_limit
-from sklearn_halving.execution._executors import SerialExecutor, open_executor
 from sklearn_halving.execution._types import (
     NO_LIMITS,
     EvaluationTask,
@@ -29,6 +25,10 @@ from sklearn_halving.execution._types import (
     Outcome,
     PullLimits,
 )
+from sklearn_halving.execution.workers._chunks import candidates_of, packed
+from sklearn_halving.execution.workers._companion import Companion, EndedError
+from sklearn_halving.execution.workers._companion_process import Request, memory_limit
+from sklearn_halving.execution.workers._executors import SerialExecutor, open_executor
 from sklearn_halving.policies import Pull
 
 resource = pytest.importorskip("resource", reason="Windows has no such limits and signals")
@@ -302,8 +302,8 @@ ORPHANED = """
 import os, signal, threading, time
 import numpy as np
 from doubles import Faulty, make_task
-from sklearn_halving.execution import _guard
-from sklearn_halving.execution._executors import open_executor
+from sklearn_halving.execution.workers import _guard
+from sklearn_halving.execution.workers._executors import open_executor
 from sklearn_halving.execution._types import Job, PullLimits
 from sklearn_halving.policies import Pull
 

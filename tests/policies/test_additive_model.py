@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_halving.policies._additive_model import fit_additive_model
+from sklearn_halving.policies.noise._additive_model import fit_additive_model
 
 
 def test_equal_splits_give_plain_means_and_two_way_residuals() -> None:

@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_halving.policies import FactorCovariance, KernelCovariance
-from sklearn_halving.policies._arm_covariance import (
+from sklearn_halving.policies._types import NO_ARM
+from sklearn_halving.policies.posterior._arm_covariance import (
     DenseCovariance,
     IndependentCovariance,
     as_arm_covariance,
     effective_n_arms,
 )
-from sklearn_halving.policies._arm_posterior import ArmPosterior
-from sklearn_halving.policies._prior_features import PriorFeatures
-from sklearn_halving.policies._types import NO_ARM
+from sklearn_halving.policies.posterior._arm_posterior import ArmPosterior
+from sklearn_halving.policies.posterior._prior_features import PriorFeatures
 
 
 def squared_exponential(points: np.ndarray, length: float = 0.3) -> np.ndarray:

@@ -15,8 +15,8 @@ from sklearn_halving.policies import (
     Problem,
     Pulls,
 )
-from sklearn_halving.policies._arm_covariance import DenseCovariance
-from sklearn_halving.policies._gap_index import Exploration
+from sklearn_halving.policies.bases._gap_index import Exploration
+from sklearn_halving.policies.posterior._arm_covariance import DenseCovariance
 
 ACQUISITIONS = ("bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi")
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from sklearn_halving.policies._choice import (
+from sklearn_halving.policies.noise._choice_probability import (
     ArmEstimates,
     corrected_mean,
     estimate_from_table,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sklearn_halving.policies import FactorCovariance
-from sklearn_halving.policies._arm_covariance import DenseCovariance, effective_n_arms
-from sklearn_halving.policies._gap_index import Exploration, choose_by_gap, first_largest
+from sklearn_halving.policies.bases._gap_index import Exploration, choose_by_gap, first_largest
+from sklearn_halving.policies.posterior._arm_covariance import DenseCovariance, effective_n_arms
 
 
 def correlated_arms() -> np.ndarray:

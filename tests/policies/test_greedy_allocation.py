@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_halving.policies._greedy_allocation import greedy_counts
+from sklearn_halving.policies.bases._greedy_allocation import greedy_counts
 
 
 @given(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sklearn_halving import policies
-from sklearn_halving.search._named_policies import NOT_BY_NAME, POINT_POLICIES, POLICIES
+from sklearn_halving.search.preparing._named_policies import NOT_BY_NAME, POINT_POLICIES, POLICIES
 
 PAGE = Path(__file__).parents[2] / "docs" / "policies.md"
 TYPES = {"Bracket", "NO_ARM", "Policy", "Problem", "Pull", "Pulls", "Rung", "Schedule"}

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from sklearn_halving.policies import BayesGap, KernelFamily, Problem, Pulls
-from sklearn_halving.policies._posterior_hyperparameters import (
+from sklearn_halving.policies.posterior._hyperparameters import (
     Hyperparameters,
     Told,
     fit_hyperparameters,

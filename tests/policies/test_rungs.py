@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_halving.policies import FiniteHorizonHalving, Hyperband, SuccessiveHalving
-from sklearn_halving.policies._rungs import exact_factor, floor_log, halving_rungs
+from sklearn_halving.policies.bases._rungs import exact_factor, floor_log, halving_rungs
 
 Rungs = list[tuple[int, int]]
 

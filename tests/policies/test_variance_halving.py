@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_halving.policies import NO_ARM, Problem, Pulls, UniformAllocation, VarianceHalving
-from sklearn_halving.policies._arm_statistics import ArmStatistics
-from sklearn_halving.policies._greedy_allocation import (
+from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
+from sklearn_halving.policies.bases._greedy_allocation import (
     bounded_counts,
     greedy_counts,
     least_count_for_bound,
 )
-from sklearn_halving.policies._noise_estimates import estimate_arms
-from sklearn_halving.policies._planned_pulls import growing_levels
+from sklearn_halving.policies.bases._planned_pulls import growing_levels
+from sklearn_halving.policies.noise._noise_estimates import estimate_arms
 
 FORMS: dict[str, dict[str, Any]] = {
     "default": {},

@@ -15,8 +15,8 @@ from sklearn_halving import BanditSearchCV, HyperbandSearchCV
 from sklearn_halving.policies import DoublingHalving
 from sklearn_halving.policies._types import Bracket, Pull, Rung, Schedule
 from sklearn_halving.resources import WholeFit
-from sklearn_halving.search._callbacks import CallbackTree
-from sklearn_halving.search._layout import ScheduledLayout
+from sklearn_halving.search.preparing._plan import ScheduledLayout
+from sklearn_halving.search.watching._callbacks import CallbackTree
 
 # Goes, with the whole condition, when scikit-learn 1.9 is the oldest supported release.
 callback = pytest.importorskip("sklearn.callback")

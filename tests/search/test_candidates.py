@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.model_selection import ParameterGrid
 
-from sklearn_halving.search._candidates import SearchSpace, _draw_indices
+from sklearn_halving.search.preparing._search_space import SearchSpace, _draw_indices
 
 
 @given(

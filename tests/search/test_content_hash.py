@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_halving import HyperbandSearchCV
-from sklearn_halving.search._content_hash import content_hash
+from sklearn_halving.search.preparing._content_hash import content_hash
 
 X, Y = load_iris(return_X_y=True)
 

@@ -20,8 +20,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR, LinearSVR
 
 from sklearn_halving.policies import KernelFamily
-from sklearn_halving.search._candidate_prior import make_prior
-from sklearn_halving.search._features import draw_evenly, is_geometric, make_features
+from sklearn_halving.search.candidate_model._features import (
+    draw_evenly,
+    is_geometric,
+    make_features,
+)
+from sklearn_halving.search.candidate_model._prior import make_prior
 
 HALF = pytest.approx(0.5)
 

@@ -16,8 +16,8 @@ from sklearn.svm import SVC
 from search.common import FITS, Known, Recording, data, numbered
 from sklearn_halving import BanditSearchCV
 from sklearn_halving.policies import HOO, DoublingHalving
-from sklearn_halving.search._candidates import SearchSpace
-from sklearn_halving.search._points import Cube, PointCandidates
+from sklearn_halving.search.preparing._cube_candidates import Cube, PointCandidates
+from sklearn_halving.search.preparing._search_space import SearchSpace
 
 DICE = rv_discrete(1, 6, name="dice", values=([1, 2, 6], [0.5, 0.25, 0.25]))
 

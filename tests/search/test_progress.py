@@ -25,10 +25,9 @@ from sklearn_halving import (
 from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies import UCBE, Bracket, DoublingHalving, Pull, Rung, Schedule
 from sklearn_halving.resources import FitTime, Iterations, PartialFit, TrainingSize, WholeFit
-from sklearn_halving.search._layout import AdaptiveLayout, ScheduledLayout
-from sklearn_halving.search._progress import Progress, ProgressReport, Standings
-from sklearn_halving.search._progress_costs import FitCosts
-from sklearn_halving.search._progress_output import (
+from sklearn_halving.search.preparing._plan import AdaptiveLayout, ScheduledLayout
+from sklearn_halving.search.watching._progress import Progress, ProgressReport, Standings
+from sklearn_halving.search.watching._progress_output import (
     Milestones,
     clock_text,
     end_line,
@@ -37,6 +36,7 @@ from sklearn_halving.search._progress_output import (
     resource_text,
     score_text,
 )
+from sklearn_halving.search.watching._remaining_time import FitCosts
 
 KNOWN = {"value": [0.1, 0.2, 0.3, 0.4]}
 parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)

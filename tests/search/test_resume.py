@@ -26,7 +26,7 @@ from search.resuming import GRID, Steady, X, Y, fits_of, found, steady, table
 from sklearn_halving import BanditSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
 from sklearn_halving.execution._journal import Journal, JournalError
 from sklearn_halving.policies import HOO, SuccessiveRejects
-from sklearn_halving.search._content_hash import content_hash
+from sklearn_halving.search.preparing._content_hash import content_hash
 
 parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
 
@@ -474,7 +474,7 @@ ELSEWHERE = """
 import sys
 sys.path[:0] = sys.argv[1:]
 from search import test_resume
-from sklearn_halving.search._content_hash import content_hash
+from sklearn_halving.search.preparing._content_hash import content_hash
 print(content_hash(*test_resume.variants(), {"a", "b", "c", frozenset("xyz")}))
 """
 

@@ -31,7 +31,7 @@ from search.resuming import (
     steady,
 )
 from sklearn_halving import BanditSearchCV, HyperbandSearchCV
-from sklearn_halving.execution._interrupt import Interrupt
+from sklearn_halving.execution.workers._interrupt import Interrupt
 from sklearn_halving.policies import SuccessiveRejects
 
 parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)

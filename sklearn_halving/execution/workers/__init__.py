@@ -1,0 +1,1 @@
+"""Where pulls run: executors, worker processes and their guards."""

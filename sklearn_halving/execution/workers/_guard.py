@@ -1,0 +1,192 @@
+"""Pulls that run in companions: with limits, or after one of them may have killed a worker."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+from sklearn_halving._unstable_imports import cloudpickle
+from sklearn_halving.execution._evaluation import failed_landing
+from sklearn_halving.execution._types import EvaluationTask, Job, Landing, PullLimits
+from sklearn_halving.execution.workers._chunks import Casualty, ChunkResult
+from sklearn_halving.execution.workers._clusters import local_array
+from sklearn_halving.execution.workers._companion import Companion, EndedError
+from sklearn_halving.execution.workers._companion_process import Request
+from sklearn_halving.execution.workers._interrupt import leave_interrupts_to_the_search
+from sklearn_halving.execution.workers._messages import pull_text
+
+MAX_DEATHS = 3
+"""How often a pull may end the process in which it runs before it is given up."""
+MAX_STARTS = 3
+"""How often to start a process that ends before it was given a pull."""
+
+
+def check_limits(limits: PullLimits) -> None:
+    """Raise if this platform has no limit of memory."""
+    if limits.memory is not None and sys.platform != "linux":
+        raise ValueError(
+            "memory_limit must be None on this platform: only Linux lets a process limit the "
+            f"memory that it takes, and this is {sys.platform!r}. Got {limits.memory} bytes. "
+            "Leave it out, or run the workers in containers with a limit of their own."
+        )
+
+
+@dataclass
+class Companions:
+    """The companions in this process, those at work and those that wait for the next pull."""
+
+    idle: list[Companion] = field(default_factory=list)
+    busy: list[Companion] = field(default_factory=list)
+    closed: set[str] = field(default_factory=set)
+    lock: Lock = field(default_factory=Lock)
+
+    def take(self, token: str, arrays: Sequence[Any]) -> Companion:
+        """Return a companion that has the task, if need be a new one."""
+        with self.lock:
+            self.idle = [companion for companion in self.idle if companion.is_running]
+            for companion in self.idle:
+                if companion.token == token:
+                    self.idle.remove(companion)
+                    self.busy.append(companion)
+                    return companion
+        companion = _new_companion(token, arrays)
+        with self.lock:
+            self.busy.append(companion)
+        return companion
+
+    def put_back(self, companion: Companion) -> None:
+        """Keep a companion for the next pull, if it lives and its search does."""
+        with self.lock:
+            self.busy.remove(companion)
+            if companion.token in self.closed:
+                companion.kill()
+            elif companion.is_running:
+                self.idle.append(companion)
+
+    def close(self, token: str) -> None:
+        """End those of a search."""
+        with self.lock:
+            self.closed.add(token)
+            for companion in self.busy:
+                if companion.token == token:
+                    companion.stop()
+            for companion in self.idle:
+                if companion.token == token:
+                    companion.kill()
+            self.idle = [companion for companion in self.idle if companion.token != token]
+
+
+COMPANIONS = Companions()
+
+
+def guarded_chunk(
+    limits: PullLimits, jobs: list[Job], candidates: bytes, token: str, *arrays: Any
+) -> ChunkResult:
+    """Evaluate jobs, in a worker, in a companion of that, up to the first exception."""
+    leave_interrupts_to_the_search()
+    return guarded_jobs(limits, jobs, candidates, token, *arrays)
+
+
+def guarded_jobs(
+    limits: PullLimits, jobs: list[Job], candidates: bytes, token: str, *arrays: Any
+) -> ChunkResult:
+    """Evaluate jobs in a companion of this process, up to the first exception.
+
+    What takes too long is ended at once. What ends its process is tried anew, up to
+    `MAX_DEATHS` times: the system may have chosen it for what another process took.
+    """
+    landings: list[Landing] = []
+    casualties: list[Casualty] = []
+    for job in jobs:
+        request = Request(token, cloudpickle.dumps(job), candidates, limits)
+        result = _survived(job, request, arrays)
+        if isinstance(result, Casualty):
+            casualties.append(result)
+            continue
+        landings += result.landings
+        if result.failure is not None:
+            return ChunkResult(landings, result.failure, tuple(casualties))
+    return ChunkResult(landings, None, tuple(casualties))
+
+
+def _survived(job: Job, request: Request, arrays: Sequence[Any]) -> ChunkResult | Casualty:
+    """Run a pull until it neither ends its process nor has done so too often."""
+    n_deaths = n_starts = 0
+    while True:
+        companion = COMPANIONS.take(request.token, arrays)
+        started, clock = time.time(), time.perf_counter()
+        exit_code = None
+        try:
+            result = companion.run(request)
+        except EndedError as ended:
+            if request.token in COMPANIONS.closed:
+                raise RuntimeError("The search that this pull is part of has ended.") from None
+            n_deaths += ended.has_begun
+            n_starts += not ended.has_begun  # for want of work, just before it was given some
+            if n_starts == MAX_STARTS:
+                raise _unable_to_start(ended) from None
+            if n_deaths < MAX_DEATHS:
+                continue
+            result, exit_code = None, ended.exit_code
+        finally:
+            COMPANIONS.put_back(companion)
+        if result is not None:
+            return result
+        lean = job._replace(model=None, context=None)
+        return Casualty(lean, started, time.perf_counter() - clock, exit_code)
+
+
+def _new_companion(token: str, arrays: Sequence[Any]) -> Companion:
+    local = [local_array(array) for array in arrays]
+    n_attempts = 0
+    while True:
+        try:
+            return Companion(token, local)
+        except EndedError as ended:
+            n_attempts += 1
+            if n_attempts == MAX_STARTS:
+                raise _unable_to_start(ended) from None
+
+
+def _unable_to_start(ended: EndedError) -> RuntimeError:
+    return RuntimeError(
+        "A process for fits with pull_timeout or memory_limit, or after one that killed its "
+        f"worker, ended {MAX_STARTS} times before it began one ({_exit_text(ended.exit_code)}). "
+        "What it wrote to the standard error says why; often a module of the estimator cannot "
+        "be imported there, or the system is out of memory."
+    )
+
+
+def casualty_landing(task: EvaluationTask, limits: PullLimits, casualty: Casualty) -> Landing:
+    """Return the landing of a pull that gave nothing, or raise if errors are to be raised."""
+    error: Exception
+    if casualty.exit_code is None:
+        error = TimeoutError(
+            f"The fit took longer than pull_timeout={limits.seconds} seconds, and its process "
+            "was ended. A larger pull_timeout gives it more time."
+        )
+    else:
+        error = ChildProcessError(
+            f"The fit ended the process in which it ran, {MAX_DEATHS} times in a row "
+            f"({_exit_text(casualty.exit_code)}). The system kills a process when memory runs "
+            "out; fewer workers or smaller models need less."
+        )
+    if task.error_score == "raise":
+        error.add_note(f"The fit was that of candidate {pull_text(task, casualty.job.pull)}.")
+        raise error
+    text = f"{type(error).__name__}: {error}\n"
+    return failed_landing(task, casualty.job, text, casualty.started, casualty.seconds)
+
+
+def _exit_text(exit_code: int) -> str:
+    if exit_code >= 0:
+        return f"exit code {exit_code}"
+    try:
+        return f"signal {-exit_code}, {signal.Signals(-exit_code).name}"
+    except ValueError:
+        return f"signal {-exit_code}"

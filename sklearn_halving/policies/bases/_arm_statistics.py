@@ -1,0 +1,78 @@
+"""What the rewards of every arm add up to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sklearn_halving.policies._types import FloatArray, IntArray
+
+
+@dataclass
+class ArmStatistics:
+    """Number, sum and spread of the rewards of each arm.
+
+    The sum is kept and not the mean: sums of scores are often exact, so that equal arms tie.
+
+    Parameters
+    ----------
+    n_pulls : ndarray of shape (*batch, n_arms)
+    reward_sum : ndarray of shape (*batch, n_arms)
+    squared_deviation_sum : ndarray of shape (*batch, n_arms)
+        Sum of the squared deviations from the arm's own mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
+    >>> statistics = ArmStatistics.zeros((2,))
+    >>> statistics.add(np.array([3, 1]), np.array([1.0, 2.0, 6.0, 5.0]))
+    >>> statistics.mean(), statistics.squared_deviation_sum
+    (array([3., 5.]), array([14.,  0.]))
+    """
+
+    n_pulls: IntArray
+    reward_sum: FloatArray
+    squared_deviation_sum: FloatArray
+
+    @classmethod
+    def zeros(cls, shape: tuple[int, ...]) -> ArmStatistics:
+        """Return the statistics before the first pull."""
+        return cls(np.zeros(shape, dtype=np.int64), np.zeros(shape), np.zeros(shape))
+
+    def mean(self) -> FloatArray:
+        """Return the mean reward of each arm; NaN for an arm without a pull."""
+        return self.reward_sum / np.where(self.n_pulls > 0, self.n_pulls, np.nan)
+
+    def add(self, counts: IntArray, rewards: FloatArray) -> None:
+        """Take in rewards that are sorted by problem and arm.
+
+        Parameters
+        ----------
+        counts : ndarray of shape (*batch, n_arms)
+            How many rewards each arm has.
+        rewards : ndarray of shape (counts.sum(),)
+        """
+        flat = counts.ravel()
+        places = np.flatnonzero(flat)
+        if not len(places):
+            return
+        n = flat[places]
+        starts = np.cumsum(n) - n
+        # Infinite and huge rewards are numbers: their spread may not be, and that is no news.
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = np.add.reduceat(rewards, starts)
+            deviations = rewards - np.repeat(sums / n, n)
+            spread = np.add.reduceat(np.square(deviations, out=deviations), starts)
+            self._merge(places, n, sums, spread)
+
+    def _merge(self, places: IntArray, n: IntArray, sums: FloatArray, spread: FloatArray) -> None:
+        """Merge two sets of rewards (Chan, Golub and LeVeque 1983)."""
+        n_before = self.n_pulls.reshape(-1)[places]
+        sum_before = self.reward_sum.reshape(-1)[places]
+        shift = sums / n - sum_before / np.maximum(n_before, 1)
+        between = np.where(n_before > 0, shift**2 * n * n_before / (n + n_before), 0.0)
+        self.n_pulls.reshape(-1)[places] += n
+        self.reward_sum.reshape(-1)[places] += sums
+        self.squared_deviation_sum.reshape(-1)[places] += spread + between

@@ -1,0 +1,194 @@
+"""Whom the next pulls go to when each goes to the largest index.
+
+The index of an arm falls with each of its pulls, so the arms that a greedy loop would pull
+are those of the largest members of all index sequences: no loop over pulls is needed.
+"""
+
+from __future__ import annotations
+
+from math import floor, log
+
+import numpy as np
+
+from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies.bases._ranking import keep_best
+
+
+def greedy_counts(
+    weight: FloatArray, n_pulls: IntArray, budget: IntArray, limit: int | None = None
+) -> IntArray:
+    """Count the pulls that ``argmax weight / n_pulls`` gives each arm.
+
+    An arm without a pull comes first; ties go to the smaller arm.
+
+    Parameters
+    ----------
+    weight : ndarray of shape (n_problems, n_arms)
+        Not negative. An arm of weight 0 is not pulled.
+    n_pulls : ndarray of shape (n_problems, n_arms)
+        The pulls that each arm has already.
+    budget : ndarray of shape (n_problems,)
+        The number of pulls to give away.
+    limit : int or None, default=None
+        The number of pulls that no arm can exceed, earlier ones included. What nobody can
+        take is not given.
+
+    Returns
+    -------
+    counts : ndarray of shape (n_problems, n_arms)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.policies.bases._greedy_allocation import greedy_counts
+    >>> greedy_counts(np.array([[3.0, 1.0, 0.0]]), np.array([[1, 1, 1]]), np.array([6]))
+    array([[5, 1, 0]])
+    """
+    budget = np.where((weight > 0).any(axis=1), budget, 0)
+    weight = _scaled(weight)
+    if limit is None:
+        return _unlimited_counts(weight, n_pulls, budget)
+    counts = np.zeros_like(n_pulls)
+    while True:
+        open_ = weight > 0
+        more: IntArray = _unlimited_counts(weight, n_pulls, np.where(open_.any(axis=1), budget, 0))
+        full = open_ & (n_pulls + more >= limit)
+        if not (full & (n_pulls + more > limit)).any():
+            return counts + more
+        # Who reaches the limit is filled up and leaves; the others share the rest.
+        counts += np.where(full, limit - n_pulls, 0)
+        budget = budget - np.where(full, limit - n_pulls, 0).sum(axis=1)
+        weight = _scaled(np.where(full, 0.0, weight))
+
+
+def _scaled(weight: FloatArray) -> FloatArray:
+    """Return the weights relative to the largest of each problem."""
+    largest = weight.max(axis=1, keepdims=True)
+    scaled: FloatArray = weight / np.where(largest > 0, largest, 1.0)
+    return scaled
+
+
+def _unlimited_counts(weight: FloatArray, n_pulls: IntArray, budget: IntArray) -> IntArray:
+    first = ((n_pulls == 0) & (weight > 0)).astype(np.int64)
+    if first.any():
+        first = np.where(first.cumsum(axis=1) <= budget[:, np.newaxis], first, 0)
+        budget = budget - first.sum(axis=1)
+        n_pulls = n_pulls + first
+    level = _integer_level(weight, n_pulls, budget)
+    counts = _counts_above(weight, n_pulls, level)
+    rest = budget - counts.sum(axis=1)
+    index = weight / np.maximum(n_pulls + counts, 1)
+    total: IntArray = counts + first + _one_to_the_largest(index, rest)
+    return total
+
+
+def _counts_above(weight: FloatArray, n_pulls: IntArray, level: FloatArray) -> IntArray:
+    """Count the pulls whose index, ``weight / n_pulls`` at the time, is above ``1 / level``."""
+    target = np.ceil(weight * level[:, np.newaxis]).astype(np.int64)
+    counts: IntArray = np.maximum(target - n_pulls, 0)
+    return counts
+
+
+def _integer_level(weight: FloatArray, n_pulls: IntArray, budget: IntArray) -> FloatArray:
+    """Return a level that gives at most the budget, and at most one pull an arm too few.
+
+    The largest weight is 1, so this holds when the level is known to half a pull.
+    """
+    # Rounding must not count a pull whose index is 1 / level.
+    high = _water_level(weight, n_pulls, budget) * (1 - 1e-12)
+    low = np.maximum(high - weight.shape[1], 0.0)
+    is_low = _counts_above(weight, n_pulls, low).sum(axis=1) <= budget
+    low = np.where(is_low, low, 0.0)
+    while (high - low > 0.5).any():
+        middle = (low + high) / 2
+        is_low = _counts_above(weight, n_pulls, middle).sum(axis=1) <= budget
+        low, high = np.where(is_low, middle, low), np.where(is_low, high, middle)
+    return low
+
+
+def _water_level(weight: FloatArray, n_pulls: IntArray, budget: IntArray) -> FloatArray:
+    """Return t with ``sum(max(0, weight * t - n_pulls)) = budget``.
+
+    The sum is convex in t, so Newton's method comes down to t from above, and as it is
+    piecewise linear it arrives.
+    """
+    has_weight = weight > 0
+    active = has_weight
+    needed = budget.astype(np.float64)
+    while True:
+        total = np.where(active, weight, 0.0).sum(axis=1)
+        held = np.where(active, n_pulls, 0).sum(axis=1)
+        level: FloatArray = (needed + held) / np.where(total > 0, total, np.inf)
+        smaller = active & (weight * level[:, np.newaxis] > n_pulls)
+        # An empty set would mean that nothing is to be given away.
+        smaller |= active & ~smaller.any(axis=1, keepdims=True)
+        if (smaller == active).all():
+            return level
+        active = smaller
+
+
+def _one_to_the_largest(index: FloatArray, rest: IntArray) -> IntArray:
+    """Return 1 for the ``rest`` arms of largest index in each problem, else 0."""
+    order = np.argsort(-index, axis=1, kind="stable")
+    given = np.arange(index.shape[1]) < rest[:, np.newaxis]
+    ones = np.zeros(index.shape, dtype=np.int64)
+    np.put_along_axis(ones, order, given.astype(np.int64), axis=1)
+    return ones
+
+
+def least_count_for_bound(delta: float) -> int:
+    """Return the number of pulls from which the bound on an arm's variance is finite.
+
+    ``N - 1 > 4 log(1 / delta)``: with fewer the bound's denominator is not positive, and an
+    arm would never be pulled again.
+    """
+    return floor(4 * log(1 / delta)) + 2
+
+
+def bounded_counts(
+    variance: FloatArray, n_pulls: IntArray, budget: IntArray, delta: float
+) -> IntArray:
+    """Count the pulls that ``argmax U / N`` gives each arm (Lalitha et al. 2023, eq. 7).
+
+    ``U = variance / (1 - 2 sqrt(log(1 / delta) / (N - 1)))`` with N growing, and the
+    variance as it is known now. Every arm with a variance above 0 needs
+    `least_count_for_bound` pulls.
+    """
+    top = int((n_pulls.max(axis=1) + budget).max()) + 2
+    count = np.arange(2, top + 1)
+    with np.errstate(divide="ignore"):
+        effective = count * (1 - 2 * np.sqrt(log(1 / delta) / (count - 1)))  # increasing
+    is_open = variance > 0
+    held = np.where(is_open, n_pulls, top)  # nobody has so many, so nothing is added
+    low = np.zeros(len(budget))
+    # An effective count is below the count: without the bound the level would be higher. After
+    # 26 steps no arm is more than one pull from where it belongs.
+    high = _water_level(variance, n_pulls, budget) * (1 + 1e-9)
+    for _ in range(26):
+        middle = (low + high) / 2
+        target = 2 + np.searchsorted(effective, variance * middle[:, np.newaxis])
+        too_many = np.maximum(target - held, 0).sum(axis=1) > budget
+        low, high = np.where(too_many, low, middle), np.where(too_many, middle, high)
+    target = 2 + np.searchsorted(effective, variance * low[:, np.newaxis])
+    counts = np.where(is_open, np.maximum(target - held, 0), 0)
+    index = np.where(is_open, variance / effective[np.maximum(n_pulls + counts, 2) - 2], -1.0)
+    rest = np.minimum(budget - counts.sum(axis=1), is_open.sum(axis=1))
+    return counts + _one_to_the_largest(index, rest)
+
+
+def with_a_partner(weight: FloatArray, in_play: BoolArray) -> FloatArray:
+    """Return the weights with the second largest raised to the largest.
+
+    A leader that is pulled alone teaches nothing about differences, and one that leads by luck
+    would stay in the lead.
+    """
+    first_two = keep_best(weight, in_play, 2)
+    largest = np.where(in_play, weight, 0.0).max(axis=1, keepdims=True)
+    return np.where(first_two, largest, weight)
+
+
+def positive_weights(weight: FloatArray, in_play: BoolArray) -> FloatArray:
+    """Return weights that are 0 out of play only: arms without variance get their first pull."""
+    largest = np.where(in_play, weight, 0.0).max(axis=1, keepdims=True)
+    least = np.where(largest > 0, 1e-30 * largest, 1.0)
+    return np.where(in_play, np.maximum(weight, least), 0.0)

@@ -1,0 +1,298 @@
+"""Policies that pull, again and again, the arm with the largest index.
+
+A subclass says what the index is. Everything else is here: first pulls of every arm, pulls in
+flight, arms that failed or have no split left, the budget, and when a problem is over. Inside,
+problems are rows: all arrays are ``(n_problems, n_arms)``, whatever the batch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sklearn_halving.policies._types import (
+    NO_ARM,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Problem,
+    Pulls,
+)
+from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
+from sklearn_halving.policies.bases._parameter_checks import check_budget
+from sklearn_halving.policies.bases._ranking import best_known, largest_usable
+from sklearn_halving.policies.bases._shared_bases import Unscheduled
+
+
+@dataclass
+class IndexState:
+    """Where a search stands.
+
+    Parameters
+    ----------
+    problem : Problem
+    batch_shape : tuple of int
+    width : float
+        The largest minus the smallest possible reward; what bounds are multiplied with.
+    statistics : ArmStatistics
+        Of the pulls that were told.
+    mean : ndarray of shape (n_problems, n_arms)
+        Mean reward; NaN for an arm without a reward and for one that failed.
+    n_asked : ndarray of shape (n_problems, n_arms)
+        Pulls asked for, told or not; the repetition of an arm's next pull.
+    alive : ndarray of bool of shape (n_problems, n_arms)
+        Arms that never had a reward of NaN.
+    is_open : ndarray of bool of shape (n_problems,)
+        Problems that are not over.
+    is_decided : ndarray of bool of shape (n_problems,)
+        Problems that ended because the policy's own test did, or because no rival was left.
+    is_first : bool
+        Whether some arm still waits for its first pulls.
+    memory : object
+        What a subclass remembers.
+    """
+
+    problem: Problem
+    batch_shape: tuple[int, ...]
+    width: float
+    statistics: ArmStatistics
+    mean: FloatArray
+    n_asked: IntArray
+    alive: BoolArray
+    is_open: BoolArray
+    is_first: bool = True
+    memory: Any = None
+    is_decided: BoolArray = field(init=False)
+    n_asked_of_row: IntArray = field(init=False)
+    n_told_of_row: IntArray = field(init=False)
+    rows: IntArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Count from nothing."""
+        self.rows = np.arange(len(self.is_open))
+        self.is_decided = ~self.is_open
+        self.n_asked_of_row = np.zeros_like(self.rows)
+        self.n_told_of_row = np.zeros_like(self.rows)
+
+    @property
+    def n_pulls(self) -> IntArray:
+        """Number of pulls told of each arm, shape (n_problems, n_arms)."""
+        return self.statistics.n_pulls
+
+    def can_be_pulled(self) -> BoolArray:
+        """Return which arms did not fail and have a split left."""
+        if self.problem.max_repetitions is None:
+            return self.alive
+        return self.alive & (self.n_asked < self.problem.max_repetitions)
+
+
+class IndexPolicy(Unscheduled):
+    """Pull the arm with the largest index: a subclass says what that is.
+
+    In every problem one pull at a time is asked for, so that a simulation tells each reward before
+    the next decision. Who asks again before telling gets further pulls: those in flight count.
+    """
+
+    order_free: ClassVar[bool] = False
+    n_first: ClassVar[int] = 1
+    """Number of pulls that an arm needs before it has an index."""
+    goes_on_when_decided: ClassVar[bool] = False
+    """Whether an arm without rivals is pulled on, because rewards count."""
+
+    def _index(self, state: IndexState) -> FloatArray:
+        """Return the index of each arm, whatever it is for arms that cannot be pulled."""
+        raise NotImplementedError
+
+    def _width(self) -> float:
+        """Return the width of the range of rewards; raise if it is needed and not known."""
+        return 1.0
+
+    def _most_pulls(self) -> int | None:
+        """Return the number of pulls that is never exceeded; None: no such number."""
+        raise NotImplementedError
+
+    def _first_memory(self, state: IndexState, seed: np.random.SeedSequence | None) -> Any:
+        """Return what the policy remembers besides the statistics."""
+        return None
+
+    def _has_decided(self, state: IndexState) -> BoolArray | None:
+        """Return which problems the policy's own test ends, shape (n_problems,); None: none."""
+        return None
+
+    def _learn(self, state: IndexState, row: IntArray, pulled: Pulls, rewards: FloatArray) -> None:
+        """Take in what the statistics do not hold; each array has one entry for a row."""
+
+    def start(
+        self,
+        problem: Problem,
+        *,
+        batch_shape: tuple[int, ...] = (),
+        seed: np.random.SeedSequence | None = None,
+    ) -> IndexState:
+        """Return the state before the first pull; ValueError if the parameters do not do."""
+        width, most = self._width(), self._most_pulls()
+        if most is not None:
+            name = "max_pulls" if hasattr(self, "max_pulls") else "n_pulls"
+            why = f"to pull each of {problem.n_arms} arms {self.n_first} times"
+            least = 1 if problem.n_arms == 1 else max(1, self.n_first * problem.n_arms)
+            check_budget(name, most, least, why)
+        shape = prod(batch_shape), problem.n_arms
+        state = IndexState(
+            problem,
+            batch_shape,
+            width,
+            ArmStatistics.zeros(shape),
+            mean=np.full(shape, np.nan),
+            n_asked=np.zeros(shape, dtype=np.int64),
+            alive=np.ones(shape, dtype=bool),
+            is_open=np.ones(shape[0], dtype=bool),
+        )
+        state.memory = self._first_memory(state, seed)
+        return state
+
+    def ask(self, state: IndexState, max_pulls: int) -> Pulls:
+        """Return one pull for each problem that is not over, at the largest level.
+
+        None at all means that something must be told first.
+        """
+        arm = np.full(len(state.rows), NO_ARM)
+        if max_pulls > 0 and state.is_open.any():
+            arm = self._next_arm(state)
+        return self._pulls_of(state, arm)
+
+    def _pulls_of(self, state: IndexState, arm: IntArray) -> Pulls:
+        """Return the pull of one arm for each row, and count it."""
+        row = np.flatnonzero(arm != NO_ARM)
+        shape = (*state.batch_shape, 1 if len(row) else 0)
+        repetition = np.zeros_like(arm)
+        if len(row):
+            repetition[row] = state.n_asked[row, arm[row]]
+            state.n_asked[row, arm[row]] += 1
+            state.n_asked_of_row[row] += 1
+        else:
+            arm = repetition = arm[:0]
+        level = np.full(shape, state.problem.max_level, dtype=np.int64)
+        return Pulls(arm.reshape(shape), level, repetition.reshape(shape))
+
+    def _next_arm(self, state: IndexState) -> IntArray:
+        """Return the arm of the largest index in each row; ``NO_ARM`` where there is none."""
+        open_ = state.can_be_pulled()
+        usable = open_
+        if state.is_first:
+            # With first pulls in flight, the few arms that have an index must not get them all.
+            has_few = state.n_pulls < self.n_first
+            waits = state.alive & has_few & (state.n_asked > state.n_pulls)
+            usable = open_ & ~has_few & (waits.sum(axis=1, keepdims=True) == 0)
+        arm = self._largest(state, usable)
+        if state.is_first:
+            arm = self._first_arm(state, open_, arm)
+        may_ask = state.is_open
+        most = self._most_pulls()
+        if most is not None:
+            may_ask = may_ask & (state.n_asked_of_row < most)
+        return np.where(may_ask, arm, NO_ARM)
+
+    def _largest(self, state: IndexState, usable: BoolArray) -> IntArray:
+        """Return the usable arm of largest index; ties go to the smaller arm."""
+        if not usable.any():
+            return np.full(len(state.rows), NO_ARM)
+        # Infinite rewards are numbers; what has no index because of them comes last.
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            index = self._index(state)
+        return largest_usable(index, usable)
+
+    def _first_arm(self, state: IndexState, open_: BoolArray, arm: IntArray) -> IntArray:
+        """Return the arm with the fewest of its first pulls, ``arm`` where all are asked for."""
+        waits = open_ & (state.n_asked < self.n_first)
+        in_row = waits.any(axis=1)
+        fewest = np.where(waits, state.n_asked, self.n_first).argmin(axis=1)
+        state.is_first = bool(in_row.any()) or not self._has_first(state).all()
+        return np.where(in_row, fewest, arm)
+
+    def _has_first(self, state: IndexState) -> BoolArray:
+        """Return in which rows every arm has been told its first pulls, or has failed."""
+        told = (state.n_pulls >= self.n_first) | ~state.alive
+        return told.all(axis=1) | ~state.is_open
+
+    def tell(self, state: IndexState, pulls: Pulls, rewards: FloatArray) -> None:
+        """Take in rewards, in the order in which the pulls were asked for."""
+        if not len(pulls):
+            return
+        shape = len(state.rows), len(pulls)
+        columns = [np.asarray(column).reshape(shape) for column in pulls]
+        rewards = np.asarray(rewards, dtype=np.float64).reshape(shape)
+        for j in range(shape[1]):
+            pulled = Pulls(*(column[:, j] for column in columns))
+            # What comes back after the end must not change the answer.
+            row = np.flatnonzero((pulled.arm != NO_ARM) & state.is_open)
+            self._tell_rows(state, row, Pulls(*(c[row] for c in pulled)), rewards[row, j])
+        self._close_problems(state)
+
+    def _tell_rows(
+        self, state: IndexState, row: IntArray, pulled: Pulls, rewards: FloatArray
+    ) -> None:
+        """Take in one reward for each of the rows."""
+        place = row * state.problem.n_arms + pulled.arm
+        add_singly(state.statistics, place, rewards)
+        state.n_told_of_row[row] += 1
+        total = state.statistics.reward_sum.reshape(-1)[place]
+        state.mean.reshape(-1)[place] = total / state.statistics.n_pulls.reshape(-1)[place]
+        failed = np.isnan(total)
+        if failed.any():
+            state.alive.reshape(-1)[place[failed]] = False
+        self._learn(state, row, pulled, rewards)
+
+    def _close_problems(self, state: IndexState) -> None:
+        """Close the problems that are over."""
+        decided = self._has_decided(state)
+        if decided is not None:
+            decided = decided & state.is_open
+            if state.is_first:
+                decided &= self._has_first(state)
+            state.is_decided |= decided
+            state.is_open &= ~decided
+        most = self._most_pulls()
+        if most is not None:
+            state.is_open &= state.n_told_of_row < most
+        is_endless = state.problem.max_repetitions is None and state.problem.n_arms > 1
+        if not (is_endless and state.alive.all()):
+            is_waiting = state.n_told_of_row < state.n_asked_of_row
+            state.is_open &= is_waiting | state.can_be_pulled().any(axis=1)
+            if not self.goes_on_when_decided:
+                n_unknown = (state.alive & (state.n_pulls == 0)).sum(axis=1)
+                is_alone = (state.alive.sum(axis=1) <= 1) & (n_unknown == 0)
+                state.is_decided |= is_alone & state.alive.any(axis=1)
+                state.is_open &= ~is_alone
+
+    def is_finished(self, state: IndexState) -> bool:
+        """Return whether every problem is over."""
+        return not state.is_open.any()
+
+    def is_alive(self, state: IndexState) -> BoolArray:
+        """Return which arms have not failed; no arm is thrown away for its rewards."""
+        return state.alive.reshape(*state.batch_shape, -1).copy()
+
+    def _recommended(self, state: IndexState) -> IntArray:
+        """Return the arm with the best mean in each row."""
+        return best_known(state.alive, state.mean)
+
+    def recommend(self, state: IndexState) -> IntArray:
+        """Return the arm to choose; ``NO_ARM`` if no arm has a reward."""
+        return self._recommended(state).reshape(state.batch_shape)
+
+
+def add_singly(statistics: ArmStatistics, place: IntArray, rewards: FloatArray) -> None:
+    """Add one reward to each of different places of the flattened arrays (Welford 1962)."""
+    n_pulls = statistics.n_pulls.reshape(-1)
+    total = statistics.reward_sum.reshape(-1)
+    spread = statistics.squared_deviation_sum.reshape(-1)
+    n_before, sum_before = n_pulls[place], total[place]
+    # Infinite rewards are numbers: their spread is not, and that is no news.
+    with np.errstate(over="ignore", invalid="ignore"):
+        n_after, sum_after = n_before + 1, sum_before + rewards
+        n_pulls[place], total[place] = n_after, sum_after
+        before = np.where(n_before > 0, rewards - sum_before / np.maximum(n_before, 1), 0.0)
+        spread[place] += before * (rewards - sum_after / n_after)

@@ -1,0 +1,397 @@
+"""Policies that decide how many pulls each arm gets, a plan at a time.
+
+A plan is closed when every pull of it has been told, and the next one is made from the
+rewards in the order of the plan: decisions depend on what was told, never on when.
+Inside, problems are rows: all arrays are ``(n_problems, n_arms)``, whatever the batch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import prod
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from sklearn_halving.policies._types import (
+    NO_ARM,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Problem,
+    Pulls,
+)
+from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
+from sklearn_halving.policies.bases._rungs import exact_factor, round_half_up
+from sklearn_halving.policies.bases._shared_bases import Unscheduled
+
+
+class Step(NamedTuple):
+    """One plan: ``n_pulls`` pulls in a stage.
+
+    Parameters
+    ----------
+    n_pulls : int
+    is_even : bool
+        Whether arms are brought to equal numbers of pulls, so that variances can be estimated.
+    n_kept : int or None
+        The number of arms that survive the stage that the step closes; None if it closes none.
+    n_contenders : int or None, default=None
+        The number of arms, none of them thrown away, among which the pulls are shared.
+    stage : int, default=0
+        The stage to which the step belongs, counted from 0.
+    """
+
+    n_pulls: int
+    is_even: bool
+    n_kept: int | None
+    n_contenders: int | None = None
+    stage: int = 0
+
+
+def n_stages_of(n_arms: int) -> int:
+    """Return the number of halvings that leave one of ``n_arms`` arms."""
+    return (n_arms - 1).bit_length()  # ceil(log2 n_arms), exact
+
+
+def widths_of(n_arms: int) -> list[int]:
+    """Return the number of arms in play in each stage."""
+    widths = []
+    while n_arms > 1:
+        widths.append(n_arms)
+        n_arms = (n_arms + 1) // 2
+    return widths
+
+
+def in_plans(
+    n_even: int, n_adaptive: int, n_plans: int, n_kept: int | None, stage: int = 0
+) -> tuple[Step, ...]:
+    """Return one even step, then ``n_plans`` of nearly equal size; the last closes the stage."""
+    n_plans = max(1, min(n_plans, n_adaptive))
+    cuts = [i * n_adaptive // n_plans for i in range(n_plans + 1)]
+    sizes = [(n_even, True)] + [(b - a, False) for a, b in pairwise(cuts)]
+    steps = [Step(n_pulls, is_even, None, stage=stage) for n_pulls, is_even in sizes if n_pulls]
+    if steps:
+        steps[-1] = steps[-1]._replace(n_kept=n_kept)
+    return tuple(steps)
+
+
+def growing_levels(
+    smallest: int, largest: int, n_stages: int, factor: float | None = None
+) -> tuple[int, ...]:
+    """Return a level for each stage, in geometric steps that end at ``largest``.
+
+    Parameters
+    ----------
+    smallest, largest, n_stages : int
+        Smallest and largest amount of resource, in whole units, and the number of levels.
+    factor : float or None, default=None
+        Ratio of neighbouring levels, 2 or more; levels that would be below ``smallest`` are
+        ``smallest``. None: the ratio that makes the first level ``smallest``.
+
+    Returns
+    -------
+    levels : tuple of int
+        Rounded from the exact values, halves up. Neighbours can be equal.
+
+    Raises
+    ------
+    ValueError
+        If not ``1 <= smallest <= largest`` and ``n_stages >= 0``, or if the factor is below 2.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies.bases._planned_pulls import growing_levels
+    >>> growing_levels(1, 64, 4), growing_levels(5, 1000, 4, factor=10)
+    ((1, 4, 16, 64), (5, 10, 100, 1000))
+    """
+    if not 1 <= smallest <= largest or n_stages < 0:
+        raise ValueError(
+            "growing_levels needs 1 <= smallest <= largest and n_stages >= 0, got "
+            f"smallest={smallest!r}, largest={largest!r} and n_stages={n_stages!r}. "
+            "Give the smallest and the largest amount of resource in this order."
+        )
+    last = n_stages - 1
+    stages = range(n_stages)
+    if factor is not None:
+        eta = exact_factor(factor)
+        return tuple(max(smallest, round_half_up(largest / eta ** (last - i))) for i in stages)
+    if n_stages < 2:
+        return (largest,) * n_stages
+    return tuple(_rounded_root(smallest ** (last - i) * largest**i, last) for i in stages)
+
+
+def _rounded_root(power: int, degree: int) -> int:
+    """Return the whole number nearest to the root of a positive number, exactly."""
+    low, high = 0, 1 << (power.bit_length() // degree + 1)
+    while high - low > 1:  # low - 1/2 <= root < high - 1/2
+        middle = (low + high) // 2
+        is_low = (2 * middle - 1) ** degree <= power << degree
+        low, high = (middle, high) if is_low else (low, middle)
+    return low
+
+
+@dataclass
+class Plan:
+    """Pulls to be told before the next decision, sorted by arm in each row.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_problems, n_arms)
+        How often each arm is pulled.
+    first_repetition : ndarray of shape (n_problems, n_arms)
+        The repetition of the first of these pulls.
+    """
+
+    counts: IntArray
+    first_repetition: IntArray
+    n_asked: int = 0
+    n_told: int = 0
+    arm: IntArray = field(init=False)
+    repetition: IntArray = field(init=False)
+    rewards: FloatArray = field(init=False)
+    first_slot: IntArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Write the counts out as pulls; short rows are padded."""
+        n_problems, n_arms = self.counts.shape
+        n_pulls = self.counts.sum(axis=1)
+        width = int(n_pulls.max(initial=0))
+        self.first_slot = np.cumsum(self.counts, axis=1) - self.counts
+        arms = np.append(np.arange(n_arms), NO_ARM)
+        shift = np.zeros((n_problems, n_arms + 1), dtype=np.int64)
+        shift[:, :-1] = self.first_repetition - self.first_slot
+        counts = np.column_stack([self.counts, width - n_pulls]).ravel()
+        shape = n_problems, width
+        self.arm = np.repeat(np.tile(arms, n_problems), counts).reshape(shape)
+        self.repetition = np.repeat(shift.ravel(), counts).reshape(shape)
+        self.repetition += np.arange(width)
+        self.rewards = np.full(shape, np.nan)
+
+    @property
+    def n_columns(self) -> int:
+        return int(self.arm.shape[1])
+
+    def store(self, arm: IntArray, repetition: IntArray, rewards: FloatArray) -> None:
+        """Put rewards, each of shape (n_problems, n), where their pulls are in the plan."""
+        self.n_told += arm.shape[1]
+        if (
+            arm.shape == self.arm.shape
+            and (arm == self.arm).all()
+            and (repetition == self.repetition).all()
+        ):
+            self.rewards[...] = rewards
+            return
+        problem, column = np.nonzero(arm != NO_ARM)
+        arms = arm[problem, column]
+        ahead = repetition[problem, column] - self.first_repetition[problem, arms]
+        slot = self.first_slot[problem, arms] + ahead
+        self.rewards[problem, slot] = rewards[problem, column]
+
+    def rewards_in_order(self) -> FloatArray:
+        """Return the rewards sorted by problem, arm and repetition, without padding."""
+        if not (self.arm[:, -1:] == NO_ARM).any():
+            return self.rewards.ravel()
+        without_padding: FloatArray = self.rewards[self.arm != NO_ARM]
+        return without_padding
+
+
+@dataclass
+class PlannedState:
+    """Where a search stands.
+
+    Parameters
+    ----------
+    problem : Problem
+    batch_shape : tuple of int
+    n_steps : int
+        Number of plans there will be.
+    alive : ndarray of bool of shape (n_problems, n_arms)
+    statistics : ArmStatistics
+        Of the pulls that count.
+    n_pulls_ever : ndarray of shape (n_problems, n_arms)
+        Also of those that were forgotten; the repetition of an arm's next pull.
+    best : ndarray of shape (n_problems,)
+        The arm to recommend.
+    stage : ndarray of shape (n_problems, n_arms)
+        The last stage in which an arm was in play, counted from 0.
+    stopped : ndarray of bool of shape (n_problems,)
+        Where pulls were left over, because the answer was clear enough.
+    level : int
+        The amount of resource of the pulls that are asked for.
+    table : ndarray of shape (n_problems, n_arms, n_splits) or None
+        All rewards at this level, where arms are compared split by split.
+    """
+
+    problem: Problem
+    batch_shape: tuple[int, ...]
+    n_steps: int
+    alive: BoolArray
+    statistics: ArmStatistics
+    n_pulls_ever: IntArray
+    best: IntArray
+    stage: IntArray
+    stopped: BoolArray
+    level: int
+    table: FloatArray | None = None
+    step: int = 0
+    plan: Plan | None = None
+    settings: Any = None
+
+
+def new_state(
+    problem: Problem,
+    batch_shape: tuple[int, ...],
+    n_steps: int,
+    settings: Any = None,
+    *,
+    with_table: bool = False,
+) -> PlannedState:
+    """Return a state in which nothing has been pulled."""
+    shape = prod(batch_shape), problem.n_arms
+    return PlannedState(
+        problem,
+        batch_shape,
+        n_steps,
+        alive=np.ones(shape, dtype=bool),
+        statistics=ArmStatistics.zeros(shape),
+        n_pulls_ever=np.zeros(shape, dtype=np.int64),
+        best=np.full(shape[0], 0 if problem.n_arms == 1 else NO_ARM),
+        stage=np.zeros(shape, dtype=np.int64),
+        stopped=np.zeros(shape[0], dtype=bool),
+        level=problem.max_level,
+        table=np.empty((*shape, 0)) if with_table else None,
+        settings=settings,
+    )
+
+
+class PlannedPolicy(Unscheduled):
+    """Ask for plans and close them: a subclass says what to plan and what to conclude."""
+
+    order_free: ClassVar[bool] = True
+
+    def _first_state(self, problem: Problem, batch_shape: tuple[int, ...]) -> PlannedState:
+        """Return the state before anything is planned; refuse a budget that is too small."""
+        raise NotImplementedError
+
+    def _counts(self, state: PlannedState) -> IntArray:
+        """Return how often each arm is pulled in step ``state.step``."""
+        raise NotImplementedError
+
+    def _conclude(self, state: PlannedState) -> None:
+        """Drop arms and set ``state.best`` at the end of step ``state.step``."""
+        raise NotImplementedError
+
+    def start(
+        self,
+        problem: Problem,
+        *,
+        batch_shape: tuple[int, ...] = (),
+        seed: np.random.SeedSequence | None = None,
+    ) -> PlannedState:
+        """Return the state before the first pull; nothing is random, so no seed is used."""
+        state = self._first_state(problem, batch_shape)
+        self._open_step(state)
+        return state
+
+    def ask(self, state: PlannedState, max_pulls: int) -> Pulls:
+        """Return up to ``max_pulls`` pulls of the plan, all at the level of its stage."""
+        start = stop = 0
+        columns = np.empty((len(state.alive), 0), dtype=np.int64)
+        arm = repetition = columns
+        if state.plan is not None:
+            start = state.plan.n_asked
+            stop = max(start, min(start + max_pulls, state.plan.n_columns))
+            state.plan.n_asked = stop
+            arm, repetition = state.plan.arm[:, start:stop], state.plan.repetition[:, start:stop]
+        shape = (*state.batch_shape, stop - start)
+        level = np.broadcast_to(np.int64(state.level), shape)
+        return Pulls(arm.reshape(shape), level, repetition.reshape(shape))
+
+    def tell(self, state: PlannedState, pulls: Pulls, rewards: FloatArray) -> None:
+        """Take in rewards; a plan whose last reward this was closes."""
+        if state.plan is None or len(pulls) == 0:
+            return
+        shape = len(state.alive), len(pulls)
+        state.plan.store(
+            pulls.arm.reshape(shape),
+            pulls.repetition.reshape(shape),
+            np.asarray(rewards, dtype=np.float64).reshape(shape),
+        )
+        if state.plan.n_told == state.plan.n_columns:
+            self._close_step(state)
+            self._open_step(state)
+
+    def _open_step(self, state: PlannedState) -> None:
+        """Make the next plan that has a pull in it, if there is one."""
+        state.plan = None
+        while state.step < state.n_steps and not state.stopped.all():
+            plan = Plan(self._counts(state), state.n_pulls_ever)
+            if plan.n_columns:
+                state.plan = plan
+                return
+            self._close_step(state)
+
+    def _stage(self, state: PlannedState) -> int:
+        """Return the stage to which step ``state.step`` belongs."""
+        return state.step
+
+    def current_stage(self, state: PlannedState) -> int:
+        """Return the stage of the pulls that are under way: there must be some."""
+        return self._stage(state)
+
+    def _close_step(self, state: PlannedState) -> None:
+        if state.plan is not None:
+            _take_in(state, state.plan)
+            state.stage[state.plan.counts > 0] = self._stage(state)
+        self._conclude(state)
+        state.plan = None
+        state.step += 1
+
+    def is_finished(self, state: PlannedState) -> bool:
+        """Return whether all plans have been told."""
+        return state.plan is None
+
+    def is_alive(self, state: PlannedState) -> BoolArray:
+        """Return which arms may still be pulled, and at the end who was in play."""
+        return state.alive.reshape(*state.batch_shape, -1).copy()
+
+    def recommend(self, state: PlannedState) -> IntArray:
+        """Return the arm with the best estimate; ``NO_ARM`` if no arm has a reward."""
+        return state.best.reshape(state.batch_shape).copy()
+
+    def stage_of_arm(self, state: PlannedState) -> IntArray:
+        """Return the last stage in which each arm was in play, shape ``(*batch, n_arms)``.
+
+        Stages count from 0; survivors have the last stage. Where nothing is thrown out, it is
+        the last stage in which the arm was pulled.
+        """
+        return state.stage.reshape(*state.batch_shape, -1).copy()
+
+
+def _take_in(state: PlannedState, plan: Plan) -> None:
+    """Add the plan's rewards to the statistics; an arm with a NaN among them is out."""
+    rewards = plan.rewards_in_order()
+    state.statistics.add(plan.counts, rewards)
+    state.n_pulls_ever = state.n_pulls_ever + plan.counts
+    state.alive &= ~np.isnan(state.statistics.reward_sum)
+    if state.table is not None:
+        n_new = int(state.n_pulls_ever.max()) - state.table.shape[2]
+        if n_new > 0:
+            room = np.full((*state.alive.shape, n_new), np.nan)
+            state.table = np.concatenate([state.table, room], axis=2)
+        problem, column = np.nonzero(plan.arm != NO_ARM)
+        arm, repetition = plan.arm[problem, column], plan.repetition[problem, column]
+        state.table[problem, arm, repetition] = rewards
+
+
+def best_alive(alive: BoolArray, mean: FloatArray) -> IntArray:
+    """Return the arm of largest mean in each row; ``NO_ARM`` where none is alive."""
+    known = alive & ~np.isnan(mean)
+    first_known = known & (np.cumsum(known, axis=1) == 1)
+    # Arms at minus infinity are worse than numbers and better than nothing.
+    score = np.where(known, mean, -np.inf)
+    tied = known & (score == score.max(axis=1, keepdims=True))
+    place: IntArray = np.where(tied.any(axis=1), tied.argmax(axis=1), first_known.argmax(axis=1))
+    return np.where(known.any(axis=1), place, NO_ARM)

@@ -1,0 +1,86 @@
+"""Which arms of each row are the best: NaN is worst, and ties go to the smaller arm."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray
+from sklearn_halving.policies.bases._planned_pulls import best_alive
+
+
+def keep_best(score: FloatArray, alive: BoolArray, n_kept: int | IntArray) -> BoolArray:
+    """Return which arms in play have the ``n_kept`` largest scores.
+
+    Parameters
+    ----------
+    score : ndarray of shape (n_problems, n_arms)
+    alive : ndarray of bool of shape (n_problems, n_arms)
+        Arms in play; all others are worse than every arm in play.
+    n_kept : int or ndarray of shape (n_problems,)
+
+    Returns
+    -------
+    kept : ndarray of bool of shape (n_problems, n_arms)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> score = np.array([[0.5, 0.9, 0.5, np.nan]])
+    >>> keep_best(score, np.ones((1, 4), dtype=bool), 2)
+    array([[ True,  True, False, False]])
+    """
+    order = np.lexsort((-np.where(alive, score, np.nan), ~alive), axis=1)
+    in_order = np.arange(score.shape[1]) < np.reshape(n_kept, (-1, 1))
+    kept = np.zeros_like(alive)
+    np.put_along_axis(kept, order, np.broadcast_to(in_order, kept.shape), axis=1)
+    return kept & alive
+
+
+def best_of_others(value: FloatArray) -> FloatArray:
+    """Return for each arm the largest value among all other arms, same shape.
+
+    NaN is not allowed; with one arm it is minus infinity.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> best_of_others(np.array([[1.0, 5.0, 3.0]]))
+    array([[5., 3., 5.]])
+    """
+    first = value.argmax(axis=1)[:, np.newaxis]
+    largest = np.take_along_axis(value, first, axis=1)
+    rest = value.copy()
+    np.put_along_axis(rest, first, -np.inf, axis=1)
+    others = np.repeat(largest, value.shape[1], axis=1)
+    np.put_along_axis(others, first, rest.max(axis=1, keepdims=True), axis=1)
+    return others
+
+
+def best_known(alive: BoolArray, mean: FloatArray) -> IntArray:
+    """Return the arm in play with the best mean; if all in play failed, the best of the rest.
+
+    The mean of an arm without a reward, or with one that is NaN, is NaN. ``NO_ARM`` where that
+    is so for every arm. Shape ``(n_problems,)``.
+    """
+    best = best_alive(alive, mean)
+    if (best == NO_ARM).any():
+        best = np.where(best == NO_ARM, best_alive(np.ones_like(alive), mean), best)
+    return best
+
+
+def largest_usable(index: FloatArray, usable: BoolArray) -> IntArray:
+    """Return the usable arm of largest index in each row; ``NO_ARM`` where none is usable.
+
+    An index that is not a number counts as minus infinity; ties go to the smaller arm.
+    """
+    index = np.where(usable, index, -np.inf)
+    arm: IntArray = index.argmax(axis=1)
+    rows = np.arange(len(arm))
+    if np.isnan(index[rows, arm]).any():
+        index = np.where(np.isnan(index), -np.inf, index)
+        arm = index.argmax(axis=1)
+    wrong = ~usable[rows, arm]
+    if wrong.any():
+        first = usable.argmax(axis=1)
+        arm = np.where(wrong, np.where(usable.any(axis=1), first, NO_ARM), arm)
+    return arm

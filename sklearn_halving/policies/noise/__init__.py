@@ -1,0 +1,1 @@
+"""How noisy each arm is, and how sure a choice among arms is."""

@@ -1,0 +1,217 @@
+"""Arm means from rewards on common splits: reward = arm + split + noise."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray
+
+WILD = 1e3
+"""An arm is wild if its rewards lie this many times as far from the best arm as those of the
+better half do: a model that diverged says nothing of splits, and its size would drown the rest."""
+
+
+class AdditiveFit(NamedTuple):
+    """What the model says about every arm.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (*batch, n_arms)
+        Arm effects; NaN for an arm without a reward.
+    squared_residual_sum : ndarray of shape (*batch, n_arms)
+        Of the noise that is left when arm and split are taken off.
+    degrees_of_freedom : ndarray of shape (*batch, n_arms)
+        What to divide the sum by: exact if all arms have the same splits, else close to it.
+    split_effect : ndarray of shape (*batch, n_splits)
+        How much better a split makes all arms look.
+    """
+
+    mean: FloatArray
+    squared_residual_sum: FloatArray
+    degrees_of_freedom: FloatArray
+    split_effect: FloatArray
+
+
+def fit_additive_model(
+    rewards: FloatArray, observed: BoolArray, *, split_effects: str = "random"
+) -> AdditiveFit:
+    """Estimate arm means and the noise around them when arms have different splits.
+
+    Parameters
+    ----------
+    rewards : ndarray of shape (*batch, n_arms, n_splits)
+    observed : ndarray of bool of shape (*batch, n_arms, n_splits)
+        Which rewards there are; the others are not looked at.
+    split_effects : {"random", "fixed"}, default="random"
+        "fixed" is least squares: splits are compared only through arms that have both.
+        "random" takes split effects to have a variance, which is estimated (Henderson's
+        second method: fixed effects first, then what they leave), so that the answer goes from
+        least squares to plain means as the splits matter less. With equal splits for all
+        arms, both give the plain means.
+
+    Arms that are wild, such as models that diverged, have no say in the split effects.
+
+    Returns
+    -------
+    AdditiveFit
+
+    Examples
+    --------
+    The second arm was pulled on the two easy splits only; on those the first was better.
+
+    >>> import numpy as np
+    >>> from sklearn_halving.policies.noise._additive_model import fit_additive_model
+    >>> rewards = np.array([[0.9, 0.7, 0.3], [0.8, 0.6, 0.0]])
+    >>> observed = np.array([[True, True, True], [True, True, False]])
+    >>> fit = fit_additive_model(rewards, observed, split_effects="fixed")
+    >>> float(np.round(fit.mean[0] - fit.mean[1], 6))
+    0.1
+    """
+    batch, (n_arms, n_splits) = rewards.shape[:-2], rewards.shape[-2:]
+    seen = observed.reshape(prod(batch), n_arms, n_splits).astype(np.float64)
+    y = np.where(observed, rewards, 0.0).reshape(seen.shape)
+    wild = _wild_arms(y, seen)
+    calm = seen if not wild.any() else seen * ~wild[:, :, np.newaxis]
+    n_seen = np.maximum(calm.sum(axis=(1, 2)), 1)
+    centre = ((y * calm).sum(axis=(1, 2)) / n_seen)[:, np.newaxis, np.newaxis]
+    y = np.where(seen > 0, y - centre, 0.0)
+    arm, split = _solve(y * calm, calm, np.zeros(len(seen)))
+    freedom = _degrees_of_freedom(seen)
+    if split_effects == "random":
+        of_calm = freedom if calm is seen else _degrees_of_freedom(calm)
+        ratio = _noise_to_split_ratio(y * calm, calm, arm, split, of_calm)
+        arm, split = _solve(y * calm, calm, ratio)
+    if wild.any():
+        left = np.where(seen > 0, y - split[:, np.newaxis, :], 0.0).sum(axis=2)
+        arm = np.where(wild, left / np.maximum(seen.sum(axis=2), 1), arm)
+    residual = np.where(seen > 0, y - arm[:, :, np.newaxis] - split[:, np.newaxis, :], 0.0)
+    mean = np.where(seen.any(axis=2), arm + centre[:, :, 0], np.nan)
+    squared = (residual**2).sum(axis=2)
+    return AdditiveFit(
+        mean.reshape(*batch, n_arms),
+        squared.reshape(*batch, n_arms),
+        freedom.reshape(*batch, n_arms),
+        split.reshape(*batch, n_splits),
+    )
+
+
+def _wild_arms(y: FloatArray, seen: FloatArray) -> BoolArray:
+    """Return which arms are wild, shape ``(n_problems, n_arms)``.
+
+    What is found is left out, and the rest is looked at again, as long as there is more.
+    """
+    per_arm = seen.sum(axis=2)
+    is_in: BoolArray = per_arm > 0
+    plain = y.sum(axis=2) / np.maximum(per_arm, 1)
+    best = np.where(is_in, plain, -np.inf).max(axis=1, initial=-np.inf, keepdims=True)
+    away = np.abs(y - np.where(np.isfinite(best), best, 0.0)[:, :, np.newaxis])
+    size = np.where(seen > 0, away, 0.0).max(axis=2, initial=0.0)
+    wild = np.zeros(is_in.shape, dtype=bool)
+    least = np.where(is_in & (size > 0), size, np.inf).min(axis=1, initial=np.inf)
+    for problem in np.flatnonzero(size.max(axis=1, initial=0.0) > WILD * least):
+        arms = np.flatnonzero(is_in[problem])
+        while len(arms) > 2:
+            better = arms[np.argsort(-plain[problem, arms], kind="stable")][: (len(arms) + 1) // 2]
+            usual = np.median(size[problem, better])
+            kept = arms[size[problem, arms] <= WILD * usual] if usual > 0 else arms
+            if len(kept) == len(arms):
+                break
+            arms = kept
+        wild[problem] = is_in[problem]
+        wild[problem, arms] = False
+    return wild
+
+
+def _solve(y: FloatArray, seen: FloatArray, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Minimise ``sum((y - arm - split)^2) + ratio * sum(split^2)`` in each problem.
+
+    One of the two groups of unknowns is eliminated, whichever is larger; an infinite ratio
+    means no split effects.
+    """
+    per_arm, per_split = seen.sum(axis=2), seen.sum(axis=1)
+    # A little of the penalty makes least squares unique: the split effects sum to 0.
+    weight = 1 / (np.maximum(per_split, 1) + np.maximum(ratio, 1e-7)[:, np.newaxis])
+    arm_sum, split_sum = y.sum(axis=2), y.sum(axis=1)
+    if seen.shape[1] <= seen.shape[2]:
+        matrix = -_shared_by_arms(seen, weight)
+        _add_to_diagonal(matrix, np.maximum(per_arm, 1))
+        right = arm_sum - np.einsum("pis,ps->pi", seen, weight * split_sum)
+        arm = np.linalg.solve(matrix, right[..., np.newaxis])[..., 0]
+        split = weight * (split_sum - np.einsum("pis,pi->ps", seen, arm))
+        return arm, split
+    inverse = 1 / np.maximum(per_arm, 1)
+    scaled = np.sqrt(weight)
+    matrix = -_shared_by_splits(seen, inverse)
+    matrix *= scaled[:, :, np.newaxis] * scaled[:, np.newaxis, :]
+    _add_to_diagonal(matrix, np.ones_like(scaled))
+    right = scaled * (split_sum - np.einsum("pis,pi->ps", seen, inverse * arm_sum))
+    split = scaled * np.linalg.solve(matrix, right[..., np.newaxis])[..., 0]
+    return inverse * (arm_sum - np.einsum("pis,ps->pi", seen, split)), split
+
+
+def _shared_by_arms(seen: FloatArray, weight: FloatArray) -> FloatArray:
+    """Return the weight of the splits that each pair of arms shares, ``seen W seen'``."""
+    n_seen = _prefix_lengths(seen)
+    if n_seen is None:
+        shared: FloatArray = np.einsum("pis,ps,pks->pik", seen, weight, seen, optimize=True)
+        return shared
+    of_first = np.pad(np.cumsum(weight, axis=1), ((0, 0), (1, 0)))
+    fewer = np.minimum(n_seen[:, :, np.newaxis], n_seen[:, np.newaxis, :])
+    problem = np.arange(len(seen))[:, np.newaxis, np.newaxis]
+    of_pairs: FloatArray = of_first[problem, fewer]
+    return of_pairs
+
+
+def _shared_by_splits(seen: FloatArray, inverse: FloatArray) -> FloatArray:
+    """Return the weight of the arms that each pair of splits shares, ``seen' W seen``."""
+    n_seen = _prefix_lengths(seen)
+    if n_seen is None:
+        shared: FloatArray = np.einsum("pis,pi,pir->psr", seen, inverse, seen, optimize=True)
+        return shared
+    of_later = np.einsum("pis,pi->ps", seen, inverse)  # arms that saw this split saw all before
+    place = np.arange(seen.shape[2])
+    of_pairs: FloatArray = of_later[:, np.maximum(place[:, np.newaxis], place)]
+    return of_pairs
+
+
+def _prefix_lengths(seen: FloatArray) -> IntArray | None:
+    """Return how many splits each arm saw, if these are the first ones; None if not.
+
+    Then what is shared follows without a product of matrices.
+    """
+    n_seen: IntArray = seen.sum(axis=2).astype(np.int64)
+    is_first = np.arange(seen.shape[2]) < n_seen[..., np.newaxis]
+    return n_seen if (is_first == (seen > 0)).all() else None
+
+
+def _add_to_diagonal(matrix: FloatArray, diagonal: FloatArray) -> None:
+    place = np.arange(matrix.shape[-1])
+    matrix[:, place, place] += diagonal
+
+
+def _degrees_of_freedom(seen: FloatArray) -> FloatArray:
+    """Return the sum over an arm's splits of (1 - 1 / its splits) (1 - 1 / the split's arms)."""
+    per_arm = np.maximum(seen.sum(axis=2), 1)
+    shared = 1 - 1 / np.maximum(seen.sum(axis=1), 1)
+    freedom: FloatArray = (1 - 1 / per_arm) * np.einsum("pis,ps->pi", seen, shared)
+    return freedom
+
+
+def _noise_to_split_ratio(
+    y: FloatArray, seen: FloatArray, arm: FloatArray, split: FloatArray, freedom: FloatArray
+) -> FloatArray:
+    """Return noise variance / split variance, by moments; infinite if splits do not matter."""
+    residual = np.where(seen > 0, y - arm[:, :, np.newaxis] - split[:, np.newaxis, :], 0.0)
+    noise = (residual**2).sum(axis=(1, 2)) / np.maximum(freedom.sum(axis=1), 1e-9)
+    per_arm = seen.sum(axis=2)
+    own_mean = y.sum(axis=2) / np.maximum(per_arm, 1)
+    within = (np.where(seen > 0, y - own_mean[:, :, np.newaxis], 0.0) ** 2).sum(axis=(1, 2))
+    within /= np.maximum((per_arm - 1).clip(0).sum(axis=1), 1)
+    of_split = within - noise
+    ratio: FloatArray = np.where(
+        of_split > 1e-3 * within, noise / np.where(of_split > 0, of_split, 1.0), np.inf
+    )
+    return np.minimum(ratio, 1e9)

@@ -1,0 +1,252 @@
+"""What the rewards so far say about every arm: mean, variance, and the chance to lead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
+from sklearn_halving.policies.bases._parameter_checks import check_not_negative
+from sklearn_halving.policies.bases._planned_pulls import PlannedState, best_alive
+from sklearn_halving.policies.noise._additive_model import fit_additive_model
+
+LEAST_FREEDOM = 3.0
+"""Degrees of freedom of the noise of all arms in play, before anything is stopped for it."""
+
+
+class Estimates(NamedTuple):
+    """Of each arm: mean, sum of squared noise, and the degrees of freedom of that sum."""
+
+    mean: FloatArray
+    squares: FloatArray
+    freedom: FloatArray
+
+
+def estimate_arms(state: PlannedState) -> Estimates:
+    """Return what is known of the arms in play, split by split if they share splits."""
+    observed = None
+    if state.table is not None:
+        n_columns, n_pulls = state.table.shape[2], state.statistics.n_pulls
+        observed = np.arange(n_columns) < n_pulls[..., np.newaxis]
+    return _estimate(state.statistics, state.alive, state.table, observed)
+
+
+def _estimate(
+    statistics: ArmStatistics,
+    alive: BoolArray,
+    table: FloatArray | None,
+    observed: BoolArray | None,
+) -> Estimates:
+    mean, squares = statistics.mean(), statistics.squared_deviation_sum
+    freedom = np.maximum(statistics.n_pulls - 1.0, 0.0)
+    if table is not None and observed is not None:
+        # Overflow makes a spread that is no number, and such arms are compared by means.
+        usable = alive & np.isfinite(mean) & np.isfinite(squares)
+        fit = fit_additive_model(table, observed & usable[..., np.newaxis])
+        mean = np.where(usable, fit.mean, mean)
+        squares = np.where(usable, fit.squared_residual_sum, squares)
+        freedom = np.where(usable, fit.degrees_of_freedom, freedom)
+    is_finite = np.isfinite(squares)
+    return Estimates(mean, np.where(is_finite, squares, 0.0), np.where(is_finite, freedom, 0.0))
+
+
+@dataclass(frozen=True)
+class ArmEstimates:
+    """What a table of rewards says of each arm.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (n_arms,)
+        In the additive model arm + split + noise; NaN for an arm that failed or has no reward.
+    noise_variance : ndarray of shape (n_arms,)
+        Variance of one reward about arm + split, in squared units of the reward, shrunk towards
+        that of all arms; NaN where the mean is.
+    n_pulls : ndarray of int of shape (n_arms,)
+        Number of rewards.
+    freedom : ndarray of shape (n_arms,)
+        Degrees of freedom of an arm's own variance; their sum is that of all.
+    """
+
+    mean: FloatArray
+    noise_variance: FloatArray
+    n_pulls: IntArray
+    freedom: FloatArray
+
+
+def estimate_from_table(
+    table: FloatArray, shrinkage: float = 3.0, *, failed: BoolArray | None = None
+) -> ArmEstimates:
+    """Estimate means and noise of arms that were pulled on common splits.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_arms, n_splits)
+        Rewards; NaN where an arm was not pulled. An infinite reward makes a mean infinite.
+    shrinkage : float, default=3.0
+        Weight of the pooled variance in an arm's own, in degrees of freedom.
+    failed : ndarray of bool of shape (n_arms,), default=None
+        Arms to leave out, such as those of which a pull failed. None: no arm.
+
+    Returns
+    -------
+    ArmEstimates
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit, or shrinkage is negative.
+
+    Examples
+    --------
+    The second arm was not pulled on the last split, which is a hard one.
+
+    >>> import numpy as np
+    >>> from sklearn_halving.policies.noise._noise_estimates import estimate_from_table
+    >>> table = np.array([[0.9, 0.7, 0.3], [0.8, 0.6, np.nan], [0.7, 0.5, 0.1]])
+    >>> estimates = estimate_from_table(table)
+    >>> estimates.mean.round(3), estimates.n_pulls
+    (array([0.633, 0.533, 0.433]), array([3, 2, 3]))
+    """
+    rewards = np.asarray(table, dtype=np.float64)
+    if rewards.ndim != 2:
+        raise ValueError(
+            f"table must have one row an arm and one column a split, got shape {rewards.shape}. "
+            "Put NaN where an arm was not pulled."
+        )
+    usable = np.ones(len(rewards), dtype=bool) if failed is None else ~np.asarray(failed, bool)
+    if usable.shape != rewards.shape[:1]:
+        raise ValueError(
+            f"failed must have one value for each of the {len(rewards)} arms of the table, got "
+            f"shape {usable.shape}. Leave it out if no arm failed."
+        )
+    check_not_negative("shrinkage", shrinkage, "3, the default, is right in most cases.")
+    pulled = ~np.isnan(rewards)
+    statistics = ArmStatistics.zeros((1, len(rewards)))
+    statistics.add(pulled.sum(axis=1)[np.newaxis], rewards[pulled])
+    alive = (usable & pulled.any(axis=1))[np.newaxis]
+    estimates = _estimate(statistics, alive, rewards[np.newaxis], pulled[np.newaxis])
+    variance = shrunk_variances(estimates, alive, shrinkage)
+    mean, variance = (np.where(alive, x, np.nan)[0] for x in (estimates.mean, variance))
+    freedom = np.where(alive, estimates.freedom, 0.0)[0]
+    return ArmEstimates(mean, variance, statistics.n_pulls[0], freedom)
+
+
+def standard_errors(
+    n_pulls: IntArray, noise_variance: FloatArray, overlap: float = 0.0
+) -> FloatArray:
+    """Return the standard errors of means of rewards, ``sqrt((1 / n + overlap) v)``.
+
+    Parameters
+    ----------
+    n_pulls : ndarray of int of shape (*batch, n_arms)
+    noise_variance : ndarray of shape (*batch, n_arms)
+        Variance of one reward.
+    overlap : float, default=0.0
+        ``n_test / n_train``. Training sets of different splits share rows, so that rewards of
+        an arm are correlated and more of them help less. 0: they are independent.
+
+    Returns
+    -------
+    standard_error : ndarray of shape (*batch, n_arms)
+        In units of the reward; NaN for an arm without a pull.
+
+    Raises
+    ------
+    ValueError
+        If overlap is negative or not finite.
+
+    References
+    ----------
+    C. Nadeau and Y. Bengio (2003). Inference for the generalization error. Machine Learning
+    52, 239-281, section 4 (corrected resampled t-test).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.policies.noise._noise_estimates import standard_errors
+    >>> standard_errors(np.array([4, 4, 0]), np.array([1.0, 9.0, 9.0]))
+    array([0.5, 1.5, nan])
+    """
+    check_not_negative("overlap", overlap, "It is n_test / n_train, or 0.")
+    share = 1 / np.where(n_pulls > 0, n_pulls, np.nan) + overlap
+    error: FloatArray = np.sqrt(share * noise_variance)
+    return error
+
+
+def errors_in_play(
+    state: PlannedState, known: FloatArray | None, shrinkage: float, overlap: float
+) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Return means and standard errors of the arms in play, and which problems have them all.
+
+    Means are NaN out of play. ``known`` are variances that need no estimate.
+    """
+    alive, n_pulls = state.alive, state.statistics.n_pulls
+    estimates = estimate_arms(state)
+    ready = (alive.sum(axis=1) > 1) & ~state.stopped & (n_pulls > 0).all(axis=1, where=alive)
+    variance = known
+    if variance is None:
+        variance = shrunk_variances(estimates, alive, shrinkage)
+        ready &= np.where(alive, estimates.freedom, 0.0).sum(axis=1) >= LEAST_FREEDOM
+    error = standard_errors(n_pulls, variance, overlap)
+    if state.problem.max_repetitions is not None:  # who has used all of them up is exact
+        error[n_pulls >= state.problem.max_repetitions] = 0.0
+    return np.where(alive, estimates.mean, np.nan), error, ready
+
+
+def shrunk_variances(estimates: Estimates, alive: BoolArray, extra_freedom: float) -> FloatArray:
+    """Return each arm's variance, shrunk towards the pooled variance of the arms in play.
+
+    Where no arm has two pulls, the spread between arms stands in: noise is no larger.
+    """
+    _, squares, freedom = estimates
+    total = np.where(alive, freedom, 0.0).sum(axis=1, keepdims=True)
+    pooled = np.where(alive, squares, 0.0).sum(axis=1, keepdims=True) / np.maximum(total, 1e-9)
+    if (total == 0).any():
+        finite = np.where(alive & np.isfinite(estimates.mean), estimates.mean, np.nan)
+        n_finite = np.maximum((~np.isnan(finite)).sum(axis=1, keepdims=True), 1)
+        centre = np.nansum(finite, axis=1, keepdims=True) / n_finite
+        spread = np.nansum((finite - centre) ** 2, axis=1, keepdims=True) / n_finite
+        pooled = np.where(total == 0, spread, pooled)
+    weight = np.where(freedom > 0, extra_freedom, max(extra_freedom, 1.0))
+    variance: FloatArray = (squares + weight * pooled) / (freedom + weight)
+    return variance
+
+
+def likelihood_of_leading(
+    estimates: Estimates,
+    variance: FloatArray,
+    n_pulls: IntArray,
+    alive: BoolArray,
+    shrinkage: float,
+) -> FloatArray:
+    """Return the likelihood that an arm's mean is the leader's, relative to the leader's own.
+
+    Student's t density of the difference of means, with the arm's degrees of freedom: an arm
+    whose variance may have been underestimated is not written off.
+    """
+    mean = estimates.mean
+    leader = np.maximum(best_alive(alive, mean), 0)[:, np.newaxis]
+    error = variance / np.maximum(n_pulls, 1)
+    error = error + np.take_along_axis(error, leader, axis=1)
+    with np.errstate(invalid="ignore", over="ignore"):
+        gap = np.take_along_axis(mean, leader, axis=1) - mean
+        z_squared = np.where(gap > 0, gap**2 / np.maximum(error, 1e-300), 0.0)
+    freedom = np.maximum(estimates.freedom + shrinkage, 1.0)
+    density: FloatArray = np.exp(-(freedom + 1) / 2 * np.log1p(z_squared / freedom))
+    return density
+
+
+def checked_variances(variances: Any, n_arms: int, batch_shape: tuple[int, ...]) -> FloatArray:
+    """Return known variances as (n_problems, n_arms), or raise."""
+    values = np.asarray(variances, dtype=np.float64)
+    if values.shape not in ((n_arms,), (*batch_shape, n_arms)):
+        raise ValueError(
+            f"reward_variances must have one value for each of the {n_arms} arms, got an array "
+            f"of shape {values.shape}."
+        )
+    if not (np.isfinite(values) & (values >= 0)).all():
+        raise ValueError("reward_variances must be finite and not negative.")
+    return np.broadcast_to(values, (*batch_shape, n_arms)).reshape(-1, n_arms)

@@ -1,0 +1,270 @@
+"""The posterior of correlated Gaussian arms, grown by one pull at a time.
+
+``reward = arm + split + noise``: arms have covariance G, splits are independent of variance
+tau^2, and the noise has variance sigma^2. Pulls of two arms on one split are therefore
+compared as a pair.
+
+Both random effects are written with independent standard normal variables z. An arm is
+``f' z``, where f comes from a Cholesky factor of G whose pivots are the pulled arms, in the
+order of their first pulls (`PriorFeatures`); a split is ``tau`` times a variable of its own.
+What is kept of the posterior of z is its mean and a square root of its covariance. With n
+variables and K arms a pull costs O(n K + n^2), and n is at most the number of different pulled
+arms, or the rank of G if that is smaller, plus the number of splits: pulling an arm again costs
+no more than pulling it for the first time, and nothing of size K x K exists.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray
+from sklearn_halving.policies.posterior._prior_features import PriorFeatures
+from sklearn_halving.policies.posterior._single_update import SingleUpdate
+
+
+class ArmPosterior:
+    """Posterior of all arms in each of ``n_problems`` problems with a common prior.
+
+    Parameters
+    ----------
+    features : PriorFeatures
+    n_problems : int
+    noise_variance : float
+        sigma^2, above 0.
+    split_variance : float, default=0.0
+        tau^2; 0 switches split effects off.
+
+    Attributes
+    ----------
+    variance : ndarray of shape (n_problems, n_arms)
+        Of the arms, given the pulls so far.
+    board : ndarray of shape (n_problems, 3, n_arms)
+        `answers`, and room for standard deviations: bounds are weighted sums of the three.
+    """
+
+    def __init__(
+        self,
+        features: PriorFeatures,
+        n_problems: int,
+        noise_variance: float,
+        split_variance: float = 0.0,
+    ) -> None:
+        n_arms = len(features.unexplained)
+        self.features = features
+        self.noise_variance = noise_variance
+        self.split_variance = split_variance
+        self.variance = np.tile(features.covariance.diagonal, (n_problems, 1))
+        self.board = np.zeros((n_problems, 3, n_arms))
+        self.n_told = np.zeros(n_problems, dtype=np.int64)
+        self._rows = np.arange(n_problems)
+        self._squares = np.zeros((n_problems, 3))  # of innovations: rewards, mixed, ones
+        # Variables in the order: splits, room for splits to come, features.
+        self._n_splits = 0
+        self._n = 0
+        self._root = np.zeros((n_problems, 0, 0))
+        self._state = np.zeros((n_problems, 2, 0))
+        self._single: SingleUpdate | None = None
+
+    @property
+    def answers(self) -> FloatArray:
+        """Posterior means of the arms, had they a prior mean of 0, shape (n_problems, 2, n_arms).
+
+        From the rewards, and from rewards that are all 1. Prior mean and scale follow from the
+        two, see `offset_and_scale`.
+        """
+        return self.board[:, :2]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what shares memory with the rest."""
+        return {**self.__dict__, "_single": None}
+
+    def copy(self) -> ArmPosterior:
+        """Return a posterior that can be updated by itself; features are shared."""
+        other = object.__new__(ArmPosterior)
+        other.__dict__.update(self.__getstate__())
+        for name in ("variance", "board", "n_told", "_squares", "_root", "_state"):
+            setattr(other, name, getattr(self, name).copy())
+        return other
+
+    def update(self, arm: IntArray, split: IntArray, rewards: FloatArray | None) -> None:
+        """Take in one pull in each problem.
+
+        Parameters
+        ----------
+        arm : ndarray of shape (n_problems,)
+            ``NO_ARM`` where there is none.
+        split : ndarray of shape (n_problems,)
+            Index of the split; not looked at without split effects.
+        rewards : ndarray of shape (n_problems,) or None
+            None: the reward is still to come, and only variances shrink.
+        """
+        if len(arm) == 1 and arm[0] != NO_ARM:
+            reward = None if rewards is None else float(rewards[0])
+            self.update_one(int(arm[0]), int(split[0]), reward)
+            return
+        is_pull = arm != NO_ARM
+        self._cover(arm, split, is_pull)
+        root = self._root[:, : self._n, : self._n]
+        seen = self._direction(arm, split, is_pull)
+        inner = np.matmul(seen[:, np.newaxis, :], root)
+        step = np.matmul(root, inner.transpose(0, 2, 1))[:, :, 0]
+        total = np.vecdot(inner, inner) + self.noise_variance  # (n_problems, 1)
+        # A square root of the covariance stays one (Potter's form of the Kalman filter).
+        inner /= (total + np.sqrt(total * self.noise_variance))[:, :, np.newaxis]
+        gain = step / total
+        across = step[:, self._n_splits :] @ self.features.rows
+        if rewards is not None:
+            self._learn(seen, gain, across / total, total[:, 0], rewards, is_pull)
+        root -= step[:, :, np.newaxis] * inner
+        across *= across
+        across /= total
+        self.variance -= across
+        np.maximum(self.variance, 0.0, out=self.variance)
+
+    def update_one(self, arm: int, split: int, reward: float | None) -> None:
+        """Do what `update` does for the one problem of a search."""
+        features = self.features
+        if features.unexplained.item(arm) > 0:
+            features.cover(arm)
+        if self.split_variance > 0 or self._n != features.n_rows:
+            self._resize(self._splits_for(split))
+        single = self._single or self._make_single()
+        single.add(arm, split, reward)
+        if reward is not None:
+            self.n_told[0] = self.n_told.item(0) + 1
+
+    def _make_single(self) -> SingleUpdate:
+        self._single = SingleUpdate(
+            self._root[0],
+            self._state[0],
+            self.answers[0],
+            self.variance[0],
+            self._squares[0],
+            self.features.rows,
+            self._n_splits,
+            self.noise_variance,
+            self.split_variance,
+        )
+        return self._single
+
+    def _learn(
+        self,
+        seen: FloatArray,
+        gain: FloatArray,
+        gain_across: FloatArray,
+        total: FloatArray,
+        rewards: FloatArray,
+        is_pull: np.ndarray,
+    ) -> None:
+        state = self._state[:, :, : self._n]
+        surprise = np.matmul(state, seen[:, :, np.newaxis])
+        np.negative(surprise, out=surprise)
+        surprise[:, 0, 0] += np.where(is_pull, rewards, 0.0)
+        surprise[:, 1, 0] += is_pull
+        state += surprise * gain[:, np.newaxis, :]
+        answers = self.answers
+        answers += surprise * gain_across[:, np.newaxis, :]
+        of_rewards, of_ones = surprise[:, 0, 0], surprise[:, 1, 0]
+        self._squares[:, 0] += of_rewards * of_rewards / total
+        self._squares[:, 1] += of_rewards * of_ones / total
+        self._squares[:, 2] += of_ones * of_ones / total
+        self.n_told += is_pull
+
+    def offset_and_scale(self) -> tuple[FloatArray, FloatArray]:
+        """Estimate prior mean and scale from the rewards, each of shape (n_problems,).
+
+        Generalised least squares for the mean, restricted maximum likelihood for the scale, by
+        which the square roots of all variances are multiplied: 1 until there are two rewards
+        that differ.
+        """
+        offset, left, knows = self._fit_of_level()
+        scale = np.sqrt(np.where(knows, left, 1.0) / np.where(knows, self.n_told - 1, 1))
+        return offset, scale
+
+    def has_equal_rewards(self) -> BoolArray:
+        """Return which problems have two rewards or more, all equal, shape (n_problems,)."""
+        _, _, knows = self._fit_of_level()
+        return ~knows & (self.n_told > 1)
+
+    def _fit_of_level(self) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """Return the level, the squares that it leaves, and whether these are any."""
+        of_rewards, mixed, of_ones = self._squares.T
+        offset = mixed / np.where(of_ones > 0, of_ones, 1.0)
+        left = of_rewards - mixed * offset
+        knows: BoolArray = (self.n_told > 1) & (left > 1e-14 * of_rewards)
+        return offset, left, knows
+
+    def offset_and_scale_of_one(self) -> tuple[float, float]:
+        """Do what `offset_and_scale` does for one problem."""
+        of_rewards, mixed, of_ones = self._squares[0].tolist()
+        n_told = self.n_told.item(0)
+        offset = mixed / of_ones if of_ones > 0 else 0.0
+        left = of_rewards - mixed * offset
+        if n_told < 2 or left <= 1e-14 * of_rewards:
+            return offset, 1.0
+        return offset, sqrt(left / (n_told - 1))
+
+    def sample(self, rng: np.random.Generator) -> FloatArray:
+        """Draw the arms' deviations from their means, shape ``(n_problems, n_arms)``.
+
+        What the features do not explain is drawn independently for every arm: the variances are
+        right, and with `PriorFeatures.cover_all` nothing is left unexplained.
+        """
+        self._resize(self._n_splits)
+        n_problems = len(self._rows)
+        root = self._root[:, : self._n, : self._n]
+        normal = rng.standard_normal((n_problems, self._n, 1))
+        sample: FloatArray = np.matmul(root, normal)[:, self._n_splits :, 0] @ self.features.rows
+        unexplained = np.sqrt(self.features.unexplained)
+        sample += unexplained * rng.standard_normal(self.variance.shape)
+        return sample
+
+    def _direction(self, arm: IntArray, split: IntArray, is_pull: np.ndarray) -> FloatArray:
+        """Return the weights of all variables in each pull's reward."""
+        seen = np.empty((len(arm), self._n))
+        seen[:, self._n_splits :] = self.features.rows[:, arm].T
+        if self._n_splits:
+            seen[:, : self._n_splits] = 0.0
+            seen[self._rows, np.where(is_pull, split, 0)] = np.sqrt(self.split_variance)
+        if not is_pull.all():
+            seen[~is_pull] = 0.0
+        return seen
+
+    def _cover(self, arm: IntArray, split: IntArray, is_pull: np.ndarray) -> None:
+        """Add variables for arms and splits that there are none for."""
+        is_new = self.features.unexplained[arm] > 0
+        if is_new.any():
+            for one in np.unique(arm[is_new & is_pull]):
+                self.features.cover(int(one))
+        self._resize(self._splits_for(int(split.max(where=is_pull, initial=-1))))
+
+    def _splits_for(self, split: int) -> int:
+        """Return how many splits there is to be room for, so that there is for this one."""
+        if self.split_variance == 0 or split < self._n_splits:
+            return self._n_splits
+        return max(split + 1, 8, self._n_splits + self._n_splits // 4)
+
+    def _resize(self, n_splits: int) -> None:
+        """Have a variable for each split and each feature."""
+        n = n_splits + self.features.n_rows
+        if n == self._n and n_splits == self._n_splits:
+            return
+        if n_splits != self._n_splits or n > self._root.shape[1]:
+            self._move(n_splits, max(16, n + n // 8))
+        self._n, self._n_splits = n, n_splits
+        self._single = None
+
+    def _move(self, n_splits: int, n_max: int) -> None:
+        """Make room; variables that are new are uncorrelated with all others."""
+        old, n_old = self._n_splits, self._n
+        root = np.zeros((len(self._rows), n_max, n_max))
+        root[:, np.arange(n_max), np.arange(n_max)] = 1.0
+        state = np.zeros((len(self._rows), 2, n_max))
+        place = np.arange(n_old)
+        place[old:] += n_splits - old
+        root[:, place[:, np.newaxis], place] = self._root[:, :n_old, :n_old]
+        state[:, :, place] = self._state[:, :, :n_old]
+        self._root, self._state = root, state

@@ -1,0 +1,89 @@
+"""From what a user says about the arms to a posterior that has been told nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from sklearn_halving.policies.bases._gap_index import Exploration
+from sklearn_halving.policies.posterior._arm_covariance import as_arm_covariance
+from sklearn_halving.policies.posterior._arm_posterior import ArmPosterior
+from sklearn_halving.policies.posterior._hyperparameters import (
+    Hyperparameters,
+    KernelFamily,
+    Told,
+    fit_hyperparameters,
+)
+from sklearn_halving.policies.posterior._prior_features import PriorFeatures
+
+MAX_FEATURES_AT_START = 1024
+"""Features with which Thompson sampling draws correlated arms; see `ArmPosterior.sample`."""
+
+
+@dataclass(frozen=True, eq=False)
+class PriorRecipe:
+    """How to make the prior, once, or again with hyperparameters that fit better.
+
+    Parameters
+    ----------
+    covariance : array-like, ArmCovariance, KernelFamily or None
+        As `BayesGap` takes it.
+    variances : Hyperparameters
+        Noise and split variance as given.
+    beta : str or float
+    n_pulls, n_arms, n_problems : int
+    covers_all : bool
+        Whether the features of all arms are made at the start: as few as there can be.
+    """
+
+    covariance: Any = field(repr=False)
+    variances: Hyperparameters
+    beta: str | float
+    n_pulls: int
+    n_arms: int
+    n_problems: int
+    covers_all: bool
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the prior is a family, among whose members the rewards choose."""
+        return isinstance(self.covariance, KernelFamily)
+
+    def check_family(self, standardize: bool) -> None:
+        """Raise if there is more than one problem, or a scale, to fit a family to."""
+        if self.is_open and (self.n_problems != 1 or not standardize):
+            raise ValueError(
+                "a KernelFamily is fitted to the rewards of one problem, whose scale it leaves "
+                f"open; got {self.n_problems} problems and standardize={standardize}. Use "
+                "covariance=family.at(...), or one problem and standardize=True."
+            )
+
+    def guess(self) -> Hyperparameters:
+        """Return the hyperparameters to start from."""
+        if not self.is_open:
+            return self.variances
+        lengths = np.asarray(self.covariance.lengths, dtype=np.float64)
+        return replace(self.variances, log_lengths=np.log(lengths))
+
+    def make(self, parameters: Hyperparameters) -> tuple[ArmPosterior, Exploration]:
+        """Return a posterior that has been told nothing, and the constants of its bounds."""
+        given, noise = self.covariance, parameters.noise_variance
+        if self.is_open:
+            given = given.at(parameters.log_lengths)
+        covariance = as_arm_covariance(given, self.n_arms)
+        features = PriorFeatures(covariance)
+        if self.covers_all:
+            features.cover_all(MAX_FEATURES_AT_START)
+        posterior = ArmPosterior(features, self.n_problems, noise, parameters.split_variance)
+        return posterior, Exploration.of(self.beta, covariance, self.n_pulls, noise)
+
+    def refit(self, told: Told) -> tuple[ArmPosterior, Exploration]:
+        """Return the same after the hyperparameters were fitted, and told all of it again."""
+        family = self.covariance
+        found = fit_hyperparameters(family.among, told, self.guess(), family.length_bounds)
+        posterior, exploration = self.make(found)
+        for arm, split, value in zip(*told, strict=True):
+            posterior.update(np.array([arm]), np.array([split]), np.array([value]))
+        return posterior, exploration

@@ -1,0 +1,358 @@
+"""What is told to a posterior, in which units, and which pulls are under way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray, Problem
+from sklearn_halving.policies.bases._gap_index import Exploration, first_largest
+from sklearn_halving.policies.bases._gap_round import GapRound, OneChoice
+from sklearn_halving.policies.posterior._arm_posterior import ArmPosterior
+from sklearn_halving.policies.posterior._hyperparameters import Told
+
+FARTHEST = 1e100
+"""Distance of two rewards beyond which it counts as this much; its square is a number."""
+
+REFITS = frozenset(5 * 2**i for i in range(30))
+"""Numbers of rewards after which hyperparameters are estimated anew."""
+
+
+OUTLIER_SPREADS = 3.0
+"""A reward that is this many times as far below the median as the best is above it counts as
+one that is just so far below: a few hopeless arms must not set the scale for all."""
+
+
+def floor_of(rewards: FloatArray) -> float:
+    """Return the least reward that the model of a search takes at its word."""
+    median = float(np.median(rewards))
+    spread = float(rewards.max()) - median
+    return median - OUTLIER_SPREADS * spread if spread > 0 else -np.inf
+
+
+def told_of(told: list[tuple[int, int, float]]) -> Told:
+    """Return a list of pulls and rewards as arrays."""
+    arm, split, rewards = zip(*told, strict=True)
+    return Told(np.array(arm), np.array(split), np.array(rewards))
+
+
+class Beliefs(NamedTuple):
+    """The posterior in standardised units, and what these are.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (n_problems, n_arms)
+    offset, scale : ndarray of shape (n_problems,)
+        ``offset + scale * mean`` is the posterior mean in the units of the rewards.
+    """
+
+    mean: FloatArray
+    offset: FloatArray
+    scale: FloatArray
+
+
+@dataclass
+class PosteriorState:
+    """Where a search stands; problems are rows.
+
+    Parameters
+    ----------
+    problem : Problem
+    batch_shape : tuple of int
+    posterior : ArmPosterior
+        Given the rewards told.
+    exploration : Exploration
+    standardize : bool
+        Whether the level and the scale of the rewards are estimated.
+    prior_mean : ndarray of shape (n_arms,)
+    rng : numpy.random.Generator
+    alive : ndarray of bool of shape (n_problems, n_arms)
+        Arms that have returned finite rewards only.
+    n_asked : ndarray of int of shape (n_problems, n_arms)
+        The repetition of an arm's next pull.
+    n_told : ndarray of int of shape (n_problems, n_arms)
+        Finite rewards of each arm.
+    infinite : ndarray of shape (n_problems, n_arms)
+        Infinite rewards, which no posterior can take in.
+    lowest : ndarray of shape (n_problems,)
+        The lowest finite reward so far, which stands for that of a pull that failed; infinite
+        as long as there is none.
+    zero, unit : ndarray of shape (n_problems,)
+        ``(reward - zero) / unit`` is what the posterior is told; a unit of 0 is not known yet and
+        stands for 1.
+    """
+
+    problem: Problem
+    batch_shape: tuple[int, ...]
+    posterior: ArmPosterior
+    exploration: Exploration
+    standardize: bool
+    prior_mean: FloatArray
+    rng: np.random.Generator
+    alive: BoolArray
+    n_asked: IntArray
+    n_told: IntArray
+    infinite: FloatArray
+    lowest: FloatArray
+    zero: FloatArray
+    unit: FloatArray
+    refit: Callable[[Told], tuple[ArmPosterior, Exploration]] | None = None
+    """Makes the posterior from what was told, with new hyperparameters; not for batches."""
+    told: list[tuple[int, int, float]] = field(default_factory=list)
+    """Arms, repetitions and standardised rewards, for `refit`."""
+    floor: float = -np.inf
+    """What lower rewards are raised to before the posterior is told, since the last `refit`."""
+    n_rounds: int = 0
+    ahead: ArmPosterior | None = None
+    """Given the pulls in flight as well; None: to be made when it is needed."""
+    pending: list[tuple[IntArray, IntArray]] = field(default_factory=list)
+    """Arms and repetitions in flight, oldest first."""
+    lost: list[tuple[IntArray, IntArray]] = field(default_factory=list)
+    """Arms and repetitions of pulls that failed before there was a reward in their problem."""
+    round: GapRound | None = None
+    """Of the one problem of a search, as long as several arms are in play."""
+    out: IntArray | None = None
+    """The arms that cannot win, where ``round`` is used; None: there are none."""
+    priority: FloatArray | None = None
+    """Which of equal arms is pulled: that of the largest number; None: the first."""
+    # Of every round, in standardised units: those of round one and of the last can be compared.
+    leaders: list[IntArray | int] = field(default_factory=list)
+    bounds: list[FloatArray | float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Play the rounds of a search the quick way."""
+        if self.batch_shape == () and self.problem.n_arms > 1 and not self.prior_mean.any():
+            self.round = GapRound(self.problem.n_arms, self.priority)
+
+    def break_ties(self, seed: np.random.SeedSequence) -> None:
+        """Take any of equal arms: in a grid the first ones are corners."""
+        own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1))
+        order = np.random.default_rng(own).permutation(self.problem.n_arms)
+        self.priority = 1 + order.astype(np.float64)
+        if self.round is not None:
+            self.round.priority = self.priority
+
+    def open_pulls(self, arm: IntArray, repetition: IntArray) -> None:
+        """Note that each problem has one more pull under way."""
+        self.n_rounds += 1
+        self.pending.append((arm, repetition))
+        if self.ahead is not None:
+            self.ahead.update(arm, repetition, None)
+
+    def posterior_ahead(self) -> ArmPosterior:
+        """Return the posterior whose variances know of the pulls that have no reward yet.
+
+        Pulls that failed before there was any are among them, so that not all of a corner in
+        which everything fails is tried.
+        """
+        if not self.pending and not self.lost:
+            return self.posterior
+        if self.ahead is None:
+            self.ahead = self.posterior.copy()
+            for arm, repetition in (*self.lost, *self.pending):
+                self.ahead.update(arm, repetition, None)
+        return self.ahead
+
+    def may_pull(self) -> BoolArray:
+        """Return the arms that can be pulled; none where the one arm left has a reward."""
+        may_pull: BoolArray = self.alive
+        if self.problem.max_repetitions is not None:
+            may_pull = may_pull & (self.n_asked < self.problem.max_repetitions)
+        n_alive = self.alive.sum(axis=1)
+        if n_alive.min(initial=2) < 2:
+            is_settled = self.is_known() | (self.problem.n_arms == 1)
+            goes_on = (n_alive > 1) | ~is_settled
+            may_pull = np.logical_and(may_pull, goes_on[:, np.newaxis])
+        return may_pull
+
+    def goes_on(self) -> bool:
+        """Return whether there is, in some problem, an arm to pull."""
+        most = self.problem.max_repetitions
+        if self.round is not None and (most is None or self.n_rounds < most):
+            return True
+        return bool(self.may_pull().any())
+
+    def choose_by_gap(self, epsilon: float) -> OneChoice | None:
+        """Play one round of BayesGap the quick way; None where it has to be the long one."""
+        most = self.problem.max_repetitions
+        if self.round is None or not (most is None or self.n_rounds < most):
+            return None
+        offset, scale = 0.0, 1.0
+        if self.standardize:
+            offset, scale = self.posterior.offset_and_scale_of_one()
+        board = self.posterior.board[0]
+        variance = self.posterior_ahead().variance
+        np.sqrt(variance[0], board[2])
+        if epsilon > 0:
+            epsilon /= scale * (self.unit.item(0) or 1.0)
+        weights = 1 / scale, -offset / scale
+        return self.round.choose(self.exploration, board, weights, epsilon, self.out)
+
+    def is_known(self) -> BoolArray:
+        """Return in which problems an arm in play has a reward, shape ``(n_problems,)``."""
+        n_known = ((self.n_told > 0) & self.alive).sum(axis=1)
+        is_known: BoolArray = n_known > 0
+        return is_known
+
+    def is_hopeless(self) -> BoolArray:
+        """Return which arms had rewards that were raised and no other, as ``alive`` is shaped.
+
+        None where that is every arm with a reward. One such reward may be due to its split.
+        """
+        is_hopeless = np.zeros_like(self.alive)
+        for is_low in (True, False):
+            arms = [arm for arm, _, value in self.told if (value < self.floor) == is_low]
+            is_hopeless[0, arms] = is_low
+        others: BoolArray = self.alive & (self.n_told > 0) & ~is_hopeless
+        is_hopeless &= others.any(axis=1, keepdims=True)
+        return is_hopeless
+
+    def beliefs(self) -> Beliefs:
+        """Return posterior means in standardised units."""
+        of_rewards, of_ones = self.posterior.answers[:, 0], self.posterior.answers[:, 1]
+        if not self.standardize:
+            zero = np.zeros(len(of_rewards))
+            return Beliefs(self.prior_mean + of_rewards, zero, zero + 1)
+        offset, scale = self.posterior.offset_and_scale()
+        mean = (of_rewards - offset[:, np.newaxis] * of_ones) / scale[:, np.newaxis]
+        unit = np.where(self.unit > 0, self.unit, 1.0)
+        offset, scale = self.zero + unit * offset, unit * scale
+        if self.prior_mean.any():
+            mean += self.prior_mean / scale[:, np.newaxis]
+        return Beliefs(mean, offset, scale)
+
+    def leader_of_least_bound(self, otherwise: IntArray) -> IntArray:
+        """Return the paper's recommendation; leaders that are out by now do not count."""
+        rows = np.arange(len(self.alive))
+        shape = len(self.leaders), len(rows)
+        leaders, bounds = (np.array(a).reshape(shape).T for a in (self.leaders, self.bounds))
+        is_alive = self.alive[rows[:, np.newaxis], leaders]
+        place = first_largest(np.where(is_alive, -bounds, -np.inf))
+        return np.where(is_alive.any(axis=1), leaders[rows, place], otherwise)
+
+    def take_in_one(self, arm: int, repetition: int, reward: float) -> None:
+        """Do what `take_in` does in the one problem of a search, in a few calls."""
+        if arm == NO_ARM or not isfinite(reward) or self.round is None:
+            self.take_in(np.array([arm]), np.array([repetition]), np.array([reward]))
+            return
+        if len(self.pending) == 1 and self.pending[0][0][0] == arm:
+            self.pending = []
+        else:
+            self._close_pulls(np.array([arm]), np.array([repetition]))
+        if reward < self.lowest.item(0):
+            self.lowest[0] = reward
+        value = self._standardized_one(reward) if self.standardize else reward
+        value = min(max(value, -FARTHEST), FARTHEST)
+        self.n_told[0, arm] += 1
+        self.posterior.update_one(arm, repetition, max(value, self.floor))
+        if not self.pending:
+            self.ahead = None
+        if self.refit is not None:
+            self._remember(arm, repetition, value)
+        if self.lost:
+            self._tell_lost(np.ones(1, dtype=bool))
+
+    def _standardized_one(self, value: float) -> float:
+        """Do what `_standardized` does for one problem."""
+        unit = self.unit.item(0)
+        if unit == 0 and self.posterior.n_told[0] == 0:
+            self.zero[0] = value
+        value -= self.zero.item(0)
+        if unit == 0 and value != 0:
+            self.unit[0] = unit = min(max(abs(value), 1e-150), 1e150)
+        return value / (unit or 1.0)
+
+    def take_in(self, arm: IntArray, repetition: IntArray, reward: FloatArray) -> None:
+        """Close one pull of each problem; an arm with a reward that is no number is out.
+
+        The posterior takes a pull that failed for one with the lowest reward so far.
+        """
+        self._close_pulls(arm, repetition)
+        rows = np.arange(len(arm))
+        is_pull = arm != NO_ARM
+        is_number = is_pull & np.isfinite(reward)
+        has_failed = is_pull & ~is_number
+        if has_failed.any():
+            self.alive[rows[has_failed], arm[has_failed]] = False
+            with np.errstate(invalid="ignore"):  # plus and minus infinity are NaN: neither
+                self.infinite[rows[has_failed], arm[has_failed]] += reward[has_failed]
+            self._note_who_is_out()
+            has_failed &= reward != np.inf
+        self.n_told[rows[is_number], arm[is_number]] += 1
+        self.lowest = np.where(is_number, np.minimum(self.lowest, reward), self.lowest)
+        is_lost = has_failed & np.isinf(self.lowest)
+        if is_lost.any():
+            self.lost.append((np.where(is_lost, arm, NO_ARM), repetition))
+        is_told = is_number | (has_failed & ~is_lost)
+        self._tell(arm, repetition, np.where(is_number, reward, self.lowest), is_told)
+        if (is_pull & ~is_told).any() or not self.pending:
+            self.ahead = None  # it had counted on a reward
+        if self.lost and is_number.any():
+            self._tell_lost(is_number)
+
+    def _tell(
+        self, arm: IntArray, repetition: IntArray, reward: FloatArray, is_told: BoolArray
+    ) -> None:
+        """Update the posterior where there is something to tell."""
+        value = np.where(is_told, reward, 0.0) - self.prior_mean[arm]
+        if self.standardize:
+            value = self._standardized(value, is_told)
+        value = np.minimum(np.maximum(value, -FARTHEST), FARTHEST)
+        raised = np.maximum(value, self.floor)
+        self.posterior.update(np.where(is_told, arm, NO_ARM), repetition, raised)
+        if self.refit is not None and is_told[0]:
+            self._remember(int(arm[0]), int(repetition[0]), float(value[0]))
+
+    def _tell_lost(self, is_number: BoolArray) -> None:
+        """Tell of the pulls that failed in problems that now have a reward."""
+        lost, self.lost, self.ahead = self.lost, [], None
+        for arm, repetition in lost:
+            is_told = is_number & (arm != NO_ARM)
+            self._tell(arm, repetition, self.lowest, is_told)
+            left = np.where(is_told, NO_ARM, arm)
+            if (left != NO_ARM).any():
+                self.lost.append((left, repetition))
+
+    def _remember(self, arm: int, repetition: int, value: float) -> None:
+        """Keep a reward for the next fit of hyperparameters, and fit when it is time."""
+        self.told.append((arm, repetition, value))
+        if self.refit is not None and len(self.told) in REFITS:
+            told = told_of(self.told)
+            self.floor = floor_of(told.rewards)
+            raised = told._replace(rewards=np.maximum(told.rewards, self.floor))
+            self.posterior, self.exploration = self.refit(raised)
+            self.ahead = None
+
+    def _note_who_is_out(self) -> None:
+        if self.round is not None:
+            self.out = np.flatnonzero(~self.alive[0])
+            if len(self.out) > self.problem.n_arms - 2:
+                self.round = None  # who wins is settled, or soon will be
+
+    def _standardized(self, value: FloatArray, is_number: BoolArray) -> FloatArray:
+        """Return what the posterior is told: the first reward is 0, the first other one 1 or -1.
+
+        Level and scale are estimated later; here they are brought where squares are numbers.
+        """
+        if not self.unit.all():
+            self.zero = np.where(is_number & (self.posterior.n_told == 0), value, self.zero)
+        with np.errstate(over="ignore"):
+            value = value - self.zero
+        is_first = (self.unit == 0) & (value != 0) & is_number
+        if is_first.any():
+            self.unit[is_first] = np.clip(np.abs(value[is_first]), 1e-150, 1e150)
+        return value / np.where(self.unit > 0, self.unit, 1.0)
+
+    def _close_pulls(self, arm: IntArray, repetition: IntArray) -> None:
+        """Take pulls off the list of those under way."""
+        left = []
+        for open_arm, open_repetition in self.pending:
+            same = (open_arm == arm) & (open_repetition == repetition)
+            still = np.where(same, NO_ARM, open_arm)
+            if (still != NO_ARM).any():
+                left.append((still, open_repetition))
+        self.pending = left

@@ -1,0 +1,1 @@
+"""The model of candidates behind BayesGapSearchCV: features, prior and posterior."""

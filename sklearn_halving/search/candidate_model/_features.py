@@ -1,0 +1,321 @@
+"""Candidates -> points: a number becomes one from 0 to 1, any other value a category."""
+
+from __future__ import annotations
+
+import pickle
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import joblib
+import numpy as np
+from scipy.stats import qmc, rv_discrete
+
+from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray
+from sklearn_halving.search.preparing._search_space import Params
+
+CATEGORY_DISTANCE = 0.5
+"""Between two categories of a parameter: half of the range of a number."""
+
+Space = Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateFeatures:
+    """Candidates as points.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_candidates, n_columns)
+        A number has a column from 0 to 1, a category one for each value it can have. Parameters
+        that are the same in all candidates of each dict have none.
+    parameter : ndarray of int of shape (n_columns,)
+        Which parameter a column is of, in ``names``.
+    names : tuple of str
+        Parameters that vary.
+    branch : ndarray of int of shape (n_candidates,)
+        Candidates of different branches say nothing about each other.
+    """
+
+    matrix: FloatArray
+    parameter: IntArray
+    names: tuple[str, ...]
+    branch: IntArray
+
+    def with_branches(self) -> FloatArray:
+        """Return the matrix, and behind it a column of 0 and 1 for each of several branches."""
+        n_branches = int(self.branch.max()) + 1
+        if n_branches == 1:
+            return self.matrix
+        return np.column_stack([self.matrix, np.eye(n_branches)[self.branch]])
+
+    def points(self) -> FloatArray:
+        """Return the matrix over the root of how many parameters vary, and then the branch."""
+        scaled = self.matrix.copy()
+        for branch in range(int(self.branch.max()) + 1):
+            rows = self.branch == branch
+            varies = np.ptp(scaled[rows], axis=0) > 0
+            scaled[rows] /= np.sqrt(max(1, len(np.unique(self.parameter[varies]))))
+        return np.column_stack([scaled, self.branch])
+
+
+# ------------------------------------------------------------------------ values -> numbers
+
+
+def make_features(candidates: Sequence[Params], spaces: Sequence[Space]) -> CandidateFeatures:
+    """Return candidates as points.
+
+    Numbers are scaled by the distribution that they come from (its quantiles), or by the list;
+    on a logarithmic scale if a list is more evenly spaced on that, as a geometric one is. Each
+    dict of a list is scaled for itself, in columns that all dicts share; so do categories.
+
+    Parameters
+    ----------
+    candidates : sequence of dict
+    spaces : sequence of dict
+        Parameter names to lists of values, or to distributions.
+
+    Raises
+    ------
+    ValueError
+        If there is a value that can neither be hashed nor pickled; the candidate is named.
+    """
+    labels = _Labels(candidates)
+    space_of = _space_of_candidates(candidates, spaces, labels)
+    columns: list[FloatArray] = []
+    parameter: list[int] = []
+    names: list[str] = []
+    for name in sorted({name for params in candidates for name in params}):
+        rows = np.flatnonzero([name in params for params in candidates])
+        values = [candidates[row][name] for row in rows.tolist()]
+        given = {number: spaces[number][name] for number in np.unique(space_of[rows]).tolist()}
+        block = _encoded(values, labels.of_rows(rows, name), given, space_of[rows])
+        varies = [np.ptp(block[space_of[rows] == number], axis=0) for number in given]
+        if not np.any(varies):  # inside of no dict: the branches tell as much
+            continue
+        for values_of_column in block[:, np.ptp(block, axis=0) > 0].T:
+            # Who lacks the parameter is in the middle of those that have it.
+            columns.append(np.full(len(candidates), values_of_column.mean()))
+            columns[-1][rows] = values_of_column
+            parameter.append(len(names))
+        names.append(name)
+    matrix = np.array(columns).reshape(len(columns), len(candidates)).T
+    branch = _branches(candidates, space_of)
+    return CandidateFeatures(matrix, np.array(parameter, dtype=np.int64), tuple(names), branch)
+
+
+def _branches(candidates: Sequence[Params], space_of: IntArray) -> IntArray:
+    """Number what has nothing in common: the dict of a list, and the classes of predictors."""
+    number_of: dict[Hashable, int] = {}
+    branch = [
+        number_of.setdefault(
+            (space, *((name, type(v)) for name, v in sorted(params.items()) if _predicts(v))),
+            len(number_of),
+        )
+        for space, params in zip(space_of.tolist(), candidates, strict=True)
+    ]
+    return np.array(branch, dtype=np.int64)
+
+
+def _predicts(value: Any) -> bool:
+    """Return whether a value is a model, and not a step that prepares the data for one."""
+    return hasattr(value, "fit") and hasattr(value, "predict") and not isinstance(value, type)
+
+
+class _Labels:
+    """What equal values share, and others do not."""
+
+    def __init__(self, candidates: Sequence[Params]) -> None:
+        self._candidates = candidates
+        self._known: dict[int, Hashable] = {}  # by id: candidates keep their values alive
+
+    def of(self, row: int, name: str) -> Hashable:
+        """Return the label of a candidate's value."""
+        value = self._candidates[row][name]
+        try:
+            return self.of_value(value)
+        except TypeError as error:
+            raise ValueError(
+                "param_distributions must have values of which features can be made: numbers, or "
+                f"what can be pickled or hashed; got {name}={value!r} in candidate {row}. Give "
+                "the covariance of all candidates as kernel, or another value."
+            ) from error
+
+    def of_rows(self, rows: IntArray, name: str) -> list[Hashable]:
+        """Return the labels of several candidates' values."""
+        return [self.of(row, name) for row in rows.tolist()]
+
+    def of_value(self, value: Any) -> Hashable:
+        """Return the label; TypeError if there is none."""
+        number = _number(value)
+        if number is not None:
+            return number
+        if value is None or isinstance(value, str | bool | np.bool_):
+            return (str(type(value).__name__).rstrip("_"), str(value))
+        if id(value) not in self._known:
+            try:
+                self._known[id(value)] = str(joblib.hash(value))
+            except (pickle.PicklingError, TypeError, AttributeError, ValueError, RuntimeError):
+                hash(value)
+                self._known[id(value)] = ("object", value)
+        return self._known[id(value)]
+
+
+def _number(value: Any) -> float | None:
+    """Return a value as a finite number; None if it is none."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if np.isfinite(number) else None
+
+
+def _space_of_candidates(
+    candidates: Sequence[Params], spaces: Sequence[Space], labels: _Labels
+) -> IntArray:
+    """Return from which dict each candidate comes: the first that has its names and values."""
+    by_names: dict[frozenset[str], list[int]] = defaultdict(list)
+    for number, space in enumerate(spaces):
+        by_names[frozenset(space)].append(number)
+    sets = [
+        {n: None if hasattr(v, "rvs") else {labels.of_value(x) for x in v} for n, v in s.items()}
+        if len(by_names[frozenset(s)]) > 1
+        else {}
+        for s in spaces
+    ]
+
+    def holds(number: int, row: int) -> bool:
+        return all(
+            _may_give(spaces[number][name], value)
+            if (values := sets[number][name]) is None
+            else labels.of(row, name) in values
+            for name, value in candidates[row].items()
+        )
+
+    found = []
+    for row, params in enumerate(candidates):
+        possible = by_names[frozenset(params)]
+        if len(possible) > 1:
+            possible = [n for n in possible if holds(n, row)] or possible
+        found.append(possible[0])
+    return np.array(found, dtype=np.int64)
+
+
+def _may_give(distribution: Any, value: Any) -> bool:
+    number = _number(value)
+    if number is None or not hasattr(distribution, "support"):
+        return True
+    low, high = distribution.support()
+    return bool(low <= number <= high)
+
+
+def _encoded(
+    values: list[Any], labels: list[Hashable], given: Mapping[int, Any], space_of: IntArray
+) -> FloatArray:
+    """Return the columns of one parameter, for those who have it.
+
+    Numbers are scaled by what was given in their dict; equal categories are equal in all dicts.
+    """
+    numbers = [_number(value) for value in values]
+    is_number = np.array([number is not None for number in numbers])
+    known = np.array([np.nan if number is None else number for number in numbers])
+    column = np.full(len(values), 0.5)  # a category is as far from all numbers as it can be
+    for number, values_of_dict in given.items():
+        here = space_of == number
+        are_all = bool(is_number[here].all())
+        column[here & is_number] = _scaled(known[here & is_number], values_of_dict, are_all)
+    if is_number.all():
+        return column[:, np.newaxis]
+    label_of = [None if n else label for n, label in zip(is_number, labels, strict=True)]
+    code_of = {label: code for code, label in enumerate(dict.fromkeys(label_of))}
+    codes = np.array([code_of[label] for label in label_of])
+    one_hot = np.eye(len(code_of))[codes] * (CATEGORY_DISTANCE / np.sqrt(2))
+    return np.column_stack([column, one_hot])
+
+
+def _scaled(numbers: FloatArray, given: Any, are_all: bool) -> FloatArray:
+    """Return numbers between 0 and 1."""
+    if are_all and hasattr(given, "cdf"):
+        # Those of a uniform distribution are linear, those of a log-uniform one logarithmic.
+        first = np.asarray(given.cdf(given.support()[0]) if hasattr(given, "support") else 0.0)
+        shares: FloatArray = (np.asarray(given.cdf(numbers)) - first) / (1 - first)
+        if np.isfinite(shares).all():
+            return shares
+    listed: Any = numbers if hasattr(given, "rvs") else [_number(value) for value in given]
+    different = np.unique([number for number in listed if number is not None])
+    if len(different) < 2:
+        return np.full(len(numbers), 0.5)
+    if is_geometric(different):
+        numbers, different = np.log(numbers), np.log(different)
+    # Halves, since the difference of two numbers may be more than there is room for.
+    low, high = different[0] / 2, different[-1] / 2
+    scaled: FloatArray = (numbers / 2 - low) / (high - low)
+    return scaled
+
+
+def is_geometric(numbers: FloatArray) -> bool:
+    """Return whether increasing numbers are more evenly spaced on a logarithmic scale.
+
+    Three positive numbers are needed. Those with a constant ratio are, and also 1, 2, 5, 10.
+    """
+    if len(numbers) < 3 or numbers[0] <= 0:
+        return False
+    gaps, log_gaps = np.diff(numbers / numbers[-1]), np.diff(np.log(numbers))
+    return bool(np.std(log_gaps) / np.mean(log_gaps) < 0.99 * np.std(gaps) / np.mean(gaps))
+
+
+# ------------------------------------------------------------------- candidates, evenly spread
+
+
+def draw_evenly(
+    spaces: Sequence[Space], n: int, rng: np.random.RandomState
+) -> tuple[Params, ...] | None:
+    """Draw candidates that fill the space more evenly than independent ones.
+
+    A scrambled Halton sequence goes through the quantiles of the distributions. Every dict gets
+    an equal share.
+
+    Returns
+    -------
+    candidates : tuple of dict or None
+        None if there is a dict without a continuous distribution, or a distribution without
+        quantiles (a method ``ppf``).
+    """
+    if not all(_has_quantiles(space) for space in spaces):
+        return None
+    n_of_space = np.full(len(spaces), n // len(spaces))
+    n_of_space[rng.permutation(len(spaces))[: n % len(spaces)]] += 1
+    drawn: list[Params] = []
+    for space, n_here in zip(spaces, n_of_space.tolist(), strict=True):
+        seed = np.random.default_rng(rng.randint(2**31 - 1))
+        places = qmc.Halton(len(space), seed=seed).random(n_here)
+        names = sorted(space)
+        drawn += [
+            {name: _quantile(space[name], place) for name, place in zip(names, row, strict=True)}
+            for row in np.clip(places, 1e-9, 1 - 1e-9).tolist()
+        ]
+    return tuple(drawn)
+
+
+def _has_quantiles(space: Space) -> bool:
+    is_drawn = [hasattr(values, "rvs") for values in space.values()]
+    continuous = [
+        hasattr(v, "ppf") and not isinstance(getattr(v, "dist", v), rv_discrete)
+        for v in space.values()
+    ]
+    usable: BoolArray = np.array(
+        [hasattr(v, "ppf") or not drawn for v, drawn in zip(space.values(), is_drawn, strict=True)]
+    )
+    return any(continuous) and bool(usable.all())
+
+
+def _quantile(values: Any, place: float) -> Any:
+    if not hasattr(values, "rvs"):
+        return values[int(place * len(values))]
+    number = float(values.ppf(place))
+    is_discrete = isinstance(getattr(values, "dist", values), rv_discrete)
+    return int(number) if is_discrete and number.is_integer() else number

@@ -1,0 +1,77 @@
+"""UGap over the candidates of BayesGapSearchCV: as if none were like another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sklearn_halving.policies import AdaptiveUGapEb
+from sklearn_halving.policies._types import FloatArray
+from sklearn_halving.search.preparing._named_policies import range_of_steering_score
+from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics
+
+BOUNDS = {"ugap": "hoeffding", "ugap_bernstein": "bernstein"}
+"""Acquisitions for independent candidates, and the bounds that they use."""
+NOT_FOR_UGAP = {"kernel": None, "branch_correlation": 0, "noise": "auto", "beta": "effective"}
+"""Parameters of the model of candidates that are alike, and their defaults."""
+
+
+@dataclass(frozen=True)
+class UGapOverCandidates(AdaptiveUGapEb):
+    """UGap with a number of pulls that are open at a time."""
+
+    pulls_in_flight: int = 1
+
+
+def n_first_fits(acquisition: str) -> int:
+    """Return how many fits every candidate needs; 0 if some may go without."""
+    return {"ugap": 1, "ugap_bernstein": 2}.get(acquisition, 0)
+
+
+def make_ugap(search: Any, n_pulls: int, n_splits: int | None) -> UGapOverCandidates:
+    """Return the policy, or raise if its bounds cannot be had or something is not for it."""
+    acquisition = search.acquisition
+    reward_range = range_of_steering_score(search)
+    if reward_range is None:
+        raise ValueError(
+            f"acquisition={acquisition!r} must have a score whose range is known, such as "
+            f"accuracy; got scoring={search.scoring!r} with {search.estimator!r}. Use another "
+            "acquisition, or BanditSearchCV with policy='adaptive_ugap_eb' and a reward_range."
+        )
+    for name, default in NOT_FOR_UGAP.items():
+        value = getattr(search, name)
+        if value is not None if default is None else value != default:
+            raise ValueError(
+                f"{name} must be {default!r} with acquisition={acquisition!r}, for which no "
+                "candidate is like another and which has bounds of its own; "
+                f"got {value!r}. Leave it out, or use another acquisition."
+            )
+    if n_splits is not None and n_splits < n_first_fits(acquisition):
+        raise ValueError(
+            f"acquisition={acquisition!r} must have a cv of at least "
+            f"{n_first_fits(acquisition)} splits, on which every candidate is fitted first; "
+            f"got {n_splits}. Use a cv with more splits, or acquisition='ugap'."
+        )
+    return UGapOverCandidates(
+        n_pulls,
+        epsilon=search.epsilon,
+        bounds=BOUNDS[acquisition],
+        reward_range=reward_range,
+        pulls_in_flight=search.pulls_in_flight,
+    )
+
+
+def interval_columns(
+    policy: UGapOverCandidates, state: Any, statistics: ChoiceStatistics
+) -> dict[str, FloatArray]:
+    """Return what stands for a posterior where there is none: each candidate's own scores."""
+    mean, error = statistics.mean, statistics.error
+    half_width = policy.half_width(state)
+    return {
+        "posterior_mean": mean,
+        "posterior_sd": error,
+        "lower_bound": np.where(np.isnan(mean), np.nan, mean - half_width),
+        "upper_bound": np.where(np.isnan(mean), np.nan, mean + half_width),
+    }

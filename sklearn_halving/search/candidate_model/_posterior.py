@@ -1,0 +1,148 @@
+"""The posterior of candidates: a prior that is known late, and the columns it ends in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sklearn_halving.policies import BayesGap, KernelFamily
+from sklearn_halving.policies._types import FloatArray, IntArray, Problem
+from sklearn_halving.policies.posterior._arm_covariance import as_arm_covariance
+from sklearn_halving.policies.posterior._state import PosteriorState
+from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics
+
+NOISE = 0.25
+"""Variance of the noise of a fit, and of the effect of a split, before anything is known, in
+prior variances of a candidate."""
+MAX_DRAWN = 2 * 10**7
+"""Numbers drawn for the probabilities to be the best."""
+
+
+@dataclass
+class OpenPrior:
+    """The prior of candidates that are drawn after the policy is made."""
+
+    covariance: Any = None
+    noise_variance: float = NOISE
+
+    def set(self, covariance: Any, noise: float | str, n_arms: int) -> None:
+        """Fill in what the candidates and the user say."""
+        if isinstance(covariance, KernelFamily) and not isinstance(noise, str):
+            covariance = covariance.at(np.log(covariance.lengths))
+        self.covariance = covariance
+        if not isinstance(noise, str):
+            self.noise_variance = float(noise)
+        elif not isinstance(covariance, KernelFamily):
+            variance = as_arm_covariance(covariance, n_arms).diagonal
+            self.noise_variance = NOISE * float(variance.mean())
+
+
+class GapOverCandidates(BayesGap):
+    """BayesGap whose covariance is a `OpenPrior`, known when it starts."""
+
+    def start(
+        self,
+        problem: Problem,
+        *,
+        batch_shape: tuple[int, ...] = (),
+        seed: np.random.SeedSequence | None = None,
+    ) -> PosteriorState:
+        prior: OpenPrior = self.covariance
+        known = replace(
+            self,
+            covariance=prior.covariance,
+            noise_variance=prior.noise_variance,
+            split_variance=prior.noise_variance,
+        )
+        state = BayesGap.start(known, problem, batch_shape=batch_shape, seed=seed)
+        if seed is not None:
+            state.break_ties(seed)
+        return state
+
+
+@dataclass(frozen=True)
+class JointDraws(ChoiceStatistics):
+    """What draws of all candidates together say about a choice among them.
+
+    Parameters
+    ----------
+    mean, error : ndarray of shape (n_candidates,)
+        Of the posterior.
+    n_best : ndarray of shape (n_candidates,)
+        In how many draws each candidate is the best.
+    sums : ndarray of shape (n_candidates,)
+        Of all draws of a candidate.
+    sum_of_largest : float
+        Of the best of every draw.
+    n_draws : int
+    """
+
+    n_best: IntArray
+    sums: FloatArray
+    sum_of_largest: float
+    n_draws: int
+
+    def probability_best(self) -> FloatArray:
+        """Return the probability of each candidate to be the best."""
+        return self.n_best / self.n_draws
+
+    def regret(self, candidate: int) -> float:
+        """Return by how much the best is expected to be better."""
+        if np.isnan(self.error[candidate]):
+            return np.nan  # the draws have no unit
+        return float(self.sum_of_largest - self.sums[candidate]) / self.n_draws
+
+    def corrected_score(self, candidate: int) -> float:
+        """Return the posterior mean."""
+        return float(self.mean[candidate])
+
+
+def posterior_columns(
+    policy: BayesGap, state: PosteriorState
+) -> tuple[dict[str, FloatArray], JointDraws]:
+    """Return what the posterior says of each candidate, and of a choice among them."""
+    mean, deviation = policy.posterior(state)
+    beliefs, alive = state.beliefs(), state.alive
+    scale = float(beliefs.scale[0])
+    width = np.sqrt(state.posterior.variance)
+    beta = state.exploration.beta(beliefs.mean, width, alive, policy.epsilon / beliefs.scale)
+    draws = _draw_jointly(mean, deviation, scale, state)
+    columns = {
+        "posterior_mean": mean,
+        "posterior_sd": deviation,
+        "lower_bound": mean - float(beta[0]) * deviation,
+        "upper_bound": mean + float(beta[0]) * deviation,
+        "probability_best": draws.probability_best(),
+    }
+    return columns, draws
+
+
+def _draw_jointly(
+    mean: FloatArray, deviation: FloatArray, scale: float, state: PosteriorState
+) -> JointDraws:
+    """Draw from the posterior; with numbers of its own, so that the policy's are left alone."""
+    rng, n_arms = np.random.default_rng(0), len(mean)
+    n_draws = int(np.clip(MAX_DRAWN // n_arms, 100, 2000))
+    n_best, sums, sum_of_largest = np.zeros(n_arms, dtype=np.int64), np.zeros(n_arms), 0.0
+    in_play = np.where(state.alive[0], 0.0, -np.inf)
+    if not state.alive.any():
+        return JointDraws(mean, deviation, n_best, sums, np.nan, n_draws)
+    for _ in range(n_draws):
+        draw = mean + scale * state.posterior.sample(rng)[0] + in_play
+        best = int(draw.argmax())
+        n_best[best] += 1
+        sum_of_largest += float(draw[best])
+        sums += draw
+    return JointDraws(mean, deviation, n_best, sums, sum_of_largest, n_draws)
+
+
+def columns_of_one(
+    mean: FloatArray, error: FloatArray
+) -> tuple[dict[str, FloatArray], JointDraws]:
+    """Return the columns for a single candidate, which has no others to be compared with."""
+    draws = JointDraws(mean, error, np.ones(1, dtype=np.int64), mean, float(mean[0]), 1)
+    columns = dict.fromkeys(("posterior_mean", "lower_bound", "upper_bound"), mean)
+    more = {"posterior_sd": error, "probability_best": draws.probability_best()}
+    return columns | more, draws

@@ -1,0 +1,229 @@
+"""Points -> what a policy believes of the candidates before any pull."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from sklearn_halving.policies import KernelCovariance, KernelFamily
+from sklearn_halving.policies._types import FloatArray, IntArray
+from sklearn_halving.search.candidate_model._features import (
+    CandidateFeatures,
+    Space,
+    make_features,
+)
+from sklearn_halving.search.preparing._search_space import Params
+
+LENGTH = 8**-0.5
+"""Length scale, to begin with, where one parameter varies; with d of them sqrt(d) times that, so
+that the correlation from one corner of a space of numbers to the opposite one is exp(-4)."""
+N_CHECKED = 5000
+"""Up to so many candidates a covariance matrix is searched for negative eigenvalues."""
+
+
+@dataclass(frozen=True, eq=False)
+class ParameterFamily(KernelFamily):
+    """Kernels with a length scale for each parameter, and little in common across branches.
+
+    Parameters
+    ----------
+    kernel, points, lengths, length_bounds
+        As for `KernelFamily`, but that points end in the number of their branch, and lengths are
+        those of parameters.
+    parameter : ndarray of int of shape (n_columns,)
+        Which parameter a column is of.
+    branch_correlation : float, default=0.0
+        What correlations across branches are multiplied with.
+    """
+
+    parameter: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    branch_correlation: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check nothing: there is no user between the features and this."""
+
+    def at(self, log_lengths: FloatArray) -> KernelCovariance:
+        """Return the covariance of all candidates for some length scales."""
+        scaled = self._scaled(self.points, log_lengths)
+        return KernelCovariance(self._over_branches, scaled, np.ones(len(scaled)))
+
+    def among(self, log_lengths: FloatArray, arms: IntArray) -> FloatArray:
+        """Return the covariance matrix of some candidates."""
+        scaled = self._scaled(self.points[arms], log_lengths)
+        return self._over_branches(scaled, scaled)
+
+    def _scaled(self, points: FloatArray, log_lengths: FloatArray) -> FloatArray:
+        scaled = points.copy()
+        scaled[:, :-1] /= np.exp(log_lengths)[self.parameter]
+        return scaled
+
+    def _over_branches(self, points: FloatArray, others: FloatArray) -> FloatArray:
+        covariance = self.kernel(points[:, :-1], others[:, :-1])
+        is_same = points[:, -1:] == others[:, -1]
+        return np.where(is_same, covariance, self.branch_correlation * covariance)
+
+
+def squared_exponential(points: FloatArray, others: FloatArray) -> FloatArray:
+    """Return ``exp(-d^2 / 2)`` of the distances."""
+    if points.shape[1] == 0:
+        return np.ones((len(points), len(others)))
+    squares: FloatArray = cdist(points, others, "sqeuclidean")
+    return np.exp(-0.5 * squares)
+
+
+def matern(points: FloatArray, others: FloatArray) -> FloatArray:
+    """Return the Matern kernel of the distances with nu = 5/2: twice differentiable."""
+    if points.shape[1] == 0:
+        return np.ones((len(points), len(others)))
+    distance = np.sqrt(5) * cdist(points, others)
+    kernel: FloatArray = (1 + distance + distance**2 / 3) * np.exp(-distance)
+    return kernel
+
+
+KERNELS = {"squared_exponential": squared_exponential, "matern": matern}
+
+
+def make_prior(
+    kernel: Any,
+    candidates: Sequence[Params],
+    spaces: Sequence[Space],
+    branch_correlation: float = 0.0,
+    *,
+    is_whole_grid: bool = True,
+) -> Any:
+    """Return the prior covariance of candidates, in a form that `BayesGap` takes.
+
+    Parameters
+    ----------
+    kernel : None, str, scikit-learn kernel, callable or array-like
+        As `BayesGapSearchCV` takes it.
+    candidates : sequence of dict
+    spaces : sequence of dict
+        Where they come from.
+    branch_correlation : float, default=0.0
+        What the kernel between candidates of different branches is multiplied with.
+    is_whole_grid : bool, default=True
+        Whether candidates are all of a grid in its order, which an array can refer to.
+
+    Returns
+    -------
+    prior : KernelFamily, ArmCovariance or ndarray of shape (n_candidates, n_candidates)
+        A family, whose length scales are still open, for None and for a name.
+
+    Raises
+    ------
+    ValueError
+        If a matrix is no covariance of these candidates, or comes with candidates whose order
+        nobody knows, there is a candidate of which no features can be made, or a correlation of
+        branches comes with a kernel that knows them.
+    """
+    is_kernel = hasattr(kernel, "diag") and hasattr(kernel, "theta")
+    if branch_correlation and not (kernel is None or isinstance(kernel, str) or is_kernel):
+        raise ValueError(
+            "branch_correlation must be 0 with a kernel that is a function or an array, which "
+            f"says how alike candidates of different branches are; got {branch_correlation!r}. "
+            "Let the kernel say it."
+        )
+    if not (kernel is None or isinstance(kernel, str) or callable(kernel)):
+        if not is_whole_grid:
+            raise ValueError(
+                "kernel must be no array unless the candidates are all of a grid, whose order is "
+                f"known; got an array for {len(candidates)} candidates that are drawn. Give a "
+                "callable, which gets their features, or all of a grid."
+            )
+        return checked_matrix(kernel, len(candidates))
+    features = make_features(candidates, spaces)
+    if kernel is None or isinstance(kernel, str):
+        function = KERNELS[kernel or "squared_exponential"]
+        lengths = np.full(len(features.names), LENGTH)
+        points = features.points()
+        return ParameterFamily(
+            function,
+            points,
+            lengths,
+            parameter=features.parameter,
+            branch_correlation=branch_correlation,
+        )
+    if is_kernel:
+        return _of_scikit_learn(kernel, features, branch_correlation)
+    return checked_matrix(kernel(features.with_branches()), len(candidates))
+
+
+def checked_matrix(matrix: Any, n_candidates: int) -> FloatArray:
+    """Return a user's covariance matrix, or raise with what is wrong with it."""
+    way_out = "Compute it from a function of features that measures how alike candidates are."
+    try:
+        covariance = np.ascontiguousarray(matrix, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"kernel must give numbers; got {matrix!r}. {way_out}") from error
+    if covariance.shape != (n_candidates, n_candidates):
+        raise ValueError(
+            f"kernel must give a matrix of shape ({n_candidates}, {n_candidates}), with a row and "
+            f"a column for each candidate; got {covariance.shape}. Put candidates in the order of "
+            "ParameterGrid, and use all of the grid."
+        )
+    if not np.isfinite(covariance).all():
+        raise ValueError(
+            f"kernel must give finite covariances; got {np.sum(~np.isfinite(covariance))} that "
+            "are NaN or infinite. Estimate the covariance from complete data."
+        )
+    size = float(np.abs(covariance).max())
+    asymmetry = float(np.abs(covariance - covariance.T).max())
+    if asymmetry > 1e-8 * size:
+        raise ValueError(
+            "kernel must give a symmetric matrix; got entries that should be equal and differ by "
+            f"{asymmetry:.3g}. Use (G + G.T) / 2 if that is rounding."
+        )
+    least = float(covariance.diagonal().min())
+    if least >= 0 and size > 0 and n_candidates <= N_CHECKED:
+        try:
+            np.linalg.cholesky(covariance + 1e-6 * size * np.eye(n_candidates))
+        except np.linalg.LinAlgError:
+            least = float(np.linalg.eigvalsh(covariance)[0])
+    if least < 0 or covariance.diagonal().max() == 0:
+        raise ValueError(
+            "kernel must give a positive semi-definite matrix other than 0; got one whose least "
+            f"eigenvalue is at most {least:.3g}. Add {-2 * least:.3g} to its diagonal, or use "
+            "another kernel."
+        )
+    return covariance
+
+
+@dataclass(frozen=True, eq=False)
+class _KernelWithNoise(KernelCovariance):
+    """A kernel that may give equal points less than a point with itself (a white kernel)."""
+
+    def column(self, arm: int) -> FloatArray:
+        column = super().column(arm)
+        column[arm] = self.diagonal[arm]
+        return column
+
+
+def _of_scikit_learn(
+    kernel: Any, features: CandidateFeatures, branch_correlation: float
+) -> KernelCovariance:
+    """Return the covariance by an object of ``sklearn.gaussian_process.kernels``, as it is."""
+    matrix = features.matrix
+    if matrix.shape[1] == 0:
+        matrix = np.zeros((len(matrix), 1))
+    try:
+        diagonal = np.asarray(kernel.diag(matrix), dtype=np.float64)
+        kernel(matrix[:1], matrix[:1])
+    except ValueError as error:
+        columns = ", ".join(features.names[p] for p in features.parameter) or "none"
+        raise ValueError(
+            f"kernel={kernel!r} must take the features of the candidates; got: {error} It has "
+            f"{matrix.shape[1]} columns, of: {columns}. Give it as many length scales, or one."
+        ) from error
+
+    def over_branches(points: FloatArray, point: FloatArray) -> FloatArray:
+        covariance = np.asarray(kernel(points[:, :-1], point[:, :-1]))[:, 0]
+        is_same = points[:, -1] == point[0, -1]
+        return np.where(is_same, covariance, branch_correlation * covariance)
+
+    points = np.column_stack([matrix, features.branch])
+    return _KernelWithNoise(over_branches, points, diagonal)

@@ -1,0 +1,236 @@
+"""What a search and its journal must have in common, and how a search takes up an earlier one."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import sklearn
+from sklearn.utils import check_random_state
+
+from sklearn_halving.execution._journal import Journal, JournalError, Session, model_folder
+from sklearn_halving.execution._model_store import ModelFolder
+from sklearn_halving.execution._splits import FixedSplits
+from sklearn_halving.execution._types import EvaluationTask
+from sklearn_halving.search.preparing._content_hash import content_hash
+from sklearn_halving.search.preparing._search_space import Params
+from sklearn_halving.search.watching._user_warnings import warn_user
+
+BUDGETS = frozenset({"n_loops", "n_pulls", "max_pulls", "n_rounds"})
+"""Parameters of policies, and of searches, by which a search that ended can be extended."""
+FREE = BUDGETS | {
+    # where and how long pulls run, and what is done with the best of them
+    *("n_jobs", "pre_dispatch", "verbose", "progress_bar", "refit", "time_budget"),
+    *("pull_timeout", "memory_limit", "refit_on_interrupt", "checkpoint", "checkpoint_models"),
+    # when a policy has seen enough
+    *("stop_probability", "tolerance", "confidence", "pulls_in_flight"),
+    # what is looked at in another form: the candidates, the splits, the scorers
+    *("estimator", "param_distributions", "n_candidates", "cv", "scoring", "random_state"),
+}
+"""Parameters of a search that may change, or that `session_of` looks at in another form."""
+N_SPLITS = 3
+"""How many splits of a stream without end are compared."""
+MAX_SHOWN = 60
+HINTS = {
+    "splits": "a cv that shuffles needs a random_state",
+    "candidates": "those of an extended search must begin with those of the first one",
+}
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The journal of a search, open, and what is to be taken from it.
+
+    Parameters
+    ----------
+    journal : Journal or None
+        None: the search keeps none.
+    random_state : int, RandomState instance or None
+        Where candidates and splits are drawn from.
+    start : str or None
+        The state of ``random_state`` before that, if it is no number.
+    models : ModelFolder or None
+        Where models are kept.
+    """
+
+    journal: Journal | None = None
+    random_state: Any = None
+    start: str | None = None
+    models: ModelFolder | None = None
+
+    def begin(self, search: Any, task: EvaluationTask) -> None:
+        """Compare the search with that of the journal, and tell the journal that it goes on.
+
+        Raises
+        ------
+        JournalError
+            If they differ, with the names of what does.
+        """
+        if self.journal is None:
+            return
+        session = session_of(search, task, self.start)
+        former = self.journal.sessions
+        if former:
+            differing = _differing(former, session, task.candidates)
+            if differing:
+                raise JournalError(
+                    f"checkpoint={str(self.journal.path)!r} must be of the same search; got that "
+                    f"of one that differs in {'; '.join(differing)}. Go on with what it had then, "
+                    "or give another checkpoint."
+                )
+            _warn_of_versions(former[-1], session)
+            last = former[-1]
+            if (last.versions, last.n_candidates) == (session.versions, session.n_candidates):
+                return
+        self.journal.begin(session)
+
+
+@contextmanager
+def open_checkpoint(search: Any) -> Iterator[Checkpoint]:
+    """Open the journal of a search, if it has one."""
+    if search.checkpoint is None:
+        yield Checkpoint(random_state=search.random_state)
+        return
+    with Journal(search.checkpoint) as journal:
+        random_state, start = search.random_state, None
+        if not isinstance(random_state, Integral):
+            random_state, start = _generator(random_state, journal.sessions)
+        path = model_folder(search.checkpoint)
+        models = ModelFolder(path) if search.checkpoint_models else None
+        yield Checkpoint(journal, random_state, start, models)
+
+
+def session_of(search: Any, task: EvaluationTask, start: str | None) -> Session:
+    """Return what must be the same when a search goes on."""
+    params = search.get_params(deep=False)
+    fields = {name: _shown(name, params[name]) for name in sorted(params.keys() - FREE)}
+    seed = search.random_state
+    fields |= {
+        "search": type(search).__name__,
+        "estimator": content_hash(task.estimator),
+        "X": content_hash(task.X),
+        "y": content_hash(task.y),
+        "params of fit": content_hash(task.fit_params, task.score_params),
+        "splits": _splits_hash(task),
+        "scoring": _shown("scoring", search.scoring),
+        "random_state": int(seed) if isinstance(seed, Integral) else type(seed).__name__,
+    }
+    if not isinstance(task.candidates, tuple):
+        # Made on the way: which candidate an arm is depends on the budget too.
+        fields["param_distributions"] = content_hash(params["param_distributions"])
+        fields["n_pulls"] = _shown("n_pulls", params["n_pulls"])
+        fields["policy"] = _shown("policy with its budget", params["policy"])
+    versions = {
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "sklearn_halving": sys.modules["sklearn_halving"].__version__,
+        "scikit-learn": sklearn.__version__,
+        "numpy": np.__version__,
+    }
+    candidates = content_hash(*task.candidates)
+    return Session(fields, versions, len(task.candidates), candidates, start)
+
+
+def _shown(name: str, value: Any) -> str | int | float | bool | None:
+    """Return a parameter as it is where that is short, else a digest."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, Integral):  # of NumPy too
+        return int(value)
+    if isinstance(value, float) and np.isfinite(value):
+        return float(value)
+    if isinstance(value, str) and len(value) <= MAX_SHOWN:
+        return value
+    return content_hash(value, without=BUDGETS if name == "policy" else frozenset())
+
+
+def _splits_hash(task: EvaluationTask) -> str:
+    splits = task.splits
+    n_looked_at = len(splits) if isinstance(splits, FixedSplits) else N_SPLITS
+    if task.n_repetitions is not None:
+        n_looked_at = min(n_looked_at, task.n_repetitions)
+    folds = [splits.fold(repetition) for repetition in range(n_looked_at)]
+    return content_hash(task.n_repetitions, folds)
+
+
+def _differing(
+    former: Sequence[Session], session: Session, candidates: Sequence[Params]
+) -> list[str]:
+    """Return what differs, in words."""
+    before, now = former[0].fields, session.fields
+    names = before.keys() | now.keys()
+    if former[-1].versions.get("sklearn_halving") != session.versions["sklearn_halving"]:
+        names = before.keys() & now.keys()  # the other version may have other parameters
+    differing = [
+        _difference(name, before.get(name), now.get(name))
+        for name in sorted(names)
+        if before.get(name) != now.get(name) or (name in before) != (name in now)
+    ]
+    sizes = {other.n_candidates for other in former}
+    if max(sizes) > len(candidates) and len(candidates) not in sizes:
+        differing.append(f"candidates ({max(sizes)} then, {len(candidates)} now)")
+    elif any(
+        content_hash(*islice(candidates, other.n_candidates)) != other.candidates
+        for other in former
+        if other.n_candidates <= len(candidates)
+    ):
+        differing.append(f"candidates ({HINTS['candidates']})")
+    return differing
+
+
+def _difference(name: str, before: Any, now: Any) -> str:
+    if name in HINTS:
+        return f"{name} ({HINTS[name]})"
+    is_digest = any(isinstance(v, str) and len(v) == 32 for v in (before, now))
+    return name if is_digest else f"{name} ({before!r} then, {now!r} now)"
+
+
+def _warn_of_versions(former: Session, session: Session) -> None:
+    changed = [
+        f"{name} {former.versions.get(name)} then, {version} now"
+        for name, version in session.versions.items()
+        if former.versions.get(name) != version
+    ]
+    if changed:
+        warn_user(
+            f"The checkpoint goes on with other versions: {'; '.join(changed)}. Fits of both are "
+            "put together; a new checkpoint would do them all again."
+        )
+
+
+def _generator(random_state: Any, sessions: Sequence[Session]) -> tuple[Any, str | None]:
+    """Return a generator, and its state as text; that of the first session if there is one."""
+    if sessions and sessions[0].random_state is not None:
+        start = sessions[0].random_state
+        return _restored(start), start
+    generator = check_random_state(random_state)
+    state = generator.get_state(legacy=False)
+    if state["bit_generator"] != "MT19937":
+        raise ValueError(
+            f"random_state={random_state!r} must be a number, or a RandomState as "
+            "numpy.random.RandomState(seed) makes it, for a search with a checkpoint; got one of "
+            f"{state['bit_generator']}. Give a number."
+        )
+    key = np.asarray(state["state"]["key"], dtype="<u4").tobytes().hex()
+    rest = [int(state["state"]["pos"]), int(state["has_gauss"]), float(state["gauss"])]
+    return generator, json.dumps([key, *rest])
+
+
+def _restored(start: str) -> np.random.RandomState:
+    try:
+        key, position, has_gauss, gauss = json.loads(start)
+        generator = np.random.RandomState()
+        numbers = np.frombuffer(bytes.fromhex(key), dtype="<u4")
+        generator.set_state(("MT19937", numbers, int(position), int(has_gauss), float(gauss)))
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise JournalError(
+            f"Line 1 of the journal has a random_state that is none: {error}. Give checkpoint "
+            "another path."
+        ) from error
+    return generator

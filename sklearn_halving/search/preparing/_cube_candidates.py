@@ -1,0 +1,177 @@
+"""Candidates that are made as the search goes: points of a cube as parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from scipy.stats import rv_discrete
+
+from sklearn_halving.execution._types import Outcome
+from sklearn_halving.policies._types import FloatArray, IntArray
+from sklearn_halving.search.preparing._plan import AdaptiveLayout
+from sklearn_halving.search.preparing._search_space import Params, SearchSpace
+from sklearn_halving.search.reporting._cv_results import ResultRows
+
+
+class Cube:
+    """A space of numbers, each axis of the unit cube one parameter in the order of names.
+
+    Parameters
+    ----------
+    space : SearchSpace
+        Must be one dict of continuous distributions, each with a method ``ppf``. A discrete one
+        would make equal candidates of different points, each fitted on the same splits.
+    policy : str
+        Who needs it, for messages.
+    """
+
+    def __init__(self, space: SearchSpace, policy: str) -> None:
+        spaces = space.distributions
+        way_out = (
+            "Give continuous scipy.stats distributions, such as loguniform(1e-3, 1e3) or "
+            "uniform(0, 1), and set all else in the estimator; or take another policy, such as "
+            "'successive_rejects'."
+        )
+        if len(spaces) > 1:
+            raise ValueError(
+                f"param_distributions must be one dict for policy={policy!r}, which searches one "
+                f"space of numbers; got a list of {len(spaces)}. {way_out}"
+            )
+        names = sorted(spaces[0])
+        if not names:
+            raise ValueError(
+                f"param_distributions must have a parameter or more for policy={policy!r}, which "
+                f"searches a space of numbers; got {{}}. {way_out}"
+            )
+        bad = [
+            f"{name!r}: {_shown(spaces[0][name])}"
+            for name in names
+            if not hasattr(spaces[0][name], "ppf") or _is_discrete(spaces[0][name])
+        ]
+        if bad:
+            raise ValueError(
+                f"param_distributions must be continuous distributions for policy={policy!r}, "
+                f"which halves ranges of numbers; got {', '.join(bad)}. {way_out}"
+            )
+        self.names = names
+        self._distributions = [spaces[0][name] for name in names]
+
+    @property
+    def n_dimensions(self) -> int:
+        """Number of parameters."""
+        return len(self.names)
+
+    def params_at(self, point: FloatArray) -> Params:
+        """Return the parameters at a point of the unit cube, shape (n_dimensions,)."""
+        pairs = zip(self.names, self._distributions, point, strict=True)
+        return {name: float(distribution.ppf(x)) for name, distribution, x in pairs}
+
+
+def _is_discrete(distribution: Any) -> bool:
+    return isinstance(getattr(distribution, "dist", distribution), rv_discrete)
+
+
+def _shown(values: Any) -> str:
+    """Return how the user wrote it: a discrete distribution has no repr of its own."""
+    if not _is_discrete(values):
+        return repr(values)
+    if not hasattr(values, "dist"):
+        return f"the discrete distribution {values.name}"
+    arguments = [*map(repr, values.args), *(f"{k}={v!r}" for k, v in values.kwds.items())]
+    return f"the discrete distribution {values.dist.name}({', '.join(arguments)})"
+
+
+class PointCandidates(Sequence[Params]):
+    """Candidates at the points that a policy has made so far; at first, the middle alone.
+
+    Parameters
+    ----------
+    cube : Cube
+    n_points : int
+        How many there can be.
+    """
+
+    def __init__(self, cube: Cube, n_points: int) -> None:
+        self._cube, self._n_points = cube, n_points
+        self._known: dict[int, Params] = {}
+        self._points: Callable[[], FloatArray] | None = None
+
+    def follow(self, points: Callable[[], FloatArray]) -> None:
+        """Take the points from a policy at play, shape (n_points, n_dimensions)."""
+        self._known.clear()
+        self._points = points
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the candidates that there are, without the policy that made them."""
+        known = dict(enumerate(self))
+        return {**vars(self), "_known": known, "_points": None}
+
+    def __len__(self) -> int:
+        return self._n_points
+
+    def __getitem__(self, arm: Any) -> Any:
+        if arm not in self._known:
+            middle = np.full((1, self._cube.n_dimensions), 0.5)
+            points = middle if self._points is None else self._points()
+            if not 0 <= arm < len(points) or np.isnan(points[arm]).any():
+                raise IndexError(f"there is no candidate {arm} yet")
+            self._known[arm] = self._cube.params_at(points[arm])
+        return self._known[arm]
+
+    def __iter__(self) -> Iterator[Params]:
+        """Yield the candidates that there are."""
+        for arm in range(self._n_points):
+            try:
+                params = self[arm]
+            except IndexError:
+                return
+            yield params
+
+
+@dataclass(frozen=True)
+class LevelsLayout(AdaptiveLayout):
+    """As `AdaptiveLayout`; who went on to a larger level ranks before who did not."""
+
+    def n_fits(self, n_repetitions: int | None) -> int | None:
+        """Return the budget in fits, if there is one: which levels are played nobody knows."""
+        return self.n_pulls
+
+    def result_rows(
+        self, outcomes: Iterable[Outcome], stage_of_arm: IntArray | None
+    ) -> ResultRows:
+        """Return one row for each candidate, with the pulls at the largest level it reached."""
+        rows = super().result_rows(outcomes, stage_of_arm)
+        return replace(rows, rank_group=2 * rows.level)
+
+
+@dataclass(frozen=True)
+class PointLayout(AdaptiveLayout):
+    """As `AdaptiveLayout`, with rows for the candidates that were made only.
+
+    Parameters
+    ----------
+    candidates : PointCandidates
+        Where they are.
+    """
+
+    candidates: PointCandidates = field(kw_only=True)
+
+    def result_rows(
+        self, outcomes: Iterable[Outcome], stage_of_arm: IntArray | None
+    ) -> ResultRows:
+        """Return one row for each candidate that was pulled."""
+        rows = super().result_rows(outcomes, stage_of_arm)
+        made = rows.places["n_pulls"] > 0
+        places = {name: column[made] for name, column in rows.places.items()}
+        group = rows.rank_group[made]
+        return ResultRows(rows.arm[made], rows.level[made], places, group)
+
+    def headline(self, n_repetitions: int | None) -> str:
+        """Return the line that is written at the start if ``verbose`` is above 0."""
+        return (
+            f"Fitting candidates that are made on the way, at most {self.n_arms}, totalling at "
+            f"most {self.n_fits(n_repetitions)} fits"
+        )

@@ -1,0 +1,145 @@
+"""Policies by name: which there are, and how a search fills in what it knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass, replace
+from typing import Any
+
+from sklearn.base import is_classifier
+
+from sklearn_halving import policies
+from sklearn_halving.search.reporting._reward import Reward
+
+POLICIES: dict[str, str] = {
+    "adaptive_gap_e_v": "AdaptiveGapEV",
+    "adaptive_ucb_e": "AdaptiveUCBE",
+    "adaptive_ugap_eb": "AdaptiveUGapEb",
+    "anytime_successive_rejects": "AnytimeSuccessiveRejects",
+    "bernstein_race": "BernsteinRace",
+    "exp3": "EXP3",
+    "hoeffding_race": "HoeffdingRace",
+    "lil_ucb": "LilUCB",
+    "lucb": "LUCB",
+    "moss": "MOSS",
+    "successive_elimination": "SuccessiveElimination",
+    "successive_rejects": "SuccessiveRejects",
+    "ucb1": "UCB1",
+    "ucb_v": "UCBV",
+    "uniform": "UniformAllocation",
+    "variance_halving": "VarianceHalving",
+    "variance_rejects": "VarianceRejects",
+}
+"""Policies that need no parameter but a number of fits or a confidence, and their classes."""
+POINT_POLICIES: dict[str, str] = {"hoo": "HOO"}
+"""Policies that make their candidates on the way, from distributions of numbers."""
+_RUNGS = "it plays rungs: give {name}(...) and a resource; HyperbandSearchCV is the short way"
+NOT_BY_NAME: dict[str, str] = {
+    "BayesGap": "it needs a covariance of the candidates: BayesGapSearchCV makes one",
+    "BernsteinStopping": "it needs an accuracy: give BernsteinStopping(epsilon)",
+    "DoublingHalving": _RUNGS.format(name="DoublingHalving"),
+    "FiniteHorizonHalving": _RUNGS.format(name="FiniteHorizonHalving"),
+    "GapE": "it needs an exploration: give GapE(n_pulls, a); 'adaptive_gap_e_v' estimates its own",
+    "GapEV": (
+        "it needs an exploration: give GapEV(n_pulls, a); 'adaptive_gap_e_v' estimates its own"
+    ),
+    "GrowingHyperband": _RUNGS.format(name="GrowingHyperband"),
+    "Hyperband": _RUNGS.format(name="Hyperband"),
+    "InfiniteHorizonHalving": _RUNGS.format(name="InfiniteHorizonHalving"),
+    "InfiniteHyperband": _RUNGS.format(name="InfiniteHyperband"),
+    "MedianElimination": (
+        "it needs a regret that does not matter: give MedianElimination(epsilon); "
+        "'successive_elimination' needs none"
+    ),
+    "SuccessiveHalving": _RUNGS.format(name="SuccessiveHalving"),
+    "UCBE": "it needs an exploration: give UCBE(n_pulls, a); 'adaptive_ucb_e' estimates its own",
+    "UGapEb": (
+        "it needs an exploration: give UGapEb(n_pulls, a); 'adaptive_ugap_eb' estimates its own"
+    ),
+    "UGapEc": "it needs a regret that does not matter: give UGapEc(epsilon); 'lucb' needs none",
+}
+"""Policies that a name says too little of, and the way out."""
+UNIT_SCORES = (
+    "accuracy",
+    "average_precision",
+    "balanced_accuracy",
+    "f1",
+    "jaccard",
+    "precision",
+    "recall",
+    "roc_auc",
+    "top_k_accuracy",
+)
+"""Names of scores between 0 and 1; with ``_macro`` and the like behind them too."""
+
+
+def check_name(name: str) -> None:
+    """Raise for a policy that is not known by name, with what to give for it."""
+    if name in POLICIES or name in POINT_POLICIES:
+        return
+    listed = ", ".join(map(repr, sorted([*POLICIES, *POINT_POLICIES])))
+    for class_name, way_out in NOT_BY_NAME.items():
+        if name.lower().replace("_", "").replace("-", "") == class_name.lower():
+            raise ValueError(
+                f"policy={name!r} cannot be given by name: {way_out}. Objects are from "
+                f"sklearn_halving.policies; names are {listed}."
+            )
+    raise ValueError(
+        f"policy must be one of {listed}, or a policy object; got {name!r}. Policies that are not "
+        f"listed need parameters ({', '.join(NOT_BY_NAME)}): give an object from "
+        "sklearn_halving.policies."
+    )
+
+
+def policy_by_name(name: str, n_arms: int, n_pulls: int, confidence: float) -> Any:
+    """Return the policy, with the budget and the confidence of the search."""
+    if n_arms == 1:  # there is nothing to choose, but a score to be known
+        return policies.UniformAllocation(n_pulls)
+    known = {
+        "n_pulls": n_pulls,
+        "max_pulls": n_pulls,
+        "n_rounds": n_pulls // n_arms,
+        "delta": 1 - confidence,
+    }
+    policy_class = getattr(policies, POLICIES[name])
+    names = {field.name for field in fields(policy_class)}
+    return policy_class(**{key: known[key] for key in known.keys() & names})
+
+
+def with_range(policy: Any, reward_range: tuple[float, float] | None) -> Any:
+    """Return the policy with the range of the score, if it asks for one and lacks it."""
+    lacks_it = is_dataclass(policy) and getattr(policy, "reward_range", MISSING) is None
+    if isinstance(policy, type) or not lacks_it or reward_range is None:
+        return policy
+    return replace(policy, reward_range=reward_range)
+
+
+def range_of_score(scoring: Any, *, classifies: bool) -> tuple[float, float] | None:
+    """Return the range of a score that is known to be between 0 and 1; None elsewhere."""
+    if scoring is None:
+        return (0.0, 1.0) if classifies else None
+    names = [*UNIT_SCORES, *(f"{name}_" for name in UNIT_SCORES)]
+    if isinstance(scoring, str) and any(
+        scoring == name or (name.endswith("_") and scoring.startswith(name)) for name in names
+    ):
+        return (0.0, 1.0)
+    return None
+
+
+def range_of_steering_score(search: Any) -> tuple[float, float] | None:
+    """Return the range, if it is known, of the one score by which a search judges candidates."""
+    scoring, classifies = search.scoring, is_classifier(search.estimator)
+    if isinstance(scoring, list | tuple | set | Mapping):
+        of_name = scoring if isinstance(scoring, Mapping) else {name: name for name in scoring}
+        if not of_name:
+            return None  # scikit-learn says that there must be a metric
+        scoring = of_name[Reward(search.refit, None).metric_of(dict(of_name))]
+    return range_of_score(scoring, classifies=classifies)
+
+
+def budget_of(policy: Any, n_arms: int) -> int | None:
+    """Return the number of fits that a policy names as its most; None if it names none."""
+    for name, factor in (("n_pulls", 1), ("max_pulls", 1), ("n_rounds", n_arms)):
+        if getattr(policy, name, None) is not None:
+            return int(getattr(policy, name)) * factor
+    return None

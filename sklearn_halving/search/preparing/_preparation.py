@@ -1,0 +1,247 @@
+"""From the arguments of a search to everything its pulls need, before the first of them."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from sklearn_halving.policies._types import Policy, Schedule
+from sklearn_halving.policies.bases._rungs import exact_factor, round_half_up
+from sklearn_halving.resources import FitTime, Iterations, PartialFit, Rescaling, Resource
+from sklearn_halving.search.preparing._inputs import FitInputs
+from sklearn_halving.search.preparing._plan import Layout
+from sklearn_halving.search.preparing._search_space import Params, SearchSpace
+from sklearn_halving.search.preparing._splitting import SplitRows
+from sklearn_halving.search.watching._user_warnings import warn_user
+
+MAX_ELIMINATIONS = 4
+"""``min_resources="auto"`` allows at most this many eliminations, that is five brackets, as
+in the experiments of Li et al. (2018, sections 4.1 and 4.2)."""
+FEWEST_ROWS = 10
+"""Rows of the smallest rung with ``min_resources="auto"`` where no classes say how many it
+takes; a third of all rows if that is less."""
+
+
+@dataclass(frozen=True)
+class Levels:
+    """From where to where the resource goes, in units.
+
+    Parameters
+    ----------
+    smallest, largest : int
+        Levels of the first rung of the widest bracket, and of the last rung of all.
+    n_eliminations : int or None
+        Eliminations on the way; None: as many as fit in between.
+    """
+
+    smallest: int
+    largest: int
+    n_eliminations: int | None = None
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What is known before the first pull; the same for `plan` and `fit`.
+
+    Parameters
+    ----------
+    inputs : FitInputs
+        Data, scorers and routed parameters.
+    resource : Resource
+        What a level means.
+    rows : SplitRows
+        Train and test rows.
+    levels : Levels
+        Smallest and largest level.
+    policy : Policy
+        What decides.
+    layout : Layout
+        How the pulls are ordered.
+    space : SearchSpace
+        Where the candidates come from.
+    """
+
+    inputs: FitInputs
+    resource: Resource
+    rows: SplitRows
+    levels: Levels
+    policy: Policy
+    layout: Layout
+    space: SearchSpace
+
+
+def choose_levels(
+    resource: Resource,
+    smallest: int,
+    largest: int,
+    *,
+    min_resources: float | str,
+    max_resources: float | str,
+    factor: float,
+) -> Levels:
+    """Return the smallest and the largest level, or say what is wrong with those asked for.
+
+    Parameters
+    ----------
+    resource : Resource
+        What a level means.
+    smallest, largest : int
+        What the resource allows; largest 0 means that it cannot know.
+    min_resources, max_resources : float or "auto"
+        What the user asked for, as amounts.
+    factor : float
+        Says how many eliminations fit between two levels.
+    """
+    if isinstance(max_resources, str):
+        if largest < 1:
+            raise ValueError(
+                f"max_resources='auto' does not know how far resource={resource.name!r} can go. "
+                "Give max_resources as a number."
+            )
+        max_level = largest
+    else:
+        max_level = _level_of("max_resources", max_resources, resource)
+    if resource.subsamples_rows and max_level < smallest and max_level < largest:
+        raise ValueError(
+            f"max_resources={max_resources} is too small: a training subset needs at least "
+            f"{smallest} rows to hold every class. Use max_resources='auto' for all rows."
+        )
+    if resource.subsamples_rows and max_level > largest:
+        raise ValueError(
+            f"max_resources={max_resources} is more than the {largest} rows of the smallest "
+            "training fold. Use max_resources='auto' for all rows."
+        )
+    if isinstance(min_resources, str):
+        return _automatic_levels(resource, smallest, max_level, factor)
+    min_level = _level_of("min_resources", min_resources, resource)
+    if min_level > max_level:
+        raise ValueError(
+            f"min_resources={min_resources} must be at most max_resources="
+            f"{resource.to_amount(max_level)}. Lower min_resources, or use 'auto'."
+        )
+    if min_level < smallest:
+        raise ValueError(
+            f"min_resources={min_resources} is too small: a training subset needs at least "
+            f"{smallest} rows to hold every class. Use min_resources='auto' or at least "
+            f"{smallest}."
+        )
+    return Levels(min_level, max_level)
+
+
+def _level_of(name: str, amount: float, resource: Resource) -> int:
+    """Return the level of an amount that the user gave."""
+    level = resource.to_level(amount) if np.isfinite(amount) else 0
+    if level < 1:
+        raise ValueError(
+            f"{name}={amount} must be finite and at least {resource.to_amount(1)}, the smallest "
+            f"amount of resource={resource.name!r}. Give another number or 'auto'."
+        )
+    return level
+
+
+def _automatic_levels(resource: Resource, needed: int, max_level: int, factor: float) -> Levels:
+    """Return at most five rungs, the smallest raised to what every subset needs.
+
+    A raised rung is kept while it is at most half of the next: closer than that it would
+    cost nearly as much as the next one, and say less.
+    """
+    if needed >= max_level > 1 and resource.subsamples_rows:
+        warn_user(
+            f"The smallest training fold has {max_level} rows and a subset needs {needed}: "
+            "there is room for one rung only, at all rows, and nothing is eliminated early."
+        )
+    if resource.subsamples_rows and needed == 1:
+        needed = max(1, min(FEWEST_ROWS, max_level // 3))
+    eta = exact_factor(factor)
+    n_fitting = 0
+    while n_fitting < MAX_ELIMINATIONS and max_level / eta ** (n_fitting + 1) >= needed:
+        n_fitting += 1
+    has_raised_rung = n_fitting < MAX_ELIMINATIONS and 2 * needed <= max_level / eta**n_fitting
+    n_eliminations = n_fitting + has_raised_rung
+    smallest = max(needed, round_half_up(max_level / eta**n_eliminations))
+    return Levels(min(max_level, smallest), max_level, n_eliminations)
+
+
+def check_candidates(estimator: Any, candidates: tuple[Params, ...]) -> None:
+    """Set each combination of parameter names once, so that a wrong name shows at once."""
+    seen = set()
+    for params in candidates:
+        kind = tuple(
+            (name, type(value) if hasattr(value, "get_params") else None)
+            for name, value in sorted(params.items())
+        )
+        if kind not in seen:
+            seen.add(kind)
+            clone(estimator).set_params(**clone(params, safe=False))
+
+
+def warn_of_refitting(resource: Resource, estimator: Any, rescaling: Rescaling | None) -> None:
+    """Say so once where models are fitted anew in each rung though the resource builds up."""
+    if not isinstance(resource, (Iterations, PartialFit, FitTime)):
+        return
+    if isinstance(resource, Iterations) and resource.continuation == "refit":
+        return
+    if rescaling is not None:
+        reason = "rescale changes the parameters from rung to rung"
+    elif not resource.can_continue(estimator):
+        reason = (
+            f"{type(estimator).__name__}, as it is set up, cannot be trained on by "
+            f"{resource.name!r}"
+        )
+    else:
+        return
+    warn_user(f"Models are fitted from scratch in every rung, since {reason}.")
+
+
+def check_rescaling(
+    rescaling: Rescaling, estimator: Any, prepared: Preparation, candidates: tuple[Params, ...]
+) -> Rescaling | None:
+    """Return the rescaling, None if there is nothing to rescale.
+
+    Every candidate is rescaled to the smallest level once, so that a wrong name or a value
+    that cannot be rescaled shows before any fit.
+    """
+    if not rescaling.rules:
+        return None
+    rescaling.check(estimator, prepared.space.names)
+    to_amount = prepared.resource.to_amount
+    amounts = to_amount(prepared.levels.smallest), to_amount(prepared.levels.largest)
+    for params in candidates:
+        unfitted = clone(estimator).set_params(**clone(params, safe=False))
+        rescaling.apply(params, unfitted, *amounts)
+    return rescaling
+
+
+def seed_of(random_state: Any) -> tuple[np.random.RandomState, np.random.SeedSequence]:
+    """Return a generator for the candidates and a seed for splits and fits."""
+    rng = check_random_state(random_state)
+    # From a copy, so that the same candidates are drawn as by RandomizedSearchCV.
+    entropy = deepcopy(rng).randint(0, 2**31 - 1, size=4)
+    return rng, np.random.SeedSequence(entropy.tolist())
+
+
+def warn_of_small_grid(prepared: Preparation, schedule: Schedule, wanted: Schedule) -> None:
+    """Say so where a bracket would start with more candidates than there are."""
+    size = prepared.space.size
+    if size is None or schedule == wanted:
+        return
+    short = [b.label for b in wanted.brackets if b.n_arms > size and b.loop == 0]
+    n_splits = prepared.rows.n_repetitions or 1
+    what = "grid has" if prepared.space.is_grid else "distributions have"
+    message = (
+        f"The {what} {size} candidates, fewer than the brackets {short} start with: these "
+        "brackets take all of them."
+    )
+    if schedule.n_pulls > size and len(schedule.brackets) > 1:
+        n_fits = schedule.n_pulls_on(n_splits)
+        message += (
+            f" A candidate may be fitted in several brackets, {n_fits} fits in all, most of "
+            f"them cheap; GridSearchCV would make {size * n_splits} in full. "
+            "brackets='most_exploratory' makes it less."
+        )
+    warn_user(message)

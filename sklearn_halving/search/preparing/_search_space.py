@@ -1,0 +1,162 @@
+"""Grid or distributions -> tuple of parameter dicts; arm i is candidate i."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import cycle, islice
+from math import prod
+from typing import Any
+
+import joblib
+import numpy as np
+from scipy.stats import rv_discrete
+from sklearn.model_selection import ParameterGrid, ParameterSampler
+from sklearn.utils.random import sample_without_replacement
+
+from sklearn_halving.search.watching._user_warnings import warn_user
+
+Params = dict[str, Any]
+
+MAX_REDRAWS = 1000
+"""How many draws in a row may bring nothing new before the space is taken to be used up."""
+MAX_VALUES = 10_000
+"""A discrete distribution with more values is treated as one that has no end of them."""
+
+
+class SearchSpace:
+    """A grid, a list of grids, or distributions, checked when made.
+
+    Parameters
+    ----------
+    param_distributions : dict or list of dict
+        As for GridSearchCV or RandomizedSearchCV: parameter names to lists of values or to
+        objects with a method ``rvs``.
+    """
+
+    def __init__(self, param_distributions: Any) -> None:
+        _check_lists(param_distributions)
+        self._sampler = ParameterSampler(param_distributions, n_iter=1)
+        spaces = self._sampler.param_distributions
+        self.names = frozenset(name for space in spaces for name in space)
+        self.is_grid = not any(hasattr(v, "rvs") for space in spaces for v in space.values())
+        self._grid = _grid_of(spaces, self.is_grid)
+        if self.size == 0:
+            raise ValueError(
+                f"param_distributions must hold candidates; got {param_distributions!r}. Give a "
+                "dict of parameter names and values, or a list of such dicts."
+            )
+
+    @property
+    def distributions(self) -> list[dict[str, Any]]:
+        """What was given, as a list of dicts."""
+        return [dict(space) for space in self._sampler.param_distributions]
+
+    @property
+    def size(self) -> int | None:
+        """Number of different candidates; None where there is no end of them."""
+        return None if self._grid is None else len(self._grid)
+
+    def draw(self, n_of_bracket: Sequence[int], rng: np.random.RandomState) -> tuple[Params, ...]:
+        """Draw candidates for brackets of the given sizes, one bracket after the other.
+
+        No candidate is twice in a bracket. A grid is not used a second time before all of
+        it has been used, and a bracket that takes all of it takes it in its own order. So
+        are discrete distributions that have fewer values than there are to draw.
+        """
+        if self._grid is None or not (self.is_grid or len(self._grid) <= sum(n_of_bracket)):
+            return tuple(self._draw_from_distributions(sum(n_of_bracket), rng))
+        places = _draw_indices(len(self._grid), n_of_bracket, rng)
+        # The grid gives the parameters backwards if asked by place.
+        return tuple(dict(sorted(self._grid[i].items())) for i in places)
+
+    def _draw_from_distributions(self, n: int, rng: np.random.RandomState) -> list[Params]:
+        """Draw n candidates, again where one came up before, while that finds new ones."""
+        drawn: dict[Hashable, Params] = {}
+        n_in_vain = 0
+        self._sampler.random_state = rng
+        while len(drawn) < n and n_in_vain < MAX_REDRAWS:
+            n_before = len(drawn)
+            self._sampler.n_iter = n - n_before
+            for params in self._sampler:
+                drawn.setdefault(_key(params), params)
+            n_in_vain = 0 if len(drawn) > n_before else n_in_vain + self._sampler.n_iter
+        different = list(drawn.values())
+        if len(different) < n:
+            warn_user(
+                f"The distributions gave only {len(different)} different candidates where {n} "
+                "are needed: some are tried again, in other brackets or in the same."
+            )
+        return list(islice(cycle(different), n))
+
+
+def _check_lists(param_distributions: Any) -> None:
+    """Refuse empty lists of values, which only a grid refuses in scikit-learn."""
+    if isinstance(param_distributions, Mapping):
+        param_distributions = [param_distributions]
+    if not isinstance(param_distributions, Iterable):
+        return  # ParameterSampler says what is accepted
+    for space in param_distributions:
+        for name, values in space.items() if isinstance(space, Mapping) else ():
+            if hasattr(values, "rvs"):
+                continue
+            # Through ParameterGrid, so that bad values get the words of GridSearchCV.
+            ParameterGrid({name: values})
+
+
+def _grid_of(spaces: Iterable[Mapping[str, Any]], is_grid: bool) -> ParameterGrid | None:
+    """Return all candidates there are; None where there is no end, or practically none."""
+    grids = [{name: _values(v) for name, v in space.items()} for space in spaces]
+    if any(values is None for grid in grids for values in grid.values()):
+        return None
+    n_all = sum(prod(len(values) for values in grid.values()) for grid in grids)
+    return ParameterGrid(grids) if is_grid or n_all < MAX_VALUES else None
+
+
+def _values(values: Any) -> Any:
+    """Return the values of a list or of a discrete distribution; None if they have no end."""
+    if not hasattr(values, "rvs"):
+        return values
+    distribution = getattr(values, "dist", values)  # a frozen distribution has one inside
+    if not isinstance(distribution, rv_discrete):
+        return None
+    first, last = values.support()
+    if not last - first < MAX_VALUES:
+        return None
+    possible = np.arange(first, last + 1)
+    shares = values.pmf(possible)
+    if not np.isclose(shares.sum(), 1):  # there are values between whole numbers
+        return None
+    return possible[shares > 0].tolist()
+
+
+def _draw_indices(size: int, n_of_bracket: Sequence[int], rng: np.random.RandomState) -> list[int]:
+    """Return places in a grid of the given size: no place twice in a bracket."""
+    if size >= sum(n_of_bracket) and size not in n_of_bracket:
+        indices = sample_without_replacement(size, sum(n_of_bracket), random_state=rng)
+        return [int(i) for i in indices]
+    drawn: list[int] = []
+    unused: list[int] = []
+    for n in n_of_bracket:
+        if n >= size:
+            drawn += range(size)
+            continue
+        first, unused = unused[:n], unused[n:]
+        if len(first) < n:
+            taken = set(first)
+            again = [i for i in rng.permutation(size).tolist() if i not in taken]
+            first, unused = first + again[: n - len(first)], again[n - len(first) :]
+        drawn += first
+    return drawn
+
+
+def n_different(candidates: Iterable[Params]) -> int:
+    """Return how many candidates differ: a small grid is in several brackets."""
+    return len({_key(params) for params in candidates})
+
+
+def _key(params: Params) -> Hashable:
+    """Return what two equal candidates share, also where a value cannot be hashed."""
+    try:
+        return frozenset(params.items())
+    except TypeError:
+        return str(joblib.hash(params))

@@ -1,0 +1,198 @@
+"""The splits of a search: those of a splitter, or a stream of them without end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils.multiclass import type_of_target
+
+from sklearn_halving._unstable_imports import BaseSearchCV, num_samples
+from sklearn_halving.execution._splits import (
+    FixedSplits,
+    Fold,
+    Rows,
+    Splits,
+    StreamedSplits,
+    SubsetOrders,
+)
+from sklearn_halving.resources import Resource
+from sklearn_halving.resources._training_size import class_codes
+from sklearn_halving.search.preparing._inputs import (
+    FitInputs,
+    ask_splitter,
+    check_rows,
+    check_sides,
+)
+from sklearn_halving.splits import split_stream
+
+MIN_PER_CLASS = 2
+"""Rows of each class that the smallest training subset holds."""
+TELLING_ROWS = 100
+"""Test rows, and `TELLING_PER_CLASS` of each class, that a first look at a candidate takes. With
+100 the standard error of an accuracy is at most 0.05, little beside what tells the candidates
+of a first rung apart."""
+TELLING_PER_CLASS = 10
+TELLING_ERRORS = 4
+N_LOOKED_AT = 10
+"""Splits of a stream that are looked at before the first fit."""
+
+
+@dataclass(frozen=True)
+class SplitRows:
+    """Train and test rows, and what is known of them before the first fit.
+
+    Parameters
+    ----------
+    splits : Splits
+        Repetition -> rows.
+    n_repetitions : int or None
+        How many splits there are; None if there is no end of them.
+    n_train, n_test, n_rows : int
+        Rows of the smallest training fold, of the smallest test fold, and of the data.
+    n_rows_needed : int
+        How many rows a subset needs to hold every class.
+    n_telling : int or None
+        How many of the splits tell enough for a first look at a candidate, see
+        `n_telling_splits`; None where that was not looked for.
+    """
+
+    splits: Splits
+    n_repetitions: int | None
+    n_train: int
+    n_test: int
+    n_rows: int
+    n_rows_needed: int = 1
+    n_telling: int | None = None
+
+
+def fixed_splits(
+    search: BaseSearchCV, inputs: FitInputs, resource: Resource, seed: np.random.SeedSequence
+) -> SplitRows:
+    """Return the splits that the splitter gives, as GridSearchCV uses them."""
+    check_rows(inputs)
+    pairs = ask_splitter(search, inputs)
+    sizes = (*_smallest(pairs), num_samples(inputs.X))
+    n_telling = n_telling_splits(search, inputs, pairs)
+    if not resource.subsamples_rows:
+        folds = tuple(Fold(train, test) for train, test in pairs)
+        return SplitRows(FixedSplits(folds), len(pairs), *sizes, n_telling=n_telling)
+    orders = _subset_orders(search, inputs, pairs, seed)
+    folds = tuple(
+        Fold(train, test, orders.order(repetition, train), sizes[0])
+        for repetition, (train, test) in enumerate(pairs)
+    )
+    return SplitRows(FixedSplits(folds), len(pairs), *sizes, _needed(orders, folds), n_telling)
+
+
+def streamed_splits(
+    search: BaseSearchCV, inputs: FitInputs, resource: Resource, seed: np.random.SeedSequence
+) -> SplitRows:
+    """Return the splits as a stream, without end where the splitter can be reshuffled."""
+    check_rows(inputs)
+    stream = split_stream(
+        search.cv,
+        inputs.X,
+        inputs.y,
+        classifier=is_classifier(search.estimator),
+        random_state=seed,
+        split_params=inputs.split_params,
+    )
+    n_known = stream.n_repetitions
+    pairs = [stream.split(j) for j in range(N_LOOKED_AT if n_known is None else n_known)]
+    check_sides(pairs)
+    sizes = (*_smallest(pairs), num_samples(inputs.X))
+    if not resource.subsamples_rows:
+        return SplitRows(StreamedSplits(stream), n_known, *sizes)
+    orders = _subset_orders(search, inputs, pairs, seed)
+    splits = StreamedSplits(stream, orders, sizes[0])
+    folds = [splits.fold(j) for j in range(len(pairs))]
+    return SplitRows(splits, n_known, *sizes, _needed(orders, folds))
+
+
+def n_telling_splits(
+    search: BaseSearchCV, inputs: FitInputs, pairs: Sequence[tuple[Rows, Rows]]
+) -> int:
+    """Return how many of the splits are enough for a first look at a candidate.
+
+    The fewest, from the first one on, whose test folds hold `TELLING_ROWS` rows and
+    `TELLING_PER_CLASS` of each class, or on which the mean of a numeric target is what it is on
+    all rows, within `TELLING_ERRORS` standard errors: rows may be sorted. All of them where folds
+    are not alike: with groups, and where splits go forward in time.
+    """
+    if inputs.split_params.get("groups") is not None or _goes_forward(pairs):
+        return len(pairs)
+    try:
+        classes = _class_target(search, inputs)
+    except ValueError:  # of no kind that scikit-learn knows: the estimator may know better
+        return len(pairs)
+    n_classes = 0 if classes is None else int(classes.max()) + 1
+    target = _numeric_target(inputs) if classes is None else None
+    n_rows, of_class, total = 0, np.zeros(n_classes, dtype=np.int64), 0.0
+    for n_splits, (_, test) in enumerate(pairs, start=1):
+        n_rows += len(test)
+        if classes is not None:
+            of_class += np.bincount(classes[test], minlength=n_classes)
+        if target is not None:
+            total += float(target[test].sum())
+            if abs(total / n_rows) > TELLING_ERRORS / np.sqrt(n_rows):
+                continue
+        if n_rows >= TELLING_ROWS and (of_class >= TELLING_PER_CLASS).all():
+            return n_splits
+    return len(pairs)
+
+
+def _numeric_target(inputs: FitInputs) -> Any:
+    """Return a target that is one column of numbers, with mean 0 and deviation 1, or None."""
+    try:
+        target = np.asarray(inputs.y, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    if target.ndim != 1 or not np.isfinite(target).all():
+        return None
+    deviation = float(target.std())
+    return (target - target.mean()) / deviation if deviation > 0 else None
+
+
+def _smallest(pairs: Sequence[tuple[Rows, Rows]]) -> tuple[int, int]:
+    return min(len(train) for train, _ in pairs), min(len(test) for _, test in pairs)
+
+
+def _subset_orders(
+    search: BaseSearchCV,
+    inputs: FitInputs,
+    pairs: Sequence[tuple[Rows, Rows]],
+    seed: np.random.SeedSequence,
+) -> SubsetOrders:
+    groups = inputs.split_params.get("groups")
+    return SubsetOrders(
+        _class_target(search, inputs),
+        None if groups is None else np.asarray(groups),
+        _goes_forward(pairs),
+        MIN_PER_CLASS,
+        seed,
+    )
+
+
+def _needed(orders: SubsetOrders, folds: Sequence[Fold]) -> int:
+    return max(orders.n_needed(f.order, f.train) for f in folds if f.order is not None)
+
+
+def _goes_forward(pairs: Sequence[tuple[Rows, Rows]]) -> bool:
+    """Return whether every split tests on rows after its training rows, as in time series.
+
+    A single split tells nothing: it may be a hold-out set at the end of the table.
+    """
+    return len(pairs) > 1 and all(train.max() < test.min() for train, test in pairs)
+
+
+def _class_target(search: BaseSearchCV, inputs: FitInputs) -> Any:
+    """Return y as class numbers where subsets are to hold every class; None elsewhere."""
+    if inputs.y is None or not is_classifier(search.estimator):
+        return None
+    if type_of_target(inputs.y) not in ("binary", "multiclass"):
+        return None
+    return class_codes(np.asarray(inputs.y).ravel())

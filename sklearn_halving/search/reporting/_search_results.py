@@ -1,0 +1,328 @@
+"""What a search found, as attributes: the table, the history, the best candidate, the refit."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.exceptions import NotFittedError
+
+from sklearn_halving._unstable_imports import BaseSearchCV, is_multimetric_scorer
+from sklearn_halving.execution._types import EvaluationTask, Outcome
+from sklearn_halving.policies._types import NO_ARM
+from sklearn_halving.search.preparing._checkpoint import Checkpoint
+from sklearn_halving.search.preparing._inputs import FitInputs
+from sklearn_halving.search.preparing._preparation import Preparation
+from sklearn_halving.search.preparing._search_space import n_different
+from sklearn_halving.search.reporting._choice_statistics import additive_means
+from sklearn_halving.search.reporting._cv_results import ResultRows, make_cv_results
+from sklearn_halving.search.reporting._history import (
+    SearchRecord,
+    StagedLog,
+    make_history,
+    n_splits_of_grid_search,
+)
+from sklearn_halving.search.reporting._html import search_html
+from sklearn_halving.search.reporting._reward import Reward
+from sklearn_halving.search.reporting._summary import summary_text
+from sklearn_halving.search.reporting._winner import unfitted_winner
+from sklearn_halving.search.watching._callbacks import CallbackTree
+from sklearn_halving.search.watching._failure_messages import (
+    no_fit_message,
+    no_refit_message,
+    no_score_message,
+    report_failures,
+    report_lost_models,
+    report_non_finite,
+    stopped_message,
+)
+from sklearn_halving.search.watching._user_warnings import warn_user
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass
+class Run:
+    """One fit under way.
+
+    Parameters
+    ----------
+    prepared : Preparation
+        What was known before.
+    task : EvaluationTask
+        What the workers have.
+    state : object
+        The policy's state.
+    reward : Reward
+        Outcome -> what the policy is told.
+    checkpoint : Checkpoint
+        Its journal.
+    deadline : float, default=inf
+        No pull begins after this, by the clock of ``time.monotonic``.
+    log : StagedLog
+        What came back so far.
+    stopped_by : {"policy", "time_budget", "callback", "interrupt", "error"}
+        What ended it.
+    rows : ResultRows or None
+        The rows of ``cv_results_``, once there is one.
+    began : float
+        When it began, by the clock of ``time.monotonic``.
+    """
+
+    prepared: Preparation
+    task: EvaluationTask
+    state: Any
+    reward: Reward
+    checkpoint: Checkpoint = field(default_factory=Checkpoint)
+    deadline: float = float("inf")
+    log: StagedLog = field(default_factory=StagedLog)
+    stopped_by: str = "policy"
+    rows: ResultRows | None = None
+    began: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        """Let the log ask the policy for its stages."""
+        policy = self.prepared.policy
+        if hasattr(policy, "current_stage"):
+            self.log.stage_now = partial(policy.current_stage, self.state)
+
+    def record(self, cv: Any) -> SearchRecord:
+        """Return what is kept of the pulls."""
+        task, n_repetitions = self.task, self.prepared.rows.n_repetitions
+        return SearchRecord(
+            task.resource,
+            list(self.log.outcomes.values()),
+            self.prepared.layout,
+            self.log.stages,
+            n_candidates=sum(1 for _ in task.candidates),  # some are made on the way
+            n_different=n_different(task.candidates),
+            n_grid_splits=n_splits_of_grid_search(cv, n_repetitions),
+            largest=task.resource.to_amount(task.max_level),
+            seconds=time.monotonic() - self.began,
+        )
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """Every outcome, in the order of pulls: sums must not depend on which came back first."""
+        return [self.log.outcomes[pull] for pull in sorted(self.log.outcomes)]
+
+    @property
+    def best_arm(self) -> int:
+        """The arm that the policy recommends."""
+        return int(self.prepared.policy.recommend(self.state))
+
+
+class SearchResults(BaseSearchCV):
+    """Sets and shows what the pulls gave."""
+
+    @property
+    def history_(self) -> pd.DataFrame:
+        """One row for each pull, in the order in which they came back.
+
+        Columns: ``candidate``; ``bracket``, ``loop`` and ``rung`` where there are brackets,
+        ``stage`` where there are stages; ``n_resources`` where there is a resource; ``split``;
+        ``started`` and ``ended`` (of training and scoring, in seconds since the epoch),
+        ``fit_time`` and ``score_time`` (seconds); ``continued_from`` (resource at which a fitted
+        model was taken up; 0: from scratch); ``n_train``, ``n_test``; ``failed``; ``outcome``
+        (``"ok"``, ``"failed"``, ``"scorer_failed"``, ``"timeout"``, ``"memory"`` or ``"lost"``),
+        ``error`` (the traceback, missing where all went well); and a column for each score.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_wine
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> from sklearn_halving import HyperbandSearchCV
+        >>> X, y = load_wine(return_X_y=True)
+        >>> tree, grid = DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2, 3, 4]}
+        >>> search = HyperbandSearchCV(tree, grid, max_candidates=4, cv=3, random_state=0)
+        >>> history = search.fit(X, y).history_
+        >>> len(history) == search.n_fits_, set(history["outcome"])
+        (True, {'ok'})
+        """
+        if not hasattr(self, "_record"):
+            raise AttributeError(f"This {type(self).__name__} has no history_: it is not fitted.")
+        return make_history(self._record)
+
+    def summary(self) -> str:
+        """Return in plain text what the search did and found.
+
+        Returns
+        -------
+        summary : str
+            Lines of at most 88 characters: what was searched and spent, against a GridSearchCV
+            of the same candidates; what ended it; a line for each bracket, with its rungs, or
+            for each stage; the winner and the runner-up; and what failed. All but the times is
+            the same for the same search.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If there are no results yet. There are after Ctrl-C.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_wine
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> from sklearn_halving import HyperbandSearchCV
+        >>> X, y = load_wine(return_X_y=True)
+        >>> tree, grid = DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2, 3, 4]}
+        >>> search = HyperbandSearchCV(tree, grid, max_candidates=4, cv=3, random_state=0)
+        >>> print(search.fit(X, y).summary())  # doctest: +ELLIPSIS
+        HyperbandSearchCV of DecisionTreeClassifier(random_state=0)
+          searched ...
+        """
+        if not (hasattr(self, "_record") and hasattr(self, "cv_results_")):
+            raise NotFittedError(
+                f"summary tells what a search found, and this {type(self).__name__} is not "
+                "fitted: it has no cv_results_. Call fit first."
+            )
+        return summary_text(self)
+
+    def _html_repr(self) -> str:  # the name of `_unstable_imports.HTML_HOOK`
+        return search_html(self)
+
+    def _make_results(self, run: Run, rows: ResultRows) -> dict[str, Any]:
+        """Return ``cv_results_``."""
+        outcomes = run.outcomes
+        if run.stopped_by == "policy":
+            return make_cv_results(run.task, outcomes, rows)
+        # Broken off, most candidates lack splits: their means are made comparable.
+        has_failed = np.isin(rows.arm, [o.pull.arm for o in outcomes if o.error is not None])
+        means = partial(additive_means, level=rows.level, has_failed=has_failed)
+        return make_cv_results(run.task, outcomes, rows, means)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether ``fit`` came to its end, or far enough for what ``refit`` asks.
+
+        Where it was stopped in between, say so: "not fitted yet" would leave the user at a loss.
+        """
+        if not hasattr(self, "cv_results_"):
+            return False
+        if self.refit and not hasattr(self, "best_estimator_"):
+            raise NotFittedError(no_refit_message(self))
+        return True
+
+    def _save_results(self, run: Run, error: BaseException) -> None:
+        """Set what the pulls gave before an error, which must not be hidden by another."""
+        run.stopped_by = "interrupt" if isinstance(error, KeyboardInterrupt) else "error"
+        try:
+            self._set_results(run)
+        except Exception as another:  # noqa: BLE001 - such as what a user's policy raises
+            error.add_note(f"cv_results_ of the fits before it could not be made: {another!r}")
+
+    def _set_results(self, run: Run) -> None:
+        """Set what the pulls gave, also where the search was broken off."""
+        outcomes, layout, resource = run.outcomes, run.prepared.layout, run.task.resource
+        self.stopped_by_ = run.stopped_by
+        if not outcomes:
+            return
+        self._record = run.record(self.cv)
+        self.n_fits_ = len(outcomes)
+        self.multimetric_ = any(isinstance(o.test_scores, dict) for o in outcomes)
+        n_known = run.prepared.rows.n_repetitions
+        n_used = 1 + max(outcome.pull.repetition for outcome in outcomes)
+        self.n_splits_ = n_used if n_known is None else n_known
+        stage_of_arm = None
+        if hasattr(run.prepared.policy, "stage_of_arm"):
+            stage_of_arm = run.prepared.policy.stage_of_arm(run.state)
+        run.rows = layout.result_rows(outcomes, stage_of_arm)
+        self.cv_results_ = self._make_results(run, run.rows)
+        self.n_resources_spent_ = sum(
+            o.n_train
+            if resource.subsamples_rows
+            else resource.to_amount(o.pull.level - o.previous_level)
+            for o in outcomes
+        )
+        is_container = is_multimetric_scorer(run.task.scorer)
+        self.scorer_ = run.task.scorer._scorers if is_container else run.task.scorer
+
+    def _report(self, run: Run) -> None:
+        """Warn of what went wrong; raise where there is nothing to choose from.
+
+        After Ctrl-C, unless asked to refit, choose the best so far and raise KeyboardInterrupt.
+        """
+        is_complete = run.stopped_by == "policy"
+        if run.stopped_by == "interrupt" and not (self.refit_on_interrupt and run.outcomes):
+            with suppress(ValueError):  # no candidate has a score yet
+                if run.outcomes:
+                    self._set_best(run.prepared.inputs, self._best_arm(run))
+            raise KeyboardInterrupt(stopped_message(run.task, run.outcomes, "Ctrl-C"))
+        if not run.outcomes:
+            raise ValueError(no_fit_message(run.prepared.policy, run.task, self.time_budget))
+        report_failures(run.task, run.outcomes)
+        report_lost_models(run.task, run.log.lost_models)
+        report_non_finite(self.cv_results_)
+        if is_complete:
+            run.prepared.layout.report(run.task, run.outcomes)
+        else:
+            by = "a callback" if run.stopped_by == "callback" else "Ctrl-C"
+            if run.stopped_by == "time_budget":
+                by = f"time_budget={self.time_budget} (seconds)"
+            warn_user(stopped_message(run.task, run.outcomes, by))
+
+    def _best_arm(self, run: Run) -> int:
+        """Return the policy's choice; where it was stopped too early for one, the first row's."""
+        arm = run.best_arm
+        if arm != NO_ARM or run.stopped_by == "policy":
+            return arm
+        scores = [outcome.test_scores for outcome in run.outcomes]
+        metric = run.reward.metric_of(next((s for s in scores if isinstance(s, dict)), scores[0]))
+        first = int(self.cv_results_[f"rank_test_{metric}"].argmin())
+        has_score = np.isfinite(self.cv_results_[f"mean_test_{metric}"][first])
+        return int(self.cv_results_["candidate"][first]) if has_score else arm
+
+    def _set_best(self, inputs: FitInputs, best_arm: int) -> None:
+        """Set ``best_*`` where GridSearchCV sets them."""
+        refit_metric = inputs.refit_metric
+        if callable(self.scoring) and self.multimetric_:
+            metrics = [key[10:] for key in self.cv_results_ if key.startswith("mean_test_")]
+            self._check_refit_for_multimetric(dict.fromkeys(metrics))
+            refit_metric = self.refit
+        if not self.refit and self.multimetric_:
+            return
+        if callable(self.refit):
+            self.best_index_ = self._select_best_index(self.refit, refit_metric, self.cv_results_)
+        else:
+            self.best_index_ = self._row_of(best_arm, f"rank_test_{refit_metric}")
+            self.best_score_ = self.cv_results_[f"mean_test_{refit_metric}"][self.best_index_]
+        self.best_params_ = self.cv_results_["params"][self.best_index_]
+
+    def _row_of(self, arm: int, rank_key: str) -> int:
+        """Return the row in which the arm ranks best."""
+        if arm == NO_ARM:
+            select = getattr(self, "select", None)
+            raise ValueError(no_score_message(self.cv_results_, select, self._record.outcomes))
+        rows = np.flatnonzero(self.cv_results_["candidate"] == arm)
+        return int(rows[self.cv_results_[rank_key][rows].argmin()])
+
+    def _refit_best(self, run: Run, callbacks: CallbackTree) -> None:
+        """Train the best candidate on all rows, with the resource of its row."""
+        if not self.refit or run.rows is None:
+            return
+        task, inputs = run.task, run.prepared.inputs
+        arm, level = (int(column[self.best_index_]) for column in (run.rows.arm, run.rows.level))
+        self.best_estimator_ = unfitted_winner(task, arm, level)
+        context = callbacks.refit_task()
+        with callbacks.propagating(context, self.best_estimator_):
+            if context is not None:
+                context.call_on_fit_task_begin(estimator=self, **callbacks.data)
+            start = time.time()
+            self.best_estimator_ = task.resource.train(
+                self.best_estimator_, inputs.X, inputs.y, level, 0, inputs.fit_params
+            )
+            self.refit_time_ = time.time() - start
+        if hasattr(self.best_estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.best_estimator_.feature_names_in_
+        if context is not None:
+            context.call_on_fit_task_end(estimator=self, **callbacks.data)
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit found: a fit that is broken off must not seem to have."""
+        found = [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]
+        for name in [*found, *(n for n in ("_record", "_statistics") if n in vars(self))]:
+            delattr(self, name)

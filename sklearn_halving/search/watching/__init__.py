@@ -1,0 +1,1 @@
+"""Who is told while a search runs: progress, callbacks, warnings."""

@@ -1,0 +1,157 @@
+"""Who is told of each pull that comes back: lines, a bar, scikit-learn's callbacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from joblib import effective_n_jobs
+
+from sklearn_halving.execution._types import Outcome
+from sklearn_halving.search.reporting._search_results import Run
+from sklearn_halving.search.watching._callbacks import CallbackTree
+from sklearn_halving.search.watching._progress import Part, Progress, Standings
+from sklearn_halving.search.watching._progress_output import (
+    Bar,
+    Milestones,
+    checkpoint_line,
+    end_line,
+    milestone_line,
+    part_line,
+    write_above,
+)
+from sklearn_halving.search.watching._remaining_time import FitCosts
+
+
+@dataclass
+class Watch:
+    """Passes on what comes back: first to the counts, then to those who show them.
+
+    Parameters
+    ----------
+    search : estimator
+        The search; callbacks find where it is as its ``progress_``.
+    progress : Progress
+        The counts.
+    callbacks : CallbackTree
+        scikit-learn's callbacks.
+    milestones : Milestones
+        When there are lines if there are neither rungs nor stages.
+    stage_now : callable or None
+        Returns the stage that is played now, None after the last; None where there are none.
+    bar : Bar or None
+        The bar.
+    """
+
+    search: Any
+    progress: Progress
+    callbacks: CallbackTree
+    milestones: Milestones
+    stage_now: Callable[[], int | None] | None = None
+    bar: Bar | None = None
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether anybody listens: if not, pulls are not counted."""
+        return self.search.verbose > 0 or self.bar is not None or self.callbacks.is_watched
+
+    def land(self, outcome: Outcome) -> bool:
+        """Take in a pull that came back; return whether a callback wants to stop."""
+        self._take_in(outcome, is_replayed=False)
+        return self.callbacks.is_watched and self.callbacks.end_pull(outcome.pull)
+
+    def replay(self, outcome: Outcome) -> bool:
+        """Take in a pull of the checkpoint; return whether a callback wants to stop."""
+        self._take_in(outcome, is_replayed=True)
+        return self.callbacks.is_watched and self.callbacks.replay_pull(outcome.pull)
+
+    def _take_in(self, outcome: Outcome, *, is_replayed: bool) -> None:
+        progress = self.progress
+        self._tell_of(progress.land(outcome, is_replayed=is_replayed))
+        is_told_of_fits = self.search.verbose > 0 and not progress.parts
+        if is_told_of_fits and self.milestones.is_reached(progress.n_fits):
+            self.write(milestone_line(progress.report(), progress.resource))
+        if self.callbacks.is_watched:
+            self.search.progress_ = progress.report()
+        if self.bar is not None and self.bar.is_due():
+            self.bar.update(progress.report())
+
+    def tell(self) -> None:
+        """See whether a stage has ended, now that the policy has been told something."""
+        if self.stage_now is not None:
+            self._tell_of(self.progress.enter_stage(self.stage_now()))
+
+    def _tell_of(self, part: Part | None) -> None:
+        if part is not None and self.search.verbose > 0:
+            self.write(part_line(part, self.progress.report(), self.progress.resource))
+
+    def write(self, line: str) -> None:
+        """Write a line, above the bar if there is one."""
+        write_above(self.bar, line)
+
+
+def make_progress(search: Any, run: Run) -> Progress:
+    """Return the counts of a search in which nothing has come back yet."""
+    prepared, task = run.prepared, run.task
+    layout, n_repetitions = prepared.layout, prepared.rows.n_repetitions
+    parts = layout.parts(n_repetitions)
+    has_rungs = bool(parts) and parts[0].bracket is not None
+    n_planned = layout.n_fits(n_repetitions)
+    if parts and n_planned is not None:  # stages may not divide the budget evenly
+        n_planned = min(n_planned, sum(part.n_fits for part in parts))
+    continues = task.rescaling is None and task.resource.can_continue(task.estimator)
+    return Progress(
+        parts,
+        n_planned,
+        layout.path_of,
+        run.reward,
+        task.resource,
+        Standings(
+            by_level=getattr(layout, "ranks_by_level", True),
+            n_splits={p.level: p.n_fits // p.n_candidates for p in parts} if has_rungs else None,
+        ),
+        FitCosts(task.resource, continues, max(1, effective_n_jobs(search.n_jobs))),
+        run.deadline,
+    )
+
+
+@contextmanager
+def open_watch(search: Any, run: Run, callbacks: CallbackTree) -> Iterator[Watch]:
+    """Say what the search is going to do, and show how far it is until it ends."""
+    progress = make_progress(search, run)
+    policy, state = run.prepared.policy, run.state
+    stage_now = None
+    if progress.parts and hasattr(policy, "current_stage"):
+
+        def stage_now() -> int | None:
+            return None if policy.is_finished(state) else int(policy.current_stage(state))
+
+    if search.verbose > 0:
+        for line in _first_lines(run, progress.n_planned):
+            write_above(None, line)
+    bar = Bar(type(search).__name__, progress.n_planned) if search.progress_bar else None
+    milestones = Milestones(progress.n_planned)
+    watch = Watch(search, progress, callbacks, milestones, stage_now, bar)
+    try:
+        yield watch
+    finally:
+        vars(search).pop("progress_", None)
+        if bar is not None:
+            bar.update(progress.report())
+            bar.close()
+
+
+def _first_lines(run: Run, n_planned: int | None) -> Iterator[str]:
+    yield run.prepared.layout.headline(run.prepared.rows.n_repetitions)
+    journal = run.checkpoint.journal
+    if journal is not None and journal.records:
+        yield checkpoint_line(len(journal.records), n_planned)
+
+
+def write_end(search: Any, run: Run, progress: Progress) -> None:
+    """Write the line at the end of a search, if lines are asked for."""
+    if search.verbose > 0:
+        best_score = getattr(search, "best_score_", None)
+        write_above(None, end_line(progress.report(), best_score, run.stopped_by))

@@ -1,0 +1,271 @@
+"""What a search has done so far, and how long the rest may take."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
+from math import isnan, nan
+
+from sklearn_halving.execution._types import Outcome
+from sklearn_halving.policies._types import Pull
+from sklearn_halving.resources import Resource
+from sklearn_halving.search.watching._remaining_time import FitCosts
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a search whose end is told: a rung or a stage.
+
+    Parameters
+    ----------
+    name : str
+        What it is called, with its bracket.
+    level : int
+        The level of its fits.
+    n_candidates, n_fits : int
+        How many there are at most.
+    bracket : int or None, default=None
+        The place of its bracket; None for a stage.
+    previous_level : int, default=0
+        The level of the rung before it in its bracket, 0 if it is the first.
+    n_from_scratch : int, default=0
+        How many of its fits, the last ones, are on splits that the rung before does without:
+        there is no model to be trained on.
+    """
+
+    name: str
+    level: int
+    n_candidates: int
+    n_fits: int
+    bracket: int | None = None
+    previous_level: int = 0
+    n_from_scratch: int = 0
+
+
+@dataclass(frozen=True)
+class ProgressReport:
+    """Where a search is.
+
+    Parameters
+    ----------
+    n_fits : int
+        Fits that are done, those from a checkpoint among them.
+    n_planned : int or None
+        Fits that there will be at most; None if nobody knows.
+    n_from_checkpoint : int
+        Fits that were taken from the checkpoint.
+    n_candidates : int
+        Candidates that were fitted at least once.
+    place : str
+        Bracket and rung, or stage, of the latest fit; empty where there are none.
+    best_score : float
+        The mean score of the candidate that would win if the search ended now, as far as its
+        own scores tell; NaN if there is none yet.
+    best_resources : float
+        The resource of the fits that ``best_score`` is of.
+    seconds : float
+        Since the search began.
+    seconds_left : float or None
+        About how long the rest takes, without the refit; None if nobody knows.
+    """
+
+    n_fits: int
+    n_planned: int | None
+    n_from_checkpoint: int
+    n_candidates: int
+    place: str
+    best_score: float
+    best_resources: float
+    seconds: float
+    seconds_left: float | None
+
+
+@dataclass
+class Standings:
+    """The mean scores of candidates at each level, and the best of them.
+
+    Parameters
+    ----------
+    by_level : bool
+        Whether a candidate with more resource is ahead of all with less.
+    n_splits : dict of int to int, or None
+        How many scores a candidate needs at each level to have a mean; None: one.
+    """
+
+    by_level: bool
+    n_splits: Mapping[int, int] | None
+    _sums: dict[int, dict[int, tuple[float, int]]] = field(default_factory=dict)
+    _ranked: dict[int, list[tuple[float, int]]] = field(default_factory=dict)
+
+    def add(self, pull: Pull, score: float) -> None:
+        """Take in the score of one fit."""
+        sums = self._sums.setdefault(pull.level, {})
+        total, n = sums.get(pull.arm, (0.0, 0))
+        sums[pull.arm] = total + score, n + 1
+        if self.n_splits is None or n + 1 == self.n_splits[pull.level]:
+            mean = self._mean(pull.level, pull.arm)
+            if not isnan(mean):
+                heappush(self._ranked.setdefault(pull.level, []), (-mean, pull.arm))
+
+    def n_with_mean(self, level: int, arms: Sequence[int]) -> int:
+        """Return how many of these arms have no score at this level that is NaN."""
+        sums = self._sums.get(level, {})
+        return sum(not isnan(sums[arm][0]) for arm in arms if arm in sums)
+
+    def best(self) -> tuple[float, int]:
+        """Return the best mean and its level; NaN and 0 if there is none."""
+        best = {level: self._best_of(level) for level in self._ranked}
+        best = {level: mean for level, mean in best.items() if not isnan(mean)}
+        if not best:
+            return nan, 0
+        level = max(best, key=lambda level: level if self.by_level else best[level])
+        return best[level], level
+
+    def _best_of(self, level: int) -> float:
+        """Return the best mean of a level, without a look at all its candidates."""
+        ranked = self._ranked[level]
+        while ranked and -ranked[0][0] != self._mean(level, ranked[0][1]):
+            heappop(ranked)  # what a candidate had before its latest score
+        return -ranked[0][0] if ranked else nan
+
+    def _mean(self, level: int, arm: int) -> float:
+        total, n = self._sums[level][arm]
+        return total / n
+
+
+@dataclass
+class Progress:
+    """Counts the fits of a search, and says what is left.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        The rungs, bracket by bracket, or the stages; none where there is neither.
+    n_planned : int or None
+        How many fits there can be; None if nobody knows.
+    path_of : callable
+        Pull -> its bracket and its level, or nothing where there are no brackets.
+    reward : callable
+        Outcome -> the score that steers the search.
+    resource : Resource
+        What a level means.
+    standings : Standings
+        Who is ahead.
+    costs : FitCosts
+        How long fits take.
+    deadline : float, default=inf
+        No fit begins after this, by the clock of ``time.monotonic``.
+    """
+
+    parts: Sequence[Part]
+    n_planned: int | None
+    path_of: Callable[[Pull], tuple[int, ...]]
+    reward: Callable[[Outcome], float]
+    resource: Resource
+    standings: Standings
+    costs: FitCosts
+    deadline: float = float("inf")
+    n_fits: int = 0
+    n_from_checkpoint: int = 0
+    began: float = field(default_factory=time.monotonic)
+    _left: list[int] = field(default_factory=list)
+    _arms: dict[int, set[int]] = field(default_factory=dict)
+    _fitted: set[int] = field(default_factory=set)
+    _place: int | None = None
+    _latest_level: int = 1
+
+    def __post_init__(self) -> None:
+        """Find the rungs by bracket and level."""
+        self._left = [part.n_fits for part in self.parts]
+        self._has_rungs = bool(self.parts) and self.parts[0].bracket is not None
+        self._place_of = {(part.bracket, part.level): i for i, part in enumerate(self.parts)}
+        if self.parts and not self._has_rungs:
+            self._place = 0
+
+    def land(self, outcome: Outcome, *, is_replayed: bool = False) -> Part | None:
+        """Take in a fit; return the rung that it ended, if it did."""
+        pull = outcome.pull
+        self.n_fits += 1
+        self.n_from_checkpoint += is_replayed
+        self._fitted.add(pull.arm)
+        self._latest_level = pull.level
+        self.standings.add(pull, self.reward(outcome))
+        self.costs.add(outcome, None if is_replayed else time.monotonic())
+        if self._has_rungs:
+            bracket, level = self.path_of(pull)
+            self._place = self._place_of[bracket, level]
+        if self._place is None:
+            return None
+        self._arms.setdefault(self._place, set()).add(pull.arm)
+        self._left[self._place] -= 1
+        if not self._has_rungs or self._left[self._place] != 0:
+            return None
+        self._narrow(self._place)
+        return self._ended(self._place)
+
+    def _ended(self, place: int) -> Part:
+        """Return a part with as many candidates as it really had."""
+        return replace(self.parts[place], n_candidates=len(self._arms.pop(place, ())))
+
+    def _narrow(self, place: int) -> None:
+        """Plan no more for the next rungs than the candidates that can go on."""
+        part = self.parts[place]
+        n_going_on = self.standings.n_with_mean(part.level, list(self._arms[place]))
+        for later in range(place + 1, len(self.parts)):
+            other = self.parts[later]
+            if other.bracket != part.bracket:
+                return
+            n_each = other.n_fits // max(1, other.n_candidates)
+            n_lost = self._left[later] - min(self._left[later], n_going_on * n_each)
+            self._left[later] -= n_lost
+            if self.n_planned is not None:
+                self.n_planned -= n_lost
+
+    def enter_stage(self, stage: int | None) -> Part | None:
+        """Go on to a stage, None after the last; return the one that has ended, if one has."""
+        before = self._place
+        if before is None or stage == before:
+            return None
+        # What was planned for those before it is not needed any more.
+        first = len(self._left) if stage is None else stage
+        self._left[:first] = [0] * first
+        self._place = stage
+        return self._ended(before)
+
+    def report(self) -> ProgressReport:
+        """Return where the search is now."""
+        now = time.monotonic()
+        score, level = self.standings.best()
+        return ProgressReport(
+            n_fits=self.n_fits,
+            n_planned=self.n_planned,
+            n_from_checkpoint=self.n_from_checkpoint,
+            n_candidates=len(self._fitted),
+            place="" if self._place is None else self.parts[self._place].name,
+            best_score=score,
+            best_resources=self.resource.to_amount(level) if level else nan,
+            seconds=now - self.began,
+            seconds_left=self._seconds_left(now),
+        )
+
+    def _seconds_left(self, now: float) -> float | None:
+        seconds = self._seconds_of_rest(now)
+        if self.deadline == float("inf") or seconds == 0:
+            return seconds
+        until_deadline = max(0.0, self.deadline - now)
+        return until_deadline if seconds is None else min(seconds, until_deadline)
+
+    def _seconds_of_rest(self, now: float) -> float | None:
+        if self.n_planned is None:
+            return None
+        if self.parts:
+            rest = []
+            for part, n in zip(self.parts, self._left, strict=True):
+                n_from_scratch = min(n, part.n_from_scratch)
+                rest.append((part.previous_level, part.level, n - n_from_scratch))
+                rest.append((0, part.level, n_from_scratch))
+        else:
+            rest = [(0, self._latest_level, max(0, self.n_planned - self.n_fits))]
+        return self.costs.seconds_of(rest, now)

@@ -1,0 +1,215 @@
+"""Where progress is shown: lines at ``verbose`` of 1 and more, and a bar of tqdm's."""
+
+from __future__ import annotations
+
+import sys
+import time
+from math import ceil, isnan
+
+from sklearn_halving.execution.workers._messages import write_line
+from sklearn_halving.resources import Resource
+from sklearn_halving.search.watching._progress import Part, ProgressReport
+
+N_LINES = 10
+"""Lines of a search without rungs or stages, if it is known how long it is."""
+FIRST_LINE = 10
+"""Fits before the first line if that is not known; each further line takes twice as many."""
+REFRESH_SECONDS = 0.1
+"""A bar is not written anew more often: it takes longer than counting."""
+
+
+def check_progress_bar(progress_bar: bool) -> None:
+    """Raise if a bar is asked for that cannot be had.
+
+    Raises
+    ------
+    ImportError
+        If tqdm is not installed.
+    """
+    if not progress_bar:
+        return
+    try:
+        import tqdm.auto  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            f"progress_bar={progress_bar} needs the package tqdm, which cannot be imported: "
+            f"{error}. Install it with pip install 'sklearn-halving[progress]', or leave "
+            "progress_bar out: verbose=1 writes lines instead."
+        ) from error
+
+
+class Bar:
+    """A bar of tqdm's, which knows terminals and notebooks.
+
+    Parameters
+    ----------
+    name : str
+        What stands before it.
+    n_planned : int or None
+        How many fits there will be; None if nobody knows.
+    """
+
+    def __init__(self, name: str, n_planned: int | None) -> None:
+        from tqdm.auto import tqdm
+
+        has_end = n_planned is not None
+        self._tqdm = tqdm(
+            total=n_planned,
+            desc=name,
+            unit="fit",
+            # tqdm's own time left takes all fits for equally long.
+            bar_format=(
+                "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
+                if has_end
+                else "{desc}: {n_fmt} fits [{elapsed}{postfix}]"
+            ),
+        )
+        self._next = 0.0
+        self._n_shown = -1
+
+    def is_due(self) -> bool:
+        """Return whether it is time to write it anew."""
+        return time.monotonic() >= self._next
+
+    def update(self, report: ProgressReport) -> None:
+        """Show where the search is, if anything has come back since."""
+        if report.n_fits == self._n_shown:
+            return
+        self._n_shown = report.n_fits
+        self._next = time.monotonic() + REFRESH_SECONDS
+        self._tqdm.total = report.n_planned
+        texts = [] if isnan(report.best_score) else [f"best {score_text(report.best_score)}"]
+        texts += [report.place] if report.place else []
+        texts += [left_text(report.seconds_left)] if report.seconds_left else []
+        self._tqdm.set_postfix_str(", ".join(texts), refresh=False)
+        self._tqdm.n = report.n_fits
+        self._tqdm.refresh()
+
+    def write(self, line: str) -> None:
+        """Write a line above it."""
+        self._tqdm.write(line, file=sys.stdout)
+
+    def close(self) -> None:
+        """Leave it as it is."""
+        self._tqdm.close()
+
+
+class Milestones:
+    """After which numbers of fits there is a line, where there are no rungs.
+
+    Parameters
+    ----------
+    n_planned : int or None
+        How many fits there will be; None if nobody knows.
+    """
+
+    def __init__(self, n_planned: int | None) -> None:
+        self._n_planned = n_planned
+        self._n_lines = 0
+        self._next = self._after_next()
+
+    def _after_next(self) -> int:
+        self._n_lines += 1
+        if self._n_planned is None:
+            return FIRST_LINE << (self._n_lines - 1)
+        return ceil(self._n_planned * self._n_lines / N_LINES)
+
+    def is_reached(self, n_fits: int) -> bool:
+        """Return whether this number of fits, each of which is asked about once, is one."""
+        if n_fits < self._next:
+            return False
+        while self._next <= n_fits:
+            self._next = self._after_next()
+        return True
+
+
+def checkpoint_line(n_done: int, n_planned: int | None) -> str:
+    """Return the line that says what a checkpoint has."""
+    line = f"The checkpoint has {_count(n_done, 'fit')}"
+    return line if n_planned is None else f"{line}; {max(0, n_planned - n_done):,} remain"
+
+
+def part_line(part: Part, report: ProgressReport, resource: Resource) -> str:
+    """Return the line that is written when a rung or a stage has ended."""
+    at = resource_text(resource, resource.to_amount(part.level))
+    what = _count(part.n_candidates, "candidate") + (f" at {at}" if at else "")
+    best = _best_text(report, resource, resource.to_amount(part.level))
+    return f"{part.name}: {what}; {best}; {_fits_text(report)}, {_times_text(report)}"
+
+
+def milestone_line(report: ProgressReport, resource: Resource) -> str:
+    """Return the line that is written after a number of fits."""
+    what = f"{_count(report.n_candidates, 'candidate')} tried"
+    best = _best_text(report, resource)
+    return f"{_fits_text(report)}: {what}; {best}; {_times_text(report)}"
+
+
+def end_line(report: ProgressReport, best_score: float | None, stopped_by: str) -> str:
+    """Return the line that is written at the end of a search, before the refit."""
+    line = f"Done: {_count(report.n_fits, 'fit')} in {clock_text(report.seconds)}"
+    if stopped_by != "policy":
+        line += f", stopped by {stopped_by}"
+    return line if best_score is None else f"{line}; best score {score_text(best_score)}"
+
+
+def resource_text(resource: Resource, amount: float) -> str:
+    """Return an amount with what it is of; nothing where every fit is a whole one."""
+    number = f"{amount:,}" if isinstance(amount, int) else f"{amount:.4g}"
+    if resource.name == "whole_fit":
+        return ""
+    units = {"partial_fit": "epoch", "fit_time": "second"}
+    unit = "row" if resource.subsamples_rows else units.get(resource.name)
+    if unit is None:
+        return f"{resource.name}={number}"
+    return f"{number} {unit}{'' if amount == 1 else 's'}"
+
+
+def score_text(score: float) -> str:
+    """Return a score in four digits."""
+    return f"{score:.4g}"
+
+
+def clock_text(seconds: float) -> str:
+    """Return a time as minutes and seconds, with hours before them if there are any."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def left_text(seconds: float) -> str:
+    """Return the time left, which is never quite nothing."""
+    return f"about {clock_text(max(1.0, seconds))} left"
+
+
+def write_above(bar: Bar | None, line: str) -> None:
+    """Write a line where ``print`` would, above the bar if there is one."""
+    if bar is None:
+        write_line(line)
+    else:
+        bar.write(line)
+
+
+def _count(n: int, name: str) -> str:
+    return f"{n:,} {name}{'' if n == 1 else 's'}"
+
+
+def _best_text(report: ProgressReport, resource: Resource, said: float | None = None) -> str:
+    """Return the best score, with its resource if that is not the one that was said."""
+    if isnan(report.best_score):
+        return "no score yet"
+    text = f"best so far {score_text(report.best_score)}"
+    at = resource_text(resource, report.best_resources)
+    return text if report.best_resources == said or not at else f"{text} at {at}"
+
+
+def _fits_text(report: ProgressReport) -> str:
+    if report.n_planned is None:
+        return _count(report.n_fits, "fit")
+    return f"{report.n_fits:,} of {_count(report.n_planned, 'fit')}"
+
+
+def _times_text(report: ProgressReport) -> str:
+    text = f"{clock_text(report.seconds)} elapsed"
+    if not report.seconds_left:
+        return text
+    return f"{text}, {left_text(report.seconds_left)}"
