@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scripts import ROOT
 from sklearn_halving.execution._journal import Journal, JournalError, Record, Session
 from sklearn_halving.execution._journal_lines import read_lines
 from sklearn_halving.execution._types import Outcome
@@ -318,8 +319,7 @@ time.sleep(600)
 
 def test_a_second_process_gets_an_error_until_the_first_is_killed(tmp_path):
     command = [sys.executable, "-c", OTHER, str(tmp_path / "j")]
-    root = str(Path(__file__).parents[2])
-    environment = os.environ | {"PYTHONPATH": root}
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
     other = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment)
     try:
         assert other.stdout is not None

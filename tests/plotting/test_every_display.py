@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from doubles import Known
 from plotting.searches import X, Y, hyperband, noisy_score, two_metrics, variance_halving
+from scripts import ROOT
 from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV, plotting
 from sklearn_halving.plotting import (
     BracketDisplay,
@@ -25,7 +25,6 @@ from sklearn_halving.plotting import (
     WorkerDisplay,
 )
 
-ROOT = Path(__file__).parents[2]
 DISPLAYS = [getattr(plotting, name) for name in plotting.__all__]
 HARD_TO_LAY_OUT = ["single", "hundreds", "failing", "failing_rungs"]
 SEARCHES = ["halving", "gap", "ucb", *HARD_TO_LAY_OUT]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import doctest
 import re
-from pathlib import Path
 
 import pytest
 
+from scripts import ROOT
 from sklearn_halving import policies
 from sklearn_halving.search.preparing._named_policies import NOT_BY_NAME, POINT_POLICIES, POLICIES
 
-PAGE = Path(__file__).parents[2] / "docs" / "policies.md"
+PAGE = ROOT / "docs" / "policies.md"
 TYPES = {"Bracket", "NO_ARM", "Policy", "Problem", "Pull", "Pulls", "Rung", "Schedule"}
 PARTS = {"FactorCovariance", "KernelCovariance", "KernelFamily"}
 PUBLIC = sorted({*policies.__all__} - TYPES - PARTS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import _thread
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -73,6 +75,27 @@ class Known(ClassifierMixin, BaseEstimator):
 
     def score(self, X, y=None):
         return np.nan if self.n_rows_ < self.nan_below else self.value
+
+
+class Interrupting(Known):
+    """Sends Ctrl-C to the search at the third fit."""
+
+    n_fits = 0
+
+    def fit(self, X, y=None):
+        Interrupting.n_fits += 1
+        if Interrupting.n_fits == 3:
+            _thread.interrupt_main()
+        return super().fit(X, y)
+
+
+def interrupted(search_class, space, estimator=None, **params):
+    """Return a small search that Ctrl-C stopped at its third fit."""
+    Interrupting.n_fits = 0
+    search = small(search_class, estimator or Interrupting(), space, **params)
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(*data())
+    return search
 
 
 class Fits:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from scripts import run_script
+from scripts import ROOT, run_script
 
-PAGE = Path(__file__).parents[2] / "docs" / "clusters.md"
+PAGE = ROOT / "docs" / "clusters.md"
 
 BEFORE = """
 from scipy.stats import loguniform

@@ -12,8 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from search.common import SEARCHES, Known, data, small
-from search.test_summary import interrupted
+from search.common import SEARCHES, Known, data, interrupted, small
 from sklearn_halving import BanditSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
 from sklearn_halving._unstable_imports import HTML_HOOK
 
@@ -163,7 +162,7 @@ def test_any_number_of_candidates(search_class, space):
 
 @pytest.mark.parametrize("search_class", SEARCHES)
 def test_after_ctrl_c(search_class):
-    text = panel(interrupted(search_class))
+    text = panel(interrupted(search_class, SPACE))
     assert "stopped by Ctrl-C" in text
     assert "Winner: candidate" in text
     Tables(text)

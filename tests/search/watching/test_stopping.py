@@ -18,6 +18,7 @@ import pytest
 from joblib import parallel_config
 from sklearn.exceptions import NotFittedError
 
+from scripts import ROOT
 from search.common import SEARCHES
 from search.resuming import (
     GRID,
@@ -177,8 +178,7 @@ if __name__ == "__main__":
 @pytest.mark.skipif(os.name == "nt", reason="has other signals")
 @pytest.mark.parametrize("pull_timeout", [0, 60])
 def test_ctrl_c_in_a_terminal_which_reaches_the_workers_too(tmp_path, pull_timeout):
-    tests = Path(__file__).parents[1]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tests), str(tests.parent)])}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
     (tmp_path / "script.py").write_text(IN_A_TERMINAL)
     command = [sys.executable, str(tmp_path / "script.py"), str(tmp_path), str(pull_timeout)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
-
 import numpy as np
 import pytest
 from scipy.stats import loguniform, uniform
@@ -15,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from search.common import SEARCHES, Known, data, small
+from search.common import SEARCHES, Interrupting, Known, data, interrupted, small
 from sklearn_halving import (
     BanditSearchCV,
     BayesGapSearchCV,
@@ -27,26 +25,6 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::UserWarning", "ignore::sklearn.exceptions.FitFailedWarning"
 )
 SPACE = {"value": [0.1, 0.2, 0.5, 0.7]}
-
-
-class Interrupting(Known):
-    """Does what Ctrl-C does, at the third fit."""
-
-    n_fits = 0
-
-    def fit(self, X, y=None):
-        Interrupting.n_fits += 1
-        if Interrupting.n_fits == 3:
-            _thread.interrupt_main()
-        return super().fit(X, y)
-
-
-def interrupted(search_class, **params):
-    Interrupting.n_fits = 0
-    search = small(search_class, Interrupting(), SPACE, **params)
-    with pytest.raises(KeyboardInterrupt):
-        search.fit(*data())
-    return search
 
 
 def said(search):
@@ -267,7 +245,7 @@ def test_a_rank_other_than_the_first():
 
 @pytest.mark.parametrize("search_class", SEARCHES)
 def test_after_ctrl_c(search_class):
-    search = interrupted(search_class)
+    search = interrupted(search_class, SPACE)
     text = "\n".join(said(search))
     assert "ended      stopped by Ctrl-C" in text
     assert "nothing was refitted" in text
@@ -323,10 +301,7 @@ def test_who_predicts_after_ctrl_c_is_told_what_to_do(method):
         def transform(self, X):
             return X
 
-    Interrupting.n_fits = 0
-    search = small(HyperbandSearchCV, Able(), SPACE)
-    with pytest.raises(KeyboardInterrupt):
-        search.fit(*data())
+    search = interrupted(HyperbandSearchCV, SPACE, Able())
     call = getattr(search, method)
     with pytest.raises(NotFittedError, match=r"Ctrl-C ended it before .*set_params") as caught:
         call(*(data() if method == "score" else data()[:1]))

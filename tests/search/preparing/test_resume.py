@@ -21,6 +21,7 @@ from sklearn.metrics import make_scorer, precision_score
 from sklearn.model_selection import KFold
 from sklearn.tree import DecisionTreeClassifier
 
+from scripts import ROOT
 from search.common import SEARCHES, WITH_RUNGS, small
 from search.resuming import GRID, Steady, X, Y, fits_of, found, steady, table
 from sklearn_halving import BanditSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
@@ -473,15 +474,14 @@ def test_different_contents_have_different_hashes():
 ELSEWHERE = """
 import sys
 sys.path[:0] = sys.argv[1:]
-from search import test_resume
+from search.preparing import test_resume
 from sklearn_halving.search.preparing._content_hash import content_hash
 print(content_hash(*test_resume.variants(), {"a", "b", "c", frozenset("xyz")}))
 """
 
 
 def test_hashes_are_the_same_in_another_process(monkeypatch):
-    here = Path(__file__).parent
-    paths = [str(here.parent), str(here.parents[1])]
+    paths = [str(ROOT), str(ROOT / "tests")]
     hashes = set()
     for seed in ("1", "2"):
         monkeypatch.setenv("PYTHONHASHSEED", seed)

@@ -16,7 +16,6 @@ from joblib.externals.loky import reusable_executor
 
 from doubles import Faulty, Known, ParallelInside, fails_for_negative_quality, make_task
 from scripts import run_script
-from sklearn_halving.execution import _guard, _losses
 from sklearn_halving.execution._types import (
     NO_LIMITS,
     EvaluationTask,
@@ -25,6 +24,7 @@ from sklearn_halving.execution._types import (
     Outcome,
     PullLimits,
 )
+from sklearn_halving.execution.workers import _guard, _lost_workers
 from sklearn_halving.execution.workers._chunks import candidates_of, packed
 from sklearn_halving.execution.workers._companion import Companion, EndedError
 from sklearn_halving.execution.workers._companion_process import Request, memory_limit
@@ -106,13 +106,13 @@ def test_many_that_kill_do_not_start_the_pool_anew_each_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     losses = []
-    note = _losses.Losses.note
+    note = _lost_workers.Losses.note
     monkeypatch.setattr(
-        _losses.Losses, "note", lambda self, loss: (losses.append(loss), note(self, loss))
+        _lost_workers.Losses, "note", lambda self, loss: (losses.append(loss), note(self, loss))
     )
     found = results(faulty_task(dict.fromkeys(QUALITIES[::3], "kill")))
     check_others(found, dict.fromkeys(range(0, 24, 3), "SIGKILL"))
-    assert 1 <= len(losses) <= _losses.MAX_LOSSES
+    assert 1 <= len(losses) <= _lost_workers.MAX_LOSSES
 
 
 @pytest.mark.slow
@@ -143,7 +143,7 @@ def test_to_be_killed_is_an_error_if_errors_are_raised() -> None:
 
 @pytest.mark.slow
 def test_workers_that_do_nothing_but_die_end_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_losses, "MAX_IN_VAIN", 1)
+    monkeypatch.setattr(_lost_workers, "MAX_IN_VAIN", 1)
     task = make_task(Known(seconds=20.0), QUALITIES)
 
     def kill_again_and_again() -> None:
