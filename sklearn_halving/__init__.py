@@ -7,6 +7,8 @@ Splits (`sklearn_halving.splits`)
     `RepeatedLearningTesting`, and streams of splits without end
 Policies, usable without scikit-learn (`sklearn_halving.policies`)
     what decides which candidate is fitted next
+Samplers (`sklearn_halving.samplers`)
+    what parameters a new candidate gets: at random, near the best, by kernel densities
 Simulation (`sklearn_halving.simulation`)
     policies against synthetic or recorded arms, thousands of problems at a time
 Resources (`sklearn_halving.resources`)
@@ -38,7 +40,7 @@ __all__ = [
     "__version__",
 ]
 
-_FOLDERS = ("plotting", "policies", "resources", "search", "simulation", "splits")
+_FOLDERS = ("plotting", "policies", "resources", "samplers", "search", "simulation", "splits")
 
 
 def __getattr__(name: str) -> Any:

@@ -59,7 +59,8 @@ def layer(inside: str = "", outside: str = "", inside_functions: str = "") -> La
 
 # DESIGN.md, section 2. Only `search` and the package's `__init__` may import `search`.
 LAYERS = {
-    "policies": layer("policies", "numpy scipy"),
+    "samplers": layer("samplers", "numpy scipy"),
+    "policies": layer("policies samplers", "numpy scipy"),
     "resources": layer(
         "resources _unstable_imports",
         "sklearn numpy pandas",
@@ -71,15 +72,17 @@ LAYERS = {
         "dask distributed ray",
     ),
     "search": layer(
-        "search policies resources execution splits _unstable_imports",
+        "search policies samplers resources execution splits _unstable_imports",
         "sklearn numpy scipy pandas joblib",
         "tqdm",
     ),
-    "simulation": layer("simulation policies", "numpy scipy", "pandas matplotlib"),
+    "simulation": layer("simulation policies samplers", "numpy scipy", "pandas matplotlib"),
     "splits": layer("splits", "sklearn numpy"),
     "plotting": layer("plotting", "sklearn numpy pandas", "matplotlib"),
     UNSTABLE_IMPORTS: layer("", "sklearn joblib cloudpickle"),
-    "__init__.py": layer("search policies resources execution splits simulation plotting"),
+    "__init__.py": layer(
+        "search policies samplers resources execution splits simulation plotting"
+    ),
 }
 
 

@@ -1,0 +1,256 @@
+"""One parameter as an axis of the unit cube: its values to (0, 1) and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import floor, log
+from typing import Any
+
+import numpy as np
+from scipy.stats import rv_continuous, rv_discrete
+
+EDGE = 1e-12
+"""Coordinates stay this far inside (0, 1), where no ppf is infinite."""
+NEUTRAL = 0.5
+"""Coordinate of a parameter that a candidate does not have, or that has no axis."""
+MAX_CHOICES = 10_000
+"""A discrete distribution with more values is treated as one that has no end of them."""
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """One parameter.
+
+    Parameters
+    ----------
+    name : str
+        The parameter's name.
+    """
+
+    name: str
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether values that are close on the axis are alike."""
+        return True
+
+    @property
+    def n_cells(self) -> int | None:
+        """Number of values; None where there is no end of them."""
+        return None
+
+    def value_at(self, x: float) -> Any:
+        """Return the value at a coordinate in (0, 1)."""
+        raise NotImplementedError
+
+    def coordinate_of(self, value: Any) -> float:
+        """Return the coordinate of a value; NaN if the parameter cannot have it."""
+        raise NotImplementedError
+
+    def snap(self, x: float) -> float:
+        """Return the centre of the cell in which a coordinate is."""
+        return x
+
+
+@dataclass(frozen=True)
+class Uniform(Dimension):
+    """A number that is spread evenly, or evenly in its logarithm, between two ends.
+
+    The two distributions that nearly every search space has: SciPy takes 0.05 ms to look up one
+    value of a frozen distribution.
+    """
+
+    low: float
+    high: float
+    is_log: bool
+
+    def value_at(self, x: float) -> float:
+        """Return the value at a coordinate in (0, 1)."""
+        if self.is_log:
+            value = self.low * float((self.high / self.low) ** x)
+        else:
+            value = self.low + x * (self.high - self.low)
+        return min(max(value, self.low), self.high)
+
+    def coordinate_of(self, value: Any) -> float:
+        """Return the coordinate of a value; NaN if it is outside the ends."""
+        if not _is_number(value) or not self.low <= value <= self.high:
+            return float("nan")
+        if self.is_log:
+            return log(value / self.low) / log(self.high / self.low)
+        return float((value - self.low) / (self.high - self.low))
+
+
+@dataclass(frozen=True)
+class Continuous(Dimension):
+    """A number with a distribution that has ``cdf`` and ``ppf``."""
+
+    distribution: Any
+
+    def value_at(self, x: float) -> float:
+        """Return the value at a coordinate in (0, 1)."""
+        return float(self.distribution.ppf(x))
+
+    def coordinate_of(self, value: Any) -> float:
+        """Return the coordinate of a value; NaN if it has no probability."""
+        x = float(self.distribution.cdf(value)) if _is_number(value) else 0.0
+        return x if 0 < x < 1 else float("nan")
+
+
+@dataclass(frozen=True)
+class Whole(Dimension):
+    """A discrete distribution: each value has a cell as wide as its probability."""
+
+    distribution: Any
+
+    @cached_property
+    def values(self) -> list[int] | None:
+        """All values, if they are whole numbers and there is a practical end of them."""
+        first, last = getattr(self.distribution, "support", lambda: (0, np.inf))()
+        if not last - first < MAX_CHOICES:
+            return None
+        possible = np.arange(first, last + 1)
+        shares = self.distribution.pmf(possible)
+        whole = [int(value) for value in possible[shares > 0]]
+        return whole if np.isclose(shares.sum(), 1) else None
+
+    @property
+    def n_cells(self) -> int | None:
+        """Number of values."""
+        return None if self.values is None else len(self.values)
+
+    def value_at(self, x: float) -> int | float:
+        """Return the value at a coordinate in (0, 1)."""
+        value = float(self.distribution.ppf(x))
+        return int(value) if value.is_integer() else value
+
+    def coordinate_of(self, value: Any) -> float:
+        """Return the centre of a value's cell; NaN if it has no probability."""
+        if not _is_number(value):
+            return float("nan")
+        width = float(self.distribution.pmf(value))
+        return float(self.distribution.cdf(value)) - width / 2 if width > 0 else float("nan")
+
+    def snap(self, x: float) -> float:
+        """Return the centre of the cell in which a coordinate is."""
+        return self.coordinate_of(self.value_at(x))
+
+
+@dataclass(frozen=True)
+class Choices(Dimension):
+    """A list of values in cells of equal width: numbers by size, others in no order."""
+
+    values: Sequence[Any]
+    by_size: bool = False
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the values are numbers, from the smallest to the largest."""
+        return self.by_size
+
+    @property
+    def n_cells(self) -> int:
+        """Number of different values."""
+        return len(self.values)
+
+    def cell_of(self, x: float) -> int:
+        """Return the place of the value at a coordinate."""
+        return min(floor(x * len(self.values)), len(self.values) - 1)
+
+    def value_at(self, x: float) -> Any:
+        """Return the value at a coordinate in (0, 1)."""
+        return self.values[self.cell_of(x)]
+
+    @cached_property
+    def _place_of(self) -> dict[Any, int]:
+        return {value_key(value): place for place, value in enumerate(self.values)}
+
+    def coordinate_of(self, value: Any) -> float:
+        """Return the centre of a value's cell; NaN if it is not in the list."""
+        place = self._place_of.get(value_key(value))
+        return float("nan") if place is None else (place + 0.5) / len(self.values)
+
+    def snap(self, x: float) -> float:
+        """Return the centre of the cell in which a coordinate is."""
+        return (self.cell_of(x) + 0.5) / len(self.values)
+
+
+@dataclass(frozen=True)
+class Opaque(Dimension):
+    """An object that has ``rvs`` and no ``ppf``: its values can be drawn, and no more."""
+
+    distribution: Any
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether values that are close on the axis are alike: there is no axis."""
+        return False
+
+    def draw(self, rng: np.random.Generator) -> Any:
+        """Return a value."""
+        # Whoever writes `rvs` for scikit-learn may count on the methods of RandomState.
+        return self.distribution.rvs(random_state=np.random.RandomState(rng.integers(2**31)))
+
+    def coordinate_of(self, value: Any) -> float:
+        """Return the coordinate that stands for any value."""
+        return NEUTRAL
+
+
+def dimension_of(name: str, values: Any) -> Dimension:
+    """Return the axis of one parameter, for what a search was given."""
+    if not hasattr(values, "rvs"):
+        return choices_of(name, list(values))
+    if not (hasattr(values, "ppf") and hasattr(values, "cdf")):
+        return Opaque(name, values)
+    inner = getattr(values, "dist", values)  # a frozen distribution has its family inside
+    if isinstance(inner, rv_discrete) or (
+        hasattr(values, "pmf") and not isinstance(inner, rv_continuous)
+    ):
+        return _discrete(name, values)
+    low, high = map(float, values.support()) if hasattr(values, "support") else (0.0, np.inf)
+    family = getattr(inner, "name", None)
+    if family == "uniform" and low < high:
+        return Uniform(name, low, high, is_log=False)
+    is_log = family in ("loguniform", "reciprocal") and not _location(values)
+    if is_log and 0 < low < high:
+        return Uniform(name, low, high, is_log=True)
+    return Continuous(name, values)
+
+
+def choices_of(name: str, values: list[Any]) -> Choices:
+    """Return the axis of a list, each value once, and numbers in increasing order."""
+    different = list({value_key(value): value for value in values}.values())
+    by_size = all(_is_number(value) for value in different)
+    return Choices(name, sorted(different) if by_size else different, by_size)
+
+
+def value_key(value: Any) -> Any:
+    """Return what equal values share; what cannot be hashed is equal to itself only."""
+    try:
+        hash(value)
+    except TypeError:
+        return "object", id(value)
+    return type(value), value  # 1, 1.0 and True are three values of max_features
+
+
+def _discrete(name: str, values: Any) -> Dimension:
+    whole = Whole(name, values)
+    family = getattr(getattr(values, "dist", values), "name", None)
+    if family == "randint" and whole.values:
+        return Choices(name, whole.values, by_size=True)  # quicker: its cells are equal
+    return whole
+
+
+def _location(frozen: Any) -> float:
+    """Return the ``loc`` of a frozen distribution, by which a logarithmic one is moved."""
+    args = getattr(frozen, "args", ())
+    n_shapes = getattr(getattr(frozen, "dist", None), "numargs", 0)
+    by_place = args[n_shapes] if len(args) > n_shapes else 0.0
+    return float(getattr(frozen, "kwds", {}).get("loc", by_place))
+
+
+def _is_number(value: Any) -> bool:
+    is_real = isinstance(value, (int, float, np.integer, np.floating))
+    return is_real and not isinstance(value, bool) and bool(np.isfinite(value))

@@ -1,0 +1,161 @@
+"""Mutations of the best candidates: evolution inside Hyperband."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+
+from sklearn_halving.samplers._checks import check_share
+from sklearn_halving.samplers._dimensions import NEUTRAL, Choices, Opaque
+from sklearn_halving.samplers._random import Batch
+from sklearn_halving.samplers._space import FloatArray, IntArray, Params, Space
+from sklearn_halving.samplers._types import Told
+
+P_NUMBER = 0.5
+"""Chance that a number of the parent changes."""
+P_CATEGORY = 0.25
+"""Chance that a value without an order changes."""
+MAX_MUTATIONS = 10
+"""Mutations that were made before, after which a candidate is drawn at random instead."""
+WIDENING = 1.3
+"""Factor of the step from one such mutation to the next."""
+
+
+@dataclass(frozen=True)
+class EvolutionSampler:
+    """Change some parameters of one of the best candidates.
+
+    Parents are the best share of the candidates at the largest level at which enough have a
+    score. A child has each number of its parent moved by a normal step, or left as it is; each
+    value of an unordered list replaced, or left as it is. Parameters that its parent did not
+    have are drawn.
+
+    Parameters
+    ----------
+    step : float, default=0.2
+        Standard deviation of a step, as a share of the parameter's range: of its distribution
+        function, so that the step of a log-uniform parameter is one in the logarithm.
+    share_of_parents : float, default=0.15
+        Which share of the candidates that have a score are parents; at least two.
+    share_random : float, default=0.2
+        Which share of the candidates is drawn at random, so that no part of the space is left
+        out for good. Larger than 0: Hyperband's guarantees, which are for random candidates,
+        hold up to the factor 1 / ``share_random`` in the budget.
+    min_told : int, default=4
+        Number of candidates with a score that it takes for parents; before, all are random.
+
+    References
+    ----------
+    The (mu + lambda) scheme of evolution strategies: Beyer and Schwefel. Evolution strategies: a
+    comprehensive introduction. Natural Computing 1, 2002. Evolution inside Hyperband: Awad,
+    Mallik and Hutter. DEHB. IJCAI 2021.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.stats import uniform
+    >>> from sklearn_halving.samplers import EvolutionSampler, Space, Told
+    >>> told = Told(Space.of({"x": uniform(0, 1)}))
+    >>> for arm in range(100):
+    ...     told.add({"x": arm / 100})
+    ...     told.tell(arm, level=1, score=-abs(arm / 100 - 0.4))
+    >>> children = EvolutionSampler().propose(told, 100, np.random.default_rng(0))
+    >>> bool(np.mean([abs(child["x"] - 0.4) < 0.3 for child in children]) > 0.7)
+    True
+    """
+
+    step: float = 0.2
+    share_of_parents: float = 0.15
+    share_random: float = 0.2
+    min_told: int = 4
+
+    def __post_init__(self) -> None:
+        """Refuse what no proposal can be made from."""
+        check_share(self, "step", "Use 0.2, the default.")
+        check_share(self, "share_of_parents", "Use 0.15, the default.")
+        check_share(self, "share_random", "Use 0.2, the default, or RandomSampler.", may_be_1=True)
+
+    def propose(self, told: Told, n: int, rng: np.random.Generator) -> list[Params]:
+        """Return ``n`` candidates, mutations and random ones."""
+        parents = self.parents(told)
+        batch = Batch(told)
+        while len(batch.candidates) < n:
+            params = None
+            if len(parents) and rng.random() >= self.share_random:
+                params = self._child(told, int(rng.choice(parents)), batch, rng)
+            batch.add(told.space.draw(rng, batch) if params is None else params)
+        return batch.candidates
+
+    def parents(self, told: Told) -> IntArray:
+        """Return the arms that are mutated, best first; none before enough is known."""
+        level = told.top_level(self.min_told)
+        if level is None:
+            return np.arange(0)
+        arms, scores = told.at_level(level)
+        n_parents = max(2, ceil(self.share_of_parents * len(arms)))
+        n_known = int((scores > -np.inf).sum())  # what failed is no parent
+        best: IntArray = arms[np.argsort(-scores, kind="stable")[: min(n_parents, n_known)]]
+        return best
+
+    def _child(
+        self, told: Told, parent: int, batch: Batch, rng: np.random.Generator
+    ) -> Params | None:
+        """Return a mutation that was not made before; None if none was found."""
+        point, step = told.point(parent), self.step
+        if point is None:  # it is outside the space
+            return None
+        for _ in range(MAX_MUTATIONS):
+            child = mutated(told.space, point, step, rng)
+            params = told.space.params_at(child, rng, like=told.candidates[parent])
+            if told.space.key(params) not in batch:
+                return params
+            step *= WIDENING
+        return None
+
+
+def mutated(space: Space, point: FloatArray, step: float, rng: np.random.Generator) -> FloatArray:
+    """Return a point near another: at least one parameter is changed, if one can be."""
+    axes = space.active(point)
+    chance = [P_NUMBER if space.dimensions[axis].is_ordered else P_CATEGORY for axis in axes]
+    chosen = [axes[i] for i in np.flatnonzero(rng.random(len(axes)) < chance)]
+    if not chosen and axes:
+        chosen = [axes[int(rng.integers(len(axes)))]]
+    child = point.copy()
+    for axis in chosen:
+        child[axis] = _moved(space, axis, float(point[axis]), step, rng)
+    if space.branch_of(child) != space.branch_of(point):
+        _move_to_branch(space, point, child, rng)
+    return child
+
+
+def _moved(space: Space, axis: int, x: float, step: float, rng: np.random.Generator) -> float:
+    """Return another coordinate on one axis."""
+    dimension = space.dimensions[axis]
+    if isinstance(dimension, Opaque):
+        return float("nan")  # to be drawn again
+    if not dimension.is_ordered:
+        n_cells = dimension.n_cells or 2
+        return (x + int(rng.integers(1, n_cells)) / n_cells) % 1
+    size = step * rng.standard_normal()
+    if isinstance(dimension, Choices):  # at least to the next value
+        size = np.copysign(max(abs(size), 1 / dimension.n_cells), size)
+    return dimension.snap(_reflected(x + size))
+
+
+def _reflected(x: float) -> float:
+    """Return a coordinate that went beyond 0 or 1 as if it had been thrown back there."""
+    x = abs(x) % 2
+    return 2 - x if x > 1 else x
+
+
+def _move_to_branch(
+    space: Space, point: FloatArray, child: FloatArray, rng: np.random.Generator
+) -> None:
+    """Draw the parameters that only the child's dict has, and drop those it lacks."""
+    before = set(space.branches[space.branch_of(point)])
+    after = set(space.branches[space.branch_of(child)])
+    child[sorted(before - after)] = NEUTRAL
+    for axis in sorted(after - before):
+        child[axis] = space.draw_coordinate(axis, rng)

@@ -1,0 +1,197 @@
+"""Kernel densities of good and bad candidates: the proposals of BOHB."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from sklearn_halving.samplers._checks import check_share
+from sklearn_halving.samplers._dimensions import Dimension, Opaque
+from sklearn_halving.samplers._random import Batch
+from sklearn_halving.samplers._space import FloatArray, IntArray, Params, Space
+from sklearn_halving.samplers._types import Told
+
+MIN_BANDWIDTH = 1e-3
+"""Of a kernel, where all points agree on a parameter."""
+MAX_POINTS = 100
+"""Points of a density; of more, as many that are spread evenly over their ranks."""
+
+
+@dataclass(frozen=True)
+class KernelDensitySampler:
+    """Propose what is likely among the good candidates and unlikely among the others.
+
+    At the largest level at which there are enough, one kernel density is fitted to the best
+    share of the candidates, one to the rest. Points are drawn from the first, with wider kernels,
+    and the one with the largest ratio of the two densities becomes a candidate.
+
+    Parameters
+    ----------
+    share_good : float, default=0.15
+        Which share of the candidates is good, the paper's q; at least one more than there are
+        parameters.
+    share_random : float, default=1/3
+        Which share of the candidates is drawn at random, the paper's rho.
+    n_draws : int, default=64
+        Number of points among which the one with the largest ratio is chosen, the paper's N_s.
+    widening : float, default=3
+        Factor of the bandwidths from which points are drawn, the paper's b_w.
+
+    Notes
+    -----
+    The paper's kernels, bandwidths by Scott's rule, and the numbers of points by its section 4.1.
+    Parameters that a candidate does not have are filled in at random, as in the authors'
+    implementation. A density has no more than 100 points, which keeps the time
+    of a proposal from growing with the search.
+
+    References
+    ----------
+    Falkner, Klein and Hutter. BOHB: robust and efficient hyperparameter optimization at scale.
+    ICML 2018, Algorithm 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.stats import uniform
+    >>> from sklearn_halving.samplers import KernelDensitySampler, Space, Told
+    >>> told = Told(Space.of({"x": uniform(0, 1)}))
+    >>> for arm in range(100):
+    ...     told.add({"x": arm / 100})
+    ...     told.tell(arm, level=1, score=-abs(arm / 100 - 0.4))
+    >>> near = KernelDensitySampler(share_random=0.1).propose(told, 20, np.random.default_rng(0))
+    >>> bool(np.median([abs(params["x"] - 0.4) for params in near]) < 0.1)
+    True
+    """
+
+    share_good: float = 0.15
+    share_random: float = 1 / 3
+    n_draws: int = 64
+    widening: float = 3.0
+
+    def __post_init__(self) -> None:
+        """Refuse what no proposal can be made from."""
+        check_share(self, "share_good", "Use 0.15, the default.")
+        check_share(self, "share_random", "Use 1/3, the default.", may_be_1=True)
+
+    def propose(self, told: Told, n: int, rng: np.random.Generator) -> list[Params]:
+        """Return ``n`` candidates, from the densities and at random."""
+        densities = self._densities(told, rng)
+        batch = Batch(told)
+        while len(batch.candidates) < n:
+            params = None
+            if densities is not None and rng.random() >= self.share_random:
+                params = self._likely(told, *densities, batch, rng)
+            batch.add(told.space.draw(rng, batch) if params is None else params)
+        return batch.candidates
+
+    def _densities(self, told: Told, rng: np.random.Generator) -> tuple[_Density, _Density] | None:
+        """Return the densities of good and of bad candidates; None before there are enough."""
+        n_least = told.space.n_dimensions + 1  # the paper's N_min
+        level = told.top_level(n_least + 2)
+        if level is None:
+            return None
+        arms, scores = told.at_level(level)
+        order = arms[np.argsort(-scores, kind="stable")].tolist()
+        inside = [arm for arm in order if told.point(arm) is not None]
+        if len(inside) < n_least + 2:
+            return None
+        n_good = max(n_least, int(self.share_good * len(inside)))
+        n_bad = max(n_least, len(inside) - n_good)
+        good, bad = inside[:n_good], inside[-n_bad:]
+        return _Density.of(told, good, rng), _Density.of(told, bad, rng)
+
+    def _likely(
+        self, told: Told, good: _Density, bad: _Density, batch: Batch, rng: np.random.Generator
+    ) -> Params | None:
+        """Return the new candidate with the largest ratio of densities; None if none is new."""
+        points = good.draw(self.n_draws, self.widening, rng)
+        for i in np.argsort(bad.log_at(points) - good.log_at(points), kind="stable"):
+            params = told.space.params_at(_snapped(told.space, points[i]), rng)
+            if told.space.key(params) not in batch:
+                return params
+        return None
+
+
+@dataclass(frozen=True)
+class _Density:
+    """A mixture of products of kernels, one around each point.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_points, n_dimensions)
+    bandwidth : ndarray of shape (n_dimensions,)
+        Of an axis without an order: the chance of another value.
+    n_values : ndarray of int of shape (n_dimensions,)
+        Number of values of an axis without an order, 0 elsewhere.
+    """
+
+    points: FloatArray
+    bandwidth: FloatArray
+    n_values: IntArray
+
+    @classmethod
+    def of(cls, told: Told, arms: list[int], rng: np.random.Generator) -> _Density:
+        """Return the density of some arms, with a bandwidth for each axis."""
+        if len(arms) > MAX_POINTS:
+            arms = [arms[i] for i in np.linspace(0, len(arms) - 1, MAX_POINTS).round().astype(int)]
+        space = told.space
+        points = np.array([_filled_in(space, told.point(arm), rng) for arm in arms])
+        n_points, n_dimensions = points.shape
+        bandwidth = points.std(axis=0) * n_points ** (-1 / (n_dimensions + 4))  # Scott
+        n_values = np.array([_n_unordered(d) for d in space.dimensions], dtype=np.int64)
+        bandwidth = np.maximum(bandwidth, MIN_BANDWIDTH)
+        most = np.where(n_values > 0, 1 - 1 / np.maximum(n_values, 1), np.inf)
+        return cls(points, np.minimum(bandwidth, most), n_values)
+
+    def draw(self, n: int, widening: float, rng: np.random.Generator) -> FloatArray:
+        """Return points of the density with wider kernels, shape (n, n_dimensions)."""
+        centre = self.points[rng.integers(len(self.points), size=n)]
+        width = self.bandwidth * widening
+        uniform = rng.random(centre.shape)
+        low, high = ndtr(-centre / width), ndtr((1 - centre) / width)
+        near = centre + width * ndtri(low + uniform * (high - low))  # truncated to the cube
+        is_other = uniform < np.minimum(width, 1)
+        n_values = np.maximum(self.n_values, 1)
+        other = (np.floor(rng.random(centre.shape) * n_values) + 0.5) / n_values
+        unordered = np.where(is_other, other, centre)
+        return np.clip(np.where(self.n_values > 0, unordered, near), 0.0, 1.0)
+
+    def log_at(self, x: FloatArray) -> FloatArray:
+        """Return the logarithm of the density at points, shape (n,), up to a constant."""
+        distance = x[:, np.newaxis] - self.points
+        z = distance / self.bandwidth
+        numeric = -0.5 * z**2 - np.log(self.bandwidth)
+        others = np.maximum(self.n_values - 1, 1)
+        same = np.log(np.maximum(1 - self.bandwidth, 1e-12))
+        unordered = np.where(abs(distance) < 1e-9, same, np.log(self.bandwidth / others))
+        log_kernel = np.where(self.n_values > 0, unordered, numeric).sum(axis=-1)
+        top = log_kernel.max(axis=1)
+        log_density: FloatArray = top + np.log(np.exp(log_kernel - top[:, None]).mean(axis=1))
+        return log_density
+
+
+def _n_unordered(dimension: Dimension) -> int:
+    """Return the number of values of an axis without an order, 0 for the others."""
+    is_one = dimension.n_cells == 1
+    return 0 if dimension.is_ordered or is_one else dimension.n_cells or 0
+
+
+def _filled_in(space: Space, point: Any, rng: np.random.Generator) -> FloatArray:
+    """Return the point with a random coordinate for each parameter that it does not have."""
+    filled = rng.random(space.n_dimensions)
+    own = space.branches[space.branch_of(point)]
+    has_values = [0, *own] if len(space.branches) > 1 else list(own)
+    filled[has_values] = point[has_values]
+    return filled
+
+
+def _snapped(space: Space, point: FloatArray) -> FloatArray:
+    """Return the centre of a point's cells, NaN for values that have to be drawn."""
+    snapped = [
+        np.nan if isinstance(dimension, Opaque) else dimension.snap(float(x))
+        for dimension, x in zip(space.dimensions, point, strict=True)
+    ]
+    return np.array(snapped)

@@ -1,0 +1,108 @@
+"""What a sampler is, and what it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from sklearn_halving.samplers._space import FloatArray, IntArray, Params, Space
+
+
+@dataclass
+class Told:
+    """What a sampler may know: all candidates so far, and the scores that were told.
+
+    Parameters
+    ----------
+    space : Space
+        Where the candidates are from.
+
+    Attributes
+    ----------
+    candidates : list of dict
+        All that were made, whether they have scores or not; arm i is candidate i.
+    keys : set
+        Their keys, see `Space.key`: what was made must not be made again.
+
+    Examples
+    --------
+    >>> from sklearn_halving.samplers import Space, Told
+    >>> told = Told(Space.of({"depth": [1, 2, 3, 4]}))
+    >>> for arm, depth in enumerate([3, 1, 4]):
+    ...     told.add({"depth": depth})
+    ...     told.tell(arm, level=100, score=depth / 10)
+    >>> told.top_level(2)
+    100
+    >>> arms, scores = told.at_level(100)
+    >>> scores
+    array([0.3, 0.1, 0.4])
+    """
+
+    space: Space
+    candidates: list[Params] = field(default_factory=list)
+    keys: set[Hashable] = field(default_factory=set)
+    _scores: dict[int, dict[int, float]] = field(default_factory=dict)
+    _points: dict[int, FloatArray | None] = field(default_factory=dict)
+
+    def add(self, params: Params) -> None:
+        """Take in a candidate: the next arm."""
+        self.candidates.append(params)
+        self.keys.add(self.space.key(params))
+
+    def tell(self, arm: int, level: int, score: float) -> None:
+        """Take in the mean score of an arm at a level; larger is better, NaN is worst.
+
+        It takes the place of what was told before of this arm at this level.
+        """
+        self._scores.setdefault(level, {})[arm] = score
+
+    def at_level(self, level: int) -> tuple[IntArray, FloatArray]:
+        """Return the arms that have a score at a level, in the order of telling, and the scores.
+
+        Returns
+        -------
+        arms : ndarray of int of shape (n_told,)
+        scores : ndarray of shape (n_told,)
+            Without NaN: a candidate that failed has -inf.
+        """
+        of_arm = self._scores.get(level, {})
+        scores = np.array(list(of_arm.values()), dtype=np.float64)
+        arms = np.array(list(of_arm), dtype=np.int64)
+        return arms, np.where(np.isnan(scores), -np.inf, scores)
+
+    def top_level(self, n_least: int) -> int | None:
+        """Return the largest level at which so many arms have a score; None if there is none."""
+        levels = [level for level, of_arm in self._scores.items() if len(of_arm) >= n_least]
+        return max(levels, default=None)
+
+    def point(self, arm: int) -> FloatArray | None:
+        """Return where an arm is in the cube; None if it is outside the space."""
+        if arm not in self._points:
+            self._points[arm] = self.space.point_of(self.candidates[arm])
+        return self._points[arm]
+
+
+@runtime_checkable
+class Sampler(Protocol):
+    """What makes candidates: a frozen dataclass of parameters with one method.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.samplers import RandomSampler, Sampler, Space, Told
+    >>> isinstance(RandomSampler(), Sampler)
+    True
+    >>> told = Told(Space.of({"depth": [1, 2, 3, 4]}))
+    >>> drawn = RandomSampler().propose(told, 4, np.random.default_rng(0))
+    >>> sorted(params["depth"] for params in drawn)
+    [1, 2, 3, 4]
+    """
+
+    def propose(self, told: Told, n: int, rng: np.random.Generator) -> Sequence[Params]:
+        """Return ``n`` candidates, from what was told so far and ``rng`` alone.
+
+        ``told`` is not to be changed: who asked adds the candidates to it.
+        """

@@ -1,0 +1,198 @@
+"""What every sampler must do, whichever it is; they are found by walking the package."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import loguniform, norm, randint, uniform
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+import sklearn_halving.samplers
+from sklearn_halving.samplers import RandomSampler, Sampler, Space, Told
+
+
+def all_samplers() -> list[Any]:
+    """Return one of each class in the package that has the methods of a sampler."""
+    package = sklearn_halving.samplers
+    classes = {
+        value
+        for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+        for _, value in inspect.getmembers(importlib.import_module(info.name), inspect.isclass)
+        if value.__module__ == info.name and hasattr(value, "propose") and value is not Sampler
+    }
+    return [value() for value in sorted(classes, key=lambda value: value.__name__)]
+
+
+SAMPLERS = all_samplers()
+TREE, LINEAR = DecisionTreeClassifier(), LogisticRegression()
+
+
+class OnlyRvs:
+    def rvs(self, random_state: np.random.RandomState) -> float:
+        return round(float(random_state.uniform(5, 6)), 3)
+
+
+SPACES: dict[str, Any] = {
+    "numbers": {"a": loguniform(1e-3, 1e3), "b": uniform(-1, 2), "c": norm(0, 1)},
+    "whole": {"a": randint(1, 40), "b": loguniform(1, 10), "c": [1, 2, 4, 8, 16]},
+    "mixed": {"a": [None, "x", 3], "b": uniform(0, 1), "c": OnlyRvs(), "d": [True, False]},
+    "estimators": {"clf": [TREE, LINEAR], "a": uniform(0, 1), "fixed": ["only"]},
+    "conditions": [
+        {"kind": ["rbf"], "C": loguniform(0.1, 10), "gamma": loguniform(1e-3, 1)},
+        {"kind": ["linear"], "C": loguniform(0.1, 10)},
+        {"kind": ["poly"], "C": loguniform(0.1, 10), "degree": randint(2, 5)},
+    ],
+    "grid": {"a": [1, 2, 3, 4], "b": ["u", "v", "w"], "c": [0.1, 1, 10]},
+    "list of grids": [{"a": [1, 2, 3]}, {"b": [4, 5], "c": ["x", "y"]}],
+}
+
+
+def is_in_space(params: dict[str, Any], given: Any) -> bool:
+    """Return whether candidate and values fit, without the package's own point of view."""
+    for one in given if isinstance(given, list) else [given]:
+        if one.keys() == params.keys() and all(
+            value.pdf(params[name]) > 0
+            if hasattr(value, "pdf")
+            else value.pmf(params[name]) > 0
+            if hasattr(value, "pmf")
+            else 5 <= params[name] <= 6
+            if isinstance(value, OnlyRvs)
+            else any(params[name] is other for other in value)
+            for name, value in one.items()
+        ):
+            return True
+    return False
+
+
+def score(params: dict[str, Any]) -> float:
+    return -sum(abs(float(value) - 1) for value in params.values() if isinstance(value, float))
+
+
+def filled(space: Space, n: int, seed: int = 0) -> Told:
+    told = Told(space)
+    for params in RandomSampler().propose(told, n, np.random.default_rng(seed)):
+        told.add(params)
+    for arm, params in enumerate(told.candidates):
+        told.tell(arm, 1, np.nan if arm % 7 == 3 else score(params))
+    return told
+
+
+def play(sampler: Any, given: Any, n: int, seed: int = 0) -> list[dict[str, Any]]:
+    """Return the candidates of a search in batches of 5, each told before the next is made."""
+    told, rng = Told(Space.of(given)), np.random.default_rng(seed)
+    while len(told.candidates) < n:
+        for params in sampler.propose(told, 5, rng):
+            told.add(params)
+            told.tell(len(told.candidates) - 1, 1, score(params))
+    return told.candidates
+
+
+@pytest.fixture(params=SAMPLERS, ids=lambda sampler: type(sampler).__name__)
+def sampler(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+@pytest.fixture(params=SPACES, ids=str)
+def given(request: pytest.FixtureRequest) -> Any:
+    return SPACES[request.param]
+
+
+def test_all_were_found() -> None:
+    assert {"EvolutionSampler", "KernelDensitySampler", "RandomSampler"} <= {
+        type(sampler).__name__ for sampler in SAMPLERS
+    }
+
+
+def test_has_the_methods_of_a_sampler(sampler: Any) -> None:
+    assert isinstance(sampler, Sampler)
+
+
+def test_stays_in_the_space(sampler: Any, given: Any) -> None:
+    candidates = play(sampler, given, 30)
+    assert all(is_in_space(params, given) for params in candidates)
+
+
+def test_same_seed_same_answer(sampler: Any, given: Any) -> None:
+    assert play(sampler, given, 30, seed=1) == play(sampler, given, 30, seed=1)
+
+
+def test_another_seed_another_answer(sampler: Any, given: Any) -> None:
+    assert play(sampler, given, 30, seed=1) != play(sampler, given, 30, seed=2)
+
+
+def test_changes_nothing_that_it_is_given(sampler: Any, given: Any) -> None:
+    told = filled(Space.of(given), 20)
+    before = list(told.candidates), set(told.keys), told.at_level(1)[0].tolist()
+    sampler.propose(told, 5, np.random.default_rng(0))
+    assert before == (told.candidates, told.keys, told.at_level(1)[0].tolist())
+
+
+def test_no_candidate_twice(sampler: Any, given: Any) -> None:
+    space = Space.of(given)
+    n = 40 if space.size is None else space.size // 5 * 5
+    candidates = play(sampler, given, n)
+    assert len({space.key(params) for params in candidates}) == n
+
+
+def test_uses_a_grid_up_before_it_repeats(sampler: Any) -> None:
+    given = SPACES["list of grids"]  # of 7 candidates
+    candidates = play(sampler, given, 15)
+    space = Space.of(given)
+    assert len({space.key(params) for params in candidates[:7]}) == 7
+    assert len(candidates) == 15
+
+
+def test_bears_scores_that_are_all_nan(sampler: Any, given: Any) -> None:
+    told = filled(Space.of(given), 20)
+    for arm in range(20):
+        told.tell(arm, 1, np.nan)
+    candidates = sampler.propose(told, 5, np.random.default_rng(0))
+    assert all(is_in_space(params, given) for params in candidates)
+
+
+def test_bears_candidates_from_outside_of_the_space(sampler: Any) -> None:
+    given = SPACES["numbers"]
+    told = Told(Space.of(given))
+    for arm in range(30):
+        told.add({"a": 1e6 + arm, "b": 0.0, "other": "thing"})
+        told.tell(arm, 1, arm)
+    candidates = sampler.propose(told, 5, np.random.default_rng(0))
+    assert all(is_in_space(params, given) for params in candidates)
+
+
+def test_order_of_telling_does_not_matter_where_scores_differ(sampler: Any) -> None:
+    """As long as scores differ: what came back first must not choose the candidates."""
+    space = Space.of(SPACES["numbers"])
+    proposals = []
+    for order in (range(30), range(29, -1, -1)):
+        told = filled(space, 30)
+        fresh = Told(space)
+        for params in told.candidates:
+            fresh.add(params)
+        for arm in order:
+            fresh.tell(arm, 1, score(fresh.candidates[arm]))
+        proposals.append(sampler.propose(fresh, 10, np.random.default_rng(0)))
+    assert proposals[0] == proposals[1]
+
+
+def test_a_proposal_costs_no_more_when_there_are_many_arms(sampler: Any) -> None:
+    space = Space.of(SPACES["conditions"])
+
+    def seconds_each(n_told: int) -> float:
+        told = filled(space, n_told)
+        sampler.propose(told, 1, np.random.default_rng(1))  # what is kept is made here
+        times = []
+        for _ in range(5):
+            start = time.perf_counter()
+            sampler.propose(told, 20, np.random.default_rng(2))
+            times.append(time.perf_counter() - start)
+        return min(times) / 20
+
+    assert seconds_each(3000) < 4 * seconds_each(150)

@@ -1,0 +1,225 @@
+"""Parameters to points of the cube and back, for every kind of parameter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import (
+    binom,
+    expon,
+    geom,
+    loguniform,
+    norm,
+    poisson,
+    randint,
+    rv_discrete,
+    uniform,
+)
+from sklearn.svm import SVC
+
+from sklearn_halving.samplers import (
+    EvolutionSampler,
+    KernelDensitySampler,
+    RandomSampler,
+    Space,
+    Told,
+)
+
+CONTINUOUS = {
+    "uniform": uniform(-3, 5),
+    "loguniform": loguniform(1e-4, 1e2),
+    "shifted loguniform": loguniform(1, 100, loc=3),
+    "norm": norm(2, 3),
+    "expon": expon(scale=0.1),
+}
+DISCRETE = {
+    "randint": randint(3, 9),
+    "many": randint(0, 10**7),
+    "binom": binom(5, 0.3),
+    "poisson": poisson(4),
+    "geom": geom(0.2),
+    "halves": rv_discrete(values=([0.5, 1.5, 4.0], [0.2, 0.5, 0.3]))(),
+}
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+@given(x=st.floats(0.001, 0.999))
+@settings(max_examples=30, deadline=None)
+def test_a_coordinate_is_the_distribution_function(name: str, x: float) -> None:
+    distribution = CONTINUOUS[name]
+    space = Space.of({"a": distribution})
+    params = space.params_at(np.array([x]))
+    assert params["a"] == pytest.approx(distribution.ppf(x), rel=1e-9)
+    assert space.point_of(params) == pytest.approx(x, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", DISCRETE)
+def test_a_discrete_value_has_a_cell_as_wide_as_its_probability(name: str) -> None:
+    distribution = DISCRETE[name]
+    space = Space.of({"a": distribution})
+    for value in distribution.rvs(size=20, random_state=0).tolist():
+        point = space.point_of({"a": value})
+        assert point is not None
+        expected = distribution.cdf(value) - distribution.pmf(value) / 2
+        assert point[0] == pytest.approx(expected, abs=1e-9)
+        assert space.params_at(point)["a"] == value
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([10, 0.1, 1], [0.1, 1, 10]),
+        (["b", "c", "a"], ["b", "c", "a"]),
+        ([None, 3, 1], [None, 3, 1]),
+    ],
+)
+def test_numbers_are_in_order_and_other_values_as_given(values: Any, expected: Any) -> None:
+    space = Space.of({"a": values})
+    at = [space.params_at(np.array([x]))["a"] for x in (0.1, 0.5, 0.9)]
+    assert at == expected
+    assert space.dimensions[0].is_ordered == isinstance(expected[0], float)
+
+
+def test_equal_values_of_different_types_are_different() -> None:
+    space = Space.of({"max_features": [1, 1.0, True, 1]})
+    assert space.size == 3
+    assert len({space.key({"max_features": value}) for value in (1, 1.0, True)}) == 3
+
+
+def test_estimators_and_arrays_are_themselves() -> None:
+    values = [SVC(), SVC(), np.arange(3), np.arange(3)]
+    space = Space.of({"a": values})
+    assert space.size == 4
+    for value in values:
+        point = space.point_of({"a": value})
+        assert point is not None
+        assert space.params_at(point)["a"] is value
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{"a": 2.0}, {"a": "x"}, {"a": None}, {"a": np.nan}, {"b": 0.5}, {"a": 0.5, "b": 1}, {}],
+)
+def test_what_is_outside_has_no_point(params: Any) -> None:
+    assert Space.of({"a": uniform(0, 1)}).point_of(params) is None
+
+
+def test_dicts_share_the_axes_of_equal_values() -> None:
+    space = Space.of(
+        [
+            {"kind": ["rbf"], "C": loguniform(1, 10), "gamma": uniform(0, 1)},
+            {"kind": ["linear"], "C": loguniform(1, 10)},
+            {"kind": ["sigmoid"], "C": loguniform(1, 100)},
+        ]
+    )
+    names = [dimension.name for dimension in space.dimensions]
+    assert sorted(names[1:]) == ["C", "C", "gamma", "kind", "kind", "kind"]
+    rbf = space.point_of({"kind": "rbf", "C": 3.0, "gamma": 0.2})
+    linear = space.point_of({"kind": "linear", "C": 3.0})
+    assert rbf is not None
+    assert linear is not None
+    shared = names.index("C")
+    assert rbf[shared] == linear[shared]
+    assert linear[names.index("gamma")] == 0.5
+    assert [names[axis] for axis in space.active(linear)] == ["(which dict)", "C"]
+
+
+def test_candidates_of_a_grid_by_number() -> None:
+    space = Space.of([{"a": [1, 2, 3], "b": ["x", "y"]}, {"c": [4, 5]}])
+    assert space.size == 8
+    all_of_them = [space.candidate(i) for i in range(8)]
+    assert len({space.key(params) for params in all_of_them}) == 8
+    assert list(all_of_them[0]) == ["a", "b"]
+    with pytest.raises(IndexError, match="candidate 8"):
+        space.candidate(8)
+
+
+def test_a_grid_of_a_billion_costs_nothing() -> None:
+    space = Space.of({f"p{i}": list(range(10)) for i in range(9)})
+    assert space.size == 10**9
+    told = Told(space)
+    for params in RandomSampler().propose(told, 20, np.random.default_rng(0)):
+        told.add(params)
+    assert len(told.keys) == 20
+
+
+def test_a_space_with_few_values_and_no_known_end_repeats_in_the_end() -> None:
+    class TwoValues:
+        def rvs(self, random_state: Any) -> int:
+            return int(random_state.randint(2))
+
+    told = Told(Space.of({"a": TwoValues()}))
+    drawn = RandomSampler().propose(told, 4, np.random.default_rng(0))
+    assert sorted(params["a"] for params in drawn[:2]) == [0, 1]
+    assert len(drawn) == 4
+
+
+def test_random_candidates_are_spread_as_the_distribution() -> None:
+    told = Told(Space.of({"a": norm(0, 1), "b": randint(0, 4)}))
+    drawn = RandomSampler().propose(told, 2000, np.random.default_rng(0))
+    assert np.mean([params["a"] < 1 for params in drawn]) == pytest.approx(0.841, abs=0.03)
+    assert np.mean([params["b"] == 2 for params in drawn]) == pytest.approx(0.25, abs=0.04)
+
+
+def test_no_dict_is_refused() -> None:
+    with pytest.raises(ValueError, match="must hold candidates"):
+        Space.of([])
+
+
+@pytest.mark.parametrize("sampler_class", [EvolutionSampler, KernelDensitySampler])
+def test_finds_the_best_of_a_smooth_function_sooner_than_chance(sampler_class: Any) -> None:
+    """In four dimensions, half of them logarithmic or of whole numbers, over 10 seeds."""
+    space = Space.of(
+        {"a": uniform(0, 1), "b": loguniform(0.01, 1), "c": randint(0, 20), "d": uniform(0, 1)}
+    )
+
+    def loss(params: dict[str, Any]) -> float:
+        near = [params["a"] - 0.3, np.log10(params["b"]) / 2 + 0.4, params["c"] / 20 - 0.7]
+        return sum(abs(x) for x in [*near, params["d"] - 0.9])
+
+    def best(sampler: Any, seed: int) -> float:
+        told, rng = Told(space), np.random.default_rng(seed)
+        for _ in range(15):
+            for params in sampler.propose(told, 8, rng):
+                told.add(params)
+                told.tell(len(told.candidates) - 1, 1, -loss(params))
+        return min(map(loss, told.candidates))
+
+    ours = np.mean([best(sampler_class(), seed) for seed in range(10)])
+    assert ours < 0.7 * np.mean([best(RandomSampler(), seed) for seed in range(10)])
+
+
+@pytest.mark.parametrize(
+    ("sampler_class", "wrong"),
+    [
+        (EvolutionSampler, {"step": 0}),
+        (EvolutionSampler, {"share_of_parents": 1.5}),
+        (EvolutionSampler, {"share_random": 0}),
+        (KernelDensitySampler, {"share_good": -0.1}),
+        (KernelDensitySampler, {"share_random": 2}),
+    ],
+)
+def test_refuses_parameters(sampler_class: Any, wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        sampler_class(**wrong)
+
+
+def test_children_differ_from_their_parent_in_some_parameters_only() -> None:
+    """A move of all parameters at once would be a random draw near the parent."""
+    space = Space.of({f"p{i}": uniform(0, 1) for i in range(8)})
+    told = Told(space)
+    for arm, params in enumerate(RandomSampler().propose(told, 8, np.random.default_rng(0))):
+        told.add(params)
+        told.tell(arm, 1, float(arm))
+    parents = told.candidates[-2:]
+    children = EvolutionSampler(share_random=1e-9).propose(told, 40, np.random.default_rng(1))
+    n_kept = [
+        max(sum(child[name] == value for name, value in parent.items()) for parent in parents)
+        for child in children
+    ]
+    assert 2 < np.mean(n_kept) < 6
+    assert max(n_kept) < 8
