@@ -60,7 +60,7 @@ def layer(inside: str = "", outside: str = "", inside_functions: str = "") -> La
 # DESIGN.md, section 2. Only `search` and the package's `__init__` may import `search`.
 LAYERS = {
     "samplers": layer("samplers", "numpy scipy"),
-    "policies": layer("policies samplers", "numpy scipy"),
+    "policies": layer("policies", "numpy scipy"),
     "resources": layer(
         "resources _unstable_imports",
         "sklearn numpy pandas",
@@ -76,7 +76,7 @@ LAYERS = {
         "sklearn numpy scipy pandas joblib",
         "tqdm",
     ),
-    "simulation": layer("simulation policies samplers", "numpy scipy", "pandas matplotlib"),
+    "simulation": layer("simulation policies", "numpy scipy", "pandas matplotlib"),
     "splits": layer("splits", "sklearn numpy"),
     "plotting": layer("plotting", "sklearn numpy pandas", "matplotlib"),
     UNSTABLE_IMPORTS: layer("", "sklearn joblib cloudpickle"),
