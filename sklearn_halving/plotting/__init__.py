@@ -1,7 +1,7 @@
 """Displays of fitted searches, in the style of scikit-learn's.
 
-`import sklearn_halving` does not import this folder, and this folder does not import matplotlib
-before something is drawn: ``pip install sklearn-halving[plot]`` brings it along.
+``import sklearn_halving`` does not import this folder, and matplotlib is imported only when
+something is drawn. Install it with ``pip install sklearn-halving[plot]``.
 """
 
 from sklearn_halving.plotting._brackets import BracketDisplay

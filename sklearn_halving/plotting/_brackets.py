@@ -1,37 +1,41 @@
-"""BracketDisplay: how many candidates each rung has, and how many went on."""
+"""BracketDisplay: the number of candidates in each rung, and how many are promoted."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from sklearn_halving.plotting._display import Display
 from sklearn_halving.plotting._drawing import GREY, OTHERS, PALE, WINNER, axes_for, note
-from sklearn_halving.plotting._reading import FittedSearch, read_search
+from sklearn_halving.plotting._reading import FittedSearch
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 MAX_BOXES = 12
-"""Rungs of a lane that are drawn as boxes with numbers."""
+"""A lane with more rungs than this is drawn as an area instead of boxes."""
 BOX = 0.16
-"""Half of the width of a box, in rungs."""
+"""Half the width of a box, in rungs."""
 
 
 @dataclass(frozen=True)
 class Lane:
-    """A bracket, from left to right.
+    """A bracket, drawn from left to right.
 
     Parameters
     ----------
     name : str
-        What it is called.
+        Name of the bracket.
     column : ndarray of shape (n_rungs,)
-        Where on the x axis each rung is.
+        Position of each rung on the x axis.
     n_candidates : ndarray of shape (n_rungs,)
-        How many candidates it has.
+        Number of candidates in each rung.
     best_score : float
-        Best mean score of its last rung.
+        Best mean score in the last rung.
     has_winner : bool
-        Whether the winner is in it.
+        Whether the bracket contains the winner.
     """
 
     name: str
@@ -42,25 +46,28 @@ class Lane:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class BracketDisplay:
-    """Brackets as streams of candidates: how many each rung has, and how many go on.
+class BracketDisplay(Display):
+    """Brackets as streams of candidates: the size of each rung, and how many are promoted.
 
-    Make it with `from_estimator`. Each bracket is a lane from left to right, each rung a box
-    with its number of candidates; the band from box to box are those that go on. Rungs with the
-    same amount of the resource are below each other. Heights go with the square root of the
-    numbers, else the last rungs would be too thin to be seen. On the right is the best score of
-    the last rung, with the winner's lane in another colour. For searches that drop candidates in
-    stages without brackets there is one lane, of the candidates still in play.
+    Use `from_estimator` to create a display. Each bracket is a lane, drawn from left to right.
+    Each rung is a box labelled with its number of candidates, and the band between two boxes
+    shows the candidates that are promoted. Rungs with the same amount of resource are aligned
+    vertically. The height of a box is proportional to the square root of the number of
+    candidates, so that the last rungs remain visible. The best score of the last rung is written
+    on the right, and the lane of the winner has its own colour. A search that eliminates
+    candidates in stages, without brackets, has a single lane.
+
+    The search must play rungs or stages.
 
     Parameters
     ----------
     lanes : list of Lane
-        The brackets, from top to bottom: ``name``, ``column``, ``n_candidates``,
-        ``best_score``, ``has_winner``.
+        The brackets, from top to bottom, with attributes ``name``, ``column``,
+        ``n_candidates``, ``best_score`` and ``has_winner``.
     columns : list of str
-        What each place on the x axis is called.
+        Tick labels of the x axis.
     score_label, column_label : str
-        What the numbers on the right are, and what is on the x axis.
+        Names of the score on the right and of the x axis.
 
     Attributes
     ----------
@@ -69,7 +76,7 @@ class BracketDisplay:
 
     See Also
     --------
-    RungDisplay : The scores of the candidates.
+    RungDisplay : Scores of the candidates in each rung.
 
     Examples
     --------
@@ -93,37 +100,7 @@ class BracketDisplay:
     column_label: str = "resource"
 
     @classmethod
-    def from_estimator(
-        cls, search: Any, *, metric: str | None = None, ax: Any = None
-    ) -> BracketDisplay:
-        """Draw the brackets of a fitted search.
-
-        Parameters
-        ----------
-        search : estimator
-            A fitted search that plays rungs, or drops candidates in stages.
-        metric : str or None, default=None
-            Which metric, if there are several; by default the one that steered the search.
-        ax : matplotlib Axes or None, default=None
-            Where to draw; by default in a new figure.
-
-        Returns
-        -------
-        display : BracketDisplay
-            The display, drawn.
-
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-            If the search is not fitted.
-        TypeError
-            If it is not a search of this package.
-        ValueError
-            If it has neither brackets nor stages, or no such metric.
-        ImportError
-            If matplotlib is missing.
-        """
-        found = read_search(search, cls.__name__, metric)
+    def _from_search(cls, found: FittedSearch) -> Self:
         if "bracket" in found.results:
             amounts = np.unique(found.results["n_resources"])
             lanes, columns = _bracket_lanes(found, amounts), [f"{a:.4g}" for a in amounts]
@@ -132,28 +109,17 @@ class BracketDisplay:
             lanes, column_label = [_stage_lane(found)], "stage"
             columns = [str(stage) for stage in lanes[0].column]
         else:
-            raise found.lacks("brackets or stages", "PullsDisplay shows where its fits went")
-        display = cls(
+            raise found.lacks(
+                "brackets or stages", "use PullsDisplay to see how its fits were spent"
+            )
+        return cls(
             lanes=lanes,
             columns=columns,
             score_label=f"mean test {found.score_label}",
             column_label=column_label,
         )
-        return display.plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> BracketDisplay:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; by default in a new figure.
-
-        Returns
-        -------
-        display : BracketDisplay
-            This display.
-        """
+    def _draw(self, ax: Axes | None) -> Axes:
         heights = [max(2.0, float(np.sqrt(lane.n_candidates.max()))) for lane in self.lanes]
         gap = 0.12 * max(heights) + 1.2
         bottoms = np.cumsum([0.0, *(height + gap for height in heights)])
@@ -172,21 +138,20 @@ class BracketDisplay:
             ax.set_xticks(range(len(self.columns)), self.columns)
             ax.set_xlim(-0.5, max(len(self.columns), 3) - 0.2)
         else:
-            ax.xaxis.get_major_locator().set_params(integer=True)
+            ax.locator_params(axis="x", integer=True)
         ax.set_xlabel(self.column_label)
         ax.tick_params(axis="y", length=0)
         for side in ("top", "right", "left"):
             ax.spines[side].set_visible(False)
         winners = ", winner's in orange" if len(self.lanes) > 1 else ""
-        note(ax, f"numbers of candidates; on the right: best {self.score_label}{winners}")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        note(ax, f"numbers of candidates; right: best {self.score_label}{winners}")
+        return ax
 
     def _color_of(self, lane: Lane) -> str:
-        """Return another colour for the winner's lane, if there are others."""
+        """Return the colour of a lane: the winner's differs if there are several lanes."""
         return WINNER if lane.has_winner and len(self.lanes) > 1 else OTHERS
 
-    def _draw_boxes(self, ax: Any, lane: Lane, center: float) -> None:
+    def _draw_boxes(self, ax: Axes, lane: Lane, center: float) -> None:
         color = self._color_of(lane)
         half = np.sqrt(lane.n_candidates) / 2
         for place, (x, n_candidates) in enumerate(
@@ -196,15 +161,15 @@ class BracketDisplay:
             ax.fill_between(box, center - half[place], center + half[place], color=color, lw=0)
             ax.text(x, center - half[place] - 0.15, n_candidates, ha="center", va="bottom")
             if place + 1 < len(lane.column):
-                # Those that go on leave from the middle of the box.
+                # The band of promoted candidates starts at the middle of the box.
                 leaving = half[place] * lane.n_candidates[place + 1] / n_candidates
                 ends = np.array([leaving, half[place + 1]])
                 span = [x + BOX, lane.column[place + 1] - BOX]
                 ax.fill_between(span, center - ends, center + ends, color=PALE, lw=0, zorder=0)
         self._write_score(ax, lane, lane.column[-1] + BOX, center)
 
-    def _draw_area(self, ax: Any, lane: Lane, center: float) -> None:
-        """Draw so many rungs that boxes would be too narrow."""
+    def _draw_area(self, ax: Axes, lane: Lane, center: float) -> None:
+        """Draw a lane with too many rungs for boxes."""
         half = np.sqrt(lane.n_candidates) / 2
         color = self._color_of(lane)
         x = np.append(lane.column, lane.column[-1] + 1) - 0.5
@@ -217,7 +182,7 @@ class BracketDisplay:
             ax.text(lane.column[place], center - half[place] - 0.15, text, ha="center")
         self._write_score(ax, lane, float(x[-1]), center)
 
-    def _write_score(self, ax: Any, lane: Lane, x: float, center: float) -> None:
+    def _write_score(self, ax: Axes, lane: Lane, x: float, center: float) -> None:
         text = "no score" if np.isnan(lane.best_score) else f"{lane.best_score:.4g}"
         color = WINNER if lane.has_winner and len(self.lanes) > 1 else GREY
         ax.annotate(
@@ -237,7 +202,7 @@ def _best_of(scores: np.ndarray) -> float:
 
 
 def _bracket_lanes(found: FittedSearch, amounts: np.ndarray) -> list[Lane]:
-    """Return a lane for each bracket of each loop, in the order in which they are listed."""
+    """Return a lane for each bracket of each loop, in the order of ``cv_results_``."""
     results, means = found.results, found.means()
     bracket = results["bracket"]
     loop = results.get("loop", np.zeros_like(bracket))
@@ -262,7 +227,7 @@ def _bracket_lanes(found: FittedSearch, amounts: np.ndarray) -> list[Lane]:
 
 
 def _stage_lane(found: FittedSearch) -> Lane:
-    """Return the candidates still in play, stage by stage."""
+    """Return one lane with the candidates that remain in each stage."""
     stage = found.results["stage"]
     stages = np.arange(max(int(stage.max()), 0) + 1)
     in_play = (stage[np.newaxis, :] >= stages[:, np.newaxis]).sum(axis=1)

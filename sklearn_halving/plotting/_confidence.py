@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from sklearn_halving.plotting._display import Display
 from sklearn_halving.plotting._drawing import (
     GREY,
     MAX_LABELS,
@@ -29,44 +30,47 @@ from sklearn_halving.plotting._reading import (
     read_search,
 )
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 LEFT_OUT = (
     "candidate without score or with less resource left out",
     "candidates without score or with less resource left out",
 )
 
 FLAT = 1e-9
-"""Width of an interval, against the score or 1, below which all scores were the same."""
+"""Relative width of an interval below which all scores count as equal."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ConfidenceDisplay:
-    """Score of each candidate with its interval, best rank on top.
+class ConfidenceDisplay(Display):
+    """Score of each candidate with its interval, best rank first.
 
-    Make it with `from_estimator`. For BayesGapSearchCV these are the mean and the bounds of its
-    posterior, and the gap: by how much the upper bound of another candidate is above the lower
-    bound of the winner. For the other searches they are the mean and so many standard errors,
-    which are corrected for training sets that overlap. Only candidates with the largest amount
-    of the resource are shown: others cannot be compared with them.
+    Use `from_estimator` to create a display. For BayesGapSearchCV it shows the mean and the
+    bounds of the posterior, and the gap: the largest upper bound of the other candidates minus
+    the lower bound of the winner. For the other searches it shows the mean and a number of
+    standard errors, corrected for overlapping training sets. Only candidates with the largest
+    amount of resource are shown, because scores at other amounts are not comparable.
 
     Parameters
     ----------
     candidate : ndarray of shape (n_candidates,)
         Number of the candidate, best rank first.
     mean, lower, upper : ndarray of shape (n_candidates,)
-        Its score and its interval; bounds are NaN where one fit says nothing of the noise.
+        Score and interval of each candidate; the bounds are NaN if there is a single score.
     best : ndarray of bool of shape (n_candidates,)
         True for the winner.
     n_pulls : ndarray of shape (n_candidates,)
-        Its fits. A candidate without any is judged by the posterior alone.
+        Number of fits. A candidate without fits is known from the posterior only.
     labels : list of str
-        What each candidate is called.
+        Labels of the candidates.
     gap : float or None
-        Largest upper bound of the others minus the winner's lower bound, for BayesGap; where
-        it is negative, the winner is the best by these bounds.
+        For BayesGapSearchCV, the largest upper bound of the other candidates minus the lower
+        bound of the winner. If it is negative, the winner is the best by these bounds.
     n_left_out : int
-        Candidates that have no score, or less of the resource.
+        Number of candidates without a score or with less resource.
     score_label, interval_label : str
-        What is on the axis, and what the intervals are.
+        Labels of the axis and of the intervals.
 
     Attributes
     ----------
@@ -111,21 +115,27 @@ class ConfidenceDisplay:
 
     @classmethod
     def from_estimator(
-        cls, search: Any, *, metric: str | None = None, n_errors: float = 1.0, ax: Any = None
-    ) -> ConfidenceDisplay:
-        """Draw what a fitted search knows of its candidates.
+        cls,
+        search: Any,
+        *,
+        metric: str | None = None,
+        n_errors: float = 1.0,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the scores and intervals of a fitted search.
 
         Parameters
         ----------
         search : estimator
             A fitted search.
         metric : str or None, default=None
-            Which metric, if there are several; by default the one that steered the search. The
-            posterior of BayesGapSearchCV is of that one: others are shown with standard errors.
+            The metric to show if there are several. None shows the one that steered the search.
+            BayesGapSearchCV has a posterior for that metric only; others are shown with
+            standard errors.
         n_errors : float, default=1.0
-            Standard errors on each side of the mean. The bounds of a posterior are its own.
+            Number of standard errors on each side of the mean. Ignored for a posterior.
         ax : matplotlib Axes or None, default=None
-            Where to draw; by default in a new figure.
+            The axes to draw on. None makes a new figure.
 
         Returns
         -------
@@ -139,23 +149,27 @@ class ConfidenceDisplay:
         TypeError
             If it is not a search of this package.
         ValueError
-            If it has no such metric, or ``n_errors`` is not positive.
+            If the search has no such metric, or ``n_errors`` is not positive.
         ImportError
             If matplotlib is missing.
         """
         if not n_errors > 0:
             raise ValueError(
-                f"n_errors of {cls.__name__} must be positive, as standard errors on each side "
-                f"of the mean; got {n_errors!r}. Leave it out for 1."
+                f"n_errors of {cls.__name__} must be positive; got {n_errors!r}. It is the "
+                "number of standard errors on each side of the mean, 1 by default."
             )
         found = read_search(search, cls.__name__, metric)
+        return cls._from_search(found, n_errors).plot(ax=ax)
+
+    @classmethod
+    def _from_search(cls, found: FittedSearch, n_errors: float = 1.0) -> Self:
         table = candidate_table(found)
         has_posterior = found.has_posterior
         intervals = _posterior if has_posterior else _standard_errors
         mean, lower, upper = intervals(found, table, n_errors)
         shown = ~np.isnan(mean)
         params = [found.results["params"][row] for row in table.row[shown]]
-        display = cls(
+        return cls(
             candidate=table.candidate[shown],
             mean=mean[shown],
             lower=lower[shown],
@@ -170,21 +184,8 @@ class ConfidenceDisplay:
                 "lower and upper bound" if has_posterior else f"± {n_errors:g} standard error"
             ),
         )
-        return display.plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> ConfidenceDisplay:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; by default in a new figure.
-
-        Returns
-        -------
-        display : ConfidenceDisplay
-            This display.
-        """
+    def _draw(self, ax: Axes | None) -> Axes:
         n_candidates = len(self.candidate)
         ax = axes_for(type(self).__name__, ax, 8.6, height_of(n_candidates))
         if self.gap is not None:
@@ -206,27 +207,31 @@ class ConfidenceDisplay:
         )
         if n_candidates:
             legend_beside(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return ax
 
-    def _draw_intervals(self, ax: Any, rows: np.ndarray, color: str, label: str) -> None:
-        """Draw marks with intervals, and in other shapes those whose noise is not known."""
+    def _draw_intervals(self, ax: Axes, rows: np.ndarray, color: str, label: str) -> None:
+        """Draw scores with intervals, and with another marker if the noise is unknown."""
         width = self.upper - self.lower
         never = rows & (self.n_pulls == 0)
         has_none = rows & ~never & np.isnan(width)
-        # Scores that are the same by chance say no more of the noise than a single one does.
+        # Scores that are equal by chance are as uninformative about noise as a single score.
         is_flat = rows & ~never & (width <= FLAT * np.maximum(1.0, np.abs(self.mean)))
         known = rows & ~never & ~has_none & ~is_flat
         thin = len(self.candidate) > 2 * MAX_LABELS and color != WINNER
         size, line = (2, 0.6) if thin else (5, 1.6)
-        style = {"color": color, "markersize": size, "zorder": 3 if color == WINNER else 2}
+        style: dict[str, Any] = {
+            "color": color,
+            "markersize": size,
+            "zorder": 3 if color == WINNER else 2,
+        }
         hollow = style | {"markerfacecolor": "white"}
         sides = np.maximum(np.stack([self.mean - self.lower, self.upper - self.mean]), 0.0)
         start = "winner, " if color == WINNER else ""
-        for which, name, shape in (
+        shapes: tuple[tuple[np.ndarray, str, dict[str, Any]], ...] = (
             (known, label, {"fmt": "o", **style}),
             (never, f"{start}never fitted", {"fmt": "D", **hollow}),
-        ):
+        )
+        for which, name, shape in shapes:
             at = np.flatnonzero(which)
             if len(at):
                 bars = ax.errorbar(
@@ -242,8 +247,8 @@ class ConfidenceDisplay:
             if len(at):
                 ax.plot(self.mean[at], at, marker, label=name, **hollow)
 
-    def _draw_gap(self, ax: Any) -> None:
-        """Draw the span from the winner's lower bound to the best upper bound of the others."""
+    def _draw_gap(self, ax: Axes) -> None:
+        """Draw the span from the winner's lower bound to the largest upper bound of the others."""
         lower = float(self.lower[self.best][0])
         ends = sorted((lower, lower + float(self.gap or 0.0)))
         ax.axvspan(*ends, color=GREY, alpha=0.15, linewidth=0, label=f"gap {self.gap:.3g}")
@@ -255,7 +260,7 @@ Intervals = tuple[np.ndarray, np.ndarray, np.ndarray]
 def _posterior(found: FittedSearch, table: CandidateTable, n_errors: float) -> Intervals:
     columns = ("posterior_mean", "lower_bound", "upper_bound")
     mean, lower, upper = (finite(found.results[column])[table.row] for column in columns)
-    # Fits of these failed: the posterior is of a stand-in, not of a score.
+    # If all fits failed, the posterior describes a substitute value, not a score.
     failed = (table.n_pulls > 0) & np.isnan(table.score)
     return np.where(failed, np.nan, mean), lower, upper
 

@@ -1,22 +1,25 @@
-"""What all displays draw alike: axes, colours, marks of what an axis leaves out."""
+"""Drawing helpers shared by the displays: axes, colours, legends and notes."""
 
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sklearn_halving.plotting._labels import shortened
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 OTHERS = "#4477aa"
 WINNER = "#d55e00"
 PALE = "#c8d5e3"
 GREY = "0.45"
 MAX_LABELS = 30
-"""Candidates whose names are written on an axis; more would not be legible."""
+"""Largest number of candidates whose names are written on an axis."""
 ROUND_STEPS = (5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
-"""Between numbers on an axis of candidates."""
+"""Possible distances between tick labels on an axis of candidates."""
 
 
 def import_pyplot(display: str) -> ModuleType:
@@ -31,19 +34,20 @@ def import_pyplot(display: str) -> ModuleType:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
-            f"{display}.plot draws with matplotlib, which cannot be imported ({error}). Install "
+            f"{display}.plot needs matplotlib, which could not be imported ({error}). Install "
             "it with `pip install sklearn-halving[plot]`."
         ) from error
     pyplot: ModuleType = plt
     return pyplot
 
 
-def axes_for(display: str, ax: Any, width: float = 6.4, height: float = 4.0) -> Any:
-    """Return the axes given, else those of a new figure of this size in inches."""
+def axes_for(display: str, ax: Axes | None, width: float = 6.4, height: float = 4.0) -> Axes:
+    """Return ``ax``, or the axes of a new figure of this size in inches."""
     plt = import_pyplot(display)
     if ax is not None:
         return ax
-    return plt.subplots(figsize=(width, height), layout="constrained")[1]
+    axes: Axes = plt.subplots(figsize=(width, height), layout="constrained")[1]
+    return axes
 
 
 def height_of(n_rows: int) -> float:
@@ -51,8 +55,8 @@ def height_of(n_rows: int) -> float:
     return 1.2 + 0.26 * max(n_rows, 4) if n_rows <= MAX_LABELS else 5.0
 
 
-def label_candidates(ax: Any, labels: list[str]) -> None:
-    """Give each candidate a row, best on top; with its name where there is room."""
+def label_candidates(ax: Axes, labels: list[str]) -> None:
+    """Give each candidate a row, best first, labelled with its name if there is room."""
     n_rows = len(labels)
     margin = max(0.6, 0.02 * n_rows)
     ax.set_ylim(n_rows - 1 + margin, -margin)
@@ -65,8 +69,8 @@ def label_candidates(ax: Any, labels: list[str]) -> None:
         ax.set_ylabel(f"{n_rows} candidates, best first")
 
 
-def legend_beside(ax: Any, **params: Any) -> None:
-    """Put the legend beside the axes: data are everywhere in them."""
+def legend_beside(ax: Axes, **params: Any) -> None:
+    """Put the legend beside the axes, where it hides no data."""
     ax.legend(
         loc="upper left",
         bbox_to_anchor=(1.0, 1.0),
@@ -77,21 +81,21 @@ def legend_beside(ax: Any, **params: Any) -> None:
 
 
 def score_range(scores: np.ndarray) -> tuple[float, float] | None:
-    """Return where to cut an axis of scores; None where nothing needs to be cut.
+    """Return the limits of an axis of scores; None if no clipping is needed.
 
-    Scores have no lower end: one candidate that diverged would press all others into one
-    line. The better three quarters are always within the range.
+    Scores can be arbitrarily low: a single diverging candidate would compress all others into
+    one line. The best three quarters of the scores are always within the limits.
 
     Parameters
     ----------
     scores : ndarray
-        All scores; NaN is left out.
+        All scores; NaN is ignored.
     """
     known = scores[~np.isnan(scores)]
     if len(known) < 4:
         return None
     top, quarter = float(known.max()), float(np.quantile(known, 0.25))
-    # At least a share of the score itself: accuracies from 0 to 1 are never cut.
+    # At least a fraction of the score itself, so that accuracies are never clipped.
     spread = max(top - quarter, 0.05 * max(abs(top), abs(quarter))) or 1.0
     inside = known[known >= top - 20 * spread]
     if len(inside) == len(known):
@@ -100,41 +104,41 @@ def score_range(scores: np.ndarray) -> tuple[float, float] | None:
     return float(inside.min()) - margin, top + margin
 
 
-def note(ax: Any, *texts: str) -> None:
-    """Say above the axes what they leave out."""
+def note(ax: Axes, *texts: str) -> None:
+    """Write a note above the axes, such as on what they leave out."""
     text = "; ".join(text for text in texts if text)
     if text:
         ax.set_title(text, loc="right", fontsize="small", color=GREY)
 
 
 def count_of(number: int, one: str, many: str) -> str:
-    """Return a number with its noun; nothing for 0."""
+    """Return a number with its noun; an empty string for 0."""
     return "" if number == 0 else f"{number} {one if number == 1 else many}"
 
 
 def wrapped(label: str, length: int = 28) -> str:
-    """Return a label of a y axis in two lines where one could be longer than the axis."""
+    """Return a y label, in two lines if one could be longer than the axis."""
     if len(label) <= length:
         return label
     head, _, name = label.rpartition(" ")
     return "\n".join(part for part in (head, shortened(name, 40)) if part)
 
 
-def set_log_ticks(ax: Any, values: np.ndarray) -> None:
-    """Make the x axis logarithmic, with so many numbers on it as do not run into each other."""
+def set_log_ticks(ax: Axes, values: np.ndarray) -> None:
+    """Make the x axis logarithmic, with tick labels that do not overlap."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     ax.set_xscale("log")
     ax.xaxis.set_minor_formatter(NullFormatter())
     span = float(values.max() / values.min())
-    if span < 300:  # powers of ten alone would be one or two
+    if span < 300:  # powers of ten alone would give one or two ticks
         steps = (1, 2, 5) if span < 30 else (1, 3)
         ax.xaxis.set_major_locator(LogLocator(base=10, subs=steps))
         ax.xaxis.set_major_formatter(FuncFormatter(lambda value, place: f"{value:.4g}"))
 
 
-def set_log_levels(ax: Any, levels: np.ndarray) -> None:
-    """Put levels of a resource on the x axis: evenly spaced if they grow by factors."""
+def set_log_levels(ax: Axes, levels: np.ndarray) -> None:
+    """Show amounts of resource on the x axis, logarithmically if they grow by factors."""
     levels = np.unique(levels)
     if len(levels) > 1 and levels[0] > 0 and levels[-1] / levels[0] >= 4:
         ax.set_xscale("log")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
+from sklearn_halving.plotting._display import Display
 from sklearn_halving.plotting._drawing import (
     OTHERS,
     WINNER,
@@ -22,35 +23,40 @@ from sklearn_halving.plotting._drawing import (
 from sklearn_halving.plotting._labels import shortened, value_text, value_texts
 from sklearn_halving.plotting._reading import FittedSearch, candidate_table, read_search
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Scale = Literal["auto", "linear", "log"]
 MAX_CATEGORIES = 40
 AREAS = (14.0, 160.0)
-"""Areas of the smallest and the largest mark, in square points."""
+"""Areas of the smallest and the largest marker, in square points."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ParameterDisplay:
+class ParameterDisplay(Display):
     """Score of each candidate against its value of one parameter.
 
-    Make it with `from_estimator`. A mark is the larger, the more the candidate was given: of
-    the resource where fits differ in it, else fits. Small marks are guesses.
+    Use `from_estimator` to create a display. The size of a marker shows how much a candidate
+    was given: its amount of resource if fits differ in it, otherwise its number of fits. Scores
+    with small markers are less reliable.
 
     Parameters
     ----------
     values : ndarray of shape (n_candidates,)
-        Values of the parameter: numbers, or objects where they are categories.
+        Values of the parameter: numbers, or objects if the parameter is categorical.
     score : ndarray of shape (n_candidates,)
-        Mean test score with the most resource; for BayesGapSearchCV the posterior mean, which
-        candidates have that were never fitted.
+        Mean test score with the most resource. For BayesGapSearchCV it is the posterior mean,
+        which is also known for candidates that were never fitted.
     weight : ndarray of shape (n_candidates,)
-        Resource, or fits.
+        Amount of resource, or number of fits.
     best : ndarray of bool of shape (n_candidates,)
         True for the winner.
     parameter : str
         Name of the parameter.
     n_left_out : int
-        Candidates that lack the parameter or a score.
+        Number of candidates without this parameter or without a score.
     score_label, weight_label : str
-        What is on the y axis, and what marks are large for.
+        Labels of the y axis and of the marker size.
 
     Attributes
     ----------
@@ -88,9 +94,9 @@ class ParameterDisplay:
         parameter: str | None = None,
         *,
         metric: str | None = None,
-        scale: str = "auto",
-        ax: Any = None,
-    ) -> ParameterDisplay:
+        scale: Scale = "auto",
+        ax: Axes | None = None,
+    ) -> Self:
         """Draw the scores of a fitted search against a parameter.
 
         Parameters
@@ -98,14 +104,15 @@ class ParameterDisplay:
         search : estimator
             A fitted search.
         parameter : str or None, default=None
-            Its name as in ``param_distributions``; None where there is only one.
+            Name of the parameter, as in ``param_distributions``. May be None if there is only
+            one.
         metric : str or None, default=None
-            Which metric, if there are several; by default the one that steered the search.
+            The metric to show if there are several. None shows the one that steered the search.
         scale : {"auto", "linear", "log"}, default="auto"
-            Of the x axis; "auto" is logarithmic where positive numbers are more evenly spaced
-            on that. Categories have none.
+            Scale of the x axis. "auto" is logarithmic if positive values are spaced more evenly
+            on a logarithmic scale. Categorical parameters have no scale.
         ax : matplotlib Axes or None, default=None
-            Where to draw; by default in a new figure.
+            The axes to draw on. None makes a new figure.
 
         Returns
         -------
@@ -119,12 +126,16 @@ class ParameterDisplay:
         TypeError
             If it is not a search of this package.
         ValueError
-            If it has no such parameter or metric, or the scale is not one of the three or does
-            not suit the values.
+            If the search has no such parameter or metric, or the scale is unknown or does not
+            suit the values.
         ImportError
             If matplotlib is missing.
         """
         found = read_search(search, cls.__name__, metric)
+        return cls._from_search(found, parameter).plot(ax=ax, scale=scale)
+
+    @classmethod
+    def _from_search(cls, found: FittedSearch, parameter: str | None = None) -> Self:
         parameter = _parameter_of(found, parameter)
         table = candidate_table(found)
         column = found.results[f"param_{parameter}"][table.row]
@@ -137,7 +148,7 @@ class ParameterDisplay:
         if found.has_resources and len(np.unique(found.results["n_resources"])) > 1:
             weight = found.results["n_resources"][table.row]
             weight_label = found.resource_unit
-        display = cls(
+        return cls(
             values=_as_numbers([column[place] for place in np.flatnonzero(shown)]),
             score=score[shown],
             weight=weight[shown],
@@ -150,15 +161,14 @@ class ParameterDisplay:
             ),
             weight_label=weight_label,
         )
-        return display.plot(ax=ax, scale=scale)
 
-    def plot(self, ax: Any = None, *, scale: str = "auto") -> ParameterDisplay:
-        """Draw.
+    def plot(self, ax: Axes | None = None, *, scale: Scale = "auto") -> Self:
+        """Draw the display.
 
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
-            Where to draw; by default in a new figure.
+            The axes to draw on. None makes a new figure.
         scale : {"auto", "linear", "log"}, default="auto"
             As in `from_estimator`.
 
@@ -167,9 +177,12 @@ class ParameterDisplay:
         display : ParameterDisplay
             This display.
         """
+        return self._drawn(self._draw(ax, scale))
+
+    def _draw(self, ax: Axes | None, scale: Scale = "auto") -> Axes:
         is_log = self._is_log(scale)
         texts = [] if self._is_numeric else value_texts(list(self.values))
-        # Long names of categories are written aslant, and take from the height of the axes.
+        # Long category names are rotated, which takes height from the axes.
         ax = axes_for(type(self).__name__, ax, height=4.0 + 0.04 * max(map(len, texts), default=0))
         x = self.values if self._is_numeric else self._draw_categories(ax, texts)
         if is_log:
@@ -189,46 +202,47 @@ class ParameterDisplay:
             edgecolors="white",
             zorder=3,
         )
-        # The whole name is wider than the axes for a step of a step of a pipeline.
+        # Parameter names of nested pipelines can be wider than the axes.
         ax.set(xlabel=shortened(self.parameter, 60), ylabel=wrapped(self.score_label))
         self._finish(ax, star)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return ax
 
     @property
     def _is_numeric(self) -> bool:
         return self.values.dtype != object
 
-    def _is_log(self, scale: str) -> bool:
+    def _is_log(self, scale: Scale) -> bool:
         """Return whether the x axis is logarithmic."""
         name = type(self).__name__
         if scale not in ("auto", "linear", "log"):
             raise ValueError(
-                f"scale of {name} must be 'auto', 'linear' or 'log'; got {scale!r}. Leave it out "
-                "to have it found."
+                f"scale of {name} must be 'auto', 'linear' or 'log'; got {scale!r}. The "
+                "default is 'auto'."
             )
         can_be_log = self._is_numeric and bool((self.values > 0).all())
         if scale == "log" and not can_be_log:
             raise ValueError(
                 f"scale='log' of {name} needs positive numbers; got {self.parameter} with other "
-                "values. Leave it out to have it found."
+                "values. Use scale='auto' or 'linear'."
             )
         if scale != "auto" or not can_be_log:
             return scale == "log"
         values = np.unique(self.values)
         return len(values) > 2 and values[-1] / values[0] >= 20 and _is_more_even_in_log(values)
 
-    def _draw_categories(self, ax: Any, texts: list[str]) -> np.ndarray:
-        """Name the categories on the axis, and return a place for each candidate."""
+    def _draw_categories(self, ax: Axes, texts: list[str]) -> np.ndarray:
+        """Label the axis with the categories, and return the position of each candidate."""
         names = sorted(set(texts), key=lambda text: _category_key(self.values[texts.index(text)]))
         place = {name: index for index, name in enumerate(names)}
         step = -(-len(names) // MAX_CATEGORIES)
         is_long = max(map(len, names), default=0) * len(names) > 60
-        style = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if is_long else {}
+        style: dict[str, Any] = (
+            {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if is_long else {}
+        )
         ax.set_xticks(range(0, len(names), step), names[::step], fontsize="small", **style)
         ax.set_xlim(-0.6, len(names) - 0.4)
         x = np.array([place[text] for text in texts], dtype=float)
-        # Side by side, in an order that is the same in every drawing.
+        # Candidates of one category are spread out, in the same way in every drawing.
         for index in range(len(names)):
             members = np.flatnonzero(x == index)
             if len(members) > 1:
@@ -237,8 +251,8 @@ class ParameterDisplay:
                 x[members] += spread * (2 * steps - 1)
         return x
 
-    def _finish(self, ax: Any, star: Any) -> None:
-        """Cut the axis where outliers would rule it, and say what the marks are."""
+    def _finish(self, ax: Axes, star: Any) -> None:
+        """Clip the axis if outliers would dominate it, and add the legend."""
         limits = score_range(self.score)
         n_below = 0
         if limits is not None:
@@ -270,8 +284,8 @@ def _parameter_of(found: FittedSearch, parameter: str | None) -> str:
         return known[0]
     if parameter is None or parameter not in known:
         raise ValueError(
-            f"parameter of {found.display} must be one that this {found.name} searched, which "
-            f"are {', '.join(map(repr, known))}; got {parameter!r}. Give one of them."
+            f"parameter of {found.display} must be one of those that this {found.name} searched, "
+            f"{', '.join(map(repr, known))}; got {parameter!r}."
         )
     return parameter
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from sklearn_halving.plotting._display import Display
 from sklearn_halving.plotting._drawing import (
     MAX_LABELS,
     OTHERS,
@@ -19,30 +20,34 @@ from sklearn_halving.plotting._drawing import (
     note,
 )
 from sklearn_halving.plotting._labels import candidate_labels
-from sklearn_halving.plotting._reading import candidate_table, read_search
+from sklearn_halving.plotting._reading import FittedSearch, candidate_table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class PullsDisplay:
-    """Fits of each candidate, best rank on top: where the budget went.
+class PullsDisplay(Display):
+    """Number of fits of each candidate, best rank first: how the budget was spent.
 
-    Make it with `from_estimator`. Where candidates have rungs, a bar has a part for each
-    amount of the resource, the largest the darkest.
+    Use `from_estimator` to create a display. If the search uses a resource, each bar is split
+    by amount of resource; darker parts mean more resource. With several metrics, ``metric``
+    ranks the candidates.
 
     Parameters
     ----------
     candidate : ndarray of shape (n_candidates,)
         Number of the candidate, best rank first.
     n_pulls : ndarray of shape (n_candidates, n_levels)
-        Its fits with each amount of resource.
+        Number of fits with each amount of resource.
     levels : ndarray of shape (n_levels,)
-        The amounts; one NaN where the search has no resource.
+        Amounts of resource; a single NaN if the search has no resource.
     best : ndarray of bool of shape (n_candidates,)
         True for the winner.
     labels : list of str
-        What each candidate is called.
+        Labels of the candidates.
     resource_label : str
-        What the resource is called.
+        Name of the resource.
 
     Attributes
     ----------
@@ -51,7 +56,7 @@ class PullsDisplay:
 
     See Also
     --------
-    ConfidenceDisplay : How sure the search is of each candidate in the end.
+    ConfidenceDisplay : Final score of each candidate, with its interval.
 
     Examples
     --------
@@ -76,38 +81,7 @@ class PullsDisplay:
     resource_label: str = "resource"
 
     @classmethod
-    def from_estimator(
-        cls, search: Any, *, metric: str | None = None, ax: Any = None
-    ) -> PullsDisplay:
-        """Draw the fits of a fitted search.
-
-        Parameters
-        ----------
-        search : estimator
-            A fitted search.
-        metric : str or None, default=None
-            Which metric ranks the candidates, if there are several; by default the one that
-            steered the search.
-        ax : matplotlib Axes or None, default=None
-            Where to draw; by default in a new figure.
-
-        Returns
-        -------
-        display : PullsDisplay
-            The display, drawn.
-
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-            If the search is not fitted.
-        TypeError
-            If it is not a search of this package.
-        ValueError
-            If it has no such metric.
-        ImportError
-            If matplotlib is missing.
-        """
-        found = read_search(search, cls.__name__, metric)
+    def _from_search(cls, found: FittedSearch) -> Self:
         table = candidate_table(found)
         place = np.empty(table.candidate.max() + 1, dtype=int)
         place[table.candidate] = np.arange(len(table.candidate))
@@ -119,7 +93,7 @@ class PullsDisplay:
         n_pulls = np.zeros((len(table.candidate), len(levels)), dtype=int)
         np.add.at(n_pulls, (rows, columns), 1)
         params = [found.results["params"][row] for row in table.row]
-        display = cls(
+        return cls(
             candidate=table.candidate,
             n_pulls=n_pulls,
             levels=levels,
@@ -127,21 +101,8 @@ class PullsDisplay:
             labels=candidate_labels(table.candidate.tolist(), params),
             resource_label=found.resource_unit,
         )
-        return display.plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> PullsDisplay:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; by default in a new figure.
-
-        Returns
-        -------
-        display : PullsDisplay
-            This display.
-        """
+    def _draw(self, ax: Axes | None) -> Axes:
         name, n_candidates = type(self).__name__, len(self.candidate)
         plt = import_pyplot(name)
         ax = axes_for(name, ax, 8.6, height_of(n_candidates))
@@ -150,7 +111,7 @@ class PullsDisplay:
             [OTHERS] if n_levels == 1 else plt.get_cmap("Blues")(np.linspace(0.3, 1, n_levels))
         )
         start = np.zeros(n_candidates, dtype=int)
-        # Hundreds of bars: gaps would shimmer, and a bar below a pixel would not be drawn.
+        # With hundreds of bars, gaps cause moiré, and bars thinner than a pixel are not drawn.
         height, edge = (0.8, 0.0) if n_candidates <= 2 * MAX_LABELS else (1.0, 0.8)
         for level, color, fits in zip(self.levels, colors, self.n_pulls.T, strict=True):
             label = f"{level:.4g}" if n_levels > 1 else None
@@ -162,14 +123,13 @@ class PullsDisplay:
             label = "winner" if start[place] else "winner, never fitted"
             ax.plot(start[place], place, "*", markersize=12, color=WINNER, label=label)
         label_candidates(ax, self.labels)
-        # Below 0, so that the star of a winner that was never fitted is whole.
+        # The axis starts below 0 so that the star of a winner without fits is not clipped.
         ax.set_xlim(-0.02 * max(1, start.max()), 1.1 * max(1, start.max()))
-        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.locator_params(axis="x", integer=True)
         ax.set_xlabel("fits")
         if n_levels > 1 or self.best.any():
             title = f"fits with {self.resource_label} =" if n_levels > 1 else None
             legend_beside(ax, title=title)
         n_never = int((start == 0).sum())
         note(ax, f"{start.sum()} fits", f"{n_never} never fitted" if n_never else "")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return ax

@@ -1,4 +1,4 @@
-"""What displays read of a fitted search: its table, its history, its winner."""
+"""What displays read from a fitted search: its table, its history and its winner."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RESOURCE_UNITS = {
     "partial_fit": "epochs",
     "fit_time": "seconds of training",
 }
-"""What is counted, for resources whose names do not say it."""
+"""Units of resources whose names do not tell them."""
 
 
 @dataclass(frozen=True)
@@ -26,23 +26,25 @@ class FittedSearch:
     Parameters
     ----------
     name : str
-        Class of the search.
+        Class name of the search.
     display : str
-        Class of the display, for messages.
+        Class name of the display, for error messages.
     results : dict of str to array
         ``cv_results_``.
     history : DataFrame
-        ``history_``; its column ``score`` is that of the metric, NaN where it is not finite.
+        ``history_`` with a column ``score`` of the metric, NaN if not finite.
     metric : str
-        What ``mean_test_`` is followed by.
+        Name of the metric, as in ``mean_test_<metric>``.
     score_label : str
-        What the metric is called on an axis.
+        Name of the metric on an axis.
     resource_label, resource_unit : str
-        What the resource is called on an axis, and where there is less room.
+        Name of the resource on an axis, and a shorter one.
     best_row : int or None
         ``best_index_``, if there is one.
+    ranks_by_level : bool
+        Whether a row with more of the resource ranks before every row with less.
     has_posterior : bool
-        Whether there is a posterior, which is of the metric that steered the search alone.
+        Whether there is a posterior; it exists only for the metric that steered the search.
     """
 
     name: str
@@ -54,6 +56,7 @@ class FittedSearch:
     resource_label: str
     resource_unit: str
     best_row: int | None
+    ranks_by_level: bool
     has_posterior: bool
 
     @property
@@ -63,7 +66,7 @@ class FittedSearch:
 
     @property
     def has_resources(self) -> bool:
-        """Whether fits differ in their resource, or could."""
+        """Whether the search has a resource."""
         return "n_resources" in self.results
 
     def means(self) -> np.ndarray:
@@ -71,9 +74,9 @@ class FittedSearch:
         return finite(self.results[f"mean_test_{self.metric}"])
 
     def lacks(self, what: str, way_out: str) -> ValueError:
-        """Return the error for a search that has not what the display shows."""
+        """Return the error for a search that lacks what the display shows."""
         return ValueError(
-            f"{self.display} shows {what}, which this {self.name} has not; {way_out}."
+            f"{self.display} shows {what}, which this {self.name} does not have; {way_out}."
         )
 
 
@@ -83,7 +86,7 @@ def read_search(search: Any, display: str, metric: str | None = None) -> FittedS
     Raises
     ------
     TypeError
-        If it is no search of this package.
+        If it is not a search of this package.
     sklearn.exceptions.NotFittedError
         If it is not fitted.
     ValueError
@@ -92,13 +95,13 @@ def read_search(search: Any, display: str, metric: str | None = None) -> FittedS
     name = type(search).__name__
     if not hasattr(type(search), "history_"):
         raise TypeError(
-            f"{display} shows searches of sklearn_halving, which keep a history_ of their fits; "
-            f"got {name}. Give a fitted HyperbandSearchCV, VarianceHalvingSearchCV, "
+            f"{display} shows searches of sklearn_halving, which record their fits in history_; "
+            f"got {name}. Pass a fitted HyperbandSearchCV, VarianceHalvingSearchCV, "
             "BayesGapSearchCV or BanditSearchCV."
         )
     if not hasattr(search, "cv_results_"):
         raise NotFittedError(
-            f"{display} shows what a search found, and this {name} is not fitted: it has no "
+            f"{display} shows the results of a search, but this {name} is not fitted: it has no "
             "cv_results_. Call fit first."
         )
     steering = _metric_of(search, display, None)
@@ -118,27 +121,28 @@ def read_search(search: Any, display: str, metric: str | None = None) -> FittedS
         resource_label=resource if unit == resource else f"{unit} ({resource})",
         resource_unit=unit,
         best_row=getattr(search, "best_index_", None),
+        ranks_by_level=getattr(search, "select", "max_resources") != "all_rungs",
         has_posterior="posterior_mean" in search.cv_results_ and metric == steering,
     )
 
 
 def _metric_of(search: Any, display: str, metric: str | None) -> str:
-    """Return the metric asked for, else the one that steered the search."""
+    """Return the requested metric, or the one that steered the search."""
     prefix = "mean_test_"
     known = [key.removeprefix(prefix) for key in search.cv_results_ if key.startswith(prefix)]
     if metric is None:
         return str(search.refit) if search.refit in known else str(known[0])
     if metric not in known:
         raise ValueError(
-            f"metric={metric!r} of {display} must be one that the search was scored by, which "
-            f"are {', '.join(map(repr, known))}. Leave it out for the one that steered the search."
+            f"metric={metric!r} of {display} must be a metric of the search, one of "
+            f"{', '.join(map(repr, known))}. None shows the one that steered the search."
         )
     return metric
 
 
 def _history_of(search: Any, metric: str) -> pd.DataFrame:
     history: pd.DataFrame = search.history_
-    # Where a scorer gives a dict and the fit failed, the one error score stands for all metrics.
+    # If a scorer returns a dict and the fit failed, one error score stands for all metrics.
     names = [name for name in (f"test_{metric}", "test_score") if name in history]
     score = history[names[0]]
     for name in names[1:]:
@@ -147,7 +151,7 @@ def _history_of(search: Any, metric: str) -> pd.DataFrame:
 
 
 def finite(values: Any) -> np.ndarray:
-    """Return the values as floats, with NaN for what is not finite."""
+    """Return the values as floats, with NaN for values that are not finite."""
     values = np.asarray(values, dtype=float)
     return np.where(np.isfinite(values), values, np.nan)
 
@@ -159,13 +163,13 @@ class CandidateTable:
     Parameters
     ----------
     candidate : ndarray of shape (n_candidates,)
-        Its number.
+        Number of the candidate.
     row : ndarray of shape (n_candidates,)
-        The row of ``cv_results_`` in which it ranks best.
+        Row of ``cv_results_`` in which the candidate ranks best.
     score : ndarray of shape (n_candidates,)
-        Mean score of that row.
+        Mean score in that row.
     n_pulls : ndarray of shape (n_candidates,)
-        Its fits, in all rungs.
+        Number of fits in all rungs.
     best : ndarray of bool of shape (n_candidates,)
         True for the winner.
     """
@@ -179,7 +183,7 @@ class CandidateTable:
 
 def candidate_table(search: FittedSearch) -> CandidateTable:
     """Return the candidates, best rank first."""
-    # Stable: rows of one rank stay in the order of the table, and the winner comes before them.
+    # A stable sort keeps rows of equal rank in the order of the table; the winner comes first.
     keys = search.results[f"rank_test_{search.metric}"].astype(float)
     if search.best_row is not None:
         keys[search.best_row] -= 0.5

@@ -1,13 +1,14 @@
-"""RegretDisplay: what the search would have chosen, had it been stopped earlier."""
+"""RegretDisplay: what the search would have chosen if it had been stopped earlier."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 
+from sklearn_halving.plotting._display import Display
 from sklearn_halving.plotting._drawing import (
     OTHERS,
     axes_for,
@@ -18,34 +19,40 @@ from sklearn_halving.plotting._drawing import (
 )
 from sklearn_halving.plotting._reading import FittedSearch, candidate_table, read_search
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Cost = Literal["fits", "resources", "seconds"]
+Quantity = Literal["regret", "score"]
 COSTS = {"fits": "fits", "resources": "{} spent", "seconds": "seconds of fits and scoring"}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class RegretDisplay:
-    """Simple regret of the leader over cost: how soon the search had found its winner.
+class RegretDisplay(Display):
+    """Simple regret of the leader against cost: how soon the search found its winner.
 
-    Make it with `from_estimator`, several times on the same axes to compare searches.
+    Use `from_estimator` to create a display. Call it several times with the same axes to compare
+    searches.
 
-    The leader after some fits is the candidate with the best mean score so far among those
-    with the most resource so far. Where rungs are planned, a mean counts once all its splits
-    are there; elsewhere it is drawn towards the mean of all fits by the weight of one fit, so
-    that a lucky first split does not lead for long. In the end it is the winner of the search.
-    The leader is valued by what is known of it in the end: its mean test score (for
-    BayesGapSearchCV its posterior mean).
+    The leader after some number of fits is the candidate with the best mean score among those
+    with the most resource so far. If rungs are planned, a mean counts once all its splits are
+    done. Otherwise the mean is shrunk towards the mean of all fits with the weight of one fit,
+    so that a candidate does not lead because of one lucky split. The last leader is the winner
+    of the search. The value of a leader is its final mean test score (for BayesGapSearchCV its
+    posterior mean).
 
     Parameters
     ----------
     cost : ndarray of shape (n_steps,)
-        When the leader changed; the last is the cost of the whole search.
+        Cost at which the leader changed; the last entry is the cost of the whole search.
     leader : ndarray of shape (n_steps,)
-        Number of the candidate that leads from there on.
+        Number of the candidate that leads from then on.
     score : ndarray of shape (n_steps,)
-        What it is worth.
+        Final score of the leader.
     regret : ndarray of shape (n_steps,)
-        How much less that is than the most that a leader is worth; 0 or more.
+        Difference to the best score of any leader; 0 or more.
     cost_label, score_label, name : str
-        What is on the axes and in the legend.
+        Labels of the axes and of the legend.
 
     Attributes
     ----------
@@ -87,12 +94,12 @@ class RegretDisplay:
         cls,
         search: Any,
         *,
-        cost: str = "fits",
-        quantity: str = "regret",
+        cost: Cost = "fits",
+        quantity: Quantity = "regret",
         metric: str | None = None,
         name: str | None = None,
-        ax: Any = None,
-    ) -> RegretDisplay:
+        ax: Axes | None = None,
+    ) -> Self:
         """Draw the regret of a fitted search.
 
         Parameters
@@ -100,17 +107,17 @@ class RegretDisplay:
         search : estimator
             A fitted search.
         cost : {"fits", "resources", "seconds"}, default="fits"
-            What is on the x axis. Seconds are those of all fits and their scoring one after
-            another, whatever ran at the same time.
+            Quantity on the x axis. Seconds are summed over all fits and their scoring, even if
+            they ran in parallel.
         quantity : {"regret", "score"}, default="regret"
-            What is on the y axis. Regrets of different searches do not compare, as each is
-            against the best of its own; scores do.
+            Quantity on the y axis. Scores of different searches are comparable. Regrets are not,
+            because each is relative to the best leader of its own search.
         metric : str or None, default=None
-            Which metric, if there are several; by default the one that steered the search.
+            The metric to show if there are several. None shows the one that steered the search.
         name : str or None, default=None
-            Name in the legend; by default the class of the search.
+            Name in the legend. None uses the class of the search.
         ax : matplotlib Axes or None, default=None
-            Where to draw; by default in a new figure.
+            The axes to draw on. None makes a new figure.
 
         Returns
         -------
@@ -124,28 +131,36 @@ class RegretDisplay:
         TypeError
             If it is not a search of this package.
         ValueError
-            If it has no such metric, no resource though ``cost="resources"``, no score at all,
-            or ``cost`` or ``quantity`` is unknown.
+            If the search has no such metric, no score at all, or no resource although
+            ``cost="resources"``; or if ``cost`` or ``quantity`` is unknown.
         ImportError
             If matplotlib is missing.
         """
         _check_choice(cls.__name__, "cost", cost, tuple(COSTS))
-        _check_choice(cls.__name__, "quantity", quantity, QUANTITIES)
+        _check_choice(cls.__name__, "quantity", quantity, get_args(Quantity))
         found = read_search(search, cls.__name__, metric)
+        return cls._from_search(found, cost, name).plot(ax=ax, quantity=quantity)
+
+    @classmethod
+    def _from_search(
+        cls, found: FittedSearch, cost: Cost = "fits", name: str | None = None
+    ) -> Self:
         costs = _costs(found, cost)
-        leaders = _leaders(found, search)
+        leaders = _leaders(found)
         table = candidate_table(found)
         worth = np.full(table.candidate.max() + 1, np.nan)
         values = found.results["posterior_mean"] if found.has_posterior else found.means()
         worth[table.candidate] = values[table.row]
-        if table.best.any():  # the search has the last word
+        if table.best.any():  # the last leader is the choice of the search
             leaders[-1] = table.candidate[table.best][0]
         changes = np.flatnonzero((leaders >= 0) & (np.diff(leaders, prepend=-1) != 0))
         if not len(changes):
-            raise found.lacks("the best of its scores", "mend the fits, which failed")
+            raise found.lacks(
+                "the best of its scores", "all fits failed: fix the cause and fit again"
+            )
         leader = np.append(leaders[changes], leaders[-1])
         score = worth[leader]
-        display = cls(
+        return cls(
             cost=np.append(costs[changes], costs[-1]),
             leader=leader,
             score=score,
@@ -154,35 +169,39 @@ class RegretDisplay:
             score_label=found.score_label,
             name=found.name if name is None else name,
         )
-        return display.plot(ax=ax, quantity=quantity)
 
-    def plot(self, ax: Any = None, *, quantity: str = "regret", **line_kw: Any) -> RegretDisplay:
-        """Draw.
+    def plot(
+        self, ax: Axes | None = None, *, quantity: Quantity = "regret", **line_kw: Any
+    ) -> Self:
+        """Draw the display.
 
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
-            Where to draw; by default in a new figure.
+            The axes to draw on. None makes a new figure.
         quantity : {"regret", "score"}, default="regret"
-            What is on the y axis.
+            Quantity on the y axis.
         **line_kw : dict
-            For the steps, as in matplotlib's ``Axes.step``.
+            Passed to matplotlib's ``Axes.step``.
 
         Returns
         -------
         display : RegretDisplay
             This display.
         """
+        return self._drawn(self._draw(ax, quantity, **line_kw))
+
+    def _draw(self, ax: Axes | None, quantity: Quantity = "regret", **line_kw: Any) -> Axes:
         display_name = type(self).__name__
-        _check_choice(display_name, "quantity", quantity, QUANTITIES)
+        _check_choice(display_name, "quantity", quantity, get_args(Quantity))
         is_new = ax is None
         ax = axes_for(display_name, ax)
         is_regret = quantity == "regret"
-        style = {"where": "post", "linewidth": 1.8, "label": self.name} | line_kw
+        style: dict[str, Any] = {"where": "post", "linewidth": 1.8, "label": self.name} | line_kw
         if is_new:
             style = {"color": OTHERS} | style
-        (self.line_,) = ax.step(self.cost, self.regret if is_regret else self.score, **style)
-        # The last point is the end of the search, not a change.
+        self.line_ = ax.step(self.cost, self.regret if is_regret else self.score, **style)[0]
+        # The last point is the end of the search, not a change of leader.
         changes = slice(0, max(1, len(self.cost) - 1))
         y = (self.regret if is_regret else self.score)[changes]
         ax.plot(self.cost[changes], y, "o", markersize=4, color=self.line_.get_color())
@@ -192,11 +211,10 @@ class RegretDisplay:
         if is_new:
             self._cut(ax, is_regret)
         ax.legend(loc="best", fontsize="small")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return ax
 
-    def _cut(self, ax: Any, is_regret: bool) -> None:
-        """Cut the axis where leaders that diverged would rule it."""
+    def _cut(self, ax: Axes, is_regret: bool) -> None:
+        """Clip the axis if diverging leaders would dominate it."""
         limits = score_range(self.score)
         if limits is None:
             return
@@ -206,19 +224,14 @@ class RegretDisplay:
         note(ax, count_of(n_off, "leader off the axis", "leaders off the axis"))
 
 
-QUANTITIES = ("regret", "score")
-
-
 def _check_choice(display: str, name: str, value: str, known: tuple[str, ...]) -> None:
     if value not in known:
         choices = ", ".join(map(repr, known))
-        raise ValueError(
-            f"{name} of {display} must be one of {choices}; got {value!r}. Give one of them."
-        )
+        raise ValueError(f"{name} of {display} must be one of {choices}; got {value!r}.")
 
 
 def _costs(found: FittedSearch, cost: str) -> np.ndarray:
-    """Return what was spent once each fit had come back."""
+    """Return the cumulative cost after each fit."""
     history = found.history
     if cost == "fits":
         spent = np.ones(len(history))
@@ -231,24 +244,23 @@ def _costs(found: FittedSearch, cost: str) -> np.ndarray:
     return np.cumsum(spent)
 
 
-def _leaders(found: FittedSearch, search: Any) -> np.ndarray:
-    """Return the leader after each fit; -1 before there is one."""
+def _leaders(found: FittedSearch) -> np.ndarray:
+    """Return the leader after each fit; -1 as long as there is none."""
     history = found.history
     candidates, scores = history["candidate"].to_numpy(), history["score"].to_numpy()
     levels = history["n_resources"].to_numpy() if found.has_resources else np.zeros(len(history))
     if "bracket" not in history:
         return _leaders_of_pulls(candidates, scores, levels)
-    more_is_better = getattr(search, "select", "max_resources") != "all_rungs"
-    return _leaders_of_rungs(candidates, scores, levels, more_is_better)
+    return _leaders_of_rungs(candidates, scores, levels, found.ranks_by_level)
 
 
 def _leaders_of_rungs(
     candidates: np.ndarray,
     scores: np.ndarray,
     levels: np.ndarray,
-    more_is_better: bool,
+    ranks_by_level: bool,
 ) -> np.ndarray:
-    """Return leaders by the means of all splits of a rung, which early rungs have fewer of."""
+    """Return leaders by mean scores over complete rungs; early rungs may have fewer splits."""
     n_splits: dict[float, int] = {}
     for (_, amount), n in Counter(zip(candidates.tolist(), levels.tolist(), strict=True)).items():
         n_splits[amount] = max(n, n_splits.get(amount, 0))
@@ -261,7 +273,7 @@ def _leaders_of_rungs(
         own = seen.setdefault((candidate, amount), [])
         own.append(score)
         mean = float(np.mean(own))
-        key = (amount if more_is_better else 0.0, mean)
+        key = (amount if ranks_by_level else 0.0, mean)
         if len(own) == n_splits[amount] and not np.isnan(mean) and key > best:
             leader, best = candidate, key
         leaders[step] = leader
@@ -271,7 +283,7 @@ def _leaders_of_rungs(
 def _leaders_of_pulls(
     candidates: np.ndarray, scores: np.ndarray, levels: np.ndarray
 ) -> np.ndarray:
-    """Return leaders by means of so many splits as there are, drawn towards the mean of all."""
+    """Return leaders by mean scores, shrunk towards the mean of all fits."""
     n = int(candidates.max()) + 1
     totals, counts, level = np.zeros(n), np.zeros(n), np.full(n, -np.inf)
     leaders = np.full(len(scores), -1)
@@ -279,7 +291,7 @@ def _leaders_of_pulls(
     for step, (candidate, score, amount) in enumerate(
         zip(candidates.tolist(), scores.tolist(), levels.tolist(), strict=True)
     ):
-        if amount > level[candidate]:  # scores with less do not compare
+        if amount > level[candidate]:  # scores with less resource are not comparable
             totals[candidate], counts[candidate], level[candidate] = 0.0, 0.0, amount
         if amount == level[candidate]:
             totals[candidate] += score

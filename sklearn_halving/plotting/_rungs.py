@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from sklearn_halving.plotting._display import Display
 from sklearn_halving.plotting._drawing import (
     OTHERS,
     WINNER,
@@ -19,46 +20,53 @@ from sklearn_halving.plotting._drawing import (
     set_log_levels,
     wrapped,
 )
-from sklearn_halving.plotting._reading import read_search
+from sklearn_halving.plotting._reading import FittedSearch
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 MAX_PANELS = 8
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class RungDisplay:
-    """Score against resource: a line for each candidate, from rung to rung.
+class RungDisplay(Display):
+    """Score against resource, with one line per candidate.
 
-    Make it with `from_estimator`. A line ends where its candidate was left behind; the winner's
-    is in another colour. It shows whether cheap fits were to be trusted: lines that cross late
-    say that more should go on, a larger ``min_resources`` or a smaller ``factor``.
+    Use `from_estimator` to create a display. A line ends at the rung in which its candidate was
+    eliminated, and the line of the winner has its own colour. The plot shows whether cheap fits
+    predict full fits: if lines still cross late, use a larger ``min_resources`` or a smaller
+    ``factor`` to promote more candidates.
+
+    The fits of the search must differ in their resource. If no axes are given, each bracket has
+    its own axes in a new figure; on given axes, brackets are told apart by colour.
 
     Parameters
     ----------
     candidate : ndarray of shape (n_points,)
         Number of the candidate.
     n_resources : ndarray of shape (n_points,)
-        Its resource.
+        Amount of resource.
     score : ndarray of shape (n_points,)
-        Its mean test score over the splits fitted with this resource; NaN if one of them is.
+        Mean test score over the splits fitted with this resource; NaN if any score is NaN.
     bracket : ndarray of shape (n_points,)
-        Its bracket, the paper's s; 0 where there are no brackets.
+        Bracket (the paper's s); 0 if the search has no brackets.
     best_candidate : int or None
         Number of the winner.
     score_label, resource_label : str
-        What is on the axes.
+        Labels of the axes.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        The axes, the first of them where there are several.
+        The axes; the first if there are several.
     axes_ : ndarray of matplotlib Axes
-        All of them: one for each bracket, or the one that was given.
+        All axes: one for each bracket, or the axes that were given.
     figure_ : matplotlib Figure
-        Their figure.
+        The figure.
 
     See Also
     --------
-    BracketDisplay : Only the numbers of candidates of each rung.
+    BracketDisplay : Number of candidates in each rung.
 
     Examples
     --------
@@ -85,42 +93,9 @@ class RungDisplay:
     resource_label: str = "resource"
 
     @classmethod
-    def from_estimator(
-        cls, search: Any, *, metric: str | None = None, ax: Any = None
-    ) -> RungDisplay:
-        """Draw the rungs of a fitted search.
-
-        Parameters
-        ----------
-        search : estimator
-            A fitted search whose fits differ in their resource.
-        metric : str or None, default=None
-            Which metric, if there are several; by default the one that steered the search.
-        ax : matplotlib Axes or None, default=None
-            Where to draw all brackets, told apart by colour; by default each bracket has axes
-            of its own in a new figure.
-
-        Returns
-        -------
-        display : RungDisplay
-            The display, drawn.
-
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-            If the search is not fitted.
-        TypeError
-            If it is not a search of this package.
-        ValueError
-            If it has no resource, or no such metric.
-        ImportError
-            If matplotlib is missing.
-        """
-        found = read_search(search, cls.__name__, metric)
+    def _from_search(cls, found: FittedSearch) -> Self:
         if not found.has_resources:
-            raise found.lacks(
-                "scores against a resource", "PullsDisplay and ConfidenceDisplay need none"
-            )
+            raise found.lacks("scores against a resource", "use PullsDisplay or ConfidenceDisplay")
         history = found.history
         if "bracket" not in history:
             history = history.assign(bracket=0)
@@ -129,7 +104,7 @@ class RungDisplay:
             .agg(lambda scores: scores.mean(skipna=False))
             .reset_index()
         )
-        display = cls(
+        return cls(
             candidate=points["candidate"].to_numpy(),
             n_resources=points["n_resources"].to_numpy(),
             score=points["score"].to_numpy(),
@@ -138,21 +113,8 @@ class RungDisplay:
             score_label=f"mean test {found.score_label}",
             resource_label=found.resource_label,
         )
-        return display.plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> RungDisplay:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            As in `from_estimator`.
-
-        Returns
-        -------
-        display : RungDisplay
-            This display.
-        """
+    def _draw(self, ax: Axes | None) -> Axes:
         plt = import_pyplot(type(self).__name__)
         brackets = np.unique(self.bracket)[::-1]
         if ax is not None or not 1 < len(brackets) <= MAX_PANELS:
@@ -160,19 +122,17 @@ class RungDisplay:
             colors = [plt.get_cmap("viridis")(x) for x in np.linspace(0.0, 0.9, len(brackets))]
             for bracket, color in zip(brackets, colors, strict=True):
                 label = f"bracket {bracket}" if len(brackets) > 1 else "candidates"
-                self._draw(axes[0], self.bracket == bracket, color, label)
+                self._draw_bracket(axes[0], self.bracket == bracket, color, label)
             set_log_levels(axes[0], self.n_resources)
             axes[0].set(xlabel=self.resource_label, ylabel=wrapped(self.score_label))
         else:
             axes = self._draw_panels(plt, brackets)
         self._finish(axes)
         self.axes_ = np.array(axes)
-        self.ax_ = axes[0]
-        self.figure_ = self.ax_.figure
-        return self
+        return axes[0]
 
-    def _draw_panels(self, plt: Any, brackets: np.ndarray) -> list[Any]:
-        """Draw each bracket in axes of its own, the most exploratory first."""
+    def _draw_panels(self, plt: Any, brackets: np.ndarray) -> list[Axes]:
+        """Draw each bracket on its own axes, the most exploratory first."""
         figure, grid = plt.subplots(
             ncols=len(brackets),
             figsize=(1.0 + 2.1 * len(brackets), 3.6),
@@ -181,7 +141,7 @@ class RungDisplay:
         )
         for axes, bracket in zip(grid, brackets, strict=True):
             inside = self.bracket == bracket
-            self._draw(axes, inside, OTHERS, "candidates")
+            self._draw_bracket(axes, inside, OTHERS, "candidates")
             set_log_levels(axes, self.n_resources[inside])
             n_candidates = len(np.unique(self.candidate[inside]))
             lines = [
@@ -194,7 +154,7 @@ class RungDisplay:
         figure.supxlabel(self.resource_label, fontsize="medium")
         return list(grid)
 
-    def _draw(self, ax: Any, inside: np.ndarray, color: Any, label: str) -> None:
+    def _draw_bracket(self, ax: Axes, inside: np.ndarray, color: Any, label: str) -> None:
         """Draw one bracket."""
         candidates = np.unique(self.candidate[inside])
         alpha = float(np.clip(8 / len(candidates), 0.3, 0.8))
@@ -209,12 +169,12 @@ class RungDisplay:
         ax.plot([], [], color=color, marker="o", markersize=3.5, label=label)
 
     def _without_score(self, inside: Any = slice(None)) -> str:
-        """Say how many candidates had no score in one of their rungs."""
+        """Return a note on candidates without a score in one of their rungs."""
         without = np.unique(self.candidate[inside][np.isnan(self.score[inside])])
         return "" if not len(without) else f"{len(without)} without score"
 
-    def _finish(self, axes: list[Any]) -> None:
-        """Cut the axis where outliers would rule it, and say which line is whose."""
+    def _finish(self, axes: list[Axes]) -> None:
+        """Clip the axis if outliers would dominate it, and add the legend."""
         limits = score_range(self.score)
         below = ""
         if limits is not None:

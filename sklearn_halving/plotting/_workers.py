@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from sklearn_halving.plotting._display import Display
 from sklearn_halving.plotting._drawing import GREY, OTHERS, axes_for, count_of, legend_beside, note
-from sklearn_halving.plotting._reading import read_search
+from sklearn_halving.plotting._reading import FittedSearch
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 SCORING = "#e69f00"
 FAILED = "#b2182b"
@@ -24,26 +28,27 @@ broken off and went on the next day."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class WorkerDisplay:
-    """Timeline of all fits: what the workers did, and when they waited.
+class WorkerDisplay(Display):
+    """Timeline of all fits: when the workers were busy, and when they were idle.
 
-    Make it with `from_estimator`. Which worker a fit ran on is not on record. Lanes are
-    inferred: a fit goes into the first that is free, so that there are as many lanes as fits
-    ran at the same time, and a lane need not be one process. Long pauses, in which nothing ran,
-    as between a search that was broken off and its continuation, are cut out.
+    Use `from_estimator` to create a display. The history does not record the worker of a fit, so
+    lanes are inferred: each fit is placed in the first free lane. The number of lanes is the
+    largest number of fits that ran at the same time; a lane is not necessarily one process. Long
+    pauses without any fit, such as the time between an interruption and a resume, are cut out.
+    The timeline is the same for every ``metric``.
 
     Parameters
     ----------
     start : ndarray of shape (n_fits,)
-        Seconds from the start of the first fit, without pauses; ascending.
+        Seconds since the start of the first fit, pauses excluded; ascending.
     fit_time, score_time : ndarray of shape (n_fits,)
         Seconds.
     lane : ndarray of shape (n_fits,)
-        Lane of each, from 0.
+        Lane of each fit, counted from 0.
     failed : ndarray of bool of shape (n_fits,)
-        Whether it failed.
+        Whether the fit failed.
     pauses : ndarray of shape (n_pauses,)
-        Where something was cut out.
+        Times at which a pause was cut out.
 
     Attributes
     ----------
@@ -73,34 +78,11 @@ class WorkerDisplay:
     pauses: np.ndarray
 
     @classmethod
-    def from_estimator(cls, search: Any, *, ax: Any = None) -> WorkerDisplay:
-        """Draw the fits of a fitted search.
-
-        Parameters
-        ----------
-        search : estimator
-            A fitted search.
-        ax : matplotlib Axes or None, default=None
-            Where to draw; by default in a new figure.
-
-        Returns
-        -------
-        display : WorkerDisplay
-            The display, drawn.
-
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-            If the search is not fitted.
-        TypeError
-            If it is not a search of this package.
-        ImportError
-            If matplotlib is missing.
-        """
-        history = read_search(search, cls.__name__).history.sort_values("started", kind="stable")
+    def _from_search(cls, found: FittedSearch) -> Self:
+        history = found.history.sort_values("started", kind="stable")
         fit_time, score_time = history["fit_time"].to_numpy(), history["score_time"].to_numpy()
         start, pauses = _without_pauses(history["started"].to_numpy(), fit_time + score_time)
-        display = cls(
+        return cls(
             start=start,
             fit_time=fit_time,
             score_time=score_time,
@@ -108,26 +90,14 @@ class WorkerDisplay:
             failed=history["failed"].to_numpy(),
             pauses=pauses,
         )
-        return display.plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> WorkerDisplay:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; by default in a new figure.
-
-        Returns
-        -------
-        display : WorkerDisplay
-            This display.
-        """
+    def _draw(self, ax: Axes | None) -> Axes:
         n_lanes = int(self.lane.max()) + 1
         height = 1.3 + 0.35 * min(max(n_lanes, 3), 24)
         ax = axes_for(type(self).__name__, ax, 8.0, height)
-        # A white edge tells fits apart, where it would not hide them.
-        edge = {"edgecolor": "white", "linewidth": 0.4 if len(self.start) <= 150 else 0.0}
+        # A white edge separates fits; with many fits it would hide them.
+        width = 0.4 if len(self.start) <= 150 else 0.0
+        edge: dict[str, Any] = {"edgecolor": "white", "linewidth": width}
         for lane in range(n_lanes):
             inside = self.lane == lane
             for rows, color in ((inside & ~self.failed, OTHERS), (inside & self.failed, FAILED)):
@@ -141,16 +111,15 @@ class WorkerDisplay:
         ax.set_xlim(0, max(end, 1e-9))
         ax.set_ylim(n_lanes - 0.5, -0.5)
         self._finish(ax, end * n_lanes)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return ax
 
     @property
     def _scoring_starts(self) -> np.ndarray:
         starts: np.ndarray = self.start + self.fit_time
         return starts
 
-    def _finish(self, ax: Any, available: float) -> None:
-        """Name what is where."""
+    def _finish(self, ax: Axes, available: float) -> None:
+        """Add labels and the legend."""
         from matplotlib.patches import Patch
 
         n_lanes = int(self.lane.max()) + 1

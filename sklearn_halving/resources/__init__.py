@@ -1,15 +1,15 @@
 """What a level means: rows, iterations, epochs, features or seconds.
 
 =================  ==============================================================
-`TrainingSize`     rows of the training fold; a model is fitted anew
-`Iterations`       an integer parameter; the model is trained on where it can be
+`TrainingSize`     rows of the training fold; every fit starts from scratch
+`Iterations`       an integer parameter; training continues where possible
 `PartialFit`       epochs of ``partial_fit``
-`RandomFeatures`   any other integer or float parameter; a model is fitted anew
-`FitTime`          seconds
-`WholeFit`         nothing: one level, a whole fit
+`RandomFeatures`   any other number; every fit starts from scratch
+`FitTime`          seconds of training
+`WholeFit`         no resource: there is one level, a full fit
 =================  ==============================================================
 
-`resolve_resource` finds the one that a name stands for, `subset_order`, `rows_needed` and
+`resolve_resource` returns the resource for a name. `subset_order`, `rows_needed` and
 `training_rows` choose rows, and `Rescaling` adapts parameters to the amount of resource. A new
 resource is a class with the methods of `Resource`.
 """
@@ -22,12 +22,12 @@ from sklearn_halving.resources._rescaling import Rescaling
 from sklearn_halving.resources._resolve import resolve_resource
 from sklearn_halving.resources._training_size import (
     TrainingSize,
+    WholeFit,
     rows_needed,
     subset_order,
     training_rows,
 )
 from sklearn_halving.resources._types import Resource
-from sklearn_halving.resources._whole_fit import WholeFit
 
 __all__ = [
     "FitTime",

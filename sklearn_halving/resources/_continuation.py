@@ -1,4 +1,4 @@
-"""How a fitted estimator is trained on: which way it has, and one function per way."""
+"""How training of a fitted estimator continues: which way, and how."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from sklearn_halving.resources._fitting import class_names, fit, own_params, set
 
 Way = Literal["total", "remaining", "lightgbm", "xgboost", "catboost", "refit"]
 
-# Other names of the number of trees. CatBoost knows a parameter only if it was set, so that
-# get_params does not list them.
+# All names of the number of trees. get_params does not list them all: CatBoost, for example,
+# returns only parameters that were set.
 BOOSTING_NAMES: dict[str, frozenset[str]] = {
     "lightgbm": frozenset(
         {"n_estimators", "num_boost_round", "num_iterations", "num_iteration", "n_iter"}
@@ -41,7 +41,7 @@ _UNITS_ASKED = "_halving_units_asked"
 
 
 def boosting_library(estimator: Any) -> str | None:
-    """Return which boosting library the estimator is from, without importing any."""
+    """Return the boosting library of the estimator, without importing any."""
     for cls in type(estimator).__mro__:
         package = cls.__module__.partition(".")[0]
         if package in BOOSTING_NAMES:
@@ -50,7 +50,7 @@ def boosting_library(estimator: Any) -> str | None:
 
 
 def way_to_continue(step: Any, parameter: str) -> Way:
-    """Return how ``step`` is trained on when its own ``parameter`` grows."""
+    """Return how training of ``step`` continues when its own ``parameter`` grows."""
     library = boosting_library(step)
     if library is not None:
         return _way_of_boosting(step, parameter, library)
@@ -67,19 +67,19 @@ def way_to_continue(step: Any, parameter: str) -> Way:
         return "refit" if batch_solver else "remaining"
     if _has_word(parameter, ("iter", "epoch")) and not _is_from_scikit_learn(step):
         return "remaining"
-    # scikit-learn's other solvers start at the earlier solution, but not where they stopped.
+    # Other solvers of scikit-learn start from the earlier solution but restart their state.
     return "refit"
 
 
 def is_iteration_name(parameter: str) -> bool:
-    """Return whether a parameter is called like a number of iterations."""
+    """Return whether the name of a parameter is that of a number of iterations."""
     leaf = parameter.rpartition("__")[2]
     known = any(leaf in names for names in BOOSTING_NAMES.values())
     return known or _has_word(leaf, ("iter", "epoch", "round"))
 
 
 def _has_word(parameter: str, starts: tuple[str, ...]) -> bool:
-    # as a word: n_iter_no_change, criterion and max_iter_predict are no numbers of iterations
+    # Whole words only: n_iter_no_change, criterion and max_iter_predict do not count.
     words = parameter.split("_")
     return any(word.startswith(starts) for word in words) and words[-1] not in (
         "change",
@@ -88,7 +88,7 @@ def _has_word(parameter: str, starts: tuple[str, ...]) -> bool:
 
 
 def fit_first(step: Any, whole: Any, X: Any, y: Any, way: Way, params: dict[str, Any]) -> Any:
-    """Fit ``whole``, whose last step is ``step``, such that it can be continued later."""
+    """Fit ``whole``, whose last step is ``step``, so that training can continue later."""
     temporary = {"warm_start": True} if way in ("total", "remaining") else {}
     with set_for_a_while(step, temporary), expected_warnings():
         return fit(whole, X, y, params)
@@ -125,7 +125,7 @@ def train_on(
 def _add_trees(
     step: Any, X: Any, y: Any, parameter: str, level: int, more: int, fit_params: dict[str, Any]
 ) -> Any:
-    """Add ``more`` trees to a model of LightGBM or XGBoost, whose parameter is then ``level``."""
+    """Add ``more`` trees to a model of LightGBM or XGBoost, and set its parameter to ``level``."""
     is_lightgbm = boosting_library(step) == "lightgbm"
     start = {"init_model": step} if is_lightgbm else {"xgb_model": step.get_booster()}
     _set_trees(step, parameter, more)
@@ -137,17 +137,17 @@ def _add_trees(
 
 def _set_trees(step: Any, parameter: str, value: int) -> None:
     if boosting_library(step) == "xgboost":
-        # its set_params would hand all parameters to the fitted booster, too
+        # set_params would also pass all parameters to the fitted booster
         setattr(step, parameter, value)
     else:
         step.set_params(**{parameter: value})
 
 
 def has_stopped(step: Any, way: Way, level: int) -> bool:
-    """Return whether a model at ``level`` ended by itself, and more iterations change nothing.
+    """Return whether a model at ``level`` stopped early, so that more iterations change nothing.
 
-    A fit from scratch with more iterations would end at the same place, where a continued one
-    would begin to count anew how often there was no improvement.
+    A fit from scratch with more iterations would stop at the same place. A continued fit would
+    restart the count of iterations without improvement.
     """
     names = class_names(step)
     if way == "remaining" and names & _EPOCHS:
@@ -159,7 +159,7 @@ def has_stopped(step: Any, way: Way, level: int) -> bool:
 
 @contextmanager
 def set_for_a_while(step: Any, temporary: dict[str, Any]) -> Iterator[None]:
-    """Set parameters for the time of a fit, and put them back as they were."""
+    """Set parameters during a fit, and restore them afterwards."""
     params = own_params(step) if temporary else {}
     before = {name: params[name] for name in temporary}
     try:
@@ -173,7 +173,7 @@ def set_for_a_while(step: Any, temporary: dict[str, Any]) -> Iterator[None]:
 
 @contextmanager
 def expected_warnings() -> Iterator[None]:
-    """Silence what is said because a level is a limit, and because all rows are seen again."""
+    """Ignore warnings that are expected when training stops at a level and continues."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", message=r"class_weight presets .* warm_start")
@@ -181,13 +181,13 @@ def expected_warnings() -> Iterator[None]:
 
 
 def _way_of_boosting(step: Any, parameter: str, library: str) -> Way:
-    # get_params of the two takes as long as some trees; parameters are attributes, or kwargs
+    # get_params of these is slow; their parameters are attributes or in kwargs
     is_slow = library in ("lightgbm", "xgboost")
     params = (
         {**vars(step), **(getattr(step, "kwargs", None) or {})} if is_slow else step.get_params()
     )
     if parameter not in BOOSTING_NAMES[library] or any(
-        # stopped early, the number of trees is no longer the level
+        # with early stopping, the number of trees differs from the level
         params.get(name) is not None
         for name in ("early_stopping_rounds", "early_stopping_round", "od_type", "od_wait")
     ):
@@ -200,17 +200,17 @@ def _way_of_boosting(step: Any, parameter: str, library: str) -> Way:
         plain = params.get("booster") in (None, "gbtree") and not forest
         return "xgboost" if plain else "refit"
     encoded = any(params.get(name) for name in ("cat_features", "text_features"))
-    # left to CatBoost, the learning rate depends on the number of iterations asked for
+    # CatBoost's automatic learning rate depends on the requested number of iterations
     has_rate = any(params.get(name) is not None for name in ("learning_rate", "eta"))
     return "catboost" if has_rate and not encoded else "refit"
 
 
 def _extends_exactly(names: frozenset[str], params: dict[str, Any]) -> bool:
     if names & _GRADIENT_BOOSTING:
-        # its warm start forgets the losses that early stopping compares
+        # warm_start discards the losses that early stopping compares
         return params.get("n_iter_no_change") is None
     if names & _BAGGING:
-        return not params.get("oob_score")  # an error of scikit-learn together with warm_start
+        return not params.get("oob_score")  # scikit-learn raises an error with warm_start
     return True
 
 
@@ -221,7 +221,7 @@ def _is_from_scikit_learn(step: Any) -> bool:
 
 
 def _had_no_improvement(step: Any) -> bool:
-    """Apply the stopping rule of HistGradientBoosting to the scores that the model keeps."""
+    """Apply the stopping rule of HistGradientBoosting to the recorded scores."""
     scores = step.train_score_ if step.validation_fraction is None else step.validation_score_
     patience = step.n_iter_no_change
     if len(scores) <= patience:

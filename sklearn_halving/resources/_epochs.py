@@ -1,8 +1,7 @@
-"""Epochs of ``partial_fit`` without what scikit-learn does again in every call of it.
+"""Faster epochs of ``partial_fit`` for scikit-learn's own estimators.
 
-The functions put something in the place of a private method of one estimator, for the time of
-a call. Should scikit-learn rename the methods, both do nothing, and every epoch is a call as
-any other.
+The functions temporarily replace a private method of one estimator. If scikit-learn renames the
+methods, both functions do nothing, and every epoch is an ordinary call.
 """
 
 from __future__ import annotations
@@ -17,24 +16,24 @@ from sklearn_halving._unstable_imports import NETWORK_VALIDATION, SGD_EPOCHS
 def epochs_at_once(estimator: Any, n_epochs: int, partial_fit: Callable[[], None]) -> int:
     """Run epochs of scikit-learn's SGD family in one call of ``partial_fit``.
 
-    ``partial_fit`` hands ``max_iter=1`` to a private method that takes any number, and would
-    stop before it where ``tol`` says so: that is None meanwhile. ``fit`` can run several
-    epochs too, but begins the learning rate anew.
+    ``partial_fit`` passes ``max_iter=1`` to a private method that accepts any number. ``tol`` is
+    None in the meantime, so that the call does not stop early. ``fit`` could run several epochs
+    too, but would restart the learning rate schedule.
 
     Parameters
     ----------
     estimator : estimator
-        What is trained.
+        The estimator to train.
     n_epochs : int
-        How many epochs to run.
+        Number of epochs to run.
     partial_fit : callable
         Calls ``estimator.partial_fit`` once.
 
     Returns
     -------
     n_done : int
-        The epochs that were run: ``n_epochs``, 1 if the call did not go as expected, and 0,
-        without any call, for an estimator of another kind.
+        Number of epochs that were run: ``n_epochs``; 1 if the private method was not called as
+        expected; 0, without any call, for other estimators.
     """
     if not _is_defined_in("sklearn.linear_model", estimator, "partial_fit", SGD_EPOCHS):
         return 0
@@ -59,10 +58,10 @@ def epochs_at_once(estimator: Any, n_epochs: int, partial_fit: Callable[[], None
 
 @contextmanager
 def validated_once(estimator: Any) -> Iterator[None]:
-    """Let scikit-learn's neural networks validate and encode the same data but once.
+    """Let scikit-learn's neural networks validate and encode the same data only once.
 
-    For calls of ``partial_fit`` with equal data, which otherwise spend more time on that than
-    on training.
+    Repeated calls of ``partial_fit`` with the same data otherwise spend more time on validation
+    than on training.
     """
     if not _is_defined_in("sklearn.neural_network", estimator, "partial_fit", NETWORK_VALIDATION):
         yield
@@ -83,6 +82,6 @@ def validated_once(estimator: Any) -> Iterator[None]:
 
 
 def _is_defined_in(package: str, estimator: Any, *methods: str) -> bool:
-    """Return whether the methods are those of the package, and none is a subclass's own."""
+    """Return whether all methods are the package's own, none overridden in a subclass."""
     found = [getattr(type(estimator), method, None) for method in methods]
     return all(getattr(method, "__module__", "").startswith(f"{package}.") for method in found)

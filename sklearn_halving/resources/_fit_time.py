@@ -1,4 +1,4 @@
-"""The time spent on fitting as the resource."""
+"""Training time as the resource."""
 
 from __future__ import annotations
 
@@ -11,31 +11,33 @@ from sklearn_halving.resources._fitting import keeps_training_rows, last_step, t
 from sklearn_halving.resources._iterations import Iterations
 from sklearn_halving.resources._parameters import check_not_searched
 from sklearn_halving.resources._partial_fit import PartialFit, last_step_is_replaced
+from sklearn_halving.resources._types import Resource
 
 MILLISECOND = 1e-3
-"""Seconds that one level is."""
+"""Seconds per level."""
 
 _COUNTS = ("n_estimators", "iterations", "max_iter", "n_iter", "max_epochs", "epochs")
 
 
 @dataclass(frozen=True)
-class FitTime:
+class FitTime(Resource):
     """Train each candidate for a given time.
 
-    A level is a millisecond, amounts are in seconds. A candidate with ``partial_fit`` is
-    trained epoch by epoch; one with ``warm_start`` in steps that double, by the parameter that
-    it continues with (``n_estimators``, ``max_iter``). It ends before the step that, at the
-    speed of the last one, would end too late; one step is always made, and counts as the whole
-    level however long it took. What was left over at a level is not carried to the next.
+    A level is a millisecond; amounts are in seconds. A candidate with ``partial_fit`` is trained
+    epoch by epoch. A candidate with ``warm_start`` is trained in steps of doubling size, by its
+    number of iterations (``n_estimators``, ``max_iter``). Training stops before the step that
+    would exceed the time at the speed of the previous step. At least one step is made, and it
+    counts as the full level no matter how long it takes. Time left over at a level is not
+    carried over to the next.
 
-    The time is the wall time on the machine that fits, so that results differ from machine to
-    machine and with what else runs there: use ``n_jobs`` not above the number of free cores,
-    and expect no two searches to be equal.
+    The time is wall time on the machine that fits. Results therefore depend on the machine and
+    its load, and no two searches are exactly equal. Set ``n_jobs`` to at most the number of
+    idle cores.
 
     Parameters
     ----------
     classes : tuple or None, default=None
-        The labels that a classifier is told, as in `PartialFit`.
+        The class labels passed to a classifier, as in `PartialFit`.
 
     Examples
     --------
@@ -58,7 +60,7 @@ class FitTime:
     subsamples_rows = False
 
     def for_target(self, y: Any) -> FitTime:
-        """Return the resource that knows the classes of the whole ``y``."""
+        """Return a resource that knows all classes of ``y``."""
         return replace(self, classes=PartialFit(self.classes).for_target(y).classes)
 
     def check(self, estimator: Any, searched: frozenset[str]) -> None:
@@ -72,20 +74,16 @@ class FitTime:
             raise ValueError(_cannot_train(estimator))
 
     def level_range(self, estimator: Any, n_train: int, n_rows_needed: int) -> tuple[int, int]:
-        """Return 1, and 0 for unknown: only the user can say what time is the most."""
+        """Return 1 and 0: the user must set the largest time."""
         return 1, 0
 
     def to_level(self, amount: float) -> int:
-        """Return the milliseconds of an amount in seconds."""
+        """Return milliseconds for an amount in seconds."""
         return round(amount / MILLISECOND)
 
     def to_amount(self, level: int) -> float:
-        """Return the seconds."""
+        """Return the level in seconds."""
         return round(level * MILLISECOND, 3)
-
-    def params_at(self, level: int) -> dict[str, Any]:
-        """Return no parameter: what is reached in the time is not known before."""
-        return {}
 
     def can_continue(self, estimator: Any) -> bool:
         """Return whether the estimator can be trained in steps."""
@@ -101,7 +99,7 @@ class FitTime:
         previous_level: int,
         fit_params: dict[str, Any],
     ) -> Any:
-        """Train for the time that lies between the two levels."""
+        """Train for the time between the two levels."""
         seconds = (level - previous_level) * MILLISECOND
         if seconds <= 0:
             return estimator
@@ -139,7 +137,7 @@ def _run_iterations(
     if parameter is None:
         raise ValueError(_cannot_train(estimator))
     iterations = Iterations(parameter)
-    # a trained model's parameter says how far it has come
+    # The parameter of a trained model is its number of iterations so far.
     done = 0 if first else int(estimator.get_params()[parameter])
     step, end = 1, 0.0
     begin = perf_counter()
@@ -159,13 +157,13 @@ def _run_iterations(
 def _cannot_train(estimator: Any) -> str:
     return (
         "resource='fit_time' needs an estimator, or the last step of a pipeline, with partial_fit "
-        "or with warm_start and a number of iterations by which it is continued; got "
-        f"{estimator!r}. Leave such candidates out, or use 'n_samples'."
+        "or with warm_start and a number of iterations; got "
+        f"{estimator!r}. Remove such candidates, or use 'n_samples'."
     )
 
 
 def _count_of(estimator: Any) -> str | None:
-    """Return the parameter by which the estimator is trained on, None if it has none."""
+    """Return the number of iterations with which training continues, or None."""
     step = last_step(estimator)
     if hasattr(step, "partial_fit") or not hasattr(step, "get_params"):
         return None

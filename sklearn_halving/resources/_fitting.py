@@ -1,4 +1,4 @@
-"""How the resources fit an estimator, alone or as the last step of a pipeline."""
+"""How resources fit an estimator, alone or as the last step of a pipeline."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import process_routing
 
-# Their fit_transform gives the training rows other values than transform does (predictions
-# out of fold), or changes the rows: a step behind them cannot be continued on transform's.
+# fit_transform of these returns other values for the training rows than transform does (such as
+# out-of-fold predictions). Training of a later step cannot continue on the output of transform.
 _CROSS_FITTED = frozenset(
     {
         "TargetEncoder",
@@ -26,7 +26,7 @@ _NAMES: WeakKeyDictionary[type, tuple[str, ...]] = WeakKeyDictionary()
 
 
 def fit(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
-    """Fit as scikit-learn's searches do: without ``y`` if there is none."""
+    """Fit as scikit-learn's searches do: without ``y`` if it is None."""
     if y is None:
         estimator.fit(X, **fit_params)
     else:
@@ -35,15 +35,15 @@ def fit(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
 
 
 def class_names(estimator: Any) -> frozenset[str]:
-    """Return the names of the estimator's class and of all classes it derives from."""
+    """Return the names of the estimator's class and of all its base classes."""
     return frozenset(cls.__name__ for cls in type(estimator).__mro__)
 
 
 def own_params(step: Any) -> dict[str, Any]:
-    """Return what ``step.get_params(deep=False)`` returns, in a fraction of the time.
+    """Return the same as ``step.get_params(deep=False)``, but faster.
 
-    scikit-learn's ``get_params``, and with it ``set_params``, inspects the signature in every
-    call. Of a fit of a millisecond that is some percent each time.
+    scikit-learn's ``get_params`` and ``set_params`` inspect the signature in every call, which
+    is noticeable for fits of a millisecond.
     """
     cls = type(step)
     if getattr(cls, "get_params", None) is not BaseEstimator.get_params:
@@ -56,7 +56,7 @@ def own_params(step: Any) -> dict[str, Any]:
 
 
 def set_own_params(step: Any, params: dict[str, Any]) -> None:
-    """Do what ``step.set_params`` does with parameters that the step is known to have."""
+    """Set parameters that the step is known to have, faster than ``step.set_params``."""
     if getattr(type(step), "set_params", None) is not BaseEstimator.set_params:
         step.set_params(**params)
         return
@@ -84,7 +84,7 @@ def owner_of(estimator: Any, parameter: str) -> Any | None:
 
 
 def replace_last_step(estimator: Any, step: Any) -> Any:
-    """Put ``step`` in the place of the last step, and return the whole."""
+    """Replace the last step, and return the whole estimator."""
     if not isinstance(estimator, Pipeline):
         return step
     name, old = estimator.steps[-1]
@@ -93,14 +93,13 @@ def replace_last_step(estimator: Any, step: Any) -> Any:
 
 
 def keeps_training_rows(estimator: Any) -> bool:
-    """Return whether all steps but the last transform the training rows as any others.
+    """Return whether ``transform`` of the earlier steps reproduces the training rows.
 
-    Then the last step can be trained on with ``transform`` of the earlier ones, which need no
-    second fit.
+    Training of the last step can then continue without refitting the earlier steps.
     """
     while isinstance(estimator, Pipeline):
         if getattr(estimator, "transform_input", None) is not None:
-            return False  # the steps hand each other more than X
+            return False  # steps pass more than X to each other
         for _, step in estimator.steps[:-1]:
             nested = step.get_params().values() if hasattr(step, "get_params") else ()
             for part in (step, *nested):
@@ -113,12 +112,12 @@ def keeps_training_rows(estimator: Any) -> bool:
 def to_last_step(
     estimator: Any, X: Any, y: Any, fit_params: dict[str, Any], *, first: bool
 ) -> tuple[Any, Any, dict[str, Any]]:
-    """Take the data through the earlier steps, fitting them if this is the first time.
+    """Pass the data through the earlier steps, fitting them at the first level.
 
     Returns
     -------
     step, Xt, step_params
-        The last step, the rows as it sees them, and its share of the fit parameters.
+        The last step, its input, and its fit parameters.
     """
     while isinstance(estimator, Pipeline):
         head = estimator[:-1]

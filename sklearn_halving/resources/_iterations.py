@@ -1,4 +1,4 @@
-"""The number of iterations as the resource: trees, epochs, boosting rounds."""
+"""The number of iterations as the resource: trees, epochs or boosting rounds."""
 
 from __future__ import annotations
 
@@ -32,35 +32,40 @@ from sklearn_halving.resources._parameters import (
     is_replaced,
     number_of,
 )
+from sklearn_halving.resources._types import Resource
 
 ContinuationOption = Literal["auto", "total", "remaining", "refit"]
 
 
 @dataclass(frozen=True)
-class Iterations:
-    """Train for more and more iterations, going on where the level before has ended.
+class Iterations(Resource):
+    """Train for more and more iterations, continuing from the previous level if possible.
 
-    A level is the value of an integer parameter. Where the estimator can be trained on, only
-    what is missing is trained: forests, bagging and gradient boosting grow the missing trees
-    and predict exactly as if fitted at once (with an integer ``random_state``); stochastic
-    gradient descent, the perceptron and multi-layer perceptrons run the missing epochs, begun
-    with a new learning rate schedule or optimiser state, hence near to one long fit but not
-    equal to it; LightGBM, XGBoost and CatBoost add trees to their model, equal to one long
-    fit as long as they draw no random rows or columns (CatBoost only with a ``learning_rate``:
-    the one it chooses itself depends on the number of trees). Where it cannot, it is fitted
-    again.
+    A level is the value of an integer parameter. If training can be continued, only the missing
+    iterations are run:
 
-    The estimator may be the last step of a pipeline, whose earlier steps are then fitted at
-    the first level only.
+    - Forests, bagging and gradient boosting grow the missing trees. Their predictions equal
+      those of a single fit (with an integer ``random_state``).
+    - Stochastic gradient descent, the perceptron and multi-layer perceptrons run the missing
+      epochs with a new learning rate schedule or optimizer state. The result is close to a
+      single long fit, but not equal to it.
+    - LightGBM, XGBoost and CatBoost add trees to the model. The result equals a single long fit
+      if no rows or columns are subsampled. CatBoost needs an explicit ``learning_rate``, because
+      its automatic choice depends on the number of trees.
+
+    Other estimators are refitted from scratch at every level.
+
+    The estimator may be the last step of a pipeline. The earlier steps are then fitted at the
+    first level only.
 
     Parameters
     ----------
     parameter : str
         Name of the parameter, such as ``"n_estimators"`` or ``"clf__max_iter"``.
     continuation : {"auto", "total", "remaining", "refit"}, default="auto"
-        How a fitted estimator goes on. ``"total"``: with ``warm_start=True`` and the parameter
-        at the level. ``"remaining"``: with ``warm_start=True`` and the parameter at the number
-        of iterations that are missing. ``"refit"``: not at all. ``"auto"``: as suits it.
+        How a fitted estimator continues. ``"total"`` sets ``warm_start=True`` and the parameter
+        to the level. ``"remaining"`` sets ``warm_start=True`` and the parameter to the number of
+        missing iterations. ``"refit"`` fits from scratch. ``"auto"`` chooses by estimator.
 
     Examples
     --------
@@ -82,11 +87,11 @@ class Iterations:
     subsamples_rows = False
 
     def __post_init__(self) -> None:
-        """Refuse an unknown way to continue."""
+        """Check ``continuation``."""
         if self.continuation not in get_args(ContinuationOption):
             raise ValueError(
                 f"continuation of Iterations must be one of {get_args(ContinuationOption)}; "
-                f"got {self.continuation!r}. With 'auto' it is chosen by the estimator."
+                f"got {self.continuation!r}. 'auto' chooses by estimator."
             )
 
     @property
@@ -107,28 +112,21 @@ class Iterations:
         self._check_warm_start(owner, searched)
 
     def level_range(self, estimator: Any, n_train: int, n_rows_needed: int) -> tuple[int, int]:
-        """Return 1 and the value that the estimator has; 0 where that is no positive integer.
-
-        A largest level of 0 means that only the user can say it, with ``max_resources``.
-        """
+        """Return 1 and the estimator's own value, or 0 if that is not a positive integer."""
         value = number_of(estimator.get_params().get(self.parameter))
         is_count = isinstance(value, Integral) and value > 0
         return 1, int(value) if value is not None and is_count else 0
 
     def to_level(self, amount: float) -> int:
-        """Return the number of iterations as a whole number."""
+        """Return the number of iterations, rounded."""
         return round(amount)
 
-    def to_amount(self, level: int) -> float:
-        """Return the number of iterations."""
-        return level
-
     def params_at(self, level: int) -> dict[str, Any]:
-        """Return the parameter with the level as its value."""
+        """Return the parameter, set to the level."""
         return {self.parameter: level}
 
     def can_continue(self, estimator: Any) -> bool:
-        """Return whether the estimator, with a candidate's parameters set, can be trained on."""
+        """Return whether training of this estimator can be continued."""
         return self._way(estimator) != "refit"
 
     def train(
@@ -140,7 +138,7 @@ class Iterations:
         previous_level: int,
         fit_params: dict[str, Any],
     ) -> Any:
-        """Train up to ``level`` iterations; at ``previous_level`` 0 the estimator is unfitted."""
+        """Train up to ``level`` iterations; if ``previous_level`` is 0, from scratch."""
         if level == previous_level:
             return estimator
         way = self._way(estimator)
@@ -166,8 +164,8 @@ class Iterations:
             got = "a parameter of another object" if owner is None else type(owner).__name__
             raise ValueError(
                 f"continuation={self.continuation!r} of Iterations({self.parameter!r}) needs a "
-                f"parameter of the last step, and that step to have warm_start; got {got}. Use "
-                "continuation='auto', which refits where nothing can be continued."
+                f"parameter of the last step, which must have warm_start; got {got}. Use "
+                "continuation='auto', which refits where training cannot be continued."
             )
 
     def _way(self, estimator: Any) -> Way:
@@ -181,16 +179,16 @@ class Iterations:
 
 
 def _check_aliases(parameter: str, step: Any, library: str, searched: frozenset[str]) -> None:
-    """Raise a ValueError if the number of trees is set by another of its names too."""
+    """Raise a ValueError if the number of trees is also set under another name."""
     prefix, separator, leaf = parameter.rpartition("__")
     others = BOOSTING_NAMES[library] - {leaf}
     given = {name for name in others if step.get_params(deep=False).get(name) is not None}
     if library == "lightgbm":
-        given -= {"n_estimators"}  # has a default, which every other name overrules
+        given -= {"n_estimators"}  # has a default, which every other name overrides
     also_searched = {name for name in others if prefix + separator + name in searched}
     if given | also_searched:
         raise ValueError(
-            f"Cannot use parameter {parameter!r} as the resource: {type(step).__name__} must "
-            f"be given its number of trees by one name only; got {sorted(given | also_searched)} "
-            "besides. Name the resource like that, or leave the other name out."
+            f"Cannot use parameter {parameter!r} as the resource: the number of "
+            f"trees of {type(step).__name__} is also set by {sorted(given | also_searched)}. Use "
+            "one name only: that of the resource."
         )

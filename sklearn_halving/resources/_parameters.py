@@ -1,4 +1,4 @@
-"""Checks of parameter names that the resources share, with messages that help."""
+"""Checks of parameter names that the resources share."""
 
 from __future__ import annotations
 
@@ -9,25 +9,26 @@ from typing import Any
 
 
 def check_not_searched(parameter: str, searched: frozenset[str]) -> None:
-    """Raise a ValueError if the resource is a parameter that is searched over too."""
+    """Raise a ValueError if the resource is also a searched parameter."""
     if parameter in searched:
         raise ValueError(
-            f"The resource must not be part of the searched parameters too, and {parameter!r} is "
-            f"one of {sorted(searched)}. Leave it out there, or let another resource grow."
+            f"Cannot use parameter {parameter!r} as the resource since it is part of the searched "
+            f"parameters {sorted(searched)}. Remove it from the search space, or use another "
+            "resource."
         )
 
 
 def check_parameter(parameter: str, estimator: Any, searched: frozenset[str]) -> None:
     """Raise a ValueError if the estimator has no such parameter.
 
-    Where candidates replace the part that the parameter belongs to, nothing can be said.
+    Nothing can be checked if candidates replace the object that the parameter belongs to.
     """
     valid = estimator.get_params()
     if parameter in valid or is_replaced(parameter, searched):
         return
     raise ValueError(
-        f"resource={parameter!r} must name a parameter of {type(estimator).__name__}, which has "
-        f"{sorted(valid)}.{suggestion(parameter, valid)}"
+        f"resource={parameter!r} must be a parameter of {type(estimator).__name__}."
+        f"{suggestion(parameter, valid)} Its parameters are {sorted(valid)}."
     )
 
 
@@ -38,7 +39,7 @@ def is_replaced(parameter: str, searched: frozenset[str]) -> bool:
 
 
 def number_of(value: Any) -> float | None:
-    """Return a parameter's value if it is a number, None if it is anything else."""
+    """Return the value of a parameter if it is a number, else None."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return None
     number: float = value  # type: ignore[assignment]  # an int stays an int
@@ -46,6 +47,6 @@ def number_of(value: Any) -> float | None:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return a sentence that names what ``name`` may have been meant to be, if anything."""
+    """Return a sentence with the known names closest to ``name``, or an empty string."""
     close = get_close_matches(name, list(known), n=3)
     return f" Did you mean {' or '.join(map(repr, close))}?" if close else ""

@@ -18,32 +18,34 @@ from sklearn_halving.resources._fitting import (
     last_step,
     to_last_step,
 )
+from sklearn_halving.resources._types import Resource
 
 
 @dataclass(frozen=True)
-class PartialFit:
+class PartialFit(Resource):
     """Train by epochs of ``partial_fit``, each with all rows of the training fold.
 
-    A level is the number of epochs, and each is a call of ``partial_fit``; but scikit-learn's
-    stochastic gradient descent (`SGDClassifier`, `SGDRegressor`, `SGDOneClassSVM`,
-    `Perceptron` and the passive-aggressive ones) runs all that are missing to the level in one
-    call, which takes a fraction of the time on small data. The first level is then what
-    ``fit`` gives with ``max_iter`` at the level and ``tol=None``, and a later one goes on with
-    the learning rate where it was (``warm_start`` would begin it anew). What differs from a
-    call an epoch: with an integer ``random_state`` every call shuffles alike, where here the
-    rows come in another order in each epoch of a level; and an L1 penalty and the averaging
-    of a classifier begin anew with every call. Without these three the two are equal up to
-    rounding.
+    A level is the number of epochs, and each epoch is a call of ``partial_fit``.
 
-    The estimator may be the last step of a pipeline, whose earlier steps are fitted before
-    the first epoch.
+    Estimators of scikit-learn's stochastic gradient descent family (`SGDClassifier`,
+    `SGDRegressor`, `SGDOneClassSVM`, `Perceptron` and the passive-aggressive estimators) are an
+    exception: all missing epochs of a level run in one call, which is much faster on small data.
+    The first level then equals ``fit`` with ``max_iter`` set to the level and ``tol=None``.
+    Later levels continue the learning rate schedule, which ``warm_start`` would restart. Three
+    things differ from one call per epoch: rows are shuffled differently in every epoch of a
+    level, whereas separate calls with an integer ``random_state`` shuffle alike; and an L1
+    penalty and the averaging of a classifier restart with every call. Otherwise both are equal
+    up to rounding.
+
+    The estimator may be the last step of a pipeline. The earlier steps are fitted before the
+    first epoch.
 
     Parameters
     ----------
     classes : tuple or None, default=None
-        The labels that a classifier is told at the first call; for several outputs one tuple
-        per output. None takes those of the ``y`` it is trained on, where a class may be
-        missing that the whole ``y`` has: see `for_target`.
+        The class labels passed to the first call of a classifier; one tuple per output if there
+        are several. None uses the labels of the training rows, which may lack a class: see
+        `for_target`.
 
     Examples
     --------
@@ -63,7 +65,7 @@ class PartialFit:
     subsamples_rows = False
 
     def for_target(self, y: Any) -> PartialFit:
-        """Return the resource that knows the classes of the whole ``y``."""
+        """Return a resource that knows all classes of ``y``."""
         if self.classes is not None or y is None:
             return self
         return replace(self, classes=_classes_of(y))
@@ -79,23 +81,15 @@ class PartialFit:
             )
 
     def level_range(self, estimator: Any, n_train: int, n_rows_needed: int) -> tuple[int, int]:
-        """Return 1, and 0 for unknown: only the user can say how many epochs are the most."""
+        """Return 1 and 0: the user must set the largest number of epochs."""
         return 1, 0
 
     def to_level(self, amount: float) -> int:
         """Return the number of epochs as a whole number."""
         return round(amount)
 
-    def to_amount(self, level: int) -> float:
-        """Return the number of epochs."""
-        return level
-
-    def params_at(self, level: int) -> dict[str, Any]:
-        """Return no parameter: the estimator does not know how often it will be called."""
-        return {}
-
     def can_continue(self, estimator: Any) -> bool:
-        """Return whether epochs can be added to the fitted estimator."""
+        """Return whether more epochs can be run on a fitted estimator."""
         return hasattr(last_step(estimator), "partial_fit") and keeps_training_rows(estimator)
 
     def train(
@@ -134,7 +128,7 @@ class PartialFit:
     def run_epoch(
         self, step: Any, X: Any, y: Any, fit_params: dict[str, Any], *, first: bool
     ) -> None:
-        """Call ``partial_fit`` once, with the classes if it is the first time."""
+        """Call ``partial_fit`` once; the first call of a classifier gets the classes."""
         if first and y is not None and is_classifier(step) and _takes_classes(step):
             fit_params = {"classes": self._classes_for(step, y), **fit_params}
         if y is None:
@@ -152,7 +146,7 @@ class PartialFit:
 
 
 def _classes_of(y: Any) -> tuple[Any, ...] | None:
-    """Return the classes of ``y``, of each of its columns if it has several, else None."""
+    """Return the classes of ``y``, or of each of its columns; None for regression."""
     values = y.to_numpy() if hasattr(y, "to_numpy") else y
     kind = type_of_target(values)
     if kind in ("binary", "multiclass"):

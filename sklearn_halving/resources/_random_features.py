@@ -14,24 +14,25 @@ from sklearn_halving.resources._parameters import (
     check_parameter,
     number_of,
 )
+from sklearn_halving.resources._types import Resource
 
 FRACTION = 1e-3
 
 
 @dataclass(frozen=True)
-class RandomFeatures:
-    """Refit with a larger and larger value of an integer or float parameter.
+class RandomFeatures(Resource):
+    """Refit with an increasing value of an integer or float parameter.
 
-    The number of random features of a kernel approximation is the usual one.
+    The typical example is the number of random features of a kernel approximation.
 
     Parameters
     ----------
     parameter : str
         Name of the parameter, such as ``"rbfsampler__n_components"``.
     unit : float or None, default=None
-        How much one level adds to a float parameter. None: the parameter is an integer and
-        the level its value; for a parameter that is a float in the estimator,
-        `resolve_resource` (or `for_estimator`) puts 0.001.
+        The step of a float parameter from one level to the next. None means that the parameter
+        is an integer and the level its value. If the estimator has a float,
+        `resolve_resource` and `for_estimator` set 0.001.
 
     Examples
     --------
@@ -49,7 +50,7 @@ class RandomFeatures:
     subsamples_rows = False
 
     def __post_init__(self) -> None:
-        """Refuse a unit that is no amount."""
+        """Check ``unit``."""
         if self.unit is not None and not self.unit > 0:
             raise ValueError(
                 f"unit of RandomFeatures({self.parameter!r}) must be positive; got "
@@ -62,7 +63,7 @@ class RandomFeatures:
         return self.parameter
 
     def for_estimator(self, estimator: Any) -> RandomFeatures:
-        """Return the resource with a unit if the estimator's parameter is a float."""
+        """Return the resource, with a unit if the estimator's parameter is a float."""
         value = number_of(estimator.get_params().get(self.parameter))
         is_float = value is not None and not isinstance(value, Integral)
         return replace(self, unit=FRACTION) if self.unit is None and is_float else self
@@ -74,38 +75,34 @@ class RandomFeatures:
         value = estimator.get_params().get(self.parameter)
         if isinstance(value, (str, bool)):
             raise ValueError(
-                f"resource={self.parameter!r} must be a parameter that is a number; got one that "
-                f"is {value!r}. Use 'n_samples', or a number of iterations or features."
+                f"resource={self.parameter!r} must be a numeric parameter; its value is "
+                f"{value!r}. Use 'n_samples', or a number of iterations or features."
             )
         if self.for_estimator(estimator) != self:
             value = estimator.get_params()[self.parameter]
             raise ValueError(
-                f"unit of RandomFeatures({self.parameter!r}) must be given for a parameter "
-                f"whose value is a float; got None where the estimator has {value!r}. Give the "
-                f"amount of one level, such as unit={FRACTION}."
+                f"unit of RandomFeatures({self.parameter!r}) must be set for a float "
+                f"parameter; got None, and the estimator has {value!r}. Set the step of one "
+                f"level, such as unit={FRACTION}."
             )
 
     def level_range(self, estimator: Any, n_train: int, n_rows_needed: int) -> tuple[int, int]:
-        """Return 1 and the level of the estimator's value; 0 if that is no positive number."""
+        """Return 1 and the level of the estimator's value, or 0 if that is not positive."""
         value = number_of(estimator.get_params().get(self.parameter))
         return 1, 0 if value is None or value <= 0 else self.to_level(value)
 
     def to_level(self, amount: float) -> int:
-        """Return how many units the amount is."""
+        """Return the amount in units, rounded."""
         return round(amount if self.unit is None else amount / self.unit)
 
     def to_amount(self, level: int) -> float:
         """Return the value of the parameter."""
-        # twelve digits, or 3 * 0.1 would be 0.30000000000000004
+        # Rounded to twelve digits, because 3 * 0.1 is 0.30000000000000004.
         return level if self.unit is None else float(f"{level * self.unit:.12g}")
 
     def params_at(self, level: int) -> dict[str, Any]:
-        """Return the parameter with its value."""
+        """Return the parameter, set to the amount."""
         return {self.parameter: self.to_amount(level)}
-
-    def can_continue(self, estimator: Any) -> bool:
-        """Return False: another number of features is another model."""
-        return False
 
     def train(
         self,
@@ -116,6 +113,6 @@ class RandomFeatures:
         previous_level: int,
         fit_params: dict[str, Any],
     ) -> Any:
-        """Fit from scratch with the parameter at the level."""
+        """Fit from scratch with the parameter set to the level."""
         fresh = clone(estimator) if previous_level else estimator
         return fit(fresh.set_params(**self.params_at(level)), X, y, fit_params)

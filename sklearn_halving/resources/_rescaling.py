@@ -1,4 +1,4 @@
-"""Parameters that depend on the amount of resource: what they are at a lower level."""
+"""Rescaling of parameters whose best value depends on the amount of resource."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ _NAMES = ("inverse", "proportional")
 
 @dataclass(frozen=True)
 class Rescaling:
-    """Rescale parameters such that they mean the same at every amount of resource.
+    """Rescale parameters so that they have the same effect at every amount of resource.
 
-    A candidate's value is what holds at the largest amount, where it is used unchanged. At a
-    lower one it is multiplied by ``max_amount / amount`` (rule ``"inverse"``: the value is a
-    constant divided by the resource) or by ``amount / max_amount`` (``"proportional"``), or is
-    what a callable makes of ``(value, amount, max_amount)``.
+    The value of a candidate applies at the largest amount of resource, where it is used
+    unchanged. At smaller amounts it is multiplied by ``max_amount / amount`` (rule
+    ``"inverse"``) or by ``amount / max_amount`` (rule ``"proportional"``), or it is replaced by
+    the result of a callable ``(value, amount, max_amount)``.
 
-    Li et al. (2018), appendix A.4, divide the cost C by the number of samples, since the
-    squared errors are summed over them and not averaged, and the regularisation lambda by
-    the number of random features: both ``"inverse"``. With samples as the resource the
-    reciprocal of C, ``alpha`` of ``Ridge`` and ``KernelRidge``, is ``"proportional"``. Where the
-    loss is averaged, as in ``SGDClassifier`` and ``Lasso``, ``alpha`` needs no rule. Nor do
-    features that are scaled by their number, as those of ``RBFSampler`` and ``Nystroem``: their
-    inner products approach the kernel at any number of them.
+    Li et al. (2018), appendix A.4, divide the cost C by the number of samples, because the
+    squared errors are summed rather than averaged, and the regularization lambda by the number
+    of random features. Both are ``"inverse"``. With samples as the resource, the reciprocal of
+    C, such as ``alpha`` of ``Ridge`` and ``KernelRidge``, is ``"proportional"``. If the loss is
+    averaged, as in ``SGDClassifier`` and ``Lasso``, ``alpha`` needs no rule. Features that are
+    normalized by their number, such as those of ``RBFSampler`` and ``Nystroem``, need no rule
+    either.
 
-    A rule by name gives a float below the largest amount. Whole numbers, such as
-    ``min_samples_leaf``, need a callable that rounds.
+    Named rules return floats. Integers, such as ``min_samples_leaf``, need a callable that
+    rounds.
 
     Parameters
     ----------
@@ -53,31 +53,31 @@ class Rescaling:
 
     @classmethod
     def from_option(cls, option: Mapping[str, Rule] | None) -> Rescaling:
-        """Return the rescaling that the option ``rescale`` of a search asks for."""
+        """Return the rescaling for the ``rescale`` parameter of a search."""
         if option is None:
             return cls()
         if not isinstance(option, Mapping):
             raise ValueError(
                 "rescale must be None or a dict of parameter names and rules; got "
-                f"{option!r}. Give for example {{'C': 'inverse'}}."
+                f"{option!r}. An example is {{'C': 'inverse'}}."
             )
         for name, rule in option.items():
             if not callable(rule) and rule not in _NAMES:
                 raise ValueError(
                     f"rescale[{name!r}] must be 'inverse', 'proportional' or a callable; got "
-                    f"{rule!r}. Write a function of (value, amount, max_amount) for another rule."
+                    f"{rule!r}. A callable takes (value, amount, max_amount)."
                 )
         return cls(tuple(option.items()))
 
     def check(self, estimator: Any, searched: frozenset[str]) -> None:
-        """Raise a ValueError for a parameter that neither estimator nor candidates have."""
+        """Raise a ValueError if neither the estimator nor the candidates have the parameter."""
         known = set(estimator.get_params()) | searched
         for name, _ in self.rules:
             if name not in known and not is_replaced(name, searched):
                 raise ValueError(
                     f"rescale[{name!r}] must name a parameter of {type(estimator).__name__} or "
-                    f"of the search; got {name!r}, where {sorted(known)} are known."
-                    f"{suggestion(name, known)}"
+                    f"of the search; got {name!r}.{suggestion(name, known)} Known names are "
+                    f"{sorted(known)}."
                 )
 
     def apply(
@@ -88,18 +88,18 @@ class Rescaling:
         Parameters
         ----------
         params : dict
-            The candidate's parameters, which hold at ``max_amount``.
+            The candidate's parameters, which apply at ``max_amount``.
         estimator : estimator
-            Has the values of the parameters that are not searched. A parameter that it does
-            not have either belongs to other candidates, and is left out.
+            Provides the values of parameters that are not searched. A parameter that it does
+            not have belongs to other candidates and is left out.
         amount, max_amount : float
-            The resource at this level and at the largest one.
+            The amount of resource at this level and at the largest.
 
         Returns
         -------
         rescaled : dict
-            The value of each parameter that has a rule; exactly the candidate's own at
-            ``max_amount``.
+            The value of each parameter with a rule; at ``max_amount``, exactly the candidate's
+            own value.
         """
         if not self.rules:
             return {}
@@ -121,7 +121,7 @@ def _apply_rule(name: str, rule: Rule, value: Any, amount: float, max_amount: fl
     number = number_of(value)
     if number is None:
         raise ValueError(
-            f"rescale[{name!r}]={rule!r} needs a number as the value of {name}; got {value!r}. "
-            "Leave such candidates out, or give a callable that knows what to do with them."
+            f"rescale[{name!r}]={rule!r} needs a numeric {name}; got {value!r}. "
+            "Remove such candidates, or use a callable that handles them."
         )
     return number * max_amount / amount if rule == "inverse" else number * amount / max_amount

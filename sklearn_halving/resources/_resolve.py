@@ -1,4 +1,4 @@
-"""From the name of a resource to the resource."""
+"""Resolve the name of a resource."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ _BY_NAME: dict[str, Callable[[], Resource]] = {
 
 
 def resolve_resource(resource: object, estimator: Any) -> Resource:
-    """Return the resource that a name stands for.
+    """Return the resource for a name.
 
     Parameters
     ----------
     resource : str or Resource
-        ``"n_samples"``, ``"partial_fit"``, ``"fit_time"``, the name of a parameter of the
-        estimator, or a resource, which is returned (with a unit, if it lacks one).
+        ``"n_samples"``, ``"partial_fit"``, ``"fit_time"``, the name of an estimator parameter,
+        or a resource object, which is returned as it is (with a unit if it needs one).
     estimator : estimator
-        Tells what the parameters are, and which of them it can be trained on with.
+        The estimator that the resource is for.
 
     Returns
     -------
     resource : Resource
-        For a parameter `Iterations` if the estimator can be trained on by it, or if it is
-        called like a number of iterations, and `RandomFeatures` otherwise.
+        For an estimator parameter, `Iterations` if training can continue with it or if its name
+        is that of a number of iterations; otherwise `RandomFeatures`.
 
     Examples
     --------
@@ -64,15 +64,15 @@ def resolve_resource(resource: object, estimator: Any) -> Resource:
     close = suggestion(resource, known) if isinstance(resource, str) else ""
     raise ValueError(
         "resource must be 'n_samples', 'partial_fit', 'fit_time', a parameter of "
-        f"{type(estimator).__name__} (one of {sorted(estimator.get_params())}), or a Resource "
-        f"object; got {resource!r}.{close}"
+        f"{type(estimator).__name__}, or a Resource object; got {resource!r}.{close} Parameters "
+        f"are {sorted(estimator.get_params())}."
     )
 
 
 def _may_exist(parameter: str, estimator: Any, iterations: Iterations) -> bool:
-    """Return whether the estimator has the parameter, or candidates may come to have it."""
+    """Return whether the estimator has the parameter, or a candidate may have it."""
     params = estimator.get_params()
-    # A candidate may replace the step: only `check` sees what is searched.
+    # A candidate may replace the step. Only `check` knows the searched parameters.
     return (
         parameter in params
         or parameter.rpartition("__")[0] in params

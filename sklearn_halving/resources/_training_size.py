@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_halving.resources._fitting import fit
+from sklearn_halving.resources._types import Resource
 
 Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class TrainingSize:
+class TrainingSize(Resource):
     """Train on more and more rows of the training fold.
 
     A level is a number of rows. The caller draws the rows (see `subset_order` and
-    `training_rows`); a model is always fitted from scratch, since it would otherwise see
-    the first rows more often than the later ones.
+    `training_rows`). A model is always fitted from scratch; otherwise it would see the first
+    rows more often than the later ones.
 
     Examples
     --------
@@ -32,40 +32,30 @@ class TrainingSize:
     name = "n_samples"
     subsamples_rows = True
 
-    def check(self, estimator: Any, searched: frozenset[str]) -> None:
-        """Accept every estimator: a number of rows is no parameter of it."""
-
     def level_range(self, estimator: Any, n_train: int, n_rows_needed: int) -> tuple[int, int]:
         """Return the rows that hold every class (at least one), and all rows of the fold."""
         return max(1, n_rows_needed), n_train
 
-    def to_level(self, amount: float) -> int:
-        """Return the number of rows as a whole number."""
-        return round(amount)
 
-    def to_amount(self, level: int) -> float:
-        """Return the number of rows."""
-        return level
+@dataclass(frozen=True)
+class WholeFit(Resource):
+    """Fit the estimator as it is, on all rows of the training fold; there is one level.
 
-    def params_at(self, level: int) -> dict[str, Any]:
-        """Return no parameter: the rows are chosen outside the estimator."""
-        return {}
+    This is what ``resource=None`` means in the searches that do not need a resource.
 
-    def can_continue(self, estimator: Any) -> bool:
-        """Return False: on other rows every fit starts from scratch."""
-        return False
+    Examples
+    --------
+    >>> from sklearn_halving.resources import WholeFit
+    >>> WholeFit().level_range(None, 100, 1)
+    (1, 1)
+    """
 
-    def train(
-        self,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        level: int,
-        previous_level: int,
-        fit_params: dict[str, Any],
-    ) -> Any:
-        """Fit on the rows given, which are those of the level already."""
-        return fit(estimator, X, y, fit_params)
+    name = "whole_fit"
+    subsamples_rows = False
+
+    def level_range(self, estimator: Any, n_train: int, n_rows_needed: int) -> tuple[int, int]:
+        """Return 1 and 1: there is one level."""
+        return 1, 1
 
 
 def subset_order(
@@ -78,25 +68,25 @@ def subset_order(
     min_per_class: int = 2,
     n_rows: int | None = None,
 ) -> Rows:
-    """Rank the rows of a training fold: the first ``level`` of them are its subset.
+    """Order the rows of a training fold; the first ``level`` rows are its subset.
 
     Parameters
     ----------
     y : array-like of shape (n,) or (n, n_outputs), or None
-        Targets of the rows; None needs ``groups`` or ``n_rows``.
+        Targets of the rows. If None, ``groups`` or ``n_rows`` is required.
     groups : array-like of shape (n,) or None
-        Group labels. Groups come one after the other, so a subset cuts at most one.
+        Group labels. Rows of a group are adjacent, so a subset splits at most one group.
     rng : numpy.random.Generator
-        Where the order comes from.
+        Source of the random order.
     stratify : bool
-        Keep the shares of the classes of ``y``. The first rows hold ``min_per_class`` rows
-        of each class in turn, the others follow in proportion.
+        Preserve the class proportions of ``y``. The first rows contain ``min_per_class`` rows of
+        each class in turn; the others follow in proportion.
     keep_order : bool
-        Rows are in order of time: take the most recent first, whatever else is asked for.
+        Rows are ordered in time: take the most recent first. Overrides the other options.
     min_per_class : int, default=2
-        Rows that a subset needs of each class, as far as the class has them.
+        Number of rows that a subset needs of each class, if the class has as many.
     n_rows : int or None
-        Number of rows, if neither ``y`` nor ``groups`` tells it.
+        Number of rows, if both ``y`` and ``groups`` are None.
 
     Returns
     -------
@@ -131,9 +121,9 @@ def subset_order(
 
 
 def rows_needed(order: Rows, y: Any, min_per_class: int) -> int:
-    """Return the smallest level whose subset holds enough rows of every class.
+    """Return the smallest level whose subset contains enough rows of every class.
 
-    Enough is ``min_per_class``, or all rows of a class that has fewer.
+    Enough means ``min_per_class`` rows, or all rows of a class that has fewer.
 
     Examples
     --------
@@ -152,16 +142,16 @@ def rows_needed(order: Rows, y: Any, min_per_class: int) -> int:
 
 
 def training_rows(train: Rows, order: Rows, level: int) -> Rows:
-    """Return the rows of a fold at a level, in the order in which the splitter gave them.
+    """Return the rows of a fold at a level, in the order of the splitter.
 
     Parameters
     ----------
     train : int array of shape (n,)
-        The row numbers of the fold, as the splitter gave them.
+        Row numbers of the fold, in the order of the splitter.
     order : int array of shape (n,)
-        What `subset_order` returned for them.
+        The order that `subset_order` returned for them.
     level : int
-        How many rows. At the length of the fold ``train`` itself is returned.
+        Number of rows. If it is the size of the fold, ``train`` is returned.
 
     Returns
     -------
@@ -180,20 +170,20 @@ def training_rows(train: Rows, order: Rows, level: int) -> Rows:
 
 
 def class_codes(y: Any) -> Rows:
-    """Return the numbers of the distinct values, or of the distinct rows of several columns."""
+    """Return integer codes of the distinct values, or of the distinct rows of a 2D target."""
     values = y.to_numpy() if hasattr(y, "to_numpy") else y
     values = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
     if values.ndim > 1:
         columns = values.reshape(len(values), -1).T
         codes = np.zeros(len(values), dtype=np.intp)
-        for column in columns:  # renumbered each time, or the codes would outgrow an integer
+        for column in columns:  # renumbered for every column to avoid integer overflow
             column_codes = class_codes(column)
             joint = codes * (int(column_codes.max(initial=0)) + 1) + column_codes
             codes = np.unique(joint, return_inverse=True)[1]
         return codes
     try:
         return np.unique(values, return_inverse=True)[1].astype(np.intp, copy=False)
-    except TypeError:  # values without an order: mixed types, or missing ones of pandas
+    except TypeError:  # values that cannot be sorted: mixed types, or missing values of pandas
         seen: dict[str, int] = {}
         return np.array([seen.setdefault(repr(value), len(seen)) for value in values], np.intp)
 
@@ -203,16 +193,16 @@ def _count_rows(y: Any, groups: Any, n_rows: int | None) -> int:
         if known is not None:
             return int(known.shape[0]) if hasattr(known, "shape") else len(known)
     if n_rows is None:
-        raise ValueError("n_rows must be given where y and groups are None; got None.")
+        raise ValueError("n_rows must be given if y and groups are None; got None.")
     return n_rows
 
 
 def _priority(strata: Rows, place: Rows, n_first: int) -> NDArray[np.float64]:
-    """Key by which rows are taken: small keys first, each stratum spread over [0, 1).
+    """Return the sort key of each row, with each stratum spread evenly over [0, 1).
 
-    The i-th row of a stratum of n has the key (i + 1/2) / n, so any prefix of the sorted keys
-    holds a like share of each stratum. The first ``n_first`` rows come before all others:
-    first the first row of each stratum, then the second of each.
+    The i-th row of a stratum of n rows has the key (i + 1/2) / n, so every prefix of the sorted
+    keys contains a similar share of each stratum. The first ``n_first`` rows of each stratum
+    come before all others: first the first row of every stratum, then the second.
     """
     by_stratum = np.lexsort((place, strata))
     starts = np.flatnonzero(np.diff(strata[by_stratum], prepend=-1))
@@ -227,7 +217,7 @@ def _priority(strata: Rows, place: Rows, n_first: int) -> NDArray[np.float64]:
 def _rank_groups(
     group_codes: Rows, classes: Rows, rng: np.random.Generator, min_per_class: int
 ) -> Rows:
-    """Return the rank of each group: a random order, those that a class still needs first."""
+    """Return the rank of each group: random, but groups that a class needs come first."""
     n_groups = int(group_codes.max(initial=-1)) + 1
     shuffled = rng.permutation(n_groups)
     if min_per_class == 0:
@@ -239,8 +229,8 @@ def _rank_groups(
     held = np.cumsum(in_pair[by_class]) - in_pair[by_class]
     sorted_classes = classes_of_pairs[by_class]
     first_of_class = np.searchsorted(sorted_classes, sorted_classes, side="left")
-    # Rows of the class in the groups drawn before this one. A group counts as needed exactly
-    # if a class was short when it was drawn: going through the groups one by one finds the same.
+    # `held` counts the rows of the class in earlier groups. A group is needed if one of its
+    # classes was still short when it was drawn; a loop over the groups gives the same result.
     short = held - held[first_of_class] < min_per_class
     needed = np.zeros(n_groups, dtype=bool)
     needed[groups_of_pairs[by_class[short]]] = True

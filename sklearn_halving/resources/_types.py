@@ -1,20 +1,24 @@
-"""What a resource is: the meaning of a level, and how an estimator is trained up to it."""
+"""The protocol of a resource: what a level means, and how to train an estimator to it."""
 
 from __future__ import annotations
 
 from typing import Any, Protocol, runtime_checkable
 
+from sklearn_halving.resources._fitting import fit
+
 
 @runtime_checkable
 class Resource(Protocol):
-    """What a level means: the number of rows, of iterations, of features, of seconds.
+    """What a level means: a number of rows, iterations, features or seconds.
 
-    A level is a whole number of units, so that schedules are exact and a pull has an exact
-    name. Resources that count in fractions (a float parameter, seconds) choose a unit.
+    A level is a whole number of units, so that schedules are exact and every pull has an exact
+    name. Resources measured in fractions (a float parameter, seconds) choose a unit. A subclass
+    needs ``name``, ``subsamples_rows`` and ``level_range``; the other methods have defaults. An
+    object with all of these methods works without subclassing.
 
     Examples
     --------
-    A forest of 3 trees becomes one of 9 by growing 6:
+    A forest of 3 trees grows 6 more to become one of 9:
 
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.ensemble import RandomForestClassifier
@@ -32,36 +36,43 @@ class Resource(Protocol):
 
     @property
     def name(self) -> str:
-        """The name by which the resource is asked for and reported."""
+        """The name of the resource in messages and tables."""
 
     @property
     def subsamples_rows(self) -> bool:
-        """Whether a level is a number of rows of the training fold."""
+        """Whether the level is a number of rows of the training fold."""
 
     def check(self, estimator: Any, searched: frozenset[str]) -> None:
-        """Raise a ValueError if the resource does not fit the estimator or the search space.
+        """Raise a ValueError if the resource does not suit the estimator or the search space.
 
-        ``searched`` holds the names of all parameters that are searched over.
+        ``searched`` holds the names of all parameters that are searched over. By default every
+        estimator is accepted.
         """
+        return
 
     def level_range(self, estimator: Any, n_train: int, n_rows_needed: int) -> tuple[int, int]:
-        """Return the smallest sensible and the largest level.
+        """Return the smallest sensible level and the largest.
 
-        ``n_train`` is the number of rows of the smallest training fold, ``n_rows_needed``
-        the number of rows a subset needs to hold every class.
+        ``n_train`` is the number of rows in the smallest training fold, ``n_rows_needed`` the
+        number of rows that a subset needs to contain every class. A largest level of 0 means
+        that the user must set ``max_resources``.
         """
 
     def to_level(self, amount: float) -> int:
-        """Return the level nearest to an amount given by a user."""
+        """Return the level nearest to an amount given by the user; by default, rounded."""
+        return round(amount)
 
     def to_amount(self, level: int) -> float:
-        """Return what a level amounts to: what ``n_resources`` shows."""
+        """Return the amount shown as ``n_resources``; by default, the level itself."""
+        return level
 
     def params_at(self, level: int) -> dict[str, Any]:
-        """Return the parameters of the estimator that state the level, for ``params``."""
+        """Return the estimator parameters that set the level; by default, none."""
+        return {}
 
     def can_continue(self, estimator: Any) -> bool:
-        """Return whether a fitted estimator can be trained on to a higher level."""
+        """Return whether a fitted estimator can be trained further; by default, False."""
+        return False
 
     def train(
         self,
@@ -74,7 +85,8 @@ class Resource(Protocol):
     ) -> Any:
         """Train ``estimator`` up to ``level`` and return it.
 
-        With ``previous_level`` 0 it is fitted from scratch; otherwise it is the model that
-        an earlier call left at that level, on the same rows, and only what is missing is
-        trained.
+        If ``previous_level`` is 0, the estimator is fitted from scratch. Otherwise it is the
+        model that an earlier call trained to that level on the same rows, and only the rest is
+        trained. By default the estimator is fitted from scratch on the rows it is given.
         """
+        return fit(estimator, X, y, fit_params)

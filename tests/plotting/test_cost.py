@@ -65,7 +65,7 @@ def test_wrong_choices(halving) -> None:
         RegretDisplay.from_estimator(halving, cost="euros")
     with pytest.raises(ValueError, match="quantity of RegretDisplay"):
         RegretDisplay.from_estimator(halving, quantity="loss")
-    with pytest.raises(ValueError, match="has not; use cost='fits'"):
+    with pytest.raises(ValueError, match="does not have; use cost='fits'"):
         RegretDisplay.from_estimator(halving, cost="resources")
 
 

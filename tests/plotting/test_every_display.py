@@ -47,7 +47,7 @@ def test_search_is_drawn(display_class, name, request) -> None:
     search = request.getfixturevalue(name)
     if not suits(display_class, search):
         with pytest.raises(
-            ValueError, match=f"{display_class.__name__} shows .* has not; .*Pulls"
+            ValueError, match=f"{display_class.__name__} shows .* does not have; .*Pulls"
         ):
             display_class.from_estimator(search)
         return
@@ -132,7 +132,7 @@ def test_metric_that_steers_is_the_default(display_class, metrics) -> None:
         assert any("loss" in one for one in text)
         assert not any("gain" in one for one in text)
     assert type(other) is display_class
-    with pytest.raises(ValueError, match=r"metric='f1' of .* are 'gain', 'loss'"):
+    with pytest.raises(ValueError, match=r"metric='f1' of .* one of 'gain', 'loss'"):
         display_class.from_estimator(metrics, metric="f1")
 
 

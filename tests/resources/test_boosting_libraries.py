@@ -138,11 +138,11 @@ def test_lightgbm_by_another_name(need):
 
 def test_a_number_of_trees_with_two_names_is_an_error(need):
     resource = Iterations("n_estimators")
-    with pytest.raises(ValueError, match=r"by one name only; got \['iterations'\]"):
+    with pytest.raises(ValueError, match=r"is also set by \['iterations'\]"):
         resource.check(need("catboost").CatBoostClassifier(iterations=9), frozenset())
-    with pytest.raises(ValueError, match=r"by one name only; got \['num_iterations'\]"):
+    with pytest.raises(ValueError, match=r"is also set by \['num_iterations'\]"):
         resource.check(need("lightgbm").LGBMClassifier(num_iterations=9), frozenset())
-    with pytest.raises(ValueError, match=r"by one name only; got \['num_trees'\]"):
+    with pytest.raises(ValueError, match=r"is also set by \['num_trees'\]"):
         resource.check(need("catboost").CatBoostClassifier(), frozenset({"num_trees"}))
 
 

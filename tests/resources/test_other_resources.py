@@ -80,7 +80,7 @@ def test_random_features_of_a_float_parameter():
 def test_random_features_errors():
     with pytest.raises(ValueError, match=r"unit of RandomFeatures\('C'\) must be positive; got 0"):
         RandomFeatures("C", 0)
-    with pytest.raises(ValueError, match="must be given for a parameter whose value is a float"):
+    with pytest.raises(ValueError, match="must be set for a float parameter"):
         RandomFeatures("C").check(LogisticRegression(C=1.0), frozenset())
     with pytest.raises(ValueError, match="part of the searched parameters"):
         RandomFeatures("C", 0.1).check(LogisticRegression(), frozenset({"C"}))
@@ -136,7 +136,7 @@ def test_fit_time_check():
     resource = FitTime()
     resource.check(SGDClassifier(), frozenset({"max_iter"}))
     with pytest.raises(
-        ValueError, match="part of the searched parameters too, and 'n_estimators' is"
+        ValueError, match="'n_estimators' as the resource since it is part of the searched"
     ):
         resource.check(RandomForestClassifier(), frozenset({"n_estimators"}))
     with pytest.raises(ValueError, match=r"resource='fit_time' needs .*LogisticRegression"):

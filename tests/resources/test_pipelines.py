@@ -178,7 +178,7 @@ def test_a_step_that_candidates_replace_is_not_checked():
     resource = Iterations("clf__n_estimators")
     resource.check(model, frozenset({"clf"}))
     PartialFit().check(model, frozenset({"clf"}))
-    with pytest.raises(ValueError, match="resource='clf__n_estimators' must name"):
+    with pytest.raises(ValueError, match="resource='clf__n_estimators' must be a parameter"):
         resource.check(model, frozenset({"clf__C"}))
 
 

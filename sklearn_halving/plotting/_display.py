@@ -1,0 +1,81 @@
+"""What all displays share: they are read from a fitted search, and drawn on axes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Self
+
+from sklearn_halving.plotting._reading import FittedSearch, read_search
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+
+
+class Display(ABC):
+    """Base of the displays: a subclass reads its arrays from a search, and draws them."""
+
+    ax_: Axes
+    figure_: Figure | SubFigure
+
+    @classmethod
+    def from_estimator(
+        cls, search: Any, *, metric: str | None = None, ax: Axes | None = None
+    ) -> Self:
+        """Draw a fitted search.
+
+        Parameters
+        ----------
+        search : estimator
+            A fitted search of this package.
+        metric : str or None, default=None
+            The metric to show if there are several. None shows the one that steered the search.
+        ax : matplotlib Axes or None, default=None
+            The axes to draw on. None makes a new figure.
+
+        Returns
+        -------
+        display : Display
+            The display, drawn.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If the search is not fitted.
+        TypeError
+            If it is not a search of this package.
+        ValueError
+            If the search has no such metric, or nothing that this display shows.
+        ImportError
+            If matplotlib is missing.
+        """
+        return cls._from_search(read_search(search, cls.__name__, metric)).plot(ax=ax)
+
+    @classmethod
+    @abstractmethod
+    def _from_search(cls, found: FittedSearch) -> Self:
+        """Return the display of a fitted search, not drawn yet."""
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            The axes to draw on. None makes a new figure.
+
+        Returns
+        -------
+        display : Display
+            This display.
+        """
+        return self._drawn(self._draw(ax))
+
+    def _drawn(self, ax: Axes) -> Self:
+        """Remember the axes."""
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    @abstractmethod
+    def _draw(self, ax: Axes | None) -> Axes:
+        """Draw on the axes, or on those of a new figure, and return them."""
