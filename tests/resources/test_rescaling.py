@@ -74,5 +74,5 @@ def test_errors():
     with pytest.raises(ValueError, match=r"rescale\['gama'\] must name.*Did you mean 'gamma'"):
         Rescaling.from_option({"gama": "inverse"}).check(SVC(), frozenset())
     for value in ("scale", None, True):
-        with pytest.raises(ValueError, match=r"rescale\['gamma'\]='inverse' needs a numeric gamma"):
+        with pytest.raises(ValueError, match=r"rescale\['gamma'\]='inverse' needs a numeric"):
             Rescaling.from_option({"gamma": "inverse"}).apply({"gamma": value}, SVC(), 1, 3)
