@@ -177,6 +177,25 @@ def test_scripts_that_a_page_names_exist(page: str) -> None:
     assert not [name for name in named if not (ROOT / name).is_file()]
 
 
+def missing_paths(text: str) -> list[str]:
+    """Return paths in code font, such as `search/_base_search.py`, at which there is nothing."""
+    named = re.findall(r"`((?:[\w.]+/)+(?:\w+\.\w+)?)`", text)
+    roots = [ROOT, ROOT / "sklearn_halving", DOCS]
+    return [name for name in named if not any((root / name).exists() for root in roots)]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_paths_that_a_page_names_exist(page: str) -> None:
+    assert not missing_paths(text_of(page))
+
+
+def test_architecture_draws_every_folder_of_the_package() -> None:
+    drawn = re.findall(r"^ +(\w+)/ ", text_of("docs/architecture.md"), flags=re.MULTILINE)
+    package = ROOT / "sklearn_halving"
+    folders = [path.parent.name for path in package.rglob("__init__.py") if path.parent != package]
+    assert sorted(drawn) == sorted(folders)
+
+
 # -------------------------------------------------------------------------- the reference
 
 
@@ -279,3 +298,10 @@ def test_broken_links_are_found() -> None:
     assert len(broken_links("docs/index.md", text)) == 4
     text = "`[a](b.md)` [c](hyperband.md#choosing-the-resource) [d](https://e)"
     assert not broken_links("docs/index.md", text)
+
+
+def test_missing_paths_are_found() -> None:
+    assert missing_paths("`search/_no_such.py` `no_such/` `search/_base_search.py`") == [
+        "search/_no_such.py",
+        "no_such/",
+    ]
