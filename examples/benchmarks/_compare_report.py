@@ -130,7 +130,7 @@ def write_targets(report: Report, found: Results) -> None:
         rows,
     )
     report.write(
-        "Ranks here are those of one search among the peers, without the others of this package.",
+        "Each search is ranked among the peers only, without the other searches of this package.",
         "",
     )
 
@@ -239,9 +239,9 @@ def _write_summary(report: Report, found: Results, goal: Array, title: str) -> N
     )
     report.table(f"Time to the test quality of {title}{found.label}", columns, rows)
     report.write(
-        "The first columns look at each task by itself, where test scores are noisy: a search may "
-        "pass the mark by luck, and RandomizedSearchCV itself does. The last is free of most of "
-        "that: the moment at which the mean regret over all tasks is that of the goal.",
+        "The first columns are computed for each task, where test scores are noisy: a search may "
+        "reach the goal by chance, as RandomizedSearchCV itself does. The last column is less "
+        "noisy: it is the time at which the mean regret over all tasks reaches that of the goal.",
         "",
     )
 
