@@ -1,70 +1,57 @@
-"""Every private name of scikit-learn and joblib that the package uses.
+"""Every private name of scikit-learn that the package uses; joblib's are in `_unstable_joblib`.
 
-Each has a line: why it is needed, and when it can go. The tests run this module against
-every supported scikit-learn (1.7, 1.8, 1.9), so that a move upstream shows here and
+Each has a line that says why it is needed, and when it can go. The tests run this module
+against every supported scikit-learn (1.7, 1.8, 1.9), so that a change upstream shows here and
 nowhere else.
 """
 
 from __future__ import annotations
 
 import copy
-import itertools
-import time
-from collections.abc import Callable
-from concurrent.futures import BrokenExecutor
-from contextlib import AbstractContextManager, nullcontext, suppress
-from functools import partial
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
-
-# Batches of calls with the nested backend set, as joblib's backends expect them in
-# `submit`. Undocumented, though without underscore. Goes when joblib can add tasks to a
-# running call (a generator that waits for a result starves: joblib holds its lock).
-from joblib.parallel import BatchedCalls
 
 # The decorator that validates parameters and sets the configuration and the callbacks of
 # a `fit`. Goes when scikit-learn makes it public.
 from sklearn.base import _fit_context
 
-# One score or a dict of them, with error_score and scikit-learn's own messages. No public
-# name does this for an estimator that is fitted already.
-from sklearn.metrics._scorer import _MultimetricScorer
+# scikit-learn's container of several scorers. Goes when it has a public name.
+from sklearn.metrics._scorer import _MultimetricScorer as MultimetricScorer
 
-# The columns `param_*` of `cv_results_`, with the dtypes that GridSearchCV gives them.
-from sklearn.model_selection._search import BaseSearchCV, _yield_masked_array_for_each_param
-from sklearn.model_selection._validation import _score
+# The base of GridSearchCV, and the columns `param_*` of `cv_results_` with its dtypes.
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.model_selection._search import _yield_masked_array_for_each_param as param_columns
+
+# One score or a dict of them, with error_score and scikit-learn's own messages. No public
+# name does this for an estimator that is already fitted.
+from sklearn.model_selection._validation import _score as score
 
 # The rules by which scikit-learn's estimators validate their parameters.
 from sklearn.utils._param_validation import Interval, StrOptions
 
-# Row selection that knows DataFrames, sparse matrices, lists and precomputed kernels.
-from sklearn.utils.metaestimators import _safe_split
+# Selects rows of DataFrames, sparse matrices, lists and precomputed kernels.
+from sklearn.utils.metaestimators import _safe_split as safe_split
 
-# Cuts the fit and score parameters that have one entry a row. No public counterpart.
-from sklearn.utils.validation import _check_method_params, _num_samples
-
-try:  # joblib >= 1.6 no longer vendors it and depends on it instead
-    import cloudpickle
-except ImportError:  # pragma: no cover - depends on the joblib that is installed
-    from joblib.externals import cloudpickle
+# Selects the rows of fit and score parameters that have one entry a row. Not public.
+from sklearn.utils.validation import _check_method_params as method_params
+from sklearn.utils.validation import _num_samples as num_samples
 
 __all__ = [
     "HTML_HOOK",
     "NETWORK_VALIDATION",
     "SGD_EPOCHS",
     "BaseSearchCV",
-    "BatchedCalls",
     "Interval",
-    "JoblibSession",
-    "LostWorkerError",
     "MultimetricScorer",
     "StrOptions",
-    "cloudpickle",
-    "evaluated_pre_dispatch",
+    "check_refit_metric",
     "fit_context",
+    "has_callbacks",
     "init_callbacks",
-    "is_multimetric_scorer",
     "lone_branch",
     "method_params",
+    "named_scorers",
     "num_samples",
     "param_columns",
     "propagated_callbacks",
@@ -72,267 +59,37 @@ __all__ = [
     "safe_split",
     "score",
     "scorers_of",
+    "select_best_index",
+    "validate_params",
 ]
 
 SGD_EPOCHS = "_partial_fit"
-"""Method of the SGD family that runs any number of epochs; ``partial_fit`` asks for one. Goes
-when ``partial_fit`` takes a number of epochs."""
+"""Method of the SGD family that runs any number of epochs; ``partial_fit`` runs one. Goes when
+``partial_fit`` takes a number of epochs."""
 NETWORK_VALIDATION = "_validate_input"
-"""Method of the neural networks that validates and encodes the data, in every call of
-``partial_fit``. Goes when that can be left out."""
-
+"""Method of the neural networks that validates and encodes the data in every call of
+``partial_fit``. Goes when that can be skipped."""
 HTML_HOOK = "_html_repr"
-"""Method of estimators with the HTML that notebooks show, if ``display="diagram"``; searches
-override it. Goes when a public one can be overridden."""
+"""Method that returns the HTML for notebooks if ``display="diagram"``; searches override it.
+Goes when a public one can be overridden."""
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-ABORT_SECONDS = 0.1
-"""How long after the last submission an abort is safe."""
-
-method_params = _check_method_params
-num_samples = _num_samples
-param_columns = _yield_masked_array_for_each_param
-safe_split = _safe_split
-MultimetricScorer = _MultimetricScorer
-score = _score
-
 
 def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Method], Method]:
-    """Return scikit-learn's decorator of `fit`, with types: what is decorated keeps its own."""
+    """Return scikit-learn's decorator of `fit`; the decorated method keeps its type."""
     decorator: Callable[[Method], Method] = _fit_context(
         prefer_skip_nested_validation=prefer_skip_nested_validation
     )
     return decorator
 
 
-def is_multimetric_scorer(scorer: Any) -> bool:
-    """Return whether the scorer is scikit-learn's container of several named scorers."""
-    return isinstance(scorer, _MultimetricScorer)
-
-
-def evaluated_pre_dispatch(pre_dispatch: int | str, n_jobs: int) -> int | None:
-    """Return the number that ``pre_dispatch`` stands for; None for ``"all"``."""
-    if pre_dispatch == "all":
+def named_scorers(scorer: Any) -> dict[str, Any] | None:
+    """Return the scorers in scikit-learn's container of several; None for a single scorer."""
+    if not isinstance(scorer, MultimetricScorer):
         return None
-    if isinstance(pre_dispatch, str):
-        # joblib's own reader of expressions such as "2*n_jobs"; has no public name.
-        from joblib._utils import eval_expr
-
-        return max(1, int(eval_expr(pre_dispatch.replace("n_jobs", str(n_jobs)))))
-    return max(1, int(pre_dispatch))
-
-
-class LostWorkerError(Exception):
-    """A worker is gone, and with it what it was doing.
-
-    Parameters
-    ----------
-    error : BaseException
-        What the backend raised.
-    is_broken : bool
-        Whether the session takes nothing more until it is opened anew.
-    """
-
-    def __init__(self, error: BaseException, is_broken: bool) -> None:
-        super().__init__(f"{type(error).__name__}: {error}")
-        self.error = error
-        self.is_broken = is_broken
-
-
-# What Dask raises, by name, when a worker is gone or has taken with it the data it held;
-# after that the cluster works on with those that are left.
-DASK_LOSSES = {"KilledWorker", "CancelledError", "FutureCancelledError", "FuturesCancelledError"}
-
-
-def _loss(error: BaseException) -> LostWorkerError | None:
-    """Return what an error of a backend says of lost workers; None if it says nothing."""
-    names = {kind.__name__ for kind in type(error).__mro__}
-    modules = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
-    if isinstance(error, BrokenExecutor) or "ShutdownExecutorError" in names:
-        return LostWorkerError(error, is_broken=True)
-    if names & DASK_LOSSES:
-        return LostWorkerError(error, is_broken=False)
-    if "ray" in modules and "RayTaskError" not in names:
-        return LostWorkerError(error, is_broken=True)
-    return None
-
-
-class JoblibSession:
-    """joblib's active backend, opened for single submissions.
-
-    Uses the methods that joblib documents for authors of backends (``submit``,
-    ``retrieve_result_callback``, ``start_call``, ``abort_everything``) through the private
-    attribute ``Parallel._backend``. Goes when joblib can add tasks to a running call. A
-    backend without these is given its tasks in one call of `joblib.Parallel` at each `flush`.
-
-    Parameters
-    ----------
-    n_jobs : int or None
-        As for `joblib.Parallel`.
-    """
-
-    def __init__(self, n_jobs: int | None) -> None:
-        self._n_jobs = n_jobs
-        self._last_submit = -ABORT_SECONDS
-
-    def __enter__(self) -> JoblibSession:
-        # scikit-learn's Parallel would warn that the tasks are not made by its `delayed`;
-        # the workers restore its configuration themselves.
-        from joblib import Parallel
-
-        self._parallel = Parallel(n_jobs=self._n_jobs)
-        self._is_aborted = False
-        self._gathered: list[tuple[Any, Callable[[Any], None]]] = []
-        self._parallel.__enter__()
-        self._backend = self._parallel._backend
-        self.n_workers = max(1, int(self._parallel._effective_n_jobs()))
-        if self._takes_single_tasks:
-            self._parallel._calling = True
-            self._backend.start_call()
-        self._processes = self._pool_processes()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        try:
-            if error[0] is not None and self._takes_single_tasks and not self._is_aborted:
-                self.abort()
-        finally:
-            self._parallel.__exit__(*error)
-
-    def reopen(self) -> None:
-        """Give up what is running, and start with new workers."""
-        error = RuntimeError("opened anew")
-        with suppress(Exception):  # of a backend that is broken already
-            self.__exit__(type(error), error, None)
-        self.__enter__()
-
-    @property
-    def _takes_single_tasks(self) -> bool:
-        return bool(self._backend.supports_retrieve_callback)
-
-    @property
-    def can_submit(self) -> bool:
-        """Whether there are workers, other than the caller, to submit to."""
-        return self._takes_single_tasks or self.n_workers > 1
-
-    @property
-    def shares_memory(self) -> bool:
-        """Whether the workers are threads of this process."""
-        return bool(getattr(self._backend, "supports_sharedmem", False))
-
-    @property
-    def library(self) -> str:
-        """The package that the backend comes from: ``"joblib"``, ``"ray"`` or another."""
-        if type(self._backend).__name__ == "DaskDistributedBackend":
-            return "dask"
-        return type(self._backend).__module__.partition(".")[0]
-
-    @property
-    def client(self) -> Any:
-        """The client of Dask's backend."""
-        return self._backend.client
-
-    def submit(
-        self, function: Callable[..., Any], arguments: list[Any], done: Callable[[Any], None]
-    ) -> None:
-        """Run ``function(*arguments)`` in a worker; ``done(handle)`` comes from a thread.
-
-        Raises LostWorkerError if the workers are gone.
-        """
-        if not self._takes_single_tasks:
-            self._gathered.append(((function, arguments, {}), done))
-            return
-        calls = BatchedCalls(
-            [(function, arguments, {})],
-            self._backend.get_nested_backend(),
-            self._set_temporary_folder,
-            {},
-        )
-        self._last_submit = time.monotonic()
-        done = _once(done)
-        try:
-            future = self._backend.submit(calls, callback=done)
-        except Exception as error:
-            loss = _loss(error)
-            if loss is None:
-                raise
-            raise loss from None
-        if hasattr(future, "add_done_callback"):
-            # Dask's backend calls nobody when it gives a task up (joblib 1.6).
-            future.add_done_callback(partial(_tell_error, done))
-
-    def flush(self) -> None:
-        """Run what was submitted, where the backend takes its tasks together; else do nothing."""
-        gathered, self._gathered = self._gathered, []
-        if not gathered:
-            return
-        values: list[Any] = self._parallel(task for task, _ in gathered)
-        for value, (_, done) in zip(values, gathered, strict=True):
-            done([value])
-
-    def result(self, handle: Any) -> Any:
-        """Return what the function returned, or raise what it raised.
-
-        Raises LostWorkerError if it came to no end.
-        """
-        try:
-            if isinstance(handle, BaseException):
-                # Ray wraps what was raised besides the task, as where it cannot be unpickled.
-                raise getattr(handle, "underlying", handle)
-            if not self._takes_single_tasks:
-                return handle[0]
-            with self._backend.retrieval_context():
-                (value,) = self._backend.retrieve_result_callback(handle)
-        except BaseException as error:
-            loss = _loss(error) or (error.__context__ and _loss(error.__context__))
-            if loss is None:
-                raise
-            raise loss from None
-        return value
-
-    def has_lost_workers(self) -> bool:
-        """Whether a process of the pool was replaced, whose task nobody will hear of again."""
-        return self._pool_processes() != self._processes
-
-    def _pool_processes(self) -> list[int]:
-        """Return the processes of the backend "multiprocessing"; others say what they lose."""
-        processes = getattr(getattr(self._backend, "_pool", None), "_pool", None) or ()
-        return sorted(p.pid for p in processes if hasattr(p, "pid") and p.exitcode is None)
-
-    def abort(self) -> None:
-        """Stop the running tasks."""
-        self._is_aborted = True
-        # A thread of loky's stumbles over what it is given in the moment before the abort, and
-        # prints a KeyError (process_executor.py, add_call_item_to_queue; joblib 1.6).
-        time.sleep(max(0.0, self._last_submit + ABORT_SECONDS - time.monotonic()))
-        if self.library == "dask":
-            # Its backend forgets the tasks, but the cluster would run them (joblib 1.6).
-            self.client.cancel(list(getattr(self._backend, "_results", ())), force=True)
-        self._backend.abort_everything(ensure_ready=False)
-
-    def _set_temporary_folder(self) -> None:
-        """Let loky write memory maps to the folder of this session, which it then removes."""
-        workers = getattr(self._backend, "_workers", None)
-        manager = getattr(workers, "_temp_folder_manager", None)
-        if manager is not None:
-            manager.set_current_context(self._parallel._id)
-
-
-def _once(function: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Return a function of which the first call counts."""
-    calls = itertools.count()
-
-    def first(value: Any) -> None:
-        if next(calls) == 0:
-            function(value)
-
-    return first
-
-
-def _tell_error(done: Callable[[Any], None], future: Any) -> None:
-    if not future.cancelled() and future.exception() is not None:
-        done(future.exception())
+    scorers: dict[str, Any] = scorer._scorers
+    return scorers
 
 
 def propagated_callbacks(context: Any, estimator: Any) -> AbstractContextManager[Any]:
@@ -349,6 +106,22 @@ def scorers_of(search: BaseSearchCV) -> tuple[Any, Any]:
     return scorers, refit_metric
 
 
+def validate_params(search: BaseSearchCV) -> None:
+    """Raise if a parameter of the search is of the wrong type or out of range."""
+    search._validate_params()
+
+
+def check_refit_metric(search: BaseSearchCV, metrics: Iterable[str]) -> None:
+    """Raise if ``refit`` names none of the metrics of a callable ``scoring``."""
+    search._check_refit_for_multimetric(dict.fromkeys(metrics))
+
+
+def select_best_index(search: BaseSearchCV, refit_metric: str, results: dict[str, Any]) -> int:
+    """Return the row that a callable ``refit`` chooses, checked as GridSearchCV checks it."""
+    index: int = search._select_best_index(search.refit, refit_metric, results)
+    return index
+
+
 def routed_fit_params(search: BaseSearchCV, params: dict[str, Any]) -> Any:
     """Return the parameters of ``fit``, routed to estimator, splitter and scorer."""
     return search._get_routed_params_for_fit(params)
@@ -359,6 +132,14 @@ def init_callbacks(search: BaseSearchCV, max_subtasks: int) -> Any:
     if not hasattr(search, "_init_callback_context"):
         return None
     return search._init_callback_context(max_subtasks=max_subtasks)
+
+
+def has_callbacks(search: BaseSearchCV) -> bool:
+    """Return whether callbacks follow the search, its estimator or what the search is part of."""
+    owners = (search, search.estimator)
+    return any(hasattr(owner, "_skl_callbacks") for owner in owners) or hasattr(
+        search, "_parent_callback_ctx"
+    )
 
 
 def lone_branch(context: Any) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from sklearn_halving.execution._splits import FixedSplits, Fold
+from sklearn_halving.execution._train_test_rows import Fold, ListedFolds
 from sklearn_halving.execution._types import EvaluationTask
 
 
@@ -268,7 +268,7 @@ def make_task(
         X=X,
         y=y,
         candidates=tuple({"quality": float(quality)} for quality in qualities),
-        splits=FixedSplits(tuple(folds)),
+        splits=ListedFolds(tuple(folds)),
         resource=Steps(),
         scorer=scorer,
         n_repetitions=n_splits,

@@ -26,6 +26,8 @@ PACKAGE = "sklearn_halving"
 ROOT = Path(__file__).parents[1]
 PACKAGE_ROOT = ROOT / PACKAGE
 UNSTABLE_IMPORTS = "_unstable_imports.py"
+UNSTABLE_JOBLIB = "_unstable_joblib.py"
+UNSTABLE = (Path(UNSTABLE_IMPORTS), Path(UNSTABLE_JOBLIB))
 
 MAX_FILE_LINES = 400  # 300 is what to aim at
 MAX_FUNCTION_LINES = 60  # 40 is what to aim at; the docstring does not count
@@ -67,7 +69,8 @@ LAYERS = {
         "catboost lightgbm xgboost",
     ),
     "execution": layer(
-        "execution policies._types resources._types resources._training_size _unstable_imports",
+        "execution policies._types resources._types resources._training_size _unstable_imports "
+        "_unstable_joblib",
         "numpy joblib sklearn",
         "dask distributed ray",
     ),
@@ -79,7 +82,8 @@ LAYERS = {
     "simulation": layer("simulation policies", "numpy scipy", "pandas matplotlib"),
     "splits": layer("splits", "sklearn numpy"),
     "plotting": layer("plotting", "sklearn numpy pandas", "matplotlib"),
-    UNSTABLE_IMPORTS: layer("", "sklearn joblib cloudpickle"),
+    UNSTABLE_IMPORTS: layer("", "sklearn"),
+    UNSTABLE_JOBLIB: layer("", "joblib cloudpickle"),
     "__init__.py": layer(
         "search policies samplers resources execution splits simulation plotting"
     ),
@@ -126,7 +130,7 @@ def broken_import_rules(path: Path, source: str) -> list[str]:
 def undeclared_dependencies(path: Path, source: str) -> list[str]:
     """Find imports of what a plain installation does not bring along."""
     installed = core_dependencies() | {PACKAGE} | sys.stdlib_module_names
-    if path.name == UNSTABLE_IMPORTS:
+    if path.name == UNSTABLE_JOBLIB:
         installed |= {"cloudpickle"}  # joblib brings it along, as its own copy or as a package
     return [
         f"{path}:{imported.line}: {imported.top} is not in [project] dependencies"
@@ -136,15 +140,15 @@ def undeclared_dependencies(path: Path, source: str) -> list[str]:
 
 
 def private_names(path: Path, source: str) -> list[str]:
-    """Find private names of scikit-learn or joblib outside the module made for them."""
-    if path == Path(UNSTABLE_IMPORTS):
+    """Find private names of scikit-learn or joblib outside the two modules made for them."""
+    if path in UNSTABLE:
         return []
-    found = [
-        (imported.line, imported.name)
-        for imported in imports(path, source)
-        if imported.top in ("sklearn", "joblib") and has_private_part(imported.name)
-    ]
     tree = ast.parse(source)
+    own = PRIVATE_NAMES | set(private_definitions(tree))
+    found = {line: name for line, name in private_attributes(tree) if name not in own}
+    for imported in imports(path, source):
+        if imported.top in ("sklearn", "joblib") and has_private_part(imported.name):
+            found[imported.line] = imported.name
     foreign = dict(names_bound_to("sklearn", tree)) | dict(names_bound_to("joblib", tree))
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and is_private(node.attr):
@@ -152,10 +156,39 @@ def private_names(path: Path, source: str) -> list[str]:
             while isinstance(root, ast.Attribute):
                 root = root.value
             if isinstance(root, ast.Name) and root.id in foreign:
-                found.append((node.lineno, f"{foreign[root.id]}...{node.attr}"))
+                found[node.lineno] = f"{foreign[root.id]}...{node.attr}"
         elif isinstance(node, ast.Constant) and names_private_module(node.value):
-            found.append((node.lineno, node.value))
-    return [f"{path}:{line}: {name} belongs in {UNSTABLE_IMPORTS}" for line, name in found]
+            found[node.lineno] = node.value
+    modules = " or ".join(map(str, UNSTABLE))
+    return [f"{path}:{line}: {name} belongs in {modules}" for line, name in found.items()]
+
+
+def private_attributes(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield line and name of private attributes, also where they are given as a string."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and is_private(node.attr):
+            root = node.value
+            is_of_library = isinstance(root, ast.Name) and root.id in sys.stdlib_module_names
+            if not is_of_library:  # os._exit
+                yield node.lineno, node.attr
+        elif (
+            isinstance(node, ast.Call)
+            and ast.unparse(node.func) in ("getattr", "hasattr", "setattr", "delattr")
+            and isinstance(name := node.args[1], ast.Constant)
+            and is_private(name.value)
+        ):
+            yield node.lineno, name.value
+
+
+def private_definitions(tree: ast.AST) -> Iterator[str]:
+    """Yield the private names that a module defines: functions, classes, attributes it sets."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
 
 
 def prints_and_asserts(path: Path, source: str) -> list[str]:
@@ -319,6 +352,16 @@ CHECKS = [
 SOURCES = sorted(path.relative_to(PACKAGE_ROOT) for path in PACKAGE_ROOT.rglob("*.py"))
 
 
+# Private names that the package may use: its own, and those of every named tuple.
+PRIVATE_NAMES = {"_replace", "_fields"}.union(
+    *(
+        private_definitions(ast.parse((PACKAGE_ROOT / path).read_text(encoding="utf-8")))
+        for path in SOURCES
+        if path not in UNSTABLE
+    )
+)
+
+
 def test_the_package_was_found() -> None:
     assert Path("policies/_types.py") in SOURCES
 
@@ -393,7 +436,7 @@ def find(check: Callable[[Path, str], list[str]], path: str, source: str) -> lis
         ("policies/_a.py", "from .. import resources"),
         ("policies/_a.py", "from sklearn_halving import _unstable_imports"),
         ("policies/_a.py", "if TYPE_CHECKING:\n    from sklearn_halving.execution import a"),
-        ("resources/_a.py", "import sklearn_halving.execution._splits"),
+        ("resources/_a.py", "import sklearn_halving.execution._train_test_rows"),
         ("resources/_a.py", "import lightgbm"),
         ("resources/_a.py", "try:\n    import lightgbm\nexcept ImportError:\n    pass"),
         ("resources/_a.py", "class A:\n    import lightgbm"),
@@ -424,7 +467,7 @@ def test_import_rule_finds(path: str, source: str) -> None:
         ("resources/_a.py", "def f():\n    import lightgbm"),
         ("execution/_a.py", "from sklearn_halving.policies._types import Pull"),
         ("execution/_a.py", "from sklearn_halving.policies import _types"),
-        ("execution/_a.py", "from sklearn_halving._unstable_imports import BatchedCalls"),
+        ("execution/_a.py", "from sklearn_halving._unstable_joblib import BatchedCalls"),
         (
             "search/_a.py",
             "from sklearn_halving.search.reporting._cv_results import make_cv_results",
@@ -461,6 +504,12 @@ def test_undeclared_dependencies_allows(source: str) -> None:
         "from joblib import parallel\nparallel._backend",
         "from sklearn.svm import SVC\nSVC._get_param_names()",
         "import_module('sklearn.utils._param_validation')",
+        "scorer._scorers",
+        "search.estimator._skl_callbacks",
+        "hasattr(search, '_parent_callback_ctx')",
+        "getattr(search, '_parent_callback_ctx', None)",
+        "self._check_refit_for_multimetric(scores)",
+        "import joblib\njoblib.Parallel()._backend",
     ],
 )
 def test_private_names_finds(source: str) -> None:
@@ -473,7 +522,10 @@ def test_private_names_finds(source: str) -> None:
     [
         "from sklearn.base import clone\nclone.__doc__",
         "from sklearn_halving.search.reporting._cv_results import make_cv_results",
-        "self._sklearn = 1\nself._sklearn._private",
+        "self._sklearn = 1\nself._sklearn",
+        "class A:\n    def _own(self): pass\nA()._own()",
+        "import os\nos._exit(0)",
+        "job._replace(model=None)",
         '"""Uses sklearn.utils._param_validation in a sentence."""',
     ],
 )

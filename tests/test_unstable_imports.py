@@ -19,22 +19,25 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
 from sklearn_halving import _unstable_imports as unstable
+from sklearn_halving import _unstable_joblib as joblib_names
 
 
-def test_all_names_exist() -> None:
-    missing = [name for name in unstable.__all__ if not hasattr(unstable, name)]
+@pytest.mark.parametrize("module", [unstable, joblib_names])
+def test_all_names_exist(module: Any) -> None:
+    missing = [name for name in module.__all__ if not hasattr(module, name)]
     assert not missing
 
 
-def test_everything_imported_is_listed() -> None:
+@pytest.mark.parametrize("module", [unstable, joblib_names])
+def test_everything_imported_is_listed(module: Any) -> None:
     public = {
         name
-        for name, value in vars(unstable).items()
+        for name, value in vars(module).items()
         if not name.startswith("_")
         and (inspect.isclass(value) or inspect.isfunction(value))
-        and getattr(value, "__module__", "").startswith((unstable.__name__, "sklearn", "joblib"))
+        and getattr(value, "__module__", "").startswith((module.__name__, "sklearn", "joblib"))
     }
-    assert public <= set(unstable.__all__)
+    assert public <= set(module.__all__)
 
 
 def test_base_search_cv_is_the_base_of_grid_search() -> None:
@@ -43,9 +46,34 @@ def test_base_search_cv_is_the_base_of_grid_search() -> None:
     search.refit = "f1"
     scorers, refit_metric = unstable.scorers_of(search)
     assert refit_metric == "f1"
-    assert unstable.is_multimetric_scorer(scorers)
-    assert set(scorers._scorers) == {"accuracy", "f1"}
-    assert not unstable.is_multimetric_scorer(check_scoring(DummyClassifier(), "accuracy"))
+    assert set(unstable.named_scorers(scorers) or ()) == {"accuracy", "f1"}
+    assert unstable.named_scorers(check_scoring(DummyClassifier(), "accuracy")) is None
+
+
+def test_refit_is_checked_as_grid_search_checks_it() -> None:
+    def scoring(estimator: Any, X: Any, y: Any) -> dict[str, float]:
+        return {"a": 1.0}
+
+    search = GridSearchCV(DummyClassifier(), {"strategy": ["prior"]}, scoring=scoring, refit="b")
+    with pytest.raises(ValueError, match="refit"):
+        unstable.check_refit_metric(search, ["a"])
+    unstable.check_refit_metric(search.set_params(refit="a"), ["a"])
+    search.set_params(refit=lambda results: results["rank"].index(1))
+    assert unstable.select_best_index(search, "a", {"params": [1, 2], "rank": [2, 1]}) == 1
+    with pytest.raises(IndexError):
+        unstable.select_best_index(search, "a", {"params": [1], "rank": [2, 1]})
+    unstable.validate_params(search)
+    with pytest.raises(ValueError, match="'verbose' parameter"):
+        unstable.validate_params(search.set_params(verbose=-1))
+
+
+def test_a_search_without_callbacks_has_none() -> None:
+    search = GridSearchCV(DummyClassifier(), {"strategy": ["prior"]})
+    assert not unstable.has_callbacks(search)
+    if hasattr(search, "set_callbacks"):  # scikit-learn >= 1.9
+        from sklearn.callback import ProgressBar
+
+        assert unstable.has_callbacks(search.set_callbacks(ProgressBar()))
 
 
 def test_param_columns_are_masked_where_a_candidate_lacks_the_parameter() -> None:
@@ -123,7 +151,7 @@ def test_routed_fit_params_has_the_three_receivers() -> None:
 def test_pre_dispatch_is_read_as_joblib_reads_it(
     pre_dispatch: int | str, expected: int | None
 ) -> None:
-    assert unstable.evaluated_pre_dispatch(pre_dispatch, 3) == expected
+    assert joblib_names.evaluated_pre_dispatch(pre_dispatch, 3) == expected
 
 
 # ---------------------------------------------------------------------------- the session
@@ -140,7 +168,7 @@ def fail() -> None:
 @pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
 def test_session_submits_and_says_when_it_is_done(backend: str) -> None:
     done: SimpleQueue[Any] = SimpleQueue()
-    with parallel_config(backend), unstable.JoblibSession(2) as session:
+    with parallel_config(backend), joblib_names.JoblibSession(2) as session:
         assert session.can_submit
         assert session.n_workers == 2
         assert session.shares_memory == (backend == "threading")
@@ -153,7 +181,7 @@ def test_session_submits_and_says_when_it_is_done(backend: str) -> None:
 @pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
 def test_session_raises_what_the_function_raised(backend: str) -> None:
     done: SimpleQueue[Any] = SimpleQueue()
-    with parallel_config(backend), unstable.JoblibSession(2) as session:
+    with parallel_config(backend), joblib_names.JoblibSession(2) as session:
         session.submit(fail, [], done.put)
         with pytest.raises(ZeroDivisionError, match="in a worker"):
             session.result(done.get(timeout=60))
@@ -163,7 +191,7 @@ def test_session_raises_what_the_function_raised(backend: str) -> None:
 
 def test_an_aborted_session_does_not_wait_and_the_next_one_works() -> None:
     def interrupted() -> None:
-        with parallel_config("loky"), unstable.JoblibSession(2) as session:
+        with parallel_config("loky"), joblib_names.JoblibSession(2) as session:
             for _ in range(4):
                 session.submit(time.sleep, [60], SimpleQueue().put)
             raise KeyboardInterrupt
@@ -173,25 +201,25 @@ def test_an_aborted_session_does_not_wait_and_the_next_one_works() -> None:
         interrupted()
     assert time.perf_counter() - start < 30
     done: SimpleQueue[Any] = SimpleQueue()
-    with parallel_config("loky"), unstable.JoblibSession(2) as session:
+    with parallel_config("loky"), joblib_names.JoblibSession(2) as session:
         session.submit(double, [1], done.put)
         assert session.result(done.get(timeout=60)) == 2
 
 
 @pytest.mark.parametrize("n_jobs", [None, 1])
 def test_session_of_one_worker_leaves_the_work_to_the_caller(n_jobs: int | None) -> None:
-    with unstable.JoblibSession(n_jobs) as session:
+    with joblib_names.JoblibSession(n_jobs) as session:
         assert session.n_workers == 1
         assert not session.can_submit
 
 
 def test_session_takes_n_jobs_from_the_context() -> None:
-    with parallel_config("threading", n_jobs=3), unstable.JoblibSession(None) as session:
+    with parallel_config("threading", n_jobs=3), joblib_names.JoblibSession(None) as session:
         assert session.n_workers == 3
 
 
 def test_cloudpickle_takes_what_pickle_does_not() -> None:
-    assert unstable.cloudpickle.loads(unstable.cloudpickle.dumps(lambda: 3))() == 3
+    assert joblib_names.cloudpickle.loads(joblib_names.cloudpickle.dumps(lambda: 3))() == 3
 
 
 # ------------------------------------------------------------------------------ callbacks
@@ -216,5 +244,5 @@ def test_a_lone_branch_knows_no_siblings() -> None:
     assert lone.task_id == 7
     assert list(lone.parent._children_map) == [7]
     assert len(parent._children_map) == 100, "the tree itself is left as it is"
-    all_bytes = len(unstable.cloudpickle.dumps(children[7]))
-    assert len(unstable.cloudpickle.dumps(lone)) < all_bytes / 5
+    all_bytes = len(joblib_names.cloudpickle.dumps(children[7]))
+    assert len(joblib_names.cloudpickle.dumps(lone)) < all_bytes / 5

@@ -12,13 +12,13 @@ import numpy as np
 from sklearn.base import clone
 
 from sklearn_halving._unstable_imports import (
-    is_multimetric_scorer,
     method_params,
+    named_scorers,
     propagated_callbacks,
     safe_split,
     score,
 )
-from sklearn_halving.execution._splits import Rows
+from sklearn_halving.execution._train_test_rows import Rows
 from sklearn_halving.execution._types import EvaluationTask, Job, Landing, Outcome, Scores
 from sklearn_halving.execution.workers._messages import end_message, start_message, write_line
 from sklearn_halving.execution.workers._watched_scorers import watched_scorer
@@ -216,6 +216,5 @@ def _scores(task: EvaluationTask, estimator: Any, part: _Part, errors: list[str]
 
 def _error_scores(task: EvaluationTask) -> Scores:
     value = float(task.error_score)
-    if is_multimetric_scorer(task.scorer):
-        return dict.fromkeys(task.scorer._scorers, value)
-    return value
+    scorers = named_scorers(task.scorer)
+    return value if scorers is None else dict.fromkeys(scorers, value)

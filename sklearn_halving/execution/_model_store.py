@@ -1,32 +1,33 @@
-"""Fitted models kept between levels, for the arms that may go on: in memory, and on disk."""
+"""Fitted models kept between levels, in memory and on disk, for the arms that may go on."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sklearn_halving._unstable_imports import cloudpickle
+from sklearn_halving._unstable_joblib import cloudpickle
 from sklearn_halving.execution._journal_lines import Record
+from sklearn_halving.execution._types import Landing
 from sklearn_halving.policies._types import BoolArray, Pull
 
 
 @dataclass(frozen=True)
 class Kept:
-    """A model that may be trained on, or what is known of one that is not at hand.
+    """A model that may be trained further, or what is known of one that is not available.
 
     Parameters
     ----------
     level : int
         How far it was trained.
     levels : tuple of int
-        The levels through which it went, that one last.
+        The levels through which it was trained, the current one last.
     model : object or None
-        The model, or its pickle; None where it was lost.
+        The model or its pickle; None if it was lost.
     """
 
     level: int = 0
@@ -36,15 +37,15 @@ class Kept:
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """A folder of models, each in a file that is whole or not there.
+    """A folder of models, each in a file that is either complete or missing.
 
-    Models are pickles, which run what they please when they are read. One is read only if its
+    Models are pickles, and reading a pickle can run any code. A model is read only if its
     digest is in the journal.
 
     Parameters
     ----------
     path : Path
-        The folder; made when there is something to keep.
+        The folder; created when there is something to keep.
     """
 
     path: Path
@@ -54,7 +55,7 @@ class ModelFolder:
         try:
             is_pickle = isinstance(model, bytes | np.ndarray)
             content = bytes(model) if is_pickle else cloudpickle.dumps(model)
-        except Exception:  # noqa: BLE001 - whatever the class of the model raises
+        except Exception:  # noqa: BLE001 - the class of the model may raise anything
             return None
         self.path.mkdir(exist_ok=True)
         path = self._path(pull)
@@ -64,7 +65,7 @@ class ModelFolder:
         return _digest(content)
 
     def get(self, pull: Pull, digest: str) -> bytes | None:
-        """Return the pickle of the model that a pull left; None if it is not what was written."""
+        """Return the pickle of the model that a pull left; None if it has changed."""
         try:
             content = self._path(pull).read_bytes()
         except OSError:
@@ -97,68 +98,81 @@ def _digest(content: bytes) -> str:
 class ModelStore:
     """The latest model of each (arm, repetition), in memory and, if asked, in a folder too.
 
-    At most one model an arm and split is held, and none of an arm that is out: memory is
-    bounded by the survivors.
+    It holds at most one model for each arm and split, and none of an eliminated arm: memory
+    is bounded by the survivors.
 
     Parameters
     ----------
     folder : ModelFolder or None, default=None
-        Where models outlive the process.
+        Keeps the models when the process ends.
     """
 
     folder: ModelFolder | None = None
     _models: dict[tuple[int, int], Kept] = field(default_factory=dict)
+    _taken: dict[Pull, Kept] = field(default_factory=dict)
     _on_disk: dict[tuple[int, int], Pull] = field(default_factory=dict)
     _digests: dict[Pull, str] = field(default_factory=dict)
 
-    def put(self, pull: Pull, model: Any, levels: tuple[int, ...]) -> str | None:
-        """Keep the model that a pull left; return its digest if it is in a file now.
+    def keep(self, landing: Landing) -> Record:
+        """Keep the model of a pull that came back, if it has one; return the journal's record.
 
-        The file of the level before stays until `settle`: the journal still refers to it.
+        The file of the previous level stays until `settle`: the journal still refers to it.
         """
-        self._models[pull.arm, pull.repetition] = Kept(pull.level, levels, model)
-        return None if self.folder is None else self.folder.put(pull, model)
+        outcome, pull = landing.outcome, landing.outcome.pull
+        former = self._taken.pop(pull, Kept())
+        if landing.model is None:
+            return Record(outcome)
+        # A model that could not be read in the worker was fitted from scratch instead.
+        was_lost = outcome.previous_level == 0 and former.model is not None
+        levels = (pull.level,) if was_lost else (*former.levels, pull.level)
+        self._models[pull.arm, pull.repetition] = Kept(pull.level, levels, landing.model)
+        digest = None if self.folder is None else self.folder.put(pull, landing.model)
+        return Record(outcome, levels, digest)
 
     def recall(self, record: Record) -> None:
-        """Note the model of a pull that an earlier process did; it is read when it is needed."""
+        """Note the model of a pull in the journal; its file is read when it is needed."""
         pull = record.outcome.pull
-        key = pull.arm, pull.repetition
-        self._models.pop(key, None)
+        self._models.pop((pull.arm, pull.repetition), None)
         if record.levels:
-            self._models[key] = Kept(pull.level, record.levels)
+            self._models[pull.arm, pull.repetition] = Kept(pull.level, record.levels)
             if record.model is not None:
                 self._digests[pull] = record.model
-        self.settle(pull, has_file=bool(record.levels) and record.model is not None)
+        self.settle(record)
 
-    def settle(self, pull: Pull, *, has_file: bool) -> None:
-        """Remove the file of the level before, now that the journal does not refer to it."""
+    def settle(self, record: Record) -> None:
+        """Remove the file of the previous level, once the journal refers to the next one."""
         if self.folder is None:
             return
-        key = pull.arm, pull.repetition
+        pull = record.outcome.pull
+        self._remove((pull.arm, pull.repetition))
+        if record.model is not None:
+            self._on_disk[pull.arm, pull.repetition] = pull
+
+    def _remove(self, key: tuple[int, int]) -> None:
         former = self._on_disk.pop(key, None)
-        if former is not None:
+        if former is not None and self.folder is not None:
             self._digests.pop(former, None)
             self.folder.remove(former)
-        if has_file:
-            self._on_disk[key] = pull
 
     def take(self, pull: Pull) -> Kept:
-        """Hand over the model to train on, or what is known of it; level 0 if there is none."""
+        """Return the model to continue, or what is known of it, and forget it."""
         kept = self._models.pop((pull.arm, pull.repetition), Kept())
         before = Pull(pull.arm, kept.level, pull.repetition)
         digest = self._digests.get(before)
         if kept.model is None and self.folder is not None and digest is not None:
-            return Kept(kept.level, kept.levels, self.folder.get(before, digest))
+            kept = replace(kept, model=self.folder.get(before, digest))
+        # What was taken is remembered without its content, which may be large.
+        self._taken[pull] = replace(kept, model=None if kept.model is None else True)
         return kept
 
     def drop(self, is_alive: BoolArray) -> None:
-        """Drop the models of arms that are out; ``is_alive`` has shape (n_arms,)."""
+        """Drop the models of eliminated arms; ``is_alive`` has shape (n_arms,)."""
         for arm, repetition in list(self._models):
             if not is_alive[arm]:
                 del self._models[arm, repetition]
-        for (arm, _), pull in list(self._on_disk.items()):
+        for arm, repetition in list(self._on_disk):
             if not is_alive[arm]:
-                self.settle(pull, has_file=False)
+                self._remove((arm, repetition))
 
     def __len__(self) -> int:
         return max(len(self._models), len(self._on_disk))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_halving.execution._splits import Splits
+from sklearn_halving.execution._train_test_rows import Folds
 from sklearn_halving.policies._types import Pull
 from sklearn_halving.resources._types import Resource
 
@@ -115,7 +115,7 @@ class EvaluationTask:
         The data, as the user gave them; y may be None.
     candidates : tuple of dict
         The parameters of each arm.
-    splits : Splits
+    splits : Folds
         Train and test rows of each repetition.
     resource : Resource
         What a level means.
@@ -139,7 +139,7 @@ class EvaluationTask:
     X: Any
     y: Any
     candidates: tuple[dict[str, Any], ...]
-    splits: Splits
+    splits: Folds
     resource: Resource
     scorer: Any
     fit_params: dict[str, Any] = field(default_factory=dict)

@@ -15,9 +15,9 @@ from sklearn import get_config
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from sklearn_halving._unstable_imports import BaseSearchCV, Interval, fit_context
+from sklearn_halving._unstable_imports import BaseSearchCV, Interval, fit_context, validate_params
 from sklearn_halving.execution._model_store import ModelStore
-from sklearn_halving.execution._pull_loop import PullLoop
+from sklearn_halving.execution._pull_loop import PullLoop, PullObserver, StopSignals
 from sklearn_halving.execution._types import EvaluationTask, PullLimits
 from sklearn_halving.execution.workers._executors import open_executor
 from sklearn_halving.execution.workers._interrupt import Interrupt
@@ -194,7 +194,7 @@ class BaseBanditSearchCV(SearchResults):
             ``n_candidates``, ``n_resources`` (for each fit) and ``n_fits`` (for all candidates
             and splits, at most; without the refit).
         """
-        self._validate_params()
+        validate_params(self)
         if isinstance(self.cv, Iterator):
             raise ValueError(
                 f"plan would use up the iterator cv={self.cv!r}, and leave nothing for fit. Give "
@@ -310,14 +310,10 @@ class BaseBanditSearchCV(SearchResults):
                 log=run.log,
                 top_level=prepared.levels.largest,
                 window=getattr(prepared.policy, "pulls_in_flight", None),
-                context_of=callbacks.context_of if callbacks.is_watched else None,
-                landed=watch.land if watch.is_needed else None,
-                replayed=watch.replay if watch.is_needed else None,
-                told=watch.tell if watch.is_needed else None,
+                observer=watch if watch.is_needed else PullObserver(),
                 journal=checkpoint.journal,
                 models=ModelStore(checkpoint.models),
-                deadline=run.deadline,
-                interrupt=interrupt,
+                signals=StopSignals(run.deadline, interrupt),
             )
             loop.run()
             run.stopped_by = "interrupt" if interrupt.is_requested else loop.stopped_by

@@ -13,7 +13,7 @@ from sklearn.dummy import DummyRegressor
 from sklearn.model_selection import GroupKFold, KFold, TimeSeriesSplit
 
 from sklearn_halving import HyperbandSearchCV
-from sklearn_halving.execution._splits import Fold, row_numbers
+from sklearn_halving.execution._train_test_rows import Fold, row_numbers
 from sklearn_halving.resources import rows_needed, subset_order
 
 VALUES = {"constant": uniform(0, 1)}

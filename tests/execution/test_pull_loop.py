@@ -11,10 +11,27 @@ import pytest
 from joblib import parallel_config
 
 from doubles import Known, Unpicklable, fails_for_negative_quality, make_task
-from sklearn_halving.execution._pull_loop import DEFAULT_WINDOW, PullLog, PullLoop
-from sklearn_halving.execution._types import EvaluationTask
+from sklearn_halving.execution._pull_loop import (
+    DEFAULT_WINDOW,
+    PullLog,
+    PullLoop,
+    PullObserver,
+)
+from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.execution.workers._executors import open_executor
 from sklearn_halving.policies import Hyperband, Problem, Pull, Pulls
+
+
+@dataclass
+class Spy(PullObserver):
+    """Looks at the loop each time that a pull comes back."""
+
+    look: Callable[[Pull], None]
+
+    def land(self, outcome: Outcome, *, is_replayed: bool) -> bool:
+        self.look(outcome.pull)
+        return False
+
 
 BACKENDS = [("sequential", 1), ("threading", 2), ("threading", 5), ("loky", 2)]
 
@@ -49,7 +66,7 @@ def run(
             window=window,
         )
         if watch is not None:
-            loop.landed = lambda pull: watch(loop, pull)
+            loop.observer = Spy(lambda pull: watch(loop, pull))
         loop.run()
     return state, log
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn import config_context
 
-from sklearn_halving._unstable_imports import cloudpickle
+from sklearn_halving._unstable_joblib import cloudpickle
 from sklearn_halving.execution._evaluation import evaluate
 from sklearn_halving.execution._types import EvaluationTask, Job, Landing
 from sklearn_halving.execution.workers._clusters import local_array

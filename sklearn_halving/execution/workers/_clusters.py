@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_halving._unstable_imports import JoblibSession
+from sklearn_halving._unstable_joblib import JoblibSession
 from sklearn_halving.execution._types import Job
 
 LARGE_MODEL = 2**17

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_halving._unstable_imports import cloudpickle
+from sklearn_halving._unstable_joblib import cloudpickle
 from sklearn_halving.execution.workers._chunks import ChunkResult
 from sklearn_halving.execution.workers._companion_process import MappedFile, Request
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import parallel_config
 
-from sklearn_halving._unstable_imports import cloudpickle
+from sklearn_halving._unstable_joblib import cloudpickle
 from sklearn_halving.execution._types import PullLimits
 from sklearn_halving.execution.workers._chunks import ChunkResult, evaluate_chunk, unpack
 

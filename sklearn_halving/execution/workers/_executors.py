@@ -18,11 +18,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sklearn_halving._unstable_imports import (
-    JoblibSession,
-    LostWorkerError,
-    evaluated_pre_dispatch,
-)
+from sklearn_halving._unstable_joblib import JoblibSession, LostWorkerError, evaluated_pre_dispatch
 from sklearn_halving.execution._types import (
     NO_LIMITS,
     EvaluationTask,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-from sklearn_halving._unstable_imports import cloudpickle
+from sklearn_halving._unstable_joblib import cloudpickle
 from sklearn_halving.execution._evaluation import failed_landing
 from sklearn_halving.execution._types import EvaluationTask, Job, Landing, PullLimits
 from sklearn_halving.execution.workers._chunks import Casualty, ChunkResult

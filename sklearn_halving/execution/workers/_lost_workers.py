@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sklearn_halving._unstable_imports import LostWorkerError
+from sklearn_halving._unstable_joblib import LostWorkerError
 
 MAX_LOSSES = 3
 """After so many losses of workers all pulls run in companions: starting anew costs seconds."""

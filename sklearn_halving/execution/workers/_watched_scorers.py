@@ -5,7 +5,7 @@ from __future__ import annotations
 from traceback import format_exc
 from typing import Any
 
-from sklearn_halving._unstable_imports import MultimetricScorer, is_multimetric_scorer
+from sklearn_halving._unstable_imports import MultimetricScorer, named_scorers
 
 
 class _WatchedScorers(MultimetricScorer):  # type: ignore[misc]
@@ -47,6 +47,5 @@ def watched_scorer(scorer: Any, errors: list[str]) -> Any:
 
     `score` makes a warning of them, which nobody can read back. Goes when it returns them.
     """
-    if is_multimetric_scorer(scorer):
-        return _WatchedScorers(scorer, errors)
-    return _WatchedScorer(scorer, errors)
+    is_single = named_scorers(scorer) is None
+    return (_WatchedScorer if is_single else _WatchedScorers)(scorer, errors)

@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_halving.execution._journal import Journal, JournalError, Session, model_folder
 from sklearn_halving.execution._model_store import ModelFolder
-from sklearn_halving.execution._splits import FixedSplits
+from sklearn_halving.execution._train_test_rows import ListedFolds
 from sklearn_halving.execution._types import EvaluationTask
 from sklearn_halving.search.preparing._content_hash import content_hash
 from sklearn_halving.search.preparing._search_space import Params
@@ -152,7 +152,7 @@ def _shown(name: str, value: Any) -> str | int | float | bool | None:
 
 def _splits_hash(task: EvaluationTask) -> str:
     splits = task.splits
-    n_looked_at = len(splits) if isinstance(splits, FixedSplits) else N_SPLITS
+    n_looked_at = len(splits) if isinstance(splits, ListedFolds) else N_SPLITS
     if task.n_repetitions is not None:
         n_looked_at = min(n_looked_at, task.n_repetitions)
     folds = [splits.fold(repetition) for repetition in range(n_looked_at)]

@@ -25,6 +25,8 @@ OF_NO_MATTER = frozenset({"n_jobs", "verbose"})
 """Parameters of an estimator that say where it runs and what it prints, not what it learns."""
 INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
 """Folders of code that its version tells apart, which a journal holds too."""
+FORMER_NAMES = {"sklearn_halving.execution._train_test_rows": "sklearn_halving.execution._splits"}
+"""Modules that have been renamed: digests in existing journals contain the former name."""
 
 
 def content_hash(*values: Any, without: frozenset[str] = frozenset()) -> str:
@@ -250,6 +252,7 @@ def _generator_state(generator: Any) -> Any:
 def _full_name(thing: Any) -> str:
     """Return the name of a class or function; that of a script is the same in its children."""
     module = "__main__" if thing.__module__ == "__mp_main__" else thing.__module__
+    module = FORMER_NAMES.get(module, module)
     return f"{module}.{thing.__qualname__}"
 
 

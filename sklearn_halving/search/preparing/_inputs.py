@@ -17,7 +17,7 @@ from sklearn_halving._unstable_imports import (
     routed_fit_params,
     scorers_of,
 )
-from sklearn_halving.execution._splits import Rows, row_numbers
+from sklearn_halving.execution._train_test_rows import Rows, row_numbers
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ from sklearn.base import is_classifier
 from sklearn.utils.multiclass import type_of_target
 
 from sklearn_halving._unstable_imports import BaseSearchCV, num_samples
-from sklearn_halving.execution._splits import (
-    FixedSplits,
+from sklearn_halving.execution._train_test_rows import (
     Fold,
+    Folds,
+    ListedFolds,
     Rows,
-    Splits,
-    StreamedSplits,
+    StreamedFolds,
     SubsetOrders,
 )
 from sklearn_halving.resources import Resource
@@ -47,7 +47,7 @@ class SplitRows:
 
     Parameters
     ----------
-    splits : Splits
+    splits : Folds
         Repetition -> rows.
     n_repetitions : int or None
         How many splits there are; None if there is no end of them.
@@ -60,7 +60,7 @@ class SplitRows:
         `n_telling_splits`; None where that was not looked for.
     """
 
-    splits: Splits
+    splits: Folds
     n_repetitions: int | None
     n_train: int
     n_test: int
@@ -79,13 +79,13 @@ def fixed_splits(
     n_telling = n_telling_splits(search, inputs, pairs)
     if not resource.subsamples_rows:
         folds = tuple(Fold(train, test) for train, test in pairs)
-        return SplitRows(FixedSplits(folds), len(pairs), *sizes, n_telling=n_telling)
+        return SplitRows(ListedFolds(folds), len(pairs), *sizes, n_telling=n_telling)
     orders = _subset_orders(search, inputs, pairs, seed)
     folds = tuple(
         Fold(train, test, orders.order(repetition, train), sizes[0])
         for repetition, (train, test) in enumerate(pairs)
     )
-    return SplitRows(FixedSplits(folds), len(pairs), *sizes, _needed(orders, folds), n_telling)
+    return SplitRows(ListedFolds(folds), len(pairs), *sizes, _needed(orders, folds), n_telling)
 
 
 def streamed_splits(
@@ -106,9 +106,9 @@ def streamed_splits(
     check_sides(pairs)
     sizes = (*_smallest(pairs), num_samples(inputs.X))
     if not resource.subsamples_rows:
-        return SplitRows(StreamedSplits(stream), n_known, *sizes)
+        return SplitRows(StreamedFolds(stream), n_known, *sizes)
     orders = _subset_orders(search, inputs, pairs, seed)
-    splits = StreamedSplits(stream, orders, sizes[0])
+    splits = StreamedFolds(stream, orders, sizes[0])
     folds = [splits.fold(j) for j in range(len(pairs))]
     return SplitRows(splits, n_known, *sizes, _needed(orders, folds))
 

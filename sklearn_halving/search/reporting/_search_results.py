@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from sklearn_halving._unstable_imports import BaseSearchCV, is_multimetric_scorer
+from sklearn_halving._unstable_imports import (
+    BaseSearchCV,
+    check_refit_metric,
+    named_scorers,
+    select_best_index,
+)
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._types import NO_ARM
 from sklearn_halving.search.preparing._checkpoint import Checkpoint
@@ -238,8 +243,7 @@ class SearchResults(BaseSearchCV):
             else resource.to_amount(o.pull.level - o.previous_level)
             for o in outcomes
         )
-        is_container = is_multimetric_scorer(run.task.scorer)
-        self.scorer_ = run.task.scorer._scorers if is_container else run.task.scorer
+        self.scorer_ = named_scorers(run.task.scorer) or run.task.scorer
 
     def _report(self, run: Run) -> None:
         """Warn of what went wrong; raise where there is nothing to choose from.
@@ -281,12 +285,12 @@ class SearchResults(BaseSearchCV):
         refit_metric = inputs.refit_metric
         if callable(self.scoring) and self.multimetric_:
             metrics = [key[10:] for key in self.cv_results_ if key.startswith("mean_test_")]
-            self._check_refit_for_multimetric(dict.fromkeys(metrics))
+            check_refit_metric(self, metrics)
             refit_metric = self.refit
         if not self.refit and self.multimetric_:
             return
         if callable(self.refit):
-            self.best_index_ = self._select_best_index(self.refit, refit_metric, self.cv_results_)
+            self.best_index_ = select_best_index(self, refit_metric, self.cv_results_)
         else:
             self.best_index_ = self._row_of(best_arm, f"rank_test_{refit_metric}")
             self.best_score_ = self.cv_results_[f"mean_test_{refit_metric}"][self.best_index_]

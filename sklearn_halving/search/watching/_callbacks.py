@@ -6,7 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from sklearn_halving._unstable_imports import init_callbacks, lone_branch, propagated_callbacks
+from sklearn_halving._unstable_imports import (
+    has_callbacks,
+    init_callbacks,
+    lone_branch,
+    propagated_callbacks,
+)
 from sklearn_halving.policies._types import Pull
 
 
@@ -77,12 +82,8 @@ class CallbackTree:
 
     @property
     def is_watched(self) -> bool:
-        """Whether anybody listens to single pulls."""
-        owners = (self.search, self.search.estimator)
-        return self.root is not None and (
-            any(hasattr(owner, "_skl_callbacks") for owner in owners)
-            or hasattr(self.search, "_parent_callback_ctx")
-        )
+        """Whether any callback follows single pulls."""
+        return self.root is not None and has_callbacks(self.search)
 
     def begin_search(
         self,

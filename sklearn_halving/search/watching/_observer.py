@@ -9,7 +9,9 @@ from typing import Any
 
 from joblib import effective_n_jobs
 
+from sklearn_halving.execution._pull_loop import PullObserver
 from sklearn_halving.execution._types import Outcome
+from sklearn_halving.policies._types import Pull
 from sklearn_halving.search.reporting._search_results import Run
 from sklearn_halving.search.watching._callbacks import CallbackTree
 from sklearn_halving.search.watching._progress import Part, Progress, Standings
@@ -26,8 +28,8 @@ from sklearn_halving.search.watching._remaining_time import FitCosts
 
 
 @dataclass
-class Watch:
-    """Passes on what comes back: first to the counts, then to those who show them.
+class Watch(PullObserver):
+    """Passes on each outcome: first to the counts, then to those who show them.
 
     Parameters
     ----------
@@ -54,20 +56,15 @@ class Watch:
 
     @property
     def is_needed(self) -> bool:
-        """Whether anybody listens: if not, pulls are not counted."""
+        """Whether anybody listens. If not, pulls are not counted."""
         return self.search.verbose > 0 or self.bar is not None or self.callbacks.is_watched
 
-    def land(self, outcome: Outcome) -> bool:
+    def context_of(self, pull: Pull) -> Any:
+        """Return scikit-learn's callback context of a pull, if anybody listens to pulls."""
+        return self.callbacks.context_of(pull) if self.callbacks.is_watched else None
+
+    def land(self, outcome: Outcome, *, is_replayed: bool) -> bool:
         """Take in a pull that came back; return whether a callback wants to stop."""
-        self._take_in(outcome, is_replayed=False)
-        return self.callbacks.is_watched and self.callbacks.end_pull(outcome.pull)
-
-    def replay(self, outcome: Outcome) -> bool:
-        """Take in a pull of the checkpoint; return whether a callback wants to stop."""
-        self._take_in(outcome, is_replayed=True)
-        return self.callbacks.is_watched and self.callbacks.replay_pull(outcome.pull)
-
-    def _take_in(self, outcome: Outcome, *, is_replayed: bool) -> None:
         progress = self.progress
         self._tell_of(progress.land(outcome, is_replayed=is_replayed))
         is_told_of_fits = self.search.verbose > 0 and not progress.parts
@@ -77,6 +74,10 @@ class Watch:
             self.search.progress_ = progress.report()
         if self.bar is not None and self.bar.is_due():
             self.bar.update(progress.report())
+        if not self.callbacks.is_watched:
+            return False
+        end = self.callbacks.replay_pull if is_replayed else self.callbacks.end_pull
+        return end(outcome.pull)
 
     def tell(self) -> None:
         """See whether a stage has ended, now that the policy has been told something."""

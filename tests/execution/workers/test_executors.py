@@ -14,7 +14,7 @@ from joblib.externals.loky import get_reusable_executor
 from sklearn import config_context
 
 from doubles import CountsPickles, Known, ReportsItsSurroundings, first_feature, make_task
-from sklearn_halving._unstable_imports import JoblibSession, cloudpickle
+from sklearn_halving._unstable_joblib import JoblibSession, cloudpickle
 from sklearn_halving.execution._types import EvaluationTask, Job
 from sklearn_halving.execution.workers import _chunks
 from sklearn_halving.execution.workers._executors import (

@@ -1,4 +1,7 @@
-"""Repetition -> train and test rows. Every arm's pull on repetition j uses the same split."""
+"""Train and test rows of each repetition: the same for every arm, in every worker.
+
+The cross-validators that users import are in `sklearn_halving.splits`.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +18,18 @@ Rows = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Fold:
-    """One split.
+    """The rows of one split.
 
     Parameters
     ----------
     train, test : ndarray of int
         Row numbers, in the splitter's order.
-    order : ndarray of int or None
-        Places in ``train`` by priority: a training subset of n rows is the first n. None
-        where the resource is not the number of rows.
-    full_level : int or None
-        The level that stands for all rows: the size of the smallest training fold. A larger
-        fold has more rows at every level, so that a level is the same share of each fold.
+    order : ndarray of int or None, default=None
+        Positions in ``train`` by priority: a training subset of n rows takes the first n.
+        None if the resource is not the number of rows.
+    full_level : int or None, default=None
+        The level that stands for all rows: the size of the smallest training fold. Larger
+        folds get more rows at every level, so that a level is the same share of each fold.
         None: a level is a number of rows.
     """
 
@@ -41,36 +44,36 @@ class Fold:
             return self.train
         n_rows = level
         if self.full_level is not None:
-            # Rounded down: of folds that differ by a row or two each has exactly `level` rows,
-            # up to the full level. And no fewer: a later split of a stream may be smaller.
+            # Rounding down gives folds whose sizes differ by a row or two the same number of
+            # rows below the full level. A later split of a stream may be smaller: hence `max`.
             share = min(level, self.full_level) * len(self.train) // self.full_level
             n_rows = max(level, share)
         return training_rows(self.train, self.order, n_rows)
 
 
-class Splits(Protocol):
-    """Train and test rows for each repetition."""
+class Folds(Protocol):
+    """Finds the fold of a repetition."""
 
     def fold(self, repetition: int) -> Fold:
-        """Return the split of a repetition; the same one at every call."""
+        """Return the fold of a repetition; the same one at every call."""
 
 
 @dataclass(frozen=True)
 class SubsetOrders:
-    """Ranks the rows of each training fold, for nested subsets of it.
+    """Ranks the rows of each training fold, so that training subsets are nested.
 
     Parameters
     ----------
     target : ndarray of int or None
-        The class of each row of the data, if subsets are to hold all classes.
+        The class of each row of the data, if every subset must hold all classes.
     groups : ndarray or None
-        Group labels of all rows, if groups are to stay together.
+        Group labels of all rows, if groups must stay together.
     goes_forward : bool
         Whether rows are in order of time.
     min_per_class : int
-        Rows that a subset needs of each class.
+        Number of rows of each class in the smallest subset.
     seed : numpy.random.SeedSequence
-        Where the orders come from.
+        Seeds the orders.
     """
 
     target: Rows | None
@@ -80,7 +83,7 @@ class SubsetOrders:
     seed: np.random.SeedSequence
 
     def order(self, repetition: int, train: Rows) -> Rows:
-        """Return places in ``train`` by priority; the same ones at every call."""
+        """Return positions in ``train`` by priority; the same ones at every call."""
         spawn_key = (*self.seed.spawn_key, repetition)
         rng = np.random.default_rng(np.random.SeedSequence(self.seed.entropy, spawn_key=spawn_key))
         return subset_order(
@@ -94,20 +97,20 @@ class SubsetOrders:
         )
 
     def n_needed(self, order: Rows, train: Rows) -> int:
-        """Return how many rows of the order hold enough of every class."""
+        """Return how many rows of the order contain enough rows of every class."""
         if self.target is None:
             return 1
         return rows_needed(order, self.target[train], self.min_per_class)
 
 
 @dataclass(frozen=True)
-class FixedSplits:
-    """A finite number of splits, those that a scikit-learn splitter gave."""
+class ListedFolds:
+    """A fixed number of folds, as a scikit-learn splitter yields them."""
 
     folds: tuple[Fold, ...]
 
     def fold(self, repetition: int) -> Fold:
-        """Return the split of a repetition."""
+        """Return the fold of a repetition."""
         return self.folds[repetition]
 
     def __len__(self) -> int:
@@ -122,15 +125,15 @@ class Stream(Protocol):
 
 
 @dataclass(frozen=True)
-class StreamedSplits:
-    """Splits without end: workers make those that they need.
+class StreamedFolds:
+    """An unlimited number of folds: each worker makes those that it needs.
 
     Parameters
     ----------
     stream : Stream
-        Makes them.
+        Makes the splits.
     orders : SubsetOrders or None, default=None
-        Makes nested subsets, where the resource is the number of rows.
+        Makes nested subsets, if the resource is the number of rows.
     full_level : int or None, default=None
         As for `Fold`.
     """
@@ -140,7 +143,7 @@ class StreamedSplits:
     full_level: int | None = None
 
     def fold(self, repetition: int) -> Fold:
-        """Return the split of a repetition."""
+        """Return the fold of a repetition."""
         train, test = self.stream.split(repetition)
         if self.orders is None:
             return Fold(train, test)
@@ -148,7 +151,7 @@ class StreamedSplits:
 
 
 def row_numbers(selection: Any) -> Rows:
-    """Return what a splitter yielded, row numbers or a boolean mask, as row numbers."""
+    """Convert what a splitter yields, row numbers or a boolean mask, to row numbers."""
     rows = np.asarray(selection)
     if rows.dtype == bool:
         return np.flatnonzero(rows)
