@@ -32,6 +32,7 @@ from sklearn_halving.policies import (
     GapEV,
     HoeffdingRace,
     Hyperband,
+    IncumbentRace,
     LilUCB,
     MedianElimination,
     SuccessiveElimination,
@@ -73,6 +74,7 @@ def independent_arms() -> dict[str, tuple[Any, Any]]:
         SuccessiveRejects(n),
         AnytimeSuccessiveRejects(n),
         VarianceRejects(n),
+        IncumbentRace(n),
         VarianceHalving(n, common_splits=False),
     ]
     ranged = [

@@ -10,7 +10,7 @@ Find the best of correlated arms, with fewer pulls than arms if need be
     `KernelFamily`
 Find the best arm within a number of pulls
     `SuccessiveRejects`, `AnytimeSuccessiveRejects`, `UCBE`, `AdaptiveUCBE`, `GapE`, `GapEV`,
-    `AdaptiveGapEV`, `UGapEb`, `AdaptiveUGapEb`, `VarianceRejects`
+    `AdaptiveGapEV`, `UGapEb`, `AdaptiveUGapEb`, `VarianceRejects`, `IncumbentRace`
 Stop when the best arm is known with a confidence
     `UGapEc`, `LUCB`, `LilUCB`, `SuccessiveElimination`, `MedianElimination`, `HoeffdingRace`,
     `BernsteinRace`
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from sklearn_halving.policies._gap_exploration import AdaptiveGapEV, GapE, GapEV
     from sklearn_halving.policies._hoo import HOO
     from sklearn_halving.policies._hyperband import Hyperband
+    from sklearn_halving.policies._incumbent_race import IncumbentRace
     from sklearn_halving.policies._infinite_hyperband import GrowingHyperband, InfiniteHyperband
     from sklearn_halving.policies._races import BernsteinRace, HoeffdingRace
     from sklearn_halving.policies._successive_halving import (
@@ -91,6 +92,7 @@ _MODULE_OF = {
     "HOO": "_hoo",
     "HoeffdingRace": "_races",
     "Hyperband": "_hyperband",
+    "IncumbentRace": "_incumbent_race",
     "InfiniteHorizonHalving": "_anytime_halving",
     "InfiniteHyperband": "_infinite_hyperband",
     "KernelCovariance": "posterior._arm_covariance",
@@ -144,6 +146,7 @@ __all__ = [
     "GrowingHyperband",
     "HoeffdingRace",
     "Hyperband",
+    "IncumbentRace",
     "InfiniteHorizonHalving",
     "InfiniteHyperband",
     "KernelCovariance",

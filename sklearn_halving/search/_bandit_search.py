@@ -74,10 +74,10 @@ class BanditSearchCV(AdaptiveSearchCV):
         ``"anytime_successive_rejects"``, ``"adaptive_ucb_e"``, ``"adaptive_gap_e_v"``,
         ``"adaptive_ugap_eb"``, ``"successive_elimination"``, ``"hoeffding_race"``,
         ``"bernstein_race"``, ``"lucb"``, ``"lil_ucb"``, ``"ucb1"``, ``"ucb_v"``, ``"moss"``,
-        ``"exp3"``, ``"variance_rejects"``, ``"hoo"``. The last makes its candidates on the way:
-        ``param_distributions`` must be one dict of continuous distributions with a ``ppf``,
-        ``n_candidates`` must be left out, and the splits are those of ``cv``, one after the
-        other.
+        ``"exp3"``, ``"variance_rejects"``, ``"incumbent_race"``, ``"hoo"``. The last makes its
+        candidates on the way: ``param_distributions`` must be one dict of continuous
+        distributions with a ``ppf``, ``n_candidates`` must be left out, and the splits are
+        those of ``cv``, one after the other.
     n_candidates : "exhaust" or int, default="exhaust"
         As in VarianceHalvingSearchCV.
     n_pulls : "auto" or int, default="auto"

@@ -44,6 +44,7 @@ from sklearn_halving.policies import (
     GrowingHyperband,
     HoeffdingRace,
     Hyperband,
+    IncumbentRace,
     InfiniteHorizonHalving,
     InfiniteHyperband,
     LilUCB,
@@ -404,6 +405,12 @@ CASES: dict[type, list[Case]] = {
             3,
             budget=99,
         ),
+    ],
+    IncumbentRace: [
+        noisy(IncumbentRace(60), 9),
+        noisy(IncumbentRace(40, min_splits=1, pulls_in_flight=1), 7, n_splits=4),
+        noisy(IncumbentRace(200, n_splits=12, z=0.5, pulls_in_flight=6), 20),
+        noisy(IncumbentRace(2), 1, n_splits=5),
     ],
     InfiniteHyperband: [growing(InfiniteHyperband(200), 1), growing(InfiniteHyperband(40), 1, 2)],
     GrowingHyperband: [

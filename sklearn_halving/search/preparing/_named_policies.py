@@ -19,6 +19,7 @@ POLICIES: dict[str, str] = {
     "bernstein_race": "BernsteinRace",
     "exp3": "EXP3",
     "hoeffding_race": "HoeffdingRace",
+    "incumbent_race": "IncumbentRace",
     "lil_ucb": "LilUCB",
     "lucb": "LUCB",
     "moss": "MOSS",

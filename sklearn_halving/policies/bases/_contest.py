@@ -1,0 +1,239 @@
+"""An incumbent, and the newcomers that race against it on its own splits: for one problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf, isnan, sqrt
+
+import numpy as np
+
+from sklearn_halving.policies._types import NO_ARM, Pull
+
+LARGEST = 1e150
+"""Rewards beyond this count as this: squares of differences must be numbers."""
+
+
+@dataclass(frozen=True)
+class RaceRules:
+    """When a newcomer is dropped, and when it takes over.
+
+    Parameters
+    ----------
+    n_splits : int
+        Splits that the winner has in the end.
+    min_splits : int
+        Splits after which a newcomer that is ahead may take over without a clear lead.
+    z : float
+        Pooled standard errors by which a newcomer must be behind to be dropped early.
+    n_racers : int
+        Newcomers that race at a time.
+    """
+
+    n_splits: int
+    min_splits: int = 3
+    z: float = 1.0
+    n_racers: int = 4
+
+
+@dataclass
+class Contest:
+    """Where a race stands.
+
+    Parameters
+    ----------
+    rules : RaceRules
+    level : int
+        Where all pulls are.
+    n_left : int
+        Pulls that may still be asked for.
+    rng : numpy.random.Generator
+        Chooses the split on which a newcomer is pulled.
+    entrants : list of int
+        Arms that are to enter, in this order; the first is the first incumbent.
+
+    Attributes
+    ----------
+    incumbent : int
+        The best arm so far; ``NO_ARM`` before the first and after the last failed.
+    rewards : dict
+        Arm to split to reward.
+    dropped : set of int
+        Arms that are out.
+    """
+
+    rules: RaceRules
+    level: int
+    n_left: int
+    rng: np.random.Generator
+    entrants: list[int]
+    incumbent: int = NO_ARM
+    rewards: dict[int, dict[int, float]] = field(default_factory=dict)
+    dropped: set[int] = field(default_factory=set)
+    _racers: list[int] = field(default_factory=list)
+    _open: set[Pull] = field(default_factory=set)
+    _n_entered: int = 0
+    _n_raised: int = 0
+    _squares: dict[int, tuple[float, int]] = field(default_factory=dict)
+
+    def ask(self) -> Pull | None:
+        """Return the next pull; None if there is none before something is told."""
+        pull = self._next() if self.n_left > 0 else None
+        if pull is not None:
+            self.n_left -= 1
+            self._open.add(pull)
+        return pull
+
+    @property
+    def is_finished(self) -> bool:
+        """Return whether there is nothing left to ask, and nothing to be told."""
+        if self._open or self.n_left <= 0:
+            return not self._open
+        has_rivals = self._racers or self._n_entered < len(self.entrants)
+        return not has_rivals and (
+            self.incumbent == NO_ARM or self._n_asked(self.incumbent) >= self.rules.n_splits
+        )
+
+    @property
+    def n_open(self) -> int:
+        """Number of pulls that were asked for and not told."""
+        return len(self._open)
+
+    def tell(self, pull: Pull, reward: float) -> None:
+        """Take in a reward, and drop or crown whom it decides about."""
+        self._open.discard(pull)
+        arm = pull.arm
+        if arm in self.dropped:
+            return
+        if isnan(reward):
+            self._fail(arm)
+            return
+        self.rewards.setdefault(arm, {})[pull.repetition] = min(max(reward, -LARGEST), LARGEST)
+        if self.incumbent == NO_ARM:
+            self._racers.remove(arm)
+            self.incumbent = arm
+        elif arm in self._racers:
+            self._judge(arm)
+        elif arm == self.incumbent:
+            self._judge_all()
+
+    def best(self) -> int:
+        """Return the incumbent, or the best of all where it has no reward yet."""
+        if self.rewards.get(self.incumbent):
+            return self.incumbent
+        means = {arm: self._mean(arm) for arm in self.rewards}
+        return max(means, key=lambda arm: (means[arm], -arm), default=NO_ARM)
+
+    def _next(self) -> Pull | None:
+        """Return what is most urgent: the incumbent's own splits, then the races under way."""
+        if self.incumbent == NO_ARM:
+            if self._racers or self._n_entered == len(self.entrants):
+                return None  # the first racer of whom something is told takes the place
+            self.incumbent = self._enter()
+        n_asked = self._n_asked(self.incumbent)
+        n_missing = self.rules.n_splits - n_asked
+        if n_asked < self._least_splits or (n_missing and self.n_left <= n_missing):
+            return self._of_incumbent()
+        for racer in self._racers:
+            splits = self._untried(racer)
+            if splits and not any(pull.arm == racer for pull in self._open):
+                return Pull(racer, self.level, int(self.rng.choice(splits)))
+        if self._n_entered < len(self.entrants) and len(self._racers) < self.rules.n_racers:
+            return self._of_newcomer(n_asked)
+        # All who are left are ahead, or there is nobody left.
+        is_waited_for = any(pull.arm == self.incumbent for pull in self._open)
+        may_wait = self._racers and self._open
+        if n_missing and not is_waited_for and not may_wait:
+            return self._of_incumbent()
+        return None
+
+    def _of_newcomer(self, n_asked: int) -> Pull | None:
+        """Return the incumbent's pull that comes before a newcomer, then the newcomer's own."""
+        if n_asked < self.rules.n_splits and self._n_raised < self._n_entered:
+            self._n_raised = self._n_entered
+            return self._of_incumbent()
+        splits = sorted(self.rewards.get(self.incumbent, ()))
+        if not splits:
+            return None
+        newcomer = self._enter()
+        self._racers.append(newcomer)
+        return Pull(newcomer, self.level, int(self.rng.choice(splits)))
+
+    def _enter(self) -> int:
+        self._n_entered += 1
+        return self.entrants[self._n_entered - 1]
+
+    @property
+    def _least_splits(self) -> int:
+        return min(self.rules.min_splits, self.rules.n_splits)
+
+    def _n_asked(self, arm: int) -> int:
+        n_open = sum(pull.arm == arm for pull in self._open)
+        return len(self.rewards.get(arm, ())) + n_open
+
+    def _of_incumbent(self) -> Pull:
+        """Return the incumbent's first split on which it was not pulled."""
+        known = {*self.rewards.get(self.incumbent, ())}
+        known |= {pull.repetition for pull in self._open if pull.arm == self.incumbent}
+        split = next(i for i in range(self.rules.n_splits) if i not in known)
+        return Pull(self.incumbent, self.level, split)
+
+    def _untried(self, racer: int) -> list[int]:
+        """Return the splits on which the incumbent has a reward and the racer has none."""
+        own = self.rewards.get(racer, {})
+        return sorted(split for split in self.rewards.get(self.incumbent, ()) if split not in own)
+
+    def _judge(self, racer: int) -> None:
+        """Drop a racer that is behind; let one that is ahead on all splits take over."""
+        own, other = self.rewards.get(racer, {}), self.rewards.get(self.incumbent, {})
+        differences = np.array([own[split] - other[split] for split in own if split in other])
+        n = len(differences)
+        if n == 0:
+            return
+        mean = float(differences.mean())
+        self._squares[racer] = float(((differences - mean) ** 2).sum()), n - 1
+        error = self._pooled_error(n)
+        is_open = any(pull.arm in (racer, self.incumbent) for pull in self._open)
+        if mean + self.rules.z * error < 0:
+            self._drop(racer)
+        elif n == len(other) and not is_open:
+            if mean <= 0:
+                self._drop(racer)
+            elif n >= self._least_splits or mean > 2 * error:
+                self._crown(racer)
+
+    def _pooled_error(self, n: int) -> float:
+        """Return the standard error of a mean of n differences, by the variances of all races."""
+        squares, freedom = np.sum(list(self._squares.values()), axis=0)
+        return sqrt(squares / freedom / n) if freedom else inf
+
+    def _crown(self, racer: int) -> None:
+        """Let a racer take the place of the incumbent; the others go on against it."""
+        self.dropped.add(self.incumbent)
+        self.incumbent = racer
+        self._racers.remove(racer)
+        self._judge_all()
+
+    def _drop(self, racer: int) -> None:
+        self.dropped.add(racer)
+        self._racers.remove(racer)
+
+    def _fail(self, arm: int) -> None:
+        """Forget an arm; after an incumbent that failed, the best of its rivals stands in."""
+        self.rewards.pop(arm, None)
+        if arm in self._racers:
+            self._drop(arm)
+            return
+        self.dropped.add(arm)
+        means = {racer: self._mean(racer) for racer in self._racers if self.rewards.get(racer)}
+        self.incumbent = max(means, key=lambda racer: means[racer], default=NO_ARM)
+        if self.incumbent != NO_ARM:
+            self._racers.remove(self.incumbent)
+            self._judge_all()
+
+    def _judge_all(self) -> None:
+        for racer in list(self._racers):
+            if racer in self._racers:  # not yet dropped or crowned
+                self._judge(racer)
+
+    def _mean(self, arm: int) -> float:
+        return float(np.mean(list(self.rewards[arm].values())))
