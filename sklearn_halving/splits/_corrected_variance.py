@@ -11,22 +11,22 @@ def corrected_variance_of_mean(
 ) -> NDArray[np.float64]:
     """Estimate the variance of a mean score over learning-testing splits.
 
-    The scores of different splits are correlated, since their training sets share rows, so
-    ``s**2 / J`` is too small and does not even go on falling as J grows. The corrected
-    resampled variance is ``(1 / J + n_test / n_train) * s**2`` with the sample variance
-    ``s**2`` of the J scores. Its square root is the standard error of the mean.
+    Scores of different splits are correlated because their training sets share rows, so
+    ``s**2 / J`` underestimates the variance of the mean. The corrected resampled variance is
+    ``(1 / J + n_test / n_train) * s**2``, where ``s**2`` is the sample variance of the J scores.
+    Its square root is the standard error of the mean.
 
     Parameters
     ----------
     scores : array-like of shape (..., J)
-        One score a split. NaN stands for a split without a score, which is left out.
+        One score per split. NaN marks a split without a score, which is ignored.
     n_train, n_test : array-like of shape (...)
-        Rows of a training set and of a test set; broadcast against ``scores[..., 0]``.
+        Number of rows of a training set and a test set; broadcast against ``scores[..., 0]``.
 
     Returns
     -------
     variance : ndarray of shape (...)
-        In squared units of the score; NaN where fewer than two scores are known.
+        In squared units of the score; NaN if there are fewer than two scores.
 
     References
     ----------
@@ -45,18 +45,14 @@ def corrected_variance_of_mean(
     test = np.asarray(n_test, dtype=np.float64)
     for name, given, size in (("n_train", n_train, train), ("n_test", n_test, test)):
         if not np.all(size > 0):
-            raise ValueError(
-                f"{name} must be positive, as a number of rows; got {given!r}. "
-                "Pass the number of rows of the sets that the scores come from."
-            )
+            raise ValueError(f"{name} must be a positive number of rows; got {given!r}.")
     if values.ndim == 0:
         raise ValueError(
-            f"scores must have a last axis over splits; got the single number {scores!r}. "
-            "Pass a sequence of scores."
+            f"scores must be a sequence with a last axis over splits; got {scores!r}."
         )
     is_known = ~np.isnan(values)
     n_scores = is_known.sum(axis=-1)
-    with np.errstate(invalid="ignore"):  # infinite scores have the variance NaN
+    with np.errstate(invalid="ignore"):  # infinite scores have variance NaN
         mean = np.where(is_known, values, 0.0).sum(axis=-1) / np.maximum(n_scores, 1)
         squares = np.where(is_known, values - mean[..., np.newaxis], 0.0) ** 2
         sample_variance = squares.sum(axis=-1) / np.maximum(n_scores - 1, 1)

@@ -1,9 +1,9 @@
-"""Random splits and partitions, stratified, of rows or of whole groups.
+"""Stratified random splits and partitions of rows or whole groups.
 
-All are systematic samples: the units are sorted by stratum, in random order within strata,
-and taken at even distances. So each unit is as likely to be taken as any other, and the number
-taken from a stratum is its expected number, rounded up or down at random. Rounding to the
-nearest, as `StratifiedShuffleSplit` does, would never test a class that has few rows.
+All of them are systematic samples: units are sorted by stratum, in random order within strata,
+and taken at even distances. Every unit is equally likely to be taken, and the number of units
+from a stratum is its expected value, rounded up or down at random. Rounding to the nearest
+integer, as in `StratifiedShuffleSplit`, would never test a class with few rows.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ import numpy.typing as npt
 from sklearn_halving.splits._stream import Rows
 
 N_TRIES = 16
-"""Random drawings of whole groups, of which the one with the best balance is taken."""
+"""Number of random draws of whole groups; the best balanced one is used."""
 
 
 def draw_rows(
     strata: Rows, n_train: int, n_test: int, rng: np.random.Generator
 ) -> tuple[Rows, Rows]:
-    """Draw training and test units without overlap.
+    """Draw disjoint training and test units.
 
-    Every stratum has a unit for training, provided that ``n_train`` suffices for that.
+    Every stratum has a training unit if ``n_train`` is large enough.
 
     Parameters
     ----------
     strata : int array of shape (n,)
-        The stratum of each unit, from 0; all zero for a draw without strata.
+        Stratum of each unit, from 0; all zero if the draw is not stratified.
     n_train, n_test : int
-        Units of either side; together at most n.
+        Number of units on each side; at most n in total.
 
     Returns
     -------
     train, test : int arrays of shape (n_train,) and (n_test,)
-        Unit numbers, increasing.
+        Unit numbers in increasing order.
     """
     n_strata = int(strata.max()) + 1
     of_each = n_strata <= n_train
@@ -48,19 +48,19 @@ def draw_rows(
 def draw_groups(
     table: npt.NDArray[np.int64], n_train: int, n_test: int, rng: np.random.Generator
 ) -> tuple[Rows, Rows]:
-    """Draw groups for training and for testing, their numbers in proportion to the rows wanted.
+    """Draw training and test groups, in numbers proportional to the requested rows.
 
     Parameters
     ----------
     table : int array of shape (n_groups, n_classes)
-        Rows of each class in each group.
+        Number of rows of each class in each group.
     n_train, n_test : int
-        Rows wanted on either side. If they are all rows, all groups are used.
+        Requested rows on each side. If they add up to all rows, all groups are used.
 
     Returns
     -------
     train, test : int arrays
-        Group numbers, increasing.
+        Group numbers in increasing order.
     """
     n_groups, n_rows = len(table), int(table.sum())
     test_groups = min(max(round(n_test * n_groups / n_rows), 1), n_groups - 1)
@@ -81,9 +81,9 @@ def draw_groups(
 
 
 def deal_groups(table: npt.NDArray[np.int64], n_folds: int, rng: np.random.Generator) -> Rows:
-    """Return a fold for each group, each fold with a like share of the rows of each class.
+    """Return a fold for each group, such that folds have similar class counts.
 
-    ``table`` is what `draw_groups` takes.
+    ``table`` is as in `draw_groups`.
     """
     strata = _main_class(table)
     wanted = table.sum(axis=0) / n_folds
@@ -109,25 +109,25 @@ def class_table(group_codes: Rows, class_codes: Rows) -> npt.NDArray[np.int64]:
 
 
 def _main_class(table: npt.NDArray[np.int64]) -> Rows:
-    """Return the class that each group has most of, beside its share of all rows.
+    """Return the class that is most overrepresented in each group.
 
-    Groups with a rare class are one stratum, however few of their rows are of that class.
+    Groups with a rare class form one stratum, even if few of their rows belong to it.
     """
     beside_share = table / table.sum(axis=1, keepdims=True) / table.sum(axis=0)
     return np.unique(beside_share.argmax(axis=1), return_inverse=True)[1]
 
 
 def _sorted_by_stratum(strata: Rows, n_strata: int, rng: np.random.Generator) -> Rows:
-    """Return the units stratum by stratum; strata, and units within them, in random order."""
+    """Return the units by stratum, with strata and units within strata in random order."""
     return np.lexsort((rng.permutation(len(strata)), rng.permutation(n_strata)[strata]))
 
 
 def _drawn(
     sorted_strata: Rows, n_drawn: int, of_each: bool, rng: np.random.Generator
 ) -> npt.NDArray[np.bool_]:
-    """Take ``n_drawn`` units; ``of_each``: one of each stratum at least, if that many are taken.
+    """Take ``n_drawn`` units; if ``of_each``, at least one from every stratum.
 
-    Strata that expect less than one unit get one first, the others share what remains.
+    Strata that expect less than one unit get one first. The others share the rest.
     """
     taken = np.zeros(len(sorted_strata), dtype=bool)
     if of_each:
@@ -146,7 +146,7 @@ def _drawn(
 def _systematic(n: int, n_drawn: int, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
     """Take ``n_drawn`` of n units at even distances from a random start, in exact integers.
 
-    Of any m units in a row it takes m * n_drawn / n, rounded up or down.
+    From any m consecutive units it takes m * n_drawn / n, rounded up or down.
     """
     if n == 0:
         return np.zeros(0, dtype=bool)

@@ -1,11 +1,12 @@
-"""Repeated learning-testing: an endless stream of splits, and a cross-validator made of it."""
+"""Repeated learning-testing: an endless stream of splits, and its cross-validator."""
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,51 +17,50 @@ from sklearn.utils.multiclass import type_of_target
 
 from sklearn_halving.splits._draws import class_table, draw_groups, draw_rows
 from sklearn_halving.splits._seeds import seed_of_repetition, seed_of_stream
-from sklearn_halving.splits._sizes import side_sizes
 from sklearn_halving.splits._stream import Rows, Split, SplitStream
 
 
 class RepeatedLearningTesting(BaseCrossValidator):  # type: ignore[misc]
     """Random training and test sets, the first ``n_splits`` of an endless stream.
 
-    Split j is always the same one, however many splits are asked for: with 20 splits instead
-    of 10, the first 10 stay. `stream` gives the stream itself.
+    Split j does not depend on the number of splits: with 20 splits instead of 10, the first 10
+    remain the same. `stream` returns the stream itself.
 
-    Training and test set do not overlap and need not add up to all rows: with 10 % and 10 %,
-    as in [2]_, the training sets of different splits hardly overlap either, so that their
+    Training and test sets do not overlap, and they need not cover all rows. With 10 % of the
+    rows in each, as in [2]_, the training sets of different splits share few rows, so that
     scores are nearly independent.
 
     Parameters
     ----------
     n_splits : int, default=10
-        Number of splits that `split` gives.
+        Number of splits that `split` yields.
     train_size : float, int or None, default=None
-        Fraction of the rows, or number of rows, to train on; None for all that are not tested.
+        Fraction or number of training rows. None takes all rows outside the test set.
     test_size : float, int or None, default=0.2
-        Fraction of the rows, or number of rows, to test on; None for all that are not trained
-        on, or a fifth of the rows if ``train_size`` is None too.
+        Fraction or number of test rows. None takes all rows outside the training set, or 20 %
+        of the rows if ``train_size`` is None too.
     stratify : bool or "auto", default="auto"
-        Whether both sets have the classes of ``y`` in like shares. "auto": if ``y`` is binary
-        or multiclass with no more classes than either set has rows. True: with fewer training
-        rows than classes there is an error, with rare classes a warning.
+        Whether both sets preserve the class proportions of ``y``. "auto" stratifies if ``y`` is
+        binary or multiclass and neither set has fewer rows than there are classes. True raises
+        an error if there are fewer training rows than classes, and warns of rare classes.
     random_state : int, RandomState instance or None, default=None
-        Pass an int for the same splits at each call.
+        Pass an int for the same splits in every call.
 
     See Also
     --------
-    sklearn.model_selection.StratifiedShuffleSplit : Its splits depend on those before.
+    sklearn.model_selection.StratifiedShuffleSplit : Random splits of scikit-learn.
     split_stream : Other cross-validators as streams.
 
     Notes
     -----
-    The test set of n rows has the share ``n / n_samples`` of each class, rounded up or down at
-    random; so has the training set of the rows that are left. A class has at least one row in
-    each training set, so a class with a single row is never tested.
+    A test set of n rows contains a fraction ``n / n_samples`` of each class, rounded up or down
+    at random. The training set is drawn from the remaining rows in the same way. Every class has
+    at least one row in each training set, so a class with a single row is never tested.
 
-    With ``groups``, each group is on one side as a whole. The number of groups on each side is
-    in proportion to its rows, and the sizes in rows are approximate: of 16 draws, the one
-    whose numbers of rows, and of rows of each class, are nearest to what is asked for is
-    taken. Groups of very different sizes, or few of them, leave a larger difference.
+    With ``groups``, every group is entirely on one side. The number of groups on each side is
+    proportional to its number of rows, and the sizes in rows are approximate: of 16 random
+    draws, the one that best matches the requested numbers of rows in total and per class is
+    used. With few groups, or groups of very different sizes, the match is less close.
 
     References
     ----------
@@ -84,7 +84,7 @@ class RepeatedLearningTesting(BaseCrossValidator):  # type: ignore[misc]
     (5,)
     """
 
-    # Read by scikit-learn's metadata routing, by this name: groups are used if given.
+    # scikit-learn's metadata routing reads this attribute: groups are used if given.
     __metadata_request__split: ClassVar = {"groups": True}
 
     def __init__(
@@ -108,16 +108,16 @@ class RepeatedLearningTesting(BaseCrossValidator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like of shape (n_samples, ...)
-            The data; only the number of rows matters.
+            The data. Only the number of rows is used.
         y : array-like of shape (n_samples,) or None, default=None
             The target, for stratification.
         groups : array-like of shape (n_samples,) or None, default=None
-            Group labels: rows of a group stay together.
+            Group labels. Rows of a group stay together.
 
         Yields
         ------
         train, test : ndarray of int
-            Row numbers, increasing.
+            Row numbers in increasing order.
         """
         n_splits = self.get_n_splits()
         stream = self.stream(X, y, groups)
@@ -135,7 +135,7 @@ class RepeatedLearningTesting(BaseCrossValidator):  # type: ignore[misc]
         if not isinstance(self.n_splits, Integral) or self.n_splits < 1:
             raise ValueError(
                 f"n_splits must be a positive integer; got {self.n_splits!r}. "
-                "Use `stream` for as many splits as needed."
+                "`stream` returns an endless stream."
             )
         return int(self.n_splits)
 
@@ -150,7 +150,7 @@ class RepeatedLearningTesting(BaseCrossValidator):  # type: ignore[misc]
         Returns
         -------
         stream : SplitStream
-            Its ``split(j)`` is the j-th that `split` yields, if ``random_state`` is an int.
+            If ``random_state`` is an int, ``stream.split(j)`` is the j-th split of `split`.
         """
         X, y, groups = indexable(X, y, groups)
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
@@ -167,13 +167,10 @@ class RepeatedLearningTesting(BaseCrossValidator):  # type: ignore[misc]
         return SplitStream(GroupLearningTesting(n_train, n_test, seed, codes, table))
 
     def _classes(self, y: Any, n_train: int, n_test: int) -> npt.NDArray[Any] | None:
-        """Return y where splits are stratified by it, else None."""
+        """Return the classes by which splits are stratified, or None."""
         is_auto = isinstance(self.stratify, str) and self.stratify == "auto"
         if not (is_auto or isinstance(self.stratify, bool)):
-            raise ValueError(
-                f"stratify must be True, False or 'auto'; got {self.stratify!r}. "
-                "Classes are taken from y."
-            )
+            raise ValueError(f"stratify must be True, False or 'auto'; got {self.stratify!r}.")
         if not self.stratify:
             return None
         if not has_classes(y):
@@ -194,12 +191,12 @@ class RepeatedLearningTesting(BaseCrossValidator):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class _DrawnSplits:
-    """Draws splits one by one, each from a seed of its own.
+    """Draws splits one by one, each with its own seed.
 
     Parameters
     ----------
     n_train, n_test : int
-        Rows wanted on each side.
+        Number of rows on each side.
     seed : SeedSequence
         The seed of the stream.
     """
@@ -219,7 +216,7 @@ class _DrawnSplits:
 
 @dataclass(frozen=True)
 class LearningTesting(_DrawnSplits):
-    """Draws rows, stratified.
+    """Draws stratified rows.
 
     Parameters
     ----------
@@ -237,7 +234,7 @@ class LearningTesting(_DrawnSplits):
 
 @dataclass(frozen=True)
 class GroupLearningTesting(_DrawnSplits):
-    """Draws whole groups, as nearly stratified as they allow.
+    """Draws whole groups, stratified as closely as the groups allow.
 
     Parameters
     ----------
@@ -246,7 +243,7 @@ class GroupLearningTesting(_DrawnSplits):
     group_codes : int array of shape (n_rows,)
         The group of each row.
     table : int array of shape (n_groups, n_classes)
-        Rows of each class in each group.
+        Number of rows of each class in each group.
     """
 
     group_codes: Rows
@@ -264,45 +261,95 @@ def has_classes(y: Any) -> bool:
     """Return whether y is binary or multiclass."""
     if y is None:
         return False
-    with warnings.catch_warnings():  # many distinct values: it may be a regression target
+    with warnings.catch_warnings():  # a warning on many distinct values
         warnings.simplefilter("ignore")
         try:
             return type_of_target(y) in ("binary", "multiclass")
-        except (TypeError, ValueError):  # missing values, or values without an order
+        except (TypeError, ValueError):  # missing values, or values that cannot be sorted
             return False
 
 
 def group_codes(groups: Any, at_least: int) -> Rows:
-    """Return the groups numbered from 0."""
+    """Return integer codes of the groups, from 0."""
     labels = column_or_1d(check_array(groups, input_name="groups", ensure_2d=False, dtype=None))
     names, codes = np.unique(labels, return_inverse=True)
     if len(names) < at_least:
         raise ValueError(
-            f"groups must hold at least {at_least} groups, one for each side of a split; got "
-            f"{len(names)}. Leave groups out to split rows."
+            f"groups must contain at least {at_least} groups, one for each side of a split; got "
+            f"{len(names)}. Without groups, rows are split."
         )
     return codes
 
 
 def _check_classes(counts: Rows, n_train: int, n_test: int) -> None:
-    """Refuse training sets that cannot hold every class; warn of classes hardly tested."""
+    """Raise an error if a training set cannot contain every class; warn of rare classes."""
     if len(counts) > n_train:
         raise ValueError(
-            "train_size must leave a training row for each class; got "
+            "train_size must allow at least one training row per class; got "
             f"{n_train} training rows for {len(counts)} classes. Use a larger train_size, or "
             "stratify=False."
         )
     if len(counts) > n_test:
         warnings.warn(
-            f"The test sets of {n_test} rows cannot hold all {len(counts)} classes of y. "
-            "A larger test_size would.",
+            f"Test sets of {n_test} rows cannot contain all {len(counts)} classes of y. "
+            "Use a larger test_size.",
             UserWarning,
             stacklevel=4,
         )
     elif counts.min() < 2:
         warnings.warn(
-            "The least populated class in y has only 1 member: it is in every training set "
+            "The least populated class in y has only 1 member. It is in every training set "
             "and never tested.",
             UserWarning,
             stacklevel=4,
         )
+
+
+def side_sizes(n_rows: int, train_size: Any, test_size: Any) -> tuple[int, int]:
+    """Return the numbers of training and test rows, rounded as in scikit-learn.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows of the data.
+    train_size, test_size : float, int or None
+        A fraction of the rows, a number of rows, or None for the complement of the other. If
+        both are None, 20 % of the rows are test rows.
+    """
+    if train_size is None and test_size is None:
+        test_size = 0.2
+    n_test = _n_rows("test_size", test_size, n_rows, math.ceil)
+    n_train = _n_rows("train_size", train_size, n_rows, math.floor)
+    n_test = n_rows - n_train if n_test is None and n_train is not None else n_test
+    n_train = n_rows - n_test if n_train is None and n_test is not None else n_train
+    n_train, n_test = n_train or 0, n_test or 0
+    if n_train + n_test > n_rows:
+        raise ValueError(
+            "train_size and test_size must not add up to more than all rows; got "
+            f"train_size={train_size!r} and test_size={test_size!r}, which are {n_train} and "
+            f"{n_test} of {n_rows} rows. Reduce one of them, or set it to None."
+        )
+    for name, side, n_side in (("train_size", "training", n_train), ("test_size", "test", n_test)):
+        if n_side < 1:
+            raise ValueError(
+                f"{name} must leave at least one row in the {side} set; got "
+                f"train_size={train_size!r} and test_size={test_size!r}, which are {n_train} "
+                f"and {n_test} of {n_rows} rows. Use sizes that leave a row on each side, and at "
+                "least 2 rows."
+            )
+    return n_train, n_test
+
+
+def _n_rows(name: str, size: Any, n_rows: int, rounded: Callable[[float], int]) -> int | None:
+    """Return a size as a number of rows; None if it is the complement of the other."""
+    if size is None:
+        return None
+    if not isinstance(size, bool | np.bool_):
+        if isinstance(size, Integral) and int(size) > 0:
+            return int(size)
+        if isinstance(size, Real) and 0 < float(size) < 1:
+            return rounded(float(size) * n_rows)
+    raise ValueError(
+        f"{name} must be a fraction between 0 and 1, a positive number of rows, or None for "
+        f"the complement of the other; got {size!r}. For example, 0.2 is 20 % of the rows."
+    )

@@ -1,4 +1,4 @@
-"""Seeds: the repetition is part of the seed, so no split depends on which came before."""
+"""Seeds of splits. The repetition is part of the seed, so splits are independent of order."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def seed_of_stream(random_state: Any) -> np.random.SeedSequence:
     Parameters
     ----------
     random_state : int, RandomState instance, SeedSequence or None
-        An int or a SeedSequence stands for itself. From a RandomState, or NumPy's global one
-        for None, a seed is drawn, so that the next stream is another one.
+        An int or a SeedSequence is used as it is. From a RandomState (NumPy's global one for
+        None) a new seed is drawn in every call.
     """
     if isinstance(random_state, np.random.SeedSequence):
         return random_state
-    rng = check_random_state(random_state)  # also refuses what scikit-learn refuses
+    rng = check_random_state(random_state)  # raises scikit-learn's error for invalid values
     if isinstance(random_state, Integral):
         return np.random.SeedSequence(int(random_state))
     return np.random.SeedSequence(rng.randint(2**32, size=4, dtype=np.uint32).tolist())
@@ -32,5 +32,5 @@ def seed_of_repetition(seed: np.random.SeedSequence, repetition: int) -> np.rand
 
 
 def integer_seed(seed: np.random.SeedSequence) -> int:
-    """Return the seed as an int that scikit-learn takes as ``random_state``."""
+    """Return the seed as an int for ``random_state`` of scikit-learn."""
     return int(seed.generate_state(1)[0])

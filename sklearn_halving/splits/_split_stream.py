@@ -1,4 +1,4 @@
-"""From what scikit-learn takes as ``cv`` to a stream of splits."""
+"""Convert the ``cv`` parameter of scikit-learn to a stream of splits."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from sklearn_halving.splits._learning_testing import (
 from sklearn_halving.splits._seeds import integer_seed, seed_of_repetition, seed_of_stream
 from sklearn_halving.splits._stream import FixedSplits, Rows, Split, SplitStream
 
-# Exact types: a subclass may have a `split` of its own, which a reshuffle would not respect.
+# Exact types: reshuffling would ignore the `split` method of a subclass.
 K_FOLDS = (KFold, StratifiedKFold, GroupKFold, StratifiedGroupKFold)
 REPEATED = {RepeatedKFold: KFold, RepeatedStratifiedKFold: StratifiedKFold}
 SHUFFLE_SPLITS = (ShuffleSplit, StratifiedShuffleSplit, GroupShuffleSplit)
 MAX_BLOCK_LENGTH = 10
-"""Splits of the ShuffleSplit family that are made and kept together."""
+"""Largest number of ShuffleSplit splits that are made together."""
 NEED_GROUPS = (
     GroupKFold,
     StratifiedGroupKFold,
@@ -60,46 +60,46 @@ def split_stream(
     random_state: Any = None,
     split_params: dict[str, Any] | None = None,
 ) -> SplitStream:
-    """Return whatever GridSearchCV accepts as ``cv`` as a stream of splits.
+    """Return a stream of splits for anything that GridSearchCV accepts as ``cv``.
 
     =======================  ==============================================================
     ``cv``                   stream
     =======================  ==============================================================
-    None                     endless: `RepeatedLearningTesting`, a fifth for testing
+    None                     endless: `RepeatedLearningTesting` with 20 % test rows
     int, k-fold splitter     endless: repetition j is fold ``j % k`` of reshuffle ``j // k``
-    repeated k-fold          the same, past its own repeats
-    ShuffleSplit and kin     endless: drawn again with other seeds
-    with method ``stream``   what that returns
-    any other, an iterable   finite: its splits, asked for once
+    repeated k-fold          the same, beyond its own repeats
+    ShuffleSplit family      endless: drawn again with other seeds
+    with method ``stream``   the stream that it returns
+    others, iterables        finite: its splits, requested once
     =======================  ==============================================================
 
-    K-fold splitters are KFold, StratifiedKFold, GroupKFold and StratifiedGroupKFold; subclasses
-    of these and of other splitters count as any other, since they may split in their own way.
+    K-fold splitters are KFold, StratifiedKFold, GroupKFold and StratifiedGroupKFold. Subclasses
+    belong to the last row, since they may split in their own way.
 
-    A splitter whose splits are the same at each call (not shuffled, or with an int as
-    ``random_state``) gives exactly its own splits first.
+    If a splitter returns the same splits in every call (not shuffled, or with an integer
+    ``random_state``), the stream starts with exactly these splits.
 
     Parameters
     ----------
     cv : int, splitter, iterable of (train, test), or None
-        Row numbers or boolean masks if an iterable.
+        The ``cv`` parameter. An iterable yields row numbers or boolean masks.
     X : array-like of shape (n_samples, ...)
         The data.
     y : array-like or None, default=None
         The target.
     groups : array-like of shape (n_samples,) or None, default=None
-        Group labels; passed on to the splitter if given.
+        Group labels, passed to the splitter.
     classifier : bool, default=False
-        Whether the estimator is a classifier: None and an int then mean stratified splits.
+        Whether the estimator is a classifier, for which None and an int mean stratified splits.
     random_state : int, RandomState instance, SeedSequence or None, default=None
-        Where reshuffles come from, if ``cv`` has no ``random_state`` of its own.
+        Seed of the reshuffles, if ``cv`` has no ``random_state`` of its own.
     split_params : dict or None, default=None
-        What metadata routing gives to ``cv.split``, ``groups`` included.
+        Parameters of ``cv.split`` from metadata routing, including ``groups``.
 
     Returns
     -------
     stream : SplitStream
-        The splits; its ``n_repetitions`` is None if there is no end.
+        The splits. Its ``n_repetitions`` is None if the stream is endless.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def split_stream(
     if isinstance(cv, NEED_GROUPS) and params.get("groups") is None:
         raise ValueError(
             f"The 'groups' parameter should not be None. {type(cv).__name__} needs a group "
-            "label for each row; got none. Pass groups to fit, or use a cv without groups."
+            "label for each row. Pass groups to fit, or use a cv without groups."
         )
     if isinstance(cv, RepeatedLearningTesting) and cv.random_state is None:
         cv = copy.copy(cv)
@@ -137,7 +137,7 @@ def split_stream(
         splits = _asked_for(cv, X, y, params)
         return SplitStream(FixedSplits(splits), len(splits))
     stream = SplitStream(source)
-    stream.split(0)  # what scikit-learn has to say against the splitter, it says here
+    stream.split(0)  # invalid splitters raise scikit-learn's own error here
     return stream
 
 
@@ -148,11 +148,11 @@ class Reshuffles:
     Parameters
     ----------
     own : object
-        The splitter as the user gave it.
+        The splitter of the user.
     n_own : int
-        Blocks that are its own splits: 0 if these are not the same at each call.
+        Number of blocks of its own splits; 0 if they differ between calls.
     shuffled : object
-        A splitter of one block, to be copied and given a ``random_state``.
+        A splitter of one block, which is copied and given a ``random_state``.
     seed : SeedSequence
         The seed of the stream.
     X, y : object
@@ -183,15 +183,15 @@ class Reshuffles:
             return self._dealt(np.random.default_rng(seed))
         splitter = copy.copy(self.shuffled)
         splitter.random_state = integer_seed(seed)
-        # Splitters that ignore groups say so each time: once is enough.
+        # Splitters that ignore groups warn in every call; once is enough.
         params = self.params if index == 0 or isinstance(splitter, NEED_GROUPS) else {}
         return _as_rows(splitter.split(self.X, self.y, **params))
 
     def _dealt(self, rng: np.random.Generator) -> Sequence[Split]:
         """Reshuffle groups, stratified.
 
-        StratifiedGroupKFold places the groups in order of size whatever the seed: for groups
-        of different sizes, its "reshuffles" are one and the same partition.
+        StratifiedGroupKFold assigns groups in the order of their size, for any seed. If group
+        sizes differ, all its reshuffles are the same partition.
         """
         groups = group_codes(self.params["groups"], at_least=self.block_length)
         classes = np.unique(column_or_1d(self.y), return_inverse=True)[1]
@@ -205,7 +205,7 @@ class Reshuffles:
 def _reshuffles(
     cv: Any, X: Any, y: Any, params: dict[str, Any], random_state: Any
 ) -> Reshuffles | None:
-    """Return the reshuffles of a splitter; None if it cannot be reshuffled."""
+    """Return the reshuffles of a splitter, or None if it cannot be reshuffled."""
     if type(cv) in REPEATED:
         n_blocks = cv.n_repeats
         length = cv.get_n_splits(X, y) // n_blocks
@@ -245,7 +245,7 @@ def _asked_for(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> tuple[Split, 
 
 
 def _as_rows(splits: Any) -> list[Split]:
-    """Return what a splitter yielded, row numbers or boolean masks, as row numbers."""
+    """Return the splits as row numbers; a splitter may yield row numbers or boolean masks."""
     return [(_row_numbers(train), _row_numbers(test)) for train, test in splits]
 
 

@@ -1,7 +1,8 @@
-"""What a stream of splits is."""
+"""Streams of train/test splits."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
@@ -14,11 +15,11 @@ Rows: TypeAlias = npt.NDArray[np.intp]
 Split: TypeAlias = tuple[Rows, Rows]
 
 MAX_KEPT_ROWS = 10_000_000
-"""Row numbers that a stream keeps at most (80 MB), the newest block of splits aside."""
+"""Largest number of row numbers that a stream keeps (80 MB), besides the newest block."""
 
 
 class SplitSource(Protocol):
-    """Makes splits by the block, a k-fold partition at a time; a pure function of the index.
+    """Makes blocks of splits, such as the folds of a partition; a pure function of the index.
 
     Examples
     --------
@@ -36,15 +37,15 @@ class SplitSource(Protocol):
 
     @property
     def block_length(self) -> int:
-        """The number of splits of a block."""
+        """The number of splits in a block."""
 
     def block(self, index: int) -> Sequence[Split]:
-        """Return the splits of a block: the same at every call."""
+        """Return the splits of a block, the same in every call."""
 
 
 @dataclass(frozen=True)
 class FixedSplits:
-    """The splits that a splitter gave when it was asked for them: a single block."""
+    """A finite list of splits, as a single block."""
 
     splits: tuple[Split, ...]
 
@@ -62,16 +63,16 @@ class FixedSplits:
 class SplitStream:
     """Train and test rows for each repetition 0, 1, 2, ...
 
-    The split of a repetition does not depend on how many are asked for, nor on the order.
-    Splits are made when they are asked for, and the last ones are kept. A stream may be used
-    from several threads; pickling leaves the kept splits out.
+    The split of a repetition depends neither on the number of requested splits nor on their
+    order. Splits are made on request, and recent ones are cached. A stream is thread-safe. A
+    pickle does not contain the cache.
 
     Parameters
     ----------
     source : SplitSource
-        Makes the splits.
+        Makes the blocks of splits.
     n_repetitions : int or None, default=None
-        The number of splits there are; None if there is no end.
+        The number of splits; None if there is no limit.
 
     Examples
     --------
@@ -88,8 +89,8 @@ class SplitStream:
 
     source: SplitSource
     n_repetitions: int | None = None
-    # Never changed in place but replaced, so that threads at worst make a block twice.
     _kept: dict[int, Sequence[Split]] = field(default_factory=dict, repr=False, compare=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def split(self, repetition: int) -> Split:
         """Return the training and the test rows of a repetition.
@@ -97,12 +98,12 @@ class SplitStream:
         Parameters
         ----------
         repetition : int
-            Counted from 0.
+            Number of the repetition, counted from 0.
 
         Returns
         -------
         train, test : ndarray of int
-            Row numbers; copies, which may be changed.
+            Row numbers. They are copies and may be modified.
         """
         index, position = divmod(self._checked(repetition), self.source.block_length)
         splits = self._kept.get(index)
@@ -114,31 +115,28 @@ class SplitStream:
 
     def _checked(self, repetition: int) -> int:
         if not isinstance(repetition, Integral):
-            raise TypeError(
-                f"repetition must be an integer; got {repetition!r}. Repetitions are counted "
-                "from 0."
-            )
+            raise TypeError(f"repetition must be an integer, counted from 0; got {repetition!r}.")
         if repetition < 0:
-            raise IndexError(
-                f"repetition must not be negative; got {repetition}. Repetitions are counted "
-                "from 0."
-            )
+            raise IndexError(f"repetition must be at least 0; got {repetition}.")
         if self.n_repetitions is not None and repetition >= self.n_repetitions:
             raise IndexError(
-                f"repetition must be below {self.n_repetitions}, the number of splits that cv "
-                f"gave; got {repetition}. Ask for fewer repetitions, or use a cv that can be "
-                "reshuffled, such as RepeatedLearningTesting."
+                f"repetition must be below {self.n_repetitions}, the number of splits of cv; "
+                f"got {repetition}. Use fewer repetitions, or a cv that can be reshuffled, such "
+                "as RepeatedLearningTesting."
             )
         return int(repetition)
 
     def _keep(self, index: int, splits: Sequence[Split]) -> None:
-        kept = {**self._kept, index: splits}
+        """Keep a block, and drop the oldest blocks if there are too many."""
         n_rows = sum(len(train) + len(test) for train, test in splits)
         n_blocks = max(1, MAX_KEPT_ROWS // max(1, n_rows))
-        object.__setattr__(self, "_kept", dict(list(kept.items())[-n_blocks:]))
+        with self._lock:
+            self._kept[index] = splits
+            while len(self._kept) > n_blocks:
+                del self._kept[next(iter(self._kept))]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_kept": {}}
+        return {"source": self.source, "n_repetitions": self.n_repetitions}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self.__dict__.update(state, _kept={}, _lock=threading.Lock())

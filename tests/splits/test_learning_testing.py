@@ -295,7 +295,7 @@ def test_kinds_of_targets(as_type):
         (
             {"stratify": True, "train_size": 3},
             np.arange(20) % 5,
-            "train_size must leave a training row for each class; got 3 training rows for 5",
+            "train_size must allow at least one training row per class; got 3 training rows for 5",
         ),
     ],
 )
@@ -306,10 +306,10 @@ def test_bad_strata(params, y, message):
 
 def test_rare_classes_are_warned_of():
     y = np.array([0] * 10 + [1] * 9 + [2])
-    with pytest.warns(UserWarning, match="only 1 member: it is in every training set"):
+    with pytest.warns(UserWarning, match="only 1 member. It is in every training set"):
         splits = list(RepeatedLearningTesting(20, stratify=True, random_state=0).split(y, y))
     assert all(19 in train for train, _ in splits)
-    with pytest.warns(UserWarning, match="test sets of 2 rows cannot hold all 3 classes"):
+    with pytest.warns(UserWarning, match="test sets of 2 rows cannot contain all 3 classes"):
         RepeatedLearningTesting(test_size=2, stratify=True).stream(y, y)
 
 
@@ -331,7 +331,7 @@ def test_groups_of_one_row_are_rows():
 
 def test_bad_groups():
     cv = RepeatedLearningTesting()
-    with pytest.raises(ValueError, match=r"groups must hold at least 2 groups.*got 1"):
+    with pytest.raises(ValueError, match=r"groups must contain at least 2 groups.*got 1"):
         cv.stream(rows_like(4), None, [0, 0, 0, 0])
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         cv.stream(rows_like(4), None, [0, 1, 0])

@@ -225,7 +225,7 @@ def test_splitters_that_cannot_be_reshuffled(cv):
     own = own_splits(cv)
     assert stream.n_repetitions == len(own)
     assert all_same(first(stream, len(own)), own)
-    with pytest.raises(IndexError, match=f"must be below {len(own)}.*got {len(own)}. Ask for"):
+    with pytest.raises(IndexError, match=f"must be below {len(own)}.*got {len(own)}. Use fewer"):
         stream.split(len(own))
 
 
@@ -319,7 +319,7 @@ def test_repetitions_are_integers(repetition):
 
 
 def test_repetitions_are_counted_from_0():
-    with pytest.raises(IndexError, match="must not be negative; got -1"):
+    with pytest.raises(IndexError, match="must be at least 0; got -1"):
         stream_of(TimeSeriesSplit(4)).split(-1)
 
 
@@ -350,6 +350,32 @@ class Counting:
     def block(self, index):
         self.made.append(index)
         return [(np.array([index]), np.array([fold])) for fold in range(2)]
+
+
+def test_keeping_a_block_does_not_touch_the_others():
+    """Copying all kept blocks for each new one would make n splits cost n squared."""
+
+    class Counting(dict):
+        n_visited = 0
+
+        def __iter__(self):
+            for key in super().__iter__():
+                self.n_visited += 1
+                yield key
+
+        def keys(self):
+            self.n_visited += len(self)
+            return super().keys()
+
+        items = values = keys
+
+    stream = stream_of(ShuffleSplit(1, random_state=0))
+    kept = Counting()
+    object.__setattr__(stream, "_kept", kept)
+    first(stream, 200)
+    assert stream._kept is kept
+    assert len(kept) == 200
+    assert kept.n_visited <= 200
 
 
 def test_blocks_are_kept_up_to_a_limit(monkeypatch):
