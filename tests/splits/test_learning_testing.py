@@ -306,10 +306,10 @@ def test_bad_strata(params, y, message):
 
 def test_rare_classes_are_warned_of():
     y = np.array([0] * 10 + [1] * 9 + [2])
-    with pytest.warns(UserWarning, match="only 1 member. It is in every training set"):
+    with pytest.warns(UserWarning, match=r"only 1 member\. It is in every training set"):
         splits = list(RepeatedLearningTesting(20, stratify=True, random_state=0).split(y, y))
     assert all(19 in train for train, _ in splits)
-    with pytest.warns(UserWarning, match="test sets of 2 rows cannot contain all 3 classes"):
+    with pytest.warns(UserWarning, match="Test sets of 2 rows cannot contain all 3 classes"):
         RepeatedLearningTesting(test_size=2, stratify=True).stream(y, y)
 
 
