@@ -1,7 +1,7 @@
-"""The two data sets of the examples: from a folder if there is one, else from OpenML.
+"""The two data sets of the examples: from a folder if there is one, otherwise from OpenML.
 
-Set ``SKLEARN_HALVING_DATA`` to a folder with the files of the UCI repository; without it, a
-folder ``shared/data`` beside the checkout is looked for.
+Set ``SKLEARN_HALVING_DATA`` to a folder with the files of the UCI repository. By default, a
+folder ``shared/data`` beside the checkout is used if it exists.
 """
 
 import os

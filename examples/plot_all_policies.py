@@ -2,9 +2,9 @@
 Every policy on the same data
 =============================
 
-`BanditSearchCV` takes any policy, by its name or as an object. Here each chooses among twelve
-support vector machines on the breast cancer data with 60 fits; those that play rungs
-get the number of rows as their resource, and HOO searches the space without a list of candidates.
+`BanditSearchCV` accepts any policy, by name or as an object. In this example, each policy chooses
+among twelve support vector machines on the breast cancer data with 60 fits. Policies with rungs
+use the number of rows as their resource, and HOO searches the space without a list of candidates.
 """
 
 import time
@@ -46,8 +46,8 @@ space = {"svc__C": loguniform(1e-3, 1e3), "svc__gamma": loguniform(1e-4, 1)}
 N = 60
 
 # %%
-# Policies of single fits. A name is enough for most; those with a constant of the problem are
-# objects.
+# Most policies of single fits can be passed by name. Those that need a constant of the problem
+# are passed as objects.
 by_name = [
     "uniform",
     "variance_halving",
@@ -79,8 +79,8 @@ objects = [
 ]
 
 # %%
-# Policies of rungs count units of a resource, here rows. Two of them have a number of candidates
-# of their own.
+# Policies with rungs count units of a resource, here rows. Two of them choose the number of
+# candidates themselves.
 on_rows = {"resource": "n_samples", "min_resources": 20, "cv": 3}
 rungs = [
     Hyperband(max_candidates=9),
@@ -93,7 +93,8 @@ rungs = [
 ]
 
 # %%
-# All searches. A policy with a confidence says so if the fits ended before it was sure.
+# Now run all searches. A policy with a confidence issues a warning if its budget ended before it
+# was certain.
 searches = [
     (name, BanditSearchCV(model, space if name == "hoo" else grid, policy=name, n_pulls=N))
     for name in by_name
@@ -101,7 +102,8 @@ searches = [
 searches += [
     (type(policy).__name__, BanditSearchCV(model, grid, policy=policy)) for policy in objects
 ]
-# With fewer fits of each candidate, and an epsilon that promises anything, it does not begin.
+# Median elimination makes many fits of each candidate: give it three candidates, and an epsilon
+# so large that it guarantees nothing.
 median = MedianElimination(epsilon=2.0, delta=0.5, max_pulls=120)
 few = {"svc__C": [0.1, 1, 10]}
 searches.append(("MedianElimination", BanditSearchCV(model, few, policy=median)))
@@ -134,9 +136,9 @@ table = pd.DataFrame(rows)
 print(table.to_string(index=False))
 
 # %%
-# Fits of each policy, and what its choice scores on new data. On data that is so easy most
-# choices are equally good, and what differs is the number of fits, most of all where the bounds
-# of a policy are wide.
+# The plot shows the fits of each policy and the score of its choice on new data. On such an easy
+# data set, most choices are equally good. The policies differ in the number of fits, especially
+# those with wide bounds.
 table = table.sort_values(["fits", "policy"], ascending=False)
 figure, axes = plt.subplots(figsize=(7, 8), layout="constrained")
 dots = axes.scatter(table["fits"], table["policy"], c=table["on new data"], cmap="viridis")

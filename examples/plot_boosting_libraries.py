@@ -2,10 +2,11 @@
 LightGBM, XGBoost and CatBoost in one search
 ============================================
 
-Three libraries grow boosted trees, and each has parameters of its own. Which suits the data is
-one more choice for the search: a dict for each, and the number of trees as the resource, which
-all three call ``n_estimators``. A model that goes on to the next rung keeps its trees and adds to
-them, in each library by its own way to begin with an earlier model; nothing is to be set for it.
+Three libraries train boosted trees, and each has its own parameters. The search can also choose
+the library: the space has one dict for each, and the resource is the number of trees, which all
+three call ``n_estimators``. A model that goes on to the next rung keeps its trees and adds more.
+Each library has its own way to continue from an earlier model, and the search uses it
+automatically.
 
 Needs ``lightgbm``, ``xgboost`` and ``catboost``.
 """
@@ -31,8 +32,8 @@ X = X.assign(colour=X["colour"] == "red").astype(float)
 X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 
 # %%
-# One thread for each model. Trees are grown one after another, and on data of this size a search
-# makes better use of the cores with fits side by side, by its own ``n_jobs``.
+# Use one thread for each model. Trees are trained one after another, so on data of this size it
+# is more efficient to run fits in parallel with ``n_jobs`` of the search.
 light = LGBMRegressor(n_jobs=1, verbose=-1)
 extreme = XGBRegressor(n_jobs=1)
 cat = CatBoostRegressor(thread_count=1, verbose=False, allow_writing_files=False)
@@ -77,8 +78,9 @@ print(f"\nroot mean squared error: {-search.best_score_:.4f} in cross-validation
 print(f"{-search.score(X_test, y_test):.4f} on new wines")
 
 # %%
-# What became of each library. One whose candidates were all dropped early has grown few trees;
-# that says who was ahead on the way, and not who would have won after all trees.
+# This table summarises the candidates of each library. A library whose candidates were all
+# eliminated early has few trees. This shows which library was ahead at the time, but not which
+# one would be the best with all trees.
 library = {
     candidate: type(params["model"]).__name__
     for candidate, params in zip(
@@ -100,10 +102,10 @@ print(
 )
 
 # %%
-# The same search once more, with every rung fitted from nothing: the same candidates at the same
-# levels. (Where a library draws rows or columns at random, scores differ a little.) The share of
-# time that is saved is not the share of trees: a model that goes on must first predict the
-# training rows with the trees that it has.
+# Run the same search again and fit every rung from scratch: the same candidates at the same
+# levels. (Scores differ slightly if a library draws rows or columns at random.) The share of
+# time saved is smaller than the share of trees, since a model that continues first has to
+# predict the training rows with the trees it has.
 again = HyperbandSearchCV(
     **{
         **search.get_params(deep=False),
@@ -121,8 +123,8 @@ index = ["continued", "from nothing"]
 print(pd.DataFrame(table, index=index).to_string(float_format="{:,.4g}".format))
 
 # %%
-# Larger marks are longer models. A small learning rate needs many trees, and has to survive the
-# first rungs to be given them.
+# Larger marks are models with more trees. A small learning rate needs many trees, and has to
+# survive the first rungs to get them.
 ParameterDisplay.from_estimator(search, "model")
 ParameterDisplay.from_estimator(search, "model__learning_rate")
 plt.show()

@@ -2,8 +2,9 @@
 Candidates that are nearly as good as each other
 ================================================
 
-Forty support vector machines, many of them within the noise of five folds. The search fits
-all of them on a first split, and then gives its fits to those that may still be the best.
+Many of these forty support vector machines differ by less than the noise of five folds. The
+search fits all of them on a first split, and makes further fits for those that may still be the
+best.
 """
 
 import matplotlib.pyplot as plt
@@ -23,8 +24,8 @@ pipeline = make_pipeline(StandardScaler(), SVC())
 grid = {"svc__C": np.logspace(-2, 4, 8), "svc__gamma": np.logspace(-4, 0, 5)}
 
 # %%
-# With the same number of fits as GridSearchCV, 200, it knows more of the candidates that
-# matter, and says how sure it is.
+# Both searches make 200 fits. VarianceHalvingSearchCV makes more of them for the candidates that
+# matter, and reports how certain its choice is.
 reference = GridSearchCV(pipeline, grid).fit(X_train, y_train)
 search = VarianceHalvingSearchCV(pipeline, grid, random_state=0).fit(X_train, y_train)
 print(f"GridSearchCV: {reference.best_params_}, score {reference.best_score_:.4f}")
@@ -35,13 +36,14 @@ print(f"score corrected for having been chosen: {search.best_corrected_score_:.4
 print(f"on new data: {search.score(X_test, y_test):.4f}")
 
 # %%
-# Most candidates are out after a split or two.
+# Most candidates are eliminated after one or two splits.
 table = pd.DataFrame(search.cv_results_).sort_values("rank_test_score").head(12)
 columns = ["param_svc__C", "param_svc__gamma", "n_pulls", "mean_test_score", "probability_best"]
 print(table[columns].round(4).to_string(index=False))
 
 # %%
-# The fits of each candidate against its score: the closer to the best, the more.
+# The plot shows the number of fits of each candidate against its score. Candidates close to the
+# best have the most fits.
 results = search.cv_results_
 figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
 axes.scatter(results["mean_test_score"], results["n_pulls"], alpha=0.6)

@@ -1,10 +1,10 @@
 """
-Boosting that is trained on from rung to rung
-=============================================
+Boosting that continues from rung to rung
+=========================================
 
-How good is a wine? The resource is the number of boosted trees. A model that reaches the
-next rung keeps its trees and adds more, so that no tree is grown twice; the columns before
-it in the pipeline are prepared once for each candidate and fold.
+This example predicts the quality of wine. The resource is the number of boosted trees. A model
+that reaches the next rung keeps its trees and adds more, so that no tree is trained twice. The
+preprocessing steps of the pipeline are fitted once for each candidate and fold.
 """
 
 import pandas as pd
@@ -44,8 +44,8 @@ search = HyperbandSearchCV(
 print(search.plan(X, y).to_string(index=False))
 
 # %%
-# The score rises with the trees; how fast, the candidates differ. Each row of
-# ``history_`` is one fit, with the number of trees that it took over.
+# The score increases with the number of trees, at a different rate for each candidate. Each row
+# of ``history_`` is one fit; ``continued_from`` is the number of trees it started with.
 search.fit(X, y)
 print(pd.Series(search.best_params_).to_string())
 print(f"\nroot mean squared error: {-search.best_score_:.3f}")

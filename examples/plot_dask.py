@@ -2,12 +2,12 @@
 A search on Dask
 ================
 
-A search runs where joblib's active backend runs. With Dask's that is a cluster: two worker
-processes of this machine here, as many machines as you like with another address. The result is
-the same, down to the last digit, as in one process.
+A search runs on the active backend of joblib. In this example it is a Dask cluster with two
+worker processes on this machine. With another address it can be a cluster of many machines. The
+result is exactly the same as in one process.
 
-Worker processes import the script that started them. What is to run once, and not in each of
-them, stands in a function that is called under ``if __name__ == "__main__"``.
+Worker processes import the script that started them. Code that should run only once is therefore
+in a function that is called under ``if __name__ == "__main__"``.
 """
 
 import matplotlib.pyplot as plt
@@ -30,9 +30,9 @@ def mean_recall_of_the_worst(estimator, X, y):
 
 
 # %%
-# The search knows nothing of Dask, and has no parameter for it. ``with`` closes client and
-# cluster at the end, workers and all, whatever happens in between. Without
-# ``dashboard_address=None`` the scheduler also serves a page to watch the fits on.
+# The search has no parameter for Dask. ``with`` closes the client and the cluster at the end,
+# even after an error. Without ``dashboard_address=None``, the scheduler also serves a dashboard
+# that shows the fits.
 def search_on_cluster():
     """Run the same search in this process and on a cluster, and compare."""
     X, y = load_digits(return_X_y=True)
@@ -60,9 +60,9 @@ def search_on_cluster():
 
 
 # %%
-# X and y were sent to the cluster once; a call carries the number of a fit and its parameters.
-# Two lanes are two workers. These fits take milliseconds, and a cluster is of no use to them:
-# it is for fits that take seconds.
+# X and y were sent to the cluster once. Each task contains only the number of a fit and its
+# parameters. The two lanes are two workers. These fits take milliseconds, so a cluster does not
+# make the search faster. Use one if fits take seconds.
 if __name__ == "__main__":
     WorkerDisplay.from_estimator(search_on_cluster())
     plt.show()

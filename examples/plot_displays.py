@@ -1,11 +1,11 @@
 """
-Seeing a search
-===============
+Displays of a search
+====================
 
-Seven displays say what a search did and why it chose what it chose. They are made as those of
-scikit-learn, by ``from_estimator``, from a fitted search and nothing else.
+Seven displays show what a search did and why it made its choice. As in scikit-learn, they are
+created by ``from_estimator`` and need only the fitted search.
 
-With ``--save FOLDER`` the images of the guide page on plots are written there.
+With ``--save FOLDER`` the script writes the images of the guide page on plots.
 """
 
 import sys
@@ -31,7 +31,7 @@ from sklearn_halving.plotting import (
 )
 
 # %%
-# A search that plays rungs: few rows for many candidates, all rows for few of them.
+# This search plays rungs: few rows for many candidates, all rows for few of them.
 X, y = load_wine(return_X_y=True)
 model = make_pipeline(StandardScaler(), SVC())
 space = {"svc__C": loguniform(1e-2, 1e3), "svc__gamma": loguniform(1e-4, 1e1)}
@@ -39,35 +39,36 @@ rungs = HyperbandSearchCV(model, space, cv=3, random_state=0).fit(X, y)
 displays = {}
 
 # %%
-# How many candidates each bracket has, rung by rung, and what came of it.
+# The number of candidates in each rung of each bracket, and the best score of each bracket:
 displays["brackets"] = BracketDisplay.from_estimator(rungs)
 
 # %%
-# Their scores on the way. Lines that cross late would say that cheap fits mislead.
+# The scores in each rung. If lines cross late, cheap fits mislead.
 displays["rungs"] = RungDisplay.from_estimator(rungs)
 
 # %%
-# What C does to the score: large marks had all rows.
+# The effect of C on the score. Large marks were fitted on all rows.
 displays["parameter"] = ParameterDisplay.from_estimator(rungs, "svc__C")
 
 # %%
-# How soon the winner was found.
+# How soon the winner was found:
 displays["regret"] = RegretDisplay.from_estimator(rungs, cost="resources")
 
 # %%
-# When each fit ran.
+# When each fit ran:
 displays["workers"] = WorkerDisplay.from_estimator(rungs)
 
 # %%
-# A search with a model of the scores, which fits what may still be the best: where its fits
-# went, and how sure it is of each candidate.
+# This search models the scores and fits the candidates that may still be the best. The displays
+# show how many fits each candidate got, and how certain its score is.
 grid = {"svc__C": np.logspace(-1, 2, 4), "svc__gamma": np.logspace(-3, 0, 4)}
 gap = BayesGapSearchCV(model, grid, n_pulls=30, random_state=0).fit(X, y)
 displays["pulls"] = PullsDisplay.from_estimator(gap)
 displays["confidence"] = ConfidenceDisplay.from_estimator(gap)
 
 # %%
-# Axes of your own, for several displays in one figure or several searches in one plot.
+# Existing axes can be used to combine several displays in one figure or several searches in one
+# plot.
 figure, (left, right) = plt.subplots(ncols=2, figsize=(10, 4), layout="constrained")
 ParameterDisplay.from_estimator(gap, "svc__gamma", ax=left)
 for search in (rungs, gap):

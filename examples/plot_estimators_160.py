@@ -2,14 +2,15 @@
 Grids over estimators: 160 regressors, 40 fits
 ==============================================
 
-Hoffman, Shahriari and de Freitas (2014, section 6.2) choose among 160 regressors of five kinds for
-the marks of wines, with fewer fits than regressors: each fit sees a tenth of the wines, and is
-scored on another tenth. ``BayesGapSearchCV`` can do with so few because a fit says something about
-all regressors with like parameters; regressors of different kinds say nothing about each other.
+Hoffman, Shahriari and de Freitas (2014, section 6.2) choose among 160 regressors of five kinds to
+predict the quality of wine, with fewer fits than regressors. Each fit is trained on a tenth of
+the wines and scored on another tenth. ``BayesGapSearchCV`` needs only a few fits because each of
+them provides information about all regressors with similar parameters. Regressors of different
+kinds are independent.
 
-The five grids are a list of dicts, as ``GridSearchCV`` takes it. Two values differ from the paper:
-a split of a forest needs two rows, where the paper's grid begins at one, and the marks of red and
-white wines are learned together.
+The five grids are a list of dicts, as for ``GridSearchCV``. Two settings differ from the paper. A
+split in a forest needs at least two rows, while the grid of the paper starts at one. Red and
+white wines are used together.
 """
 
 import matplotlib.pyplot as plt
@@ -64,8 +65,9 @@ def tenths(n_splits: int, seed: int) -> RepeatedLearningTesting:
 
 
 # %%
-# A quarter of the regressors can be fitted, or a few of them more often. Which, the search decides
-# from fit to fit; every regressor's j-th fit is on split j, so that they can be compared.
+# With 40 fits, a quarter of the regressors can be fitted once, or some of them several times.
+# The search decides after each fit. The j-th fit of every regressor is on split j, so that
+# regressors are comparable.
 error = "neg_root_mean_squared_error"
 search = BayesGapSearchCV(
     pipeline, grids, n_pulls=40, cv=tenths(10, seed=0), scoring=error, random_state=0
@@ -85,10 +87,11 @@ print(
 print(f"\nchosen: {search.best_params_}")
 
 # %%
-# What was that worth? All 160 on two splits that no search has seen give the order there is to
-# find, up to the noise of two splits, for eight times the fits. RandomizedSearchCV has 40 fits
-# too, 20 regressors on two splits each. Below is the error of what each chose, on the two splits,
-# for three seeds: too few to say which search is better, enough to see how far off they are.
+# To evaluate the choice, fit all 160 regressors on two new splits. This gives their true order,
+# up to the noise of two splits, for eight times as many fits. RandomizedSearchCV also makes 40
+# fits, for 20 regressors on two splits each. The table shows the error of each choice on the two
+# new splits, for three seeds. Three seeds are too few to tell which search is better, but they
+# show how close both are to the best.
 judge = GridSearchCV(pipeline, grids, cv=tenths(2, seed=100), scoring=error, refit=False).fit(X, y)
 
 
@@ -117,10 +120,11 @@ print(
 )
 
 # %%
-# Many regressors were never fitted: they are ranked by what others say of them.
+# Many regressors were never fitted. They are ranked by the scores of similar ones.
 PullsDisplay.from_estimator(search)
 
 # %%
-# What is believed of each; the grey span bounds by how much the winner may fall short.
+# This display shows the posterior of each regressor. The grey span is an upper bound on the
+# regret of the winner.
 ConfidenceDisplay.from_estimator(search)
 plt.show()

@@ -2,11 +2,11 @@
 Groups and time series
 ======================
 
-Rows that belong together must not be on both sides of a split: those of one writer, patient or
-machine, or those of the past and its future. ``groups`` and scikit-learn's splitters see to
-that, as in ``GridSearchCV``. With rows as the resource there is a second question: which rows
-does a cheap fit get? A search takes one group after the other there too, so that no more than
-one is cut, and of a time series the most recent rows.
+Rows that belong together must not be in both the training and the test set: the rows of one
+writer, patient or machine, or the past of a time series and its future. As in ``GridSearchCV``,
+use ``groups`` and scikit-learn's splitters to ensure this. If rows are the resource, the search
+also has to select the rows of a cheap fit. It adds one group after the other, so that at most one
+is split, and uses the most recent rows of a time series.
 """
 
 import matplotlib.pyplot as plt
@@ -28,10 +28,10 @@ from sklearn_halving.plotting import RungDisplay
 # %%
 # Groups: the hands of thirteen writers
 # -------------------------------------
-# Thirteen people wrote these digits, to all appearance one after the other. The file does not
-# say who wrote what, and thirteen blocks of successive rows stand for them here, which is near
-# enough to be seen.
-# Who is going to read the digits of strangers should be judged on strangers.
+# Thirteen people wrote these digits, apparently one after the other. The file does not say who
+# wrote what. In this example, thirteen blocks of successive rows stand for the writers, which is
+# accurate enough to show the effect. A model that will read the digits of new writers should be
+# tested on new writers.
 X, y = load_digits(return_X_y=True)
 writer = np.arange(len(y)) * 13 // len(y)
 space = {"C": loguniform(1e-1, 1e3), "gamma": loguniform(1e-5, 1e-1)}
@@ -42,10 +42,10 @@ print(f"score on shuffled rows:  {shuffled.best_score_:.4f}")
 print(f"score on other writers:  {by_writer.best_score_:.4f}")
 
 # %%
-# The first is the better number and the worse promise. In the second search a cheap fit has the
-# rows of one or two writers, not a few rows of everybody; ``min_resources`` leaves it at least
-# one of them. Folds of groups are not equally large: what a rung has is counted in rows of the
-# smallest, and a larger fold has more in proportion.
+# The first score is higher, but too optimistic for new writers. In the second search, a cheap
+# fit has the rows of one or two writers instead of a few rows of each; ``min_resources`` is
+# large enough for at least one of them. Folds of groups differ in size. The rows of a rung are
+# counted in the smallest fold, and larger folds have proportionally more.
 print(by_writer.plan(X, y, groups=writer).to_string(index=False))
 fits = by_writer.history_
 rows_of_fits = fits.groupby("n_resources")["n_train"].agg(["min", "max"])
@@ -55,8 +55,9 @@ print(rows_of_fits.to_string())
 # %%
 # Time: how much will be traded tomorrow?
 # ---------------------------------------
-# Four years of one share, a file that comes with matplotlib. The target is the logarithm of
-# the next day's volume; the features are volumes, ranges and returns of the days up to now.
+# The data are four years of one share, from a file that comes with matplotlib. The target is the
+# logarithm of the next day's volume. The features are volumes, ranges and returns of the days so
+# far.
 prices = pd.DataFrame(cbook.get_sample_data("goog.npz")["price_data"])
 volume = np.log(prices["volume"])
 change = np.log(prices["adj_close"]).diff()
@@ -68,9 +69,10 @@ days = pd.DataFrame({**features, "target": volume.shift(-1)}).dropna()
 X_days, y_days = days.drop(columns="target"), days["target"]
 
 # %%
-# Each split trains on a stretch of time and tests on what follows. The training stretches
-# grow, and so do the rows of a rung, in proportion. Is the distant past of use? That is what
-# the panels show: a rung with fewer rows has only the most recent ones.
+# Each split trains on an interval of time and tests on the next one. The training intervals
+# become longer from split to split, and the rows of a rung grow proportionally. A rung with
+# fewer rows contains only the most recent ones. The panels therefore show whether the distant
+# past is useful.
 ridge = make_pipeline(StandardScaler(), Ridge())
 penalty = {"ridge__alpha": loguniform(1e-3, 1e5)}
 in_time = HyperbandSearchCV(
@@ -87,7 +89,7 @@ print(f"where the volume itself varies by {y_days.std():.3f}")
 RungDisplay.from_estimator(in_time)
 
 # %%
-# The table has the rows of each split: later splits train on more of them.
+# The table shows the rows of each split. Later splits train on more rows.
 print(
     in_time.history_.pivot_table(
         index="n_resources", columns="split", values="n_train"
@@ -95,7 +97,7 @@ print(
 )
 
 # %%
-# The model for tomorrow is the refit, which has all days up to today.
+# The model for tomorrow is the refit on all days.
 tomorrow = in_time.predict(X_days.tail(1))[0]
 print(f"expected volume of the day after the file's end: {np.exp(tomorrow):,.0f} shares")
 plt.show()

@@ -2,9 +2,9 @@
 A pipeline over mixed columns
 =============================
 
-The census data has numbers, words and gaps. The search chooses between two kinds of model
-and their parameters at once; the resource is the number of rows, which means something to
-both. The data stays a DataFrame all the way.
+The census data have numeric columns, categorical columns and missing values. The search chooses
+between two kinds of model and their parameters at the same time. The resource is the number of
+rows, which both models have in common. The data remain a DataFrame throughout.
 """
 
 import pandas as pd
@@ -45,8 +45,8 @@ space = [
 ]
 
 # %%
-# ``plan`` says what ``fit`` will do. Three folds and at most 27 candidates a bracket keep
-# the example short.
+# ``plan`` lists the fits in advance. Three folds and at most 27 candidates in a bracket keep the
+# example short.
 search = HyperbandSearchCV(
     pipeline, space, max_candidates=27, cv=3, scoring="roc_auc", random_state=0
 )

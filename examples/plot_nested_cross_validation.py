@@ -2,13 +2,13 @@
 Nested cross-validation
 =======================
 
-The score of a search's winner is the largest of many noisy numbers, and so too good on
-average. An outer loop shows by how much: each of its splits runs a whole search on a part of
-the rows, and judges the winner on the rows that this search has never seen.
+The score of the winner of a search is the largest of many noisy scores, and therefore too high on
+average. An outer loop shows by how much: each of its splits runs a whole search on some of the
+rows and scores the winner on the other rows, which the search has not seen.
 
-The lesson needs many searches that choose from few rows: here twelve times 100 of 442
-patients with diabetes, whose disease got worse than the median's or not, with the other 342
-patients for the judgement.
+To see the effect, many searches with few rows are needed. This example runs twelve searches on
+100 of 442 patients with diabetes each. The target is whether the progression of the disease is
+above the median. The other 342 patients are the outer test set.
 """
 
 import matplotlib.pyplot as plt
@@ -33,8 +33,9 @@ space = {
 outer = StratifiedShuffleSplit(n_splits=12, train_size=100, random_state=0)
 
 # %%
-# A search is an estimator, and goes into ``cross_validate`` as any other does. The searches
-# are asked back, as they know what they thought of their winners.
+# A search is an estimator and can be passed to ``cross_validate`` like any other. With
+# ``return_estimator=True`` it returns the fitted searches, which have the scores of their
+# winners.
 searches = {
     "Hyperband": HyperbandSearchCV(tree, space, random_state=0),
     "variance halving": VarianceHalvingSearchCV(tree, space, n_pulls=150, random_state=0),
@@ -45,13 +46,13 @@ nested = {
 }
 
 # %%
-# ``best_score_`` is what the search itself says, ``test_score`` what new rows say. The
-# difference is the optimism, with its standard error over the outer splits (which share rows,
-# so that it is a rough one). ``best_corrected_score_`` takes off what the winner may owe to
-# having been chosen, and errs on the side of caution: where the noise of a score is larger than
-# the differences between candidates, as here, the winner is taken for little better than the
-# others. Not all of a difference is luck: the refit has all 100 rows, the fits of the search
-# had 80, and that alone makes a search promise too little.
+# ``best_score_`` is the score reported by the search, and ``test_score`` is the score on new
+# rows. Their difference is the optimism. Its standard error over the outer splits is only
+# approximate, since these share rows. ``best_corrected_score_`` corrects for selection. The
+# correction is conservative: if the noise of a score is larger than the differences between
+# candidates, as in this example, it assumes that the winner is hardly better than the others.
+# Selection is not the only reason for a difference: the refit has all 100 rows while the fits of
+# the search had 80, so the search underestimates the score of the refit.
 rows = []
 for name, result in nested.items():
     claims = {"best_score_": [search.best_score_ for search in result["estimator"]]}
@@ -74,7 +75,8 @@ for name, result in nested.items():
 print(pd.DataFrame(rows).round(4).to_string(index=False))
 
 # %%
-# The same split by split. Points below the diagonal are searches that promised too much.
+# The same values for each split. Points below the diagonal are searches that were too
+# optimistic.
 figure, axes = plt.subplots(figsize=(5, 5), layout="constrained")
 for name, result in nested.items():
     inner = [search.best_score_ for search in result["estimator"]]
@@ -86,13 +88,13 @@ axes.set(xlabel="score that the search reports", ylabel="score on rows it has no
 axes.legend()
 
 # %%
-# Where the optimism comes from: one of the searches, with a standard error on each side. Many
-# candidates are within each other's errors, and the luckiest of them wins.
+# The source of the optimism: scores in one of the searches, with one standard error to each
+# side. Many candidates are within each other's errors, and the luckiest of them wins.
 ConfidenceDisplay.from_estimator(nested["variance halving"]["estimator"][0])
 
 # %%
-# The outer score is that of the *procedure*, search and all: it says what to expect when this
-# search is run on 100 rows, and is no property of one winner. Nor is it a reason to choose
-# among the twelve winners; that would begin the game anew. Run the search once on all rows, and
-# report the outer score beside it.
+# The outer score is the score of the *procedure*, including the search. It estimates the result
+# of running this search on 100 rows, and is not a property of one winner. Do not use it to
+# choose among the twelve winners, since this would be another selection. Run the search once on
+# all rows, and report the outer score with it.
 plt.show()

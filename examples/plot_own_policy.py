@@ -1,10 +1,10 @@
 """
-A policy of one's own: in simulation, and as a search
-=====================================================
+A policy of your own, in simulation and as a search
+===================================================
 
-A policy is one class with seven methods. What it decides from is kept in a state, so that the
-same class plays thousands of problems at a time in `simulate`, and the fits of a real search in
-`BanditSearchCV`.
+A policy is one class with seven methods. Its decisions are based on a state object, so that the
+same class can play thousands of problems at a time in `simulate` and choose the fits of a real
+search in `BanditSearchCV`.
 """
 
 from dataclasses import dataclass
@@ -25,9 +25,9 @@ from sklearn_halving.simulation import GaussianArms, RecordedScores, simulate
 # %%
 # The policy
 # ----------
-# The idea: only the arm in the lead and the one that may yet overtake it matter, so pull
-# whichever of the two was pulled less. Arrays have the problems in front, ``(n_problems,
-# n_arms)``; in a search that axis is missing, and ``axis=-1`` works for both.
+# Only two arms matter: the one in the lead, and the one that is most likely to overtake it. The
+# policy pulls whichever of the two has fewer pulls. Arrays have shape ``(n_problems, n_arms)``.
+# In a search the first axis is missing, and ``axis=-1`` works for both.
 
 
 @dataclass
@@ -101,8 +101,8 @@ class LeaderAndRival:
 # %%
 # In simulation
 # -------------
-# Twenty arms whose means are drawn anew in each of a thousand problems. With the same seed all
-# policies meet the same problems.
+# There are twenty arms, whose means are drawn again for each of a thousand problems. With the
+# same seed, all policies play the same problems.
 arms = GaussianArms(means=np.zeros(20), mean_sd=1, sds=2)
 policies = [UniformAllocation(400), SuccessiveRejects(400), LeaderAndRival(400)]
 checkpoints = {LeaderAndRival: [50, 100, 200]}  # the others answer in the end
@@ -121,7 +121,7 @@ plt.show()
 # %%
 # As a search
 # -----------
-# The same class, on real fits: a pull is one candidate on one split.
+# The same class chooses real fits: a pull is one candidate on one split.
 X, y = load_breast_cancer(return_X_y=True)
 pipeline = make_pipeline(StandardScaler(), SVC())
 grid = {"svc__C": np.logspace(-2, 3, 5), "svc__gamma": np.logspace(-4, 0, 4)}
@@ -129,8 +129,9 @@ search = BanditSearchCV(pipeline, grid, policy=LeaderAndRival(100), random_state
 print(f"{search.n_fits_} fits: {search.best_params_}, score {search.best_score_:.4f}")
 
 # %%
-# And back: what a search recorded is an environment. All twenty candidates on twenty splits
-# each, replayed five hundred times, say how often each policy would have been right here.
+# The scores recorded by a search are an environment for simulations. All twenty candidates on
+# twenty splits each are replayed five hundred times, to see how often each policy makes the
+# right choice on these data.
 full = BanditSearchCV(pipeline, grid, policy="uniform", n_pulls=400, random_state=1).fit(X, y)
 recorded = RecordedScores.from_history(full.history_, shuffle=True, reward_range=(0, 1))
 rows = [

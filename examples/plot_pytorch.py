@@ -2,9 +2,9 @@
 A neural network in PyTorch
 ===========================
 
-`skorch <https://skorch.readthedocs.io>`_ makes a PyTorch module an estimator of scikit-learn, and
-then it can be searched as any other. The resource is ``max_epochs``: a network that goes on to the
-next rung is trained on, with its weights and the state of its optimiser.
+`skorch <https://skorch.readthedocs.io>`_ turns a PyTorch module into a scikit-learn estimator,
+which can be searched like any other. The resource is ``max_epochs``. A network that goes on to
+the next rung continues training with its weights and the state of its optimiser.
 
 Needs ``torch`` and ``skorch``.
 """
@@ -42,12 +42,13 @@ class Perceptron(nn.Module):
 
 # %%
 # PyTorch draws weights, batches and dropout from a generator that all networks of a process
-# share, so that what one network draws depends on those trained before it. With a parameter called
-# ``random_state`` it does not: the search gives each candidate and split a number of its own, and
-# the result is the same for every ``n_jobs``. The lines below are all that takes, and for
-# ``n_jobs=2`` and more that the two classes are in a file that is imported: networks whose classes
-# are defined in the script itself cannot be sent from process to process, and every rung would be
-# fitted from nothing.
+# share. The random numbers of a network therefore depend on the networks trained before it. The
+# parameter ``random_state`` of the class below avoids this: the search sets a different seed for
+# each candidate and split, and the result is the same for every ``n_jobs``.
+#
+# For ``n_jobs=2`` or more, the two classes have to be in a file that is imported. Networks whose
+# classes are defined in the script itself cannot be sent to other processes, and every rung
+# would be fitted from scratch.
 class SeededClassifier(NeuralNetClassifier):
     """A network that starts PyTorch's generator by its ``random_state``."""
 
@@ -69,8 +70,8 @@ class SeededClassifier(NeuralNetClassifier):
 
 
 # %%
-# Inputs in single precision, as PyTorch's layers want them. ``train_split=None``: the search has
-# folds, and no part of them need be kept back.
+# PyTorch's layers expect inputs in single precision. With ``train_split=None``, skorch does not
+# hold out a validation set, since the search already uses folds.
 X, y = load_digits(return_X_y=True)
 X = (X / 16).astype(np.float32)
 X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
@@ -100,8 +101,8 @@ search = HyperbandSearchCV(
 search.fit(X_train, y_train)
 
 # %%
-# Each line of ``history_`` is one training. ``continued_from``: the epochs that the network had
-# before. All others were run.
+# Each row of ``history_`` is one fit. ``continued_from`` is the number of epochs for which the
+# network was already trained. The search ran all other epochs.
 history = search.history_
 epochs_run = (history["n_resources"] - history["continued_from"]).sum()
 print(history.groupby(["n_resources", "continued_from"])["test_score"].describe().iloc[:, :4])
@@ -117,6 +118,6 @@ print(f"{search.score(X_test, y_test):.4f} on new digits")
 print(f"epochs of the network that was refitted: {len(search.best_estimator_.history)}")
 
 # %%
-# Learning rates that are too low climb late, those that are much too high never do.
+# Scores rise late if the learning rate is too low, and never if it is much too high.
 RungDisplay.from_estimator(search)
 plt.show()

@@ -2,11 +2,11 @@
 More and more random features
 =============================
 
-A kernel machine on all pairs of rows is slow; a linear model on random features comes near to it,
-the nearer the more features there are. That number is a resource: with few features one sees which
-width of the kernel and which penalty are hopeless, and only the good are given many. Fits have all
-rows from the beginning. What they learned with few features is of no use to another draw of more,
-so every rung is fitted anew.
+Kernel machines on all pairs of rows are slow. A linear model on random features approximates
+them, and the approximation improves with the number of features. This number is a resource: a few
+features are enough to see which kernel widths and penalties are poor, and only good candidates
+get many features. All fits use all rows. A model for a few features cannot be extended to another
+draw of more features, so every rung is fitted anew.
 """
 
 from time import process_time
@@ -35,17 +35,17 @@ space = {
 }
 
 # %%
-# ``max_resources`` is left out: it is then the value that the pipeline has, 810 features.
+# ``max_resources`` is not set. It is then the value in the pipeline, 810 features.
 search = HyperbandSearchCV(
     pipeline, space, resource="rbfsampler__n_components", cv=3, max_candidates=27, random_state=0
 )
 print(search.plan(X_train, y_train).to_string(index=False))
 
 # %%
-# Beside it RandomizedSearchCV, whose fits all have 810 features, and are as many as make the same
-# number of features together. Mind the seconds: a fit with 30 features costs more than 30 of 810
-# parts, since rows are scaled, scored and looked after in each. Few features pay where fits are
-# long, and these are short.
+# For comparison, RandomizedSearchCV makes fits with 810 features, and as many of them as have
+# the same number of features in total. Note the seconds: a fit with 30 features costs more than
+# 30/810 of a full fit, since each fit also scales rows and computes scores. A small number of
+# features saves more time if fits are long. These are short.
 start = process_time()
 search.fit(X_train, y_train)
 seconds = process_time() - start
@@ -67,11 +67,12 @@ print(pd.DataFrame(table, index=index).round(4).T.to_string(float_format="{:,.10
 print(f"\n{pd.Series(search.best_params_).to_string()}")
 
 # %%
-# What counts is whether those which are ahead with few features are ahead with many. A line may
-# fall where there come to be about as many features as rows, if the penalty is small.
+# The plot shows whether the best candidates with few features are also the best with many. If
+# the penalty is small, a line may fall where the number of features is close to the number of
+# rows.
 RungDisplay.from_estimator(search)
 
 # %%
-# The kernel's width decides: with one that is far off, no number of features helps.
+# The kernel width is decisive. If it is far from the best value, more features do not help.
 ParameterDisplay.from_estimator(search, "rbfsampler__gamma")
 plt.show()

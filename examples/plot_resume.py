@@ -1,10 +1,10 @@
 """
-Stopped, and going on
-=====================
+Stopping and resuming a search
+==============================
 
-With ``checkpoint`` every fit that ends is a line in a file. A search that is stopped, by its
-time budget here, by Ctrl-C or a crash elsewhere, goes on from that file as if nothing had
-happened: no fit is done twice, and the result is that of a search in one piece.
+With ``checkpoint``, every completed fit is written to a file. A search that is stopped resumes
+from this file. In this example it is stopped by its time budget; Ctrl-C or a crash have the same
+effect. No fit is repeated, and the result is the same as for an uninterrupted search.
 """
 
 import json
@@ -42,8 +42,8 @@ def n_in_journal():
 # %%
 # The first evening
 # -----------------
-# Half a second is not enough. What there is after it is a result all the same: ``fit`` returns,
-# the best candidate so far is refitted, and a warning says what was not done.
+# Half a second is not enough. The search still has a result: ``fit`` returns, the best candidate
+# so far is refitted, and a warning reports what was not done.
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
     search.set_params(time_budget=0.5).fit(X, y)
@@ -54,26 +54,26 @@ print(f"stopped by {search.stopped_by_}; fits in the journal: {n_in_journal()}")
 # %%
 # The second evening
 # ------------------
-# The same again, in another process as well as here. Limits of time and numbers of workers may
-# differ; what may not is whatever the scores depend on.
+# Run the same search again, possibly in another process. The time limits and the number of
+# workers may differ. Everything that affects the scores has to be the same.
 n_before = n_in_journal()
 search.set_params(time_budget=None).fit(X, y)
 print(f"stopped by {search.stopped_by_}; fits in all: {search.n_fits_}, ", end="")
 print(f"{n_in_journal() - n_before} of them new")
 
 # %%
-# Were the two evenings one search? Here is one in one piece, without a file.
+# To check the result, run the same search without interruption and without a file.
 whole = clone(search).set_params(checkpoint=None).fit(X, y)
 columns = ["mean_test_score", "rank_test_score", "param_C", "n_resources"]
 same = all(np.array_equal(whole.cv_results_[name], search.cv_results_[name]) for name in columns)
 print(f"the same table: {same}; the same winner: {whole.best_params_ == search.best_params_}")
 
 # %%
-# The times in the table are those of the evening on which a fit was done.
+# The times in the table are those measured when each fit was made.
 WorkerDisplay.from_estimator(search)
 
 # %%
-# Another search does not go on from this file, and says what differs.
+# A different search cannot use this file. The error shows what differs.
 try:
     clone(search).set_params(factor=2).fit(X, y)
 except ValueError as error:

@@ -1,11 +1,11 @@
 """
-A scorer of your own, several metrics, and a rule of your own
+Your own scorer, several metrics, and your own selection rule
 =============================================================
 
-A tumour that is overlooked is worse than a false alarm, and a model that needs few measurements
-is better than one that needs thirty. Neither is in scikit-learn's list of metrics. A scorer says
-what a fit is worth, a dictionary of them says several things at once, and ``refit`` says what is
-to be made of it.
+Overlooking a tumour is worse than a false alarm, and a model that needs few measurements is
+better than one that needs thirty. scikit-learn has no metric for either. A scorer defines the
+value of a model, a dictionary of scorers defines several values, and ``refit`` defines how the
+winner is selected.
 """
 
 import matplotlib.pyplot as plt
@@ -27,9 +27,9 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_sta
 
 
 # %%
-# A metric of labels and predictions becomes a scorer with ``make_scorer``, a loss with
-# ``greater_is_better=False``. Whatever else can be said of a fitted model is a function of
-# ``(estimator, X, y)``, here how many of the measurements it uses, with a minus.
+# ``make_scorer`` turns a function of labels and predictions into a scorer. Use
+# ``greater_is_better=False`` for a loss. Any other property of a fitted model is a function of
+# ``(estimator, X, y)``, here the negative number of measurements that the model uses.
 def cost_per_patient(y_true, y_pred):
     """Count one for a false alarm, ten for a malignant tumour (class 0) that is overlooked."""
     (_, overlooked), (alarms, _) = confusion_matrix(y_true, y_pred, labels=[0, 1])
@@ -48,8 +48,8 @@ scoring = {
 }
 
 # %%
-# ``refit="cost"`` steers the search by the cost: the candidates that may be the cheapest get
-# most fits. The other metrics are taken down beside it.
+# With ``refit="cost"`` the search optimizes the cost: candidates that may have the lowest cost
+# get the most fits. The other metric is recorded.
 model = make_pipeline(StandardScaler(), LinearSVC(penalty="l1", dual=False, max_iter=20000))
 grid = {"linearsvc__C": np.logspace(-2.5, 0, 11), "linearsvc__class_weight": [None, {0: 10}]}
 cheapest = VarianceHalvingSearchCV(model, grid, scoring=scoring, refit="cost", random_state=0).fit(
@@ -61,15 +61,15 @@ with pd.option_context("display.max_colwidth", 70, "display.width", 160):
     print(results[columns].head(8).round(3).to_string(index=False))
 
 # %%
-# How sure is it? Many of the best are within each other's errors.
+# How certain is the choice? Many of the best candidates are within each other's errors.
 ConfidenceDisplay.from_estimator(cheapest, metric="cost")
 
 
 # %%
-# Then the simplest of them will do: of all candidates within one standard error of the best, the
-# one with the fewest measurements. A rule is a function of ``cv_results_`` that returns a row.
-# The search is then steered by the first metric. Only candidates whose standard error is known,
-# that is with two fits or more, have a say.
+# In this case, choose the simplest of them: among all candidates within one standard error of
+# the best, the one with the fewest measurements. A selection rule is a function of
+# ``cv_results_`` that returns a row. The search then optimizes the first metric. Only candidates
+# with a known standard error, that is with at least two fits, are considered.
 def simplest_within_one_error(results):
     """Return the row of the candidate with the fewest measurements that is nearly the cheapest."""
     cost = -results["mean_test_cost"]
@@ -84,7 +84,7 @@ simplest = clone(cheapest).set_params(refit=simplest_within_one_error).fit(X_tra
 ParameterDisplay.from_estimator(simplest, "linearsvc__C", metric="measurements")
 
 # %%
-# What the two choices are worth to patients that neither has seen.
+# The scores of both choices on patients that neither search has seen:
 rows = {}
 for name, search in {"cheapest": cheapest, "simplest": simplest}.items():
     rows[name] = {

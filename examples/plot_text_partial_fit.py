@@ -2,14 +2,14 @@
 Text, epoch by epoch
 ====================
 
-Which module is a function from, judging by the first lines of its documentation? Text makes
-many sparse columns, and a linear model trained by stochastic gradient descent learns from them
-in passes over the data. ``resource="partial_fit"`` makes such a pass, an epoch, the unit of the
-search: a candidate that goes on to the next rung keeps its weights and its learning rate.
+The task is to find the module of a function from the first lines of its documentation. Text has
+many sparse columns, and a linear model trained by stochastic gradient descent learns from them in
+passes over the data. With ``resource="partial_fit"`` the unit of the resource is one such pass,
+an epoch. A candidate that goes on to the next rung keeps its weights and its learning rate.
 
-The texts are the docstrings of the installed NumPy, SciPy, pandas and scikit-learn: real, and on
-every machine without a download. For longer ones put
-:func:`sklearn.datasets.fetch_20newsgroups` in the place of ``docstrings``.
+The texts are the docstrings of the installed NumPy, SciPy, pandas and scikit-learn. They are real
+texts and need no download. For longer texts, use :func:`sklearn.datasets.fetch_20newsgroups`
+instead of ``docstrings``.
 """
 
 import inspect
@@ -53,9 +53,9 @@ print(table.value_counts().to_string())
 print(f"\n{len(table)} texts, such as\n\n{table.index[0]}")
 
 # %%
-# A ``HashingVectorizer`` learns nothing from the texts. They can be turned into columns once,
-# before the search, and no fold hears of another; a ``TfidfVectorizer``, which counts words,
-# would belong into a pipeline that is searched.
+# A ``HashingVectorizer`` learns nothing from the texts. They can be vectorized once before the
+# search without leaking information between folds. A ``TfidfVectorizer`` learns word counts and
+# has to be part of the pipeline.
 X = HashingVectorizer(n_features=2**14, ngram_range=(1, 2)).fit_transform(table.index)
 y = table.to_numpy()
 X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
@@ -73,9 +73,9 @@ search = HyperbandSearchCV(
 print(search.plan(X_train, y_train).to_string(index=False))
 
 # %%
-# The same number of epochs could train a few candidates to the end. That is what
-# RandomizedSearchCV does with them: ``max_iter`` epochs each. One run of both says little
-# about which is better on your texts; the page on benchmarks has many runs of each.
+# The same number of epochs can also train a few candidates completely, with ``max_iter`` epochs
+# each. RandomizedSearchCV does this. A single run of both does not show which one is better on
+# your texts; the page on benchmarks has many runs of each.
 search.fit(X_train, y_train)
 n_full_length = round(search.n_resources_spent_ / (27 * 3))
 whole = SGDClassifier(learning_rate="invscaling", max_iter=27, tol=None, random_state=0)
@@ -93,7 +93,7 @@ for name, (one, n_candidates, n_epochs) in rows.items():
 print(f"\n{pd.Series(search.best_params_).to_string()}")
 
 # %%
-# The number of epochs on the axis below is logarithmic. Where a line falls, its candidate does
-# worse with more epochs; where lines cross, the order after a few epochs was misleading.
+# The axis of the number of epochs is logarithmic. If a line falls, the candidate gets worse with
+# more epochs. If lines cross, the order after a few epochs was misleading.
 RungDisplay.from_estimator(search)
 plt.show()

@@ -2,10 +2,10 @@
 Sample weights and metadata routing
 ===================================
 
-In the census data a row is not one person: ``fnlwgt`` is its weight in estimates of the whole
-population. A model of the *population* is trained, and judged, with these weights.
-scikit-learn's metadata routing takes them where they are asked for, in a search as in any other
-meta-estimator: each step of the pipeline and the scorer say what they want.
+In the census data a row does not represent one person: ``fnlwgt`` is its weight in estimates for
+the whole population. A model for the *population* has to be trained and scored with these
+weights. scikit-learn's metadata routing passes them to the steps and scorers that request them.
+In a search it works as in any other meta-estimator.
 """
 
 import matplotlib.pyplot as plt
@@ -60,9 +60,9 @@ def make_search(weighs_rows, weighs_errors):
 
 
 # %%
-# ``True`` asks for the weights, ``False`` refuses them. Those of the rows of a split, and of the
-# few rows of a cheap fit, are picked along with the rows. The first search does without, the
-# second learns from rows and is judged on the population, the third does both on that.
+# ``True`` requests the weights, ``False`` rejects them. Weights are split and subsampled
+# together with the rows. The first search does not use weights. The second trains without them
+# and is scored with them. The third is trained and scored with them.
 searches = {}
 with config_context(enable_metadata_routing=True):
     for weighs_rows, weighs_errors in [(False, False), (False, True), (True, True)]:
@@ -84,16 +84,16 @@ with config_context(enable_metadata_routing=True):
 print(table.round(4).to_string(index=False))
 
 # %%
-# The first two searches make the same fits, and differ in what they call an error: their
-# scores are estimates of different things, and no reason to prefer one to the other. Only the
-# last column, the same measure for all, compares the models.
+# The first two searches make the same fits and use different scores. Their scores estimate
+# different quantities and cannot be compared. Only the last column, which is the same measure
+# for all searches, compares the models.
 #
-# What C does, for the population:
+# The effect of C, for the population:
 ParameterDisplay.from_estimator(searches[True, True], "logisticregression__C")
 
 # %%
-# Who neither asks nor refuses gets an error before the first fit, not weights that are lost in
-# silence.
+# If a step or scorer neither requests nor rejects the weights, an error is raised before the
+# first fit, so that weights are not ignored silently.
 with config_context(enable_metadata_routing=True):
     undecided = make_search(True, True).set_params(scoring="neg_log_loss")
     try:
@@ -102,7 +102,7 @@ with config_context(enable_metadata_routing=True):
         print(error)
 
 # %%
-# Without routing, which is the default, ``fit(X, y, sample_weight=...)`` hands the weights to the
-# ``fit`` of the estimator and to nothing else, as GridSearchCV does: an estimator that is no
-# pipeline is then trained with weights, and judged without.
+# Without routing, which is the default, ``fit(X, y, sample_weight=...)`` passes the weights only
+# to ``fit`` of the estimator, as in GridSearchCV. The estimator is then trained with weights and
+# scored without them, unless it is a pipeline.
 plt.show()

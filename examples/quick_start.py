@@ -1,7 +1,7 @@
-"""A Hyperband search beside GridSearchCV, on the handwritten digits that scikit-learn ships.
+"""A Hyperband search and GridSearchCV on the handwritten digits that scikit-learn ships.
 
-Both choose C and gamma of a support vector classifier from the same grid, with the same
-five folds. What differs is on how many rows a candidate is tried before it is dropped.
+Both choose C and gamma of a support vector classifier from the same grid, with the same five
+folds. They differ in the number of rows on which a candidate is tried before it is eliminated.
 
     python examples/quick_start.py
 """
