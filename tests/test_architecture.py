@@ -64,24 +64,25 @@ LAYERS = {
     "samplers": layer("samplers", "numpy scipy"),
     "policies": layer("policies", "numpy scipy"),
     "resources": layer(
-        "resources _unstable_imports",
+        "resources _typing _unstable_imports",
         "sklearn numpy pandas",
         "catboost lightgbm xgboost",
     ),
     "execution": layer(
-        "execution policies._types resources._types resources._training_size _unstable_imports "
-        "_unstable_joblib",
+        "execution policies._types resources._types resources._training_size _typing "
+        "_unstable_imports _unstable_joblib",
         "numpy joblib sklearn",
         "dask distributed ray",
     ),
     "search": layer(
-        "search policies samplers resources execution splits _unstable_imports",
+        "search policies samplers resources execution splits _typing _unstable_imports",
         "sklearn numpy scipy pandas joblib",
         "tqdm",
     ),
     "simulation": layer("simulation policies", "numpy scipy", "pandas matplotlib"),
-    "splits": layer("splits", "sklearn numpy"),
-    "plotting": layer("plotting", "sklearn numpy pandas", "matplotlib"),
+    "splits": layer("splits _typing", "sklearn numpy"),
+    "plotting": layer("plotting _typing", "sklearn numpy pandas", "matplotlib"),
+    "_typing.py": layer("", "numpy"),
     UNSTABLE_IMPORTS: layer("", "sklearn"),
     UNSTABLE_JOBLIB: layer("", "joblib cloudpickle"),
     "__init__.py": layer(

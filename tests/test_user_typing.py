@@ -31,6 +31,7 @@ search = HyperbandSearchCV(LogisticRegression(), {"C": [1.0]}, n_jobs="many")
 text: int = HyperbandSearchCV(LogisticRegression(), {}).summary()
 VarianceHalving("many")
 HyperbandSearchCV(LogisticRegression(), {}).fit([[0.0]]).summary("all of it")
+VarianceHalvingSearchCV(LogisticRegression(), {}, allocation="likelyhood")
 """
 
 
@@ -72,11 +73,12 @@ def test_what_is_wrong_in_a_script_is_found(folder: Path) -> None:
     path = folder / "wrong.py"
     path.write_text(SCRIPT.read_text() + WRONG)
     said = check(path, folder)
-    assert said.count("error:") == 4
+    assert said.count("error:") == 5
     assert 'Argument "n_jobs"' in said
     assert "[assignment]" in said
     assert 'Too many arguments for "summary"' in said  # what `fit` returns is known
     assert 'Argument 1 to "VarianceHalving"' in said
+    assert 'Argument "allocation"' in said
 
 
 def test_the_script_runs() -> None:

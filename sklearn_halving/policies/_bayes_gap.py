@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import isfinite, prod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -25,9 +25,9 @@ from sklearn_halving.policies.posterior._hyperparameters import Hyperparameters
 from sklearn_halving.policies.posterior._prior import PriorRecipe
 from sklearn_halving.policies.posterior._state import PosteriorState
 
-ACQUISITIONS = ("bayesgap", "thompson", *SCORES)
-RECOMMENDATIONS = ("largest_mean", "smallest_bound")
-BETA_RULES = ("effective", "printed")
+Acquisition = Literal["bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi"]
+Recommendation = Literal["largest_mean", "smallest_bound"]
+BetaRule = Literal["effective", "printed"]
 
 
 @dataclass(frozen=True)
@@ -114,10 +114,10 @@ class BayesGap:
     covariance: Any = field(default=None, repr=False)
     noise_variance: float = 0.25
     split_variance: float = 0.0
-    acquisition: str = "bayesgap"
-    beta: str | float = "effective"
+    acquisition: Acquisition = "bayesgap"
+    beta: BetaRule | float = "effective"
     epsilon: float = 0.0
-    recommendation: str = "largest_mean"
+    recommendation: Recommendation = "largest_mean"
     standardize: bool = True
     prior_mean: Any = field(default=0.0, repr=False)
     pulls_in_flight: int = 1
@@ -127,12 +127,12 @@ class BayesGap:
     def __post_init__(self) -> None:
         """Refuse parameters that no number of arms makes sense of."""
         for name, allowed in (
-            ("acquisition", ACQUISITIONS),
-            ("recommendation", RECOMMENDATIONS),
+            ("acquisition", get_args(Acquisition)),
+            ("recommendation", get_args(Recommendation)),
         ):
             _check_choice(name, getattr(self, name), allowed)
         if isinstance(self.beta, str):
-            _check_choice("beta", self.beta, BETA_RULES, " or a number above 0")
+            _check_choice("beta", self.beta, get_args(BetaRule), " or a number above 0")
         elif not (isfinite(self.beta) and self.beta > 0):
             raise ValueError(f"beta must be finite and above 0, got {self.beta!r}.")
         if not (isfinite(self.noise_variance) and self.noise_variance > 0):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Integral
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sklearn_halving.policies._types import NO_ARM, FloatArray, IntArray, Problem
 from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
@@ -44,7 +44,7 @@ from sklearn_halving.policies.noise._noise_estimates import (
     shrunk_variances,
 )
 
-ALLOCATIONS = ("likelihood", "pooled", "ucb", "known", "uniform")
+Allocation = Literal["likelihood", "pooled", "ucb", "known", "uniform"]
 
 
 @dataclass(frozen=True)
@@ -118,6 +118,7 @@ class VarianceHalving(PlannedPolicy):
     Examples
     --------
     >>> import numpy as np
+    from numpy.typing import ArrayLike
     >>> from sklearn_halving.policies import Problem, VarianceHalving
     >>> policy = VarianceHalving(n_pulls=60)
     >>> state = policy.start(Problem(n_arms=4))
@@ -132,8 +133,8 @@ class VarianceHalving(PlannedPolicy):
     """
 
     n_pulls: int
-    allocation: str = "likelihood"
-    reward_variances: Sequence[float] | FloatArray | None = None
+    allocation: Allocation = "likelihood"
+    reward_variances: ArrayLike | None = None
     delta: float = 0.05
     keep_pulls: bool = True
     shrinkage: float = 3.0
@@ -146,11 +147,9 @@ class VarianceHalving(PlannedPolicy):
 
     def __post_init__(self) -> None:
         """Refuse parameters that no number of arms makes sense of."""
-        if self.allocation not in ALLOCATIONS:
-            raise ValueError(
-                f"allocation must be one of {', '.join(map(repr, ALLOCATIONS))}, "
-                f"got {self.allocation!r}."
-            )
+        if self.allocation not in get_args(Allocation):
+            options = ", ".join(map(repr, get_args(Allocation)))
+            raise ValueError(f"allocation must be one of {options}, got {self.allocation!r}.")
         if not 0 < self.delta < 1:
             raise ValueError(f"delta must be above 0 and below 1, got {self.delta!r}.")
         if not self.shrinkage >= 0:

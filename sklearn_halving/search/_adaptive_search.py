@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from numbers import Real
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from sklearn_halving._unstable_imports import Interval, StrOptions
 from sklearn_halving.resources import Resource, WholeFit
 from sklearn_halving.search._base_search import BaseBanditSearchCV
+from sklearn_halving.search._shared_parameters import PositiveFloat, PositiveInt
 from sklearn_halving.search.preparing._inputs import FitInputs
 from sklearn_halving.search.preparing._preparation import Preparation
 from sklearn_halving.search.preparing._search_space import SearchSpace
@@ -33,15 +33,37 @@ PULLS_OF_GRID_SEARCH = 5
 
 
 class AdaptiveSearchCV(BaseBanditSearchCV):
-    """Base of the searches over splits without end, with one row for each candidate."""
+    """Base of the searches over splits without end, with one row for each candidate.
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseBanditSearchCV._parameter_constraints,
-        "n_candidates": [StrOptions({"exhaust"}), Interval(Integral, 1, None, closed="left")],
-        "n_pulls": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "resource": [str, object, None],
-        "max_resources": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
-    }
+    Parameters
+    ----------
+    resource : str, Resource or None, default=None
+        Resource that is varied in addition to the number of splits; see HyperbandSearchCV for the
+        possible values. With None, every fit uses the whole training fold and the estimator as
+        it is.
+    max_resources : "auto" or float, default="auto"
+        Largest resource of a fit. ``"auto"`` is the size of the smallest training fold, or the
+        value of the parameter in ``estimator``.
+
+    Attributes
+    ----------
+    best_probability_ : float
+        Probability that the chosen candidate is the best one. NaN, like the next two attributes,
+        if too few splits were repeated to estimate the noise of the scores.
+    best_regret_ : float
+        Expected difference between the score of the best candidate and that of the chosen one.
+    best_corrected_score_ : float
+        Mean test score of the chosen candidate, corrected for the selection: the largest of many
+        noisy means is too large on average.
+    n_pulls_left_ : int
+        Number of fits, out of ``n_pulls``, that were not used: because the search stopped early,
+        because there were no splits left, or because the stages do not divide the budget evenly.
+    """
+
+    n_candidates: str | int
+    n_pulls: Literal["auto"] | PositiveInt
+    resource: Annotated[str | Resource, object] | None
+    max_resources: Literal["auto"] | PositiveFloat
 
     def _least_n_pulls(self, n_arms: int) -> int:
         """Return the least budget that the policy can play with so many candidates."""

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from numbers import Real
-from typing import Any, ClassVar
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from sklearn_halving import policies
-from sklearn_halving._unstable_imports import Interval, StrOptions
+from sklearn_halving._typing import (
+    CrossValidation,
+    Estimator,
+    FilePath,
+    ParamDistributions,
+    RandomState,
+    Refit,
+    Rescale,
+    Scoring,
+)
 from sklearn_halving.policies._successive_rejects import phases
 from sklearn_halving.policies._types import Policy
 from sklearn_halving.resources import Resource
@@ -20,6 +28,12 @@ from sklearn_halving.search._adaptive_search import (
     AdaptiveSearchCV,
 )
 from sklearn_halving.search._base_search import BaseBanditSearchCV
+from sklearn_halving.search._shared_parameters import (
+    Fraction,
+    PositiveFloat,
+    PositiveInt,
+    document_search,
+)
 from sklearn_halving.search.preparing._cube_candidates import (
     Cube,
     LevelsLayout,
@@ -50,6 +64,7 @@ from sklearn_halving.search.reporting._search_results import Run
 from sklearn_halving.search.watching._user_warnings import warn_user
 
 
+@document_search
 class BanditSearchCV(AdaptiveSearchCV):
     """Search by any best-arm policy, named or given as an object.
 
@@ -64,10 +79,6 @@ class BanditSearchCV(AdaptiveSearchCV):
 
     Parameters
     ----------
-    estimator : estimator object
-        Implements the scikit-learn estimator interface. It, or ``scoring``, gives the score.
-    param_distributions : dict or list of dict
-        As for GridSearchCV and RandomizedSearchCV.
     policy : str or Policy
         An object from `sklearn_halving.policies`, one of your own, or a name:
         ``"uniform"``, ``"variance_halving"``, ``"successive_rejects"``,
@@ -90,26 +101,14 @@ class BanditSearchCV(AdaptiveSearchCV):
         Smallest and largest possible score, for policies whose bounds need it. ``"auto"`` knows
         that of accuracy, roc_auc, f1 and others that are between 0 and 1; with several metrics
         it is that of the one that steers the search.
-    resource : str, Resource or None, default=None
-        See HyperbandSearchCV. None: every fit is a whole one.
-    min_resources, max_resources : "auto" or float, default="auto"
-        See HyperbandSearchCV. Policies of single pulls play at ``max_resources`` only.
-    rescale : dict of str to {"inverse", "proportional"} or callable, default=None
-        See HyperbandSearchCV.
-    scoring, n_jobs, refit, cv, verbose, pre_dispatch, random_state, error_score, \
-return_train_score, checkpoint, checkpoint_models, time_budget, pull_timeout, memory_limit, \
-refit_on_interrupt, progress_bar
-        As in VarianceHalvingSearchCV. The result does not depend on ``n_jobs``: policies that
-        decide after each fit have as many fits under way as they say, whatever the number of
-        workers.
+    min_resources : "auto" or float, default="auto"
+        Smallest resource of a fit, for policies that play rungs; see HyperbandSearchCV. All
+        other policies use ``max_resources`` only.
 
     Attributes
     ----------
-    cv_results_, best_estimator_, best_score_, best_params_, best_index_, best_probability_, \
-best_regret_, best_corrected_score_, history_, n_fits_, n_pulls_left_, scorer_, n_splits_, \
-stopped_by_, refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
-        As in VarianceHalvingSearchCV, or, for a policy that plays rungs, as in
-        HyperbandSearchCV.
+    cv_results_ : dict of ndarrays
+        As in VarianceHalvingSearchCV, or, for a policy that plays rungs, as in HyperbandSearchCV.
 
     Raises
     ------
@@ -146,38 +145,36 @@ stopped_by_, refit_time_, multimetric_, classes_, n_features_in_, feature_names_
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **AdaptiveSearchCV._parameter_constraints,
-        "policy": [str, object],
-        "confidence": [Interval(Real, 0, 1, closed="neither")],
-        "reward_range": [StrOptions({"auto"}), "array-like"],
-        "min_resources": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
-    }
+    policy: Annotated[str | Policy, object]
+    n_candidates: Literal["exhaust"] | PositiveInt
+    confidence: Fraction
+    reward_range: Literal["auto"] | Annotated[tuple[float, float], "array-like"]
+    min_resources: Literal["auto"] | PositiveFloat
 
     def __init__(
         self,
-        estimator: Any,
-        param_distributions: Any,
+        estimator: Estimator,
+        param_distributions: ParamDistributions,
         *,
-        policy: Any,
-        n_candidates: int | str = "exhaust",
-        n_pulls: int | str = "auto",
+        policy: str | Policy,
+        n_candidates: int | Literal["exhaust"] = "exhaust",
+        n_pulls: int | Literal["auto"] = "auto",
         confidence: float = 0.95,
-        reward_range: Any = "auto",
-        resource: Any = None,
-        min_resources: float | str = "auto",
-        max_resources: float | str = "auto",
-        rescale: Any = None,
-        scoring: Any = None,
+        reward_range: tuple[float, float] | Literal["auto"] = "auto",
+        resource: str | Resource | None = None,
+        min_resources: float | Literal["auto"] = "auto",
+        max_resources: float | Literal["auto"] = "auto",
+        rescale: Rescale | None = None,
+        scoring: Scoring | None = None,
         n_jobs: int | None = None,
-        refit: Any = True,
-        cv: Any = None,
+        refit: Refit = True,
+        cv: CrossValidation | None = None,
         verbose: int = 0,
         pre_dispatch: int | str = "2*n_jobs",
-        random_state: Any = None,
-        error_score: float | str = np.nan,
+        random_state: RandomState | None = None,
+        error_score: float | Literal["raise"] = np.nan,
         return_train_score: bool = False,
-        checkpoint: Any = None,
+        checkpoint: FilePath | None = None,
         checkpoint_models: bool = False,
         time_budget: float | None = None,
         pull_timeout: float | None = None,
@@ -185,35 +182,7 @@ stopped_by_, refit_time_, multimetric_, classes_, n_features_in_, feature_names_
         refit_on_interrupt: bool = False,
         progress_bar: bool = False,
     ) -> None:
-        super().__init__(
-            estimator,
-            param_distributions,
-            rescale=rescale,
-            scoring=scoring,
-            n_jobs=n_jobs,
-            refit=refit,
-            cv=cv,
-            verbose=verbose,
-            pre_dispatch=pre_dispatch,
-            random_state=random_state,
-            error_score=error_score,
-            return_train_score=return_train_score,
-            checkpoint=checkpoint,
-            checkpoint_models=checkpoint_models,
-            time_budget=time_budget,
-            pull_timeout=pull_timeout,
-            memory_limit=memory_limit,
-            refit_on_interrupt=refit_on_interrupt,
-            progress_bar=progress_bar,
-        )
-        self.policy = policy
-        self.n_candidates = n_candidates
-        self.n_pulls = n_pulls
-        self.confidence = confidence
-        self.reward_range = reward_range
-        self.resource = resource
-        self.min_resources = min_resources
-        self.max_resources = max_resources
+        self._set_parameters(locals())
 
     def _split_rows(
         self, inputs: FitInputs, resource: Resource, seed: np.random.SeedSequence
@@ -226,7 +195,8 @@ stopped_by_, refit_time_, multimetric_, classes_, n_features_in_, feature_names_
         """Return whether the policy has a schedule of rungs."""
         if isinstance(self.policy, str):
             return False
-        if not isinstance(self.policy, Policy) or isinstance(self.policy, type):
+        policy: object = self.policy
+        if not isinstance(policy, Policy) or isinstance(policy, type):
             raise ValueError(
                 "policy must be a name or an object with the methods of "
                 f"sklearn_halving.policies.Policy; got {self.policy!r}. Names are "
@@ -286,18 +256,19 @@ stopped_by_, refit_time_, multimetric_, classes_, n_features_in_, feature_names_
                 f"n_candidates={self.n_candidates} must be left out for policy={self.policy!r}, "
                 "which makes its candidates on the way. Leave it out, and give n_pulls."
             )
-        if isinstance(self.policy, str):
-            policy_class = getattr(policies, POINT_POLICIES[self.policy])
+        policy: Any = self.policy
+        if isinstance(policy, str):
+            policy_class = getattr(policies, POINT_POLICIES[policy])
             n_default = N_OF_DISTRIBUTIONS * PULLS_OF_GRID_SEARCH
             n_pulls = n_default if isinstance(self.n_pulls, str) else int(self.n_pulls)
             return policy_class(n_pulls, n_dimensions, n_splits=rows.n_repetitions)
-        if self.policy.n_dimensions != n_dimensions:
+        if policy.n_dimensions != n_dimensions:
             raise ValueError(
                 f"n_dimensions must be {n_dimensions}, the number of parameters; "
-                f"got policy={self.policy!r}. Give HOO(n_dimensions={n_dimensions}, ...)."
+                f"got policy={policy!r}. Give HOO(n_dimensions={n_dimensions}, ...)."
             )
-        missing = getattr(self.policy, "n_splits", rows.n_repetitions) is None
-        return replace(self.policy, n_splits=rows.n_repetitions) if missing else self.policy
+        missing = getattr(policy, "n_splits", rows.n_repetitions) is None
+        return replace(policy, n_splits=rows.n_repetitions) if missing else policy
 
     def _least_n_pulls(self, n_arms: int) -> int:
         if self.policy == "variance_halving":

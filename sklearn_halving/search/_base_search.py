@@ -6,16 +6,14 @@ import time
 from abc import abstractmethod
 from collections.abc import Iterator
 from copy import copy, deepcopy
-from numbers import Integral, Real
-from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from sklearn_halving._unstable_imports import BaseSearchCV, Interval, fit_context, validate_params
+from sklearn_halving._unstable_imports import fit_context, validate_params
 from sklearn_halving.execution._model_store import ModelStore
 from sklearn_halving.execution._pull_loop import PullLoop, PullObserver, StopSignals
 from sklearn_halving.execution._types import EvaluationTask, PullLimits
@@ -23,6 +21,7 @@ from sklearn_halving.execution.workers._executors import open_executor
 from sklearn_halving.execution.workers._interrupt import Interrupt
 from sklearn_halving.policies._types import Policy, Problem
 from sklearn_halving.resources import Rescaling, Resource, resolve_resource
+from sklearn_halving.search._shared_parameters import SharedParameters
 from sklearn_halving.search.preparing._checkpoint import Checkpoint, open_checkpoint
 from sklearn_halving.search.preparing._inputs import FitInputs, check_inputs
 from sklearn_halving.search.preparing._plan import Layout
@@ -51,49 +50,8 @@ POLICY = 2**31 - 2
 """Stands for the repetition in the seed of the policy."""
 
 
-class BaseBanditSearchCV(SearchResults):
+class BaseBanditSearchCV(SharedParameters, SearchResults):
     """Base of the searches: a subclass names its policy and the parameters of that."""
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseSearchCV._parameter_constraints,
-        "rescale": [dict, None],
-        "random_state": ["random_state"],
-        "checkpoint": [str, PathLike, None],
-        "checkpoint_models": ["boolean"],
-        "time_budget": [Interval(Real, 0, None, closed="neither"), None],
-        "pull_timeout": [Interval(Real, 0, None, closed="neither"), None],
-        "memory_limit": [Interval(Integral, 1, None, closed="left"), None],
-        "refit_on_interrupt": ["boolean"],
-        "progress_bar": ["boolean"],
-    }
-
-    def __init__(
-        self,
-        estimator: Any,
-        param_distributions: Any,
-        *,
-        rescale: Any,
-        random_state: Any,
-        checkpoint: Any,
-        checkpoint_models: bool,
-        time_budget: float | None,
-        pull_timeout: float | None,
-        memory_limit: int | None,
-        refit_on_interrupt: bool,
-        progress_bar: bool,
-        **of_grid_search: Any,
-    ) -> None:
-        super().__init__(estimator, **of_grid_search)
-        self.param_distributions = param_distributions
-        self.rescale = rescale
-        self.random_state = random_state
-        self.checkpoint = checkpoint
-        self.checkpoint_models = checkpoint_models
-        self.time_budget = time_budget
-        self.pull_timeout = pull_timeout
-        self.memory_limit = memory_limit
-        self.refit_on_interrupt = refit_on_interrupt
-        self.progress_bar = progress_bar
 
     @abstractmethod
     def _make_levels(self, resource: Resource, rows: SplitRows) -> Levels:

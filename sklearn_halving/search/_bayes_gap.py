@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from numbers import Real
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from sklearn_halving._unstable_imports import Interval, StrOptions
+from sklearn_halving._typing import (
+    CrossValidation,
+    Estimator,
+    FilePath,
+    ParamDistributions,
+    RandomState,
+    Refit,
+    Rescale,
+    Scoring,
+)
+from sklearn_halving._unstable_imports import Interval
 from sklearn_halving.policies import UniformAllocation
-from sklearn_halving.policies._bayes_gap import ACQUISITIONS, BETA_RULES
+from sklearn_halving.policies._bayes_gap import Acquisition, BetaRule
 from sklearn_halving.policies._types import Policy
 from sklearn_halving.resources import Resource
 from sklearn_halving.search._adaptive_search import PULLS_OF_GRID_SEARCH, AdaptiveSearchCV
 from sklearn_halving.search._bandit_search import _warn_of_range
+from sklearn_halving.search._shared_parameters import (
+    PositiveFloat,
+    PositiveInt,
+    document_search,
+)
 from sklearn_halving.search.candidate_model._features import draw_evenly
 from sklearn_halving.search.candidate_model._independent import (
     BOUNDS,
+    UGapName,
     UGapOverCandidates,
     interval_columns,
     make_ugap,
@@ -30,7 +47,7 @@ from sklearn_halving.search.candidate_model._posterior import (
     columns_of_one,
     posterior_columns,
 )
-from sklearn_halving.search.candidate_model._prior import KERNELS, make_prior
+from sklearn_halving.search.candidate_model._prior import KernelName, make_prior
 from sklearn_halving.search.preparing._inputs import FitInputs
 from sklearn_halving.search.preparing._plan import AdaptiveLayout
 from sklearn_halving.search.preparing._preparation import (
@@ -49,7 +66,11 @@ N_OF_DISTRIBUTIONS = 100
 AUTO_PULLS = (20, 100)
 """Least and most fits of ``n_pulls="auto"``, between which it is a quarter of the candidates."""
 
+Kernel = Annotated[Callable[..., ArrayLike], callable] | Annotated[ArrayLike, "array-like"]
+"""A covariance of candidates, or how to compute it."""
 
+
+@document_search
 class BayesGapSearchCV(AdaptiveSearchCV):
     """Search with fewer fits than candidates: a fit says something about all that are alike.
 
@@ -63,8 +84,6 @@ class BayesGapSearchCV(AdaptiveSearchCV):
 
     Parameters
     ----------
-    estimator : estimator object
-        Implements the scikit-learn estimator interface. It, or ``scoring``, gives the score.
     param_distributions : dict or list of dict
         Parameter names to lists of values or to distributions, as for GridSearchCV and
         RandomizedSearchCV. See Notes for which candidates are alike.
@@ -114,13 +133,6 @@ class BayesGapSearchCV(AdaptiveSearchCV):
     pulls_in_flight : int, default=1
         Number of fits that are under way at a time. Set it to the number of workers: ``n_jobs``
         alone does not change the result, and brings nothing without it.
-    resource, max_resources, rescale
-        As in VarianceHalvingSearchCV: every fit is at ``max_resources``.
-    scoring, n_jobs, refit, cv, verbose, pre_dispatch, random_state, error_score, \
-return_train_score, checkpoint, checkpoint_models, time_budget, pull_timeout, memory_limit, \
-refit_on_interrupt, progress_bar
-        As in VarianceHalvingSearchCV. ``cv=RepeatedLearningTesting(train_size=0.1,
-        test_size=0.1)`` gives the splits of the paper's section 6.2.
 
     Attributes
     ----------
@@ -137,20 +149,13 @@ refit_on_interrupt, progress_bar
         - ``rank_test_score``: by ``posterior_mean``, and the recommended candidate first. Those
           whose fits failed are last.
     best_score_ : float
-        The mean test score of the best candidate; if it was never fitted, its posterior mean.
-    best_probability_, best_regret_ : float
-        The probability that the winner is the best candidate, and by how much the best is
-        expected to be better.
+        Mean cross-validated score of the best candidate, or its posterior mean if it was never
+        fitted.
     best_corrected_score_ : float
-        The winner's posterior mean, which is shrunk towards those like it.
+        Posterior mean of the best candidate, which is shrunk towards those of similar candidates.
     regret_bounds_ : ndarray of shape (n_rounds,)
         The paper's B_J for every round: the bound of the leader's regret. Empty unless
         ``acquisition`` is "bayesgap" or UGap.
-    n_pulls_left_ : int
-        What was not spent: all fits of all other candidates failed, or splits ran out.
-    best_estimator_, best_params_, best_index_, history_, n_fits_, scorer_, n_splits_, \
-stopped_by_, refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
-        As in VarianceHalvingSearchCV.
 
     Raises
     ------
@@ -204,45 +209,42 @@ stopped_by_, refit_time_, multimetric_, classes_, n_features_in_, feature_names_
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **AdaptiveSearchCV._parameter_constraints,
-        "n_candidates": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "epsilon": [Interval(Real, 0, None, closed="left")],
-        "beta": [StrOptions(set(BETA_RULES)), Interval(Real, 0, None, closed="neither")],
-        "kernel": [StrOptions(set(KERNELS)), callable, "array-like", None],
-        "branch_correlation": [Interval(Real, 0, 1, closed="both")],
-        "acquisition": [StrOptions({*ACQUISITIONS, *BOUNDS})],
-        "noise": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
-        "pulls_in_flight": [Interval(Integral, 1, None, closed="left")],
-    }
+    n_candidates: Literal["auto"] | PositiveInt
+    epsilon: Annotated[float, Interval(Real, 0, None, closed="left")]
+    beta: BetaRule | PositiveFloat
+    kernel: KernelName | Kernel | None
+    branch_correlation: Annotated[float, Interval(Real, 0, 1, closed="both")]
+    acquisition: Acquisition | UGapName
+    noise: Literal["auto"] | PositiveFloat
+    pulls_in_flight: PositiveInt
 
     def __init__(
         self,
-        estimator: Any,
-        param_distributions: Any,
+        estimator: Estimator,
+        param_distributions: ParamDistributions,
         *,
-        n_candidates: int | str = "auto",
-        n_pulls: int | str = "auto",
+        n_candidates: int | Literal["auto"] = "auto",
+        n_pulls: int | Literal["auto"] = "auto",
         epsilon: float = 0.0,
-        beta: float | str = "effective",
-        kernel: Any = None,
+        beta: float | BetaRule = "effective",
+        kernel: KernelName | Kernel | None = None,
         branch_correlation: float = 0.0,
-        acquisition: str = "bayesgap",
-        noise: float | str = "auto",
+        acquisition: Acquisition | UGapName = "bayesgap",
+        noise: float | Literal["auto"] = "auto",
         pulls_in_flight: int = 1,
-        resource: Any = None,
-        max_resources: float | str = "auto",
-        rescale: Any = None,
-        scoring: Any = None,
+        resource: str | Resource | None = None,
+        max_resources: float | Literal["auto"] = "auto",
+        rescale: Rescale | None = None,
+        scoring: Scoring | None = None,
         n_jobs: int | None = None,
-        refit: Any = True,
-        cv: Any = None,
+        refit: Refit = True,
+        cv: CrossValidation | None = None,
         verbose: int = 0,
         pre_dispatch: int | str = "2*n_jobs",
-        random_state: Any = None,
-        error_score: float | str = np.nan,
+        random_state: RandomState | None = None,
+        error_score: float | Literal["raise"] = np.nan,
         return_train_score: bool = False,
-        checkpoint: Any = None,
+        checkpoint: FilePath | None = None,
         checkpoint_models: bool = False,
         time_budget: float | None = None,
         pull_timeout: float | None = None,
@@ -250,38 +252,7 @@ stopped_by_, refit_time_, multimetric_, classes_, n_features_in_, feature_names_
         refit_on_interrupt: bool = False,
         progress_bar: bool = False,
     ) -> None:
-        super().__init__(
-            estimator,
-            param_distributions,
-            rescale=rescale,
-            scoring=scoring,
-            n_jobs=n_jobs,
-            refit=refit,
-            cv=cv,
-            verbose=verbose,
-            pre_dispatch=pre_dispatch,
-            random_state=random_state,
-            error_score=error_score,
-            return_train_score=return_train_score,
-            checkpoint=checkpoint,
-            checkpoint_models=checkpoint_models,
-            time_budget=time_budget,
-            pull_timeout=pull_timeout,
-            memory_limit=memory_limit,
-            refit_on_interrupt=refit_on_interrupt,
-            progress_bar=progress_bar,
-        )
-        self.n_candidates = n_candidates
-        self.n_pulls = n_pulls
-        self.epsilon = epsilon
-        self.beta = beta
-        self.kernel = kernel
-        self.branch_correlation = branch_correlation
-        self.acquisition = acquisition
-        self.noise = noise
-        self.pulls_in_flight = pulls_in_flight
-        self.resource = resource
-        self.max_resources = max_resources
+        self._set_parameters(locals())
 
     def _least_n_pulls(self, n_arms: int) -> int:
         return max(1, n_arms * n_first_fits(self.acquisition))
@@ -315,20 +286,20 @@ stopped_by_, refit_time_, multimetric_, classes_, n_features_in_, feature_names_
     def _make_policy(self, levels: Levels, space: SearchSpace, rows: SplitRows) -> Policy:
         n_arms = self._count_candidates(space)
         n_pulls = self._count_pulls(n_arms, rows)
-        ugap = make_ugap(self, n_pulls, rows.n_repetitions) if self.acquisition in BOUNDS else None
+        policy: Policy
+        if self.acquisition == "ugap" or self.acquisition == "ugap_bernstein":
+            policy = make_ugap(self, n_pulls, rows.n_repetitions)
+        else:
+            policy = GapOverCandidates(
+                n_pulls,
+                covariance=OpenPrior(),
+                acquisition=self.acquisition,
+                beta=self.beta,
+                epsilon=self.epsilon,
+                pulls_in_flight=self.pulls_in_flight,
+            )
         self._check_splits(n_arms, rows)
-        if n_arms == 1:
-            return UniformAllocation(n_pulls)
-        if ugap is not None:
-            return ugap
-        return GapOverCandidates(
-            n_pulls,
-            covariance=OpenPrior(),
-            acquisition=self.acquisition,
-            beta=self.beta,
-            epsilon=self.epsilon,
-            pulls_in_flight=self.pulls_in_flight,
-        )
+        return UniformAllocation(n_pulls) if n_arms == 1 else policy
 
     def _make_layout(
         self, policy: Any, levels: Levels, space: SearchSpace, rows: SplitRows

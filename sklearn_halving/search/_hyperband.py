@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Annotated, Literal
 
 import numpy as np
 
-from sklearn_halving._unstable_imports import Interval, StrOptions
+from sklearn_halving._typing import (
+    CrossValidation,
+    Estimator,
+    FilePath,
+    ParamDistributions,
+    RandomState,
+    Refit,
+    Rescale,
+    Scoring,
+)
 from sklearn_halving.policies import FiniteHorizonHalving, Hyperband
 from sklearn_halving.policies._types import Schedule
 from sklearn_halving.policies.bases._bracket_policy import ScheduledPolicy
 from sklearn_halving.policies.bases._rungs import exact_factor
 from sklearn_halving.resources import Resource
 from sklearn_halving.search._base_search import BaseBanditSearchCV
+from sklearn_halving.search._shared_parameters import (
+    PositiveFloat,
+    PositiveInt,
+    document_search,
+)
 from sklearn_halving.search.preparing._plan import ScheduledLayout
 from sklearn_halving.search.preparing._preparation import (
     Levels,
@@ -30,6 +43,7 @@ N_WITHOUT_HALVING = 10
 ``n_iter`` of RandomizedSearchCV."""
 
 
+@document_search
 class HyperbandSearchCV(BaseBanditSearchCV):
     """Search by Hyperband: little resource for many candidates, all of it for few.
 
@@ -98,61 +112,8 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         one number, so that all rungs of a bracket cost the same; with ``"all"`` they do. A
         number with ``select="all_rungs"`` compares means over few splits with means over all:
         one of few is more often far too good.
-    rescale : dict of str to {"inverse", "proportional"} or callable, default=None
-        Parameters whose right value depends on the resource (section 3.4 of the paper), and
-        how: ``"inverse"`` multiplies by ``max_resources / n_resources``, ``"proportional"``
-        by the inverse of that, a callable gets ``(value, n_resources, max_resources)``. For
-        a C that weighs a sum over rows, ``rescale={"svc__C": "inverse"}`` keeps the balance
-        of loss and penalty the same in every rung and in the refit. ``params`` holds the
-        values as drawn, which are those at ``max_resources``; ``rescaled_<name>`` in
-        ``cv_results_`` those in use.
-    scoring : str, callable, list, tuple or dict, default=None
-        As in GridSearchCV. With several metrics the search is steered by the one that
-        ``refit`` names, else by the first.
-    n_jobs : int or None, default=None
-        Number of jobs, as in GridSearchCV. The result does not depend on it.
-    refit : bool, str or callable, default=True
-        As in GridSearchCV. A callable gets ``cv_results_`` and its choice is obeyed.
     cv : int, cross-validation generator or iterable, default=None
         As in GridSearchCV; 5 folds by default.
-    verbose : int, default=0
-        From 1 a line at the end of each rung: its candidates and resource, the best score so
-        far, about how long the rest takes. Above 1 also GridSearchCV's lines for each fit: with
-        scores above 2, with a line at the start of each fit above 9.
-    pre_dispatch : int or str, default="2*n_jobs"
-        How many tasks are sent to workers at a time. A task is one fit, or several where
-        they are short.
-    random_state : int, RandomState instance or None, default=None
-        Draws candidates and training subsets. Where it is given, every ``random_state`` of
-        the estimator that is None is set to a number that depends on it, on the candidate
-        and on the split: the same number, the same result, whatever runs where.
-    error_score : "raise" or float, default=np.nan
-        Score of a fit that failed. NaN ranks last; a rung with NaN only ends its bracket.
-    return_train_score : bool, default=False
-        Whether ``cv_results_`` has scores on the training rows, those of the rung.
-    checkpoint : str, path-like or None, default=None
-        File of the journal: every fit that ends is written to it, and calling ``fit`` with the
-        same search again, in another process too, goes on where that one ended. See the guide
-        page on long searches.
-    checkpoint_models : bool, default=False
-        Whether fitted models that may be trained on are kept in a folder beside the journal,
-        ``<checkpoint>.models``; else a search that goes on fits these levels from scratch. They
-        are pickles: take no such folder from strangers. The journal itself is plain data.
-    time_budget : float or None, default=None
-        Seconds for all fits of the search together. None is begun after that; those under way
-        are waited for, and the best candidate so far is refitted.
-    pull_timeout : float or None, default=None
-        Seconds for one fit and its scoring. A fit that takes longer is broken off and failed.
-    memory_limit : int or None, default=None
-        Bytes of memory that a fit may take on top of what its process has before it; a fit that
-        needs more has failed. On Linux alone; an error elsewhere.
-    refit_on_interrupt : bool, default=False
-        What the first Ctrl-C does once the fits under way have ended and ``cv_results_`` and
-        ``best_*`` are set: with False it is raised, as KeyboardInterrupt; with True the best
-        candidate so far is refitted and ``fit`` returns. A second Ctrl-C ends it at once.
-    progress_bar : bool, default=False
-        Whether to show a bar, in a terminal or a notebook, with the best score so far and the
-        time left. Needs tqdm, which ``pip install "sklearn-halving[progress]"`` brings.
 
     Attributes
     ----------
@@ -160,38 +121,6 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         As in GridSearchCV, one row for each candidate and rung, and the columns ``bracket``
         (the paper's s), ``iter`` (the rung), ``n_resources``, ``candidate`` and, with
         several loops, ``loop``.
-    history_ : DataFrame
-        One row for each fit.
-    best_estimator_ : estimator
-        The best candidate, refitted on all data with the resource of its row.
-    best_score_ : float
-        Its mean test score.
-    best_params_ : dict
-        Its parameters, the resource among them if that is a parameter.
-    best_index_ : int
-        Its row.
-    scorer_ : function or dict
-        The scorer or scorers.
-    n_splits_ : int
-        Number of splits.
-    stopped_by_ : {"policy", "time_budget", "callback", "interrupt", "error"}
-        What ended the search: it was finished, the time was up, one of scikit-learn's callbacks
-        said so, Ctrl-C, or an exception.
-    n_fits_ : int
-        Number of fits of the search, without the refit.
-    n_resources_spent_ : float
-        Units of resource that all fits trained; what a continued model had before is not
-        counted again.
-    refit_time_ : float
-        Seconds for the refit.
-    multimetric_ : bool
-        Whether there are several metrics.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels, for classifiers.
-    n_features_in_ : int
-        Number of features, if the best estimator knows it.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of features, if the best estimator knows them.
 
     Warns
     -----
@@ -239,51 +168,45 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseBanditSearchCV._parameter_constraints,
-        "resource": [str, object],
-        "min_resources": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
-        "max_resources": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
-        "factor": [Real],
-        "select": [StrOptions({"max_resources", "all_rungs"})],
-        "brackets": [StrOptions({"all", "most_exploratory"}), "array-like"],
-        "n_loops": [Interval(Integral, 1, None, closed="left")],
-        "min_candidates": [Interval(Integral, 1, None, closed="left"), None],
-        "max_candidates": [Interval(Integral, 1, None, closed="left"), None],
-        "schedule": [StrOptions({"algorithm_1", "table_1"})],
-        "early_splits": [
-            StrOptions({"auto", "all"}),
-            Interval(Integral, 1, None, closed="left"),
-        ],
-    }
+    resource: Annotated[str | Resource, object]
+    min_resources: Literal["auto"] | PositiveFloat
+    max_resources: Literal["auto"] | PositiveFloat
+    factor: float
+    brackets: Literal["all", "most_exploratory"] | Annotated[Sequence[int], "array-like"]
+    n_loops: PositiveInt
+    min_candidates: PositiveInt | None
+    max_candidates: PositiveInt | None
+    select: Literal["max_resources", "all_rungs"]
+    schedule: Literal["algorithm_1", "table_1"]
+    early_splits: Literal["auto", "all"] | PositiveInt
 
     def __init__(
         self,
-        estimator: Any,
-        param_distributions: Any,
+        estimator: Estimator,
+        param_distributions: ParamDistributions,
         *,
-        resource: Any = "n_samples",
-        min_resources: float | str = "auto",
-        max_resources: float | str = "auto",
+        resource: str | Resource = "n_samples",
+        min_resources: float | Literal["auto"] = "auto",
+        max_resources: float | Literal["auto"] = "auto",
         factor: float = 3,
-        brackets: str | Sequence[int] = "all",
+        brackets: Literal["all", "most_exploratory"] | Sequence[int] = "all",
         n_loops: int = 1,
         min_candidates: int | None = None,
         max_candidates: int | None = None,
-        select: str = "max_resources",
-        schedule: str = "algorithm_1",
-        early_splits: int | str = "auto",
-        rescale: Any = None,
-        scoring: Any = None,
+        select: Literal["max_resources", "all_rungs"] = "max_resources",
+        schedule: Literal["algorithm_1", "table_1"] = "algorithm_1",
+        early_splits: int | Literal["auto", "all"] = "auto",
+        rescale: Rescale | None = None,
+        scoring: Scoring | None = None,
         n_jobs: int | None = None,
-        refit: Any = True,
-        cv: Any = None,
+        refit: Refit = True,
+        cv: CrossValidation | None = None,
         verbose: int = 0,
         pre_dispatch: int | str = "2*n_jobs",
-        random_state: Any = None,
-        error_score: float | str = np.nan,
+        random_state: RandomState | None = None,
+        error_score: float | Literal["raise"] = np.nan,
         return_train_score: bool = False,
-        checkpoint: Any = None,
+        checkpoint: FilePath | None = None,
         checkpoint_models: bool = False,
         time_budget: float | None = None,
         pull_timeout: float | None = None,
@@ -291,38 +214,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         refit_on_interrupt: bool = False,
         progress_bar: bool = False,
     ) -> None:
-        super().__init__(
-            estimator,
-            param_distributions,
-            rescale=rescale,
-            scoring=scoring,
-            n_jobs=n_jobs,
-            refit=refit,
-            cv=cv,
-            verbose=verbose,
-            pre_dispatch=pre_dispatch,
-            random_state=random_state,
-            error_score=error_score,
-            return_train_score=return_train_score,
-            checkpoint=checkpoint,
-            checkpoint_models=checkpoint_models,
-            time_budget=time_budget,
-            pull_timeout=pull_timeout,
-            memory_limit=memory_limit,
-            refit_on_interrupt=refit_on_interrupt,
-            progress_bar=progress_bar,
-        )
-        self.resource = resource
-        self.min_resources = min_resources
-        self.max_resources = max_resources
-        self.factor = factor
-        self.brackets = brackets
-        self.n_loops = n_loops
-        self.min_candidates = min_candidates
-        self.max_candidates = max_candidates
-        self.select = select
-        self.schedule = schedule
-        self.early_splits = early_splits
+        self._set_parameters(locals())
 
     def _make_levels(self, resource: Resource, rows: SplitRows) -> Levels:
         smallest, largest = resource.level_range(self.estimator, rows.n_train, rows.n_rows_needed)

@@ -4,17 +4,34 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from sklearn_halving._unstable_imports import Interval, StrOptions
+from sklearn_halving._typing import (
+    CrossValidation,
+    Estimator,
+    FilePath,
+    ParamDistributions,
+    RandomState,
+    Refit,
+    Rescale,
+    Scoring,
+)
+from sklearn_halving._unstable_imports import Interval
 from sklearn_halving.policies import UniformAllocation, VarianceHalving
 from sklearn_halving.policies._types import Policy
-from sklearn_halving.policies._variance_halving import ALLOCATIONS
+from sklearn_halving.policies._variance_halving import Allocation
 from sklearn_halving.policies.bases._planned_pulls import growing_levels, n_stages_of
 from sklearn_halving.resources import Resource
 from sklearn_halving.search._adaptive_search import AdaptiveSearchCV
+from sklearn_halving.search._shared_parameters import (
+    Fraction,
+    PositiveFloat,
+    PositiveInt,
+    document_search,
+)
 from sklearn_halving.search.preparing._plan import AdaptiveLayout
 from sklearn_halving.search.preparing._preparation import Levels, choose_levels
 from sklearn_halving.search.preparing._search_space import SearchSpace
@@ -22,6 +39,7 @@ from sklearn_halving.search.preparing._splitting import SplitRows
 from sklearn_halving.search.watching._user_warnings import warn_user
 
 
+@document_search
 class VarianceHalvingSearchCV(AdaptiveSearchCV):
     """Search by sequential halving over splits: more splits for candidates still in doubt.
 
@@ -34,11 +52,6 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
 
     Parameters
     ----------
-    estimator : estimator object
-        Implements the scikit-learn estimator interface. It, or ``scoring``, gives the score.
-    param_distributions : dict or list of dict
-        Parameter names to lists of values or to distributions with a method ``rvs``, as for
-        GridSearchCV and RandomizedSearchCV. Values may be estimators.
     n_candidates : "exhaust" or int, default="exhaust"
         How many candidates are drawn, without replacement. ``"exhaust"``: all of a grid; from
         distributions, one for every 2 of ``n_pulls`` (of 5 with an ``allocation`` other than
@@ -72,46 +85,10 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
     tolerance : float or None, default=None
         Stop as soon as no candidate still in play can be better than the one in the lead by
         more than this, in units of the score, with a confidence of 95 % for each.
-    resource : str, Resource or None, default=None
-        What else, beside splits, a fit can be given little or much of; see
-        HyperbandSearchCV. None: every fit is a whole one.
     min_resources : "auto", float or None, default=None
         None: every fit is at ``max_resources``. A number, or ``"auto"``: the resource grows
         from this to ``max_resources``, from stage to stage; scores of different stages are
         then not put together. Not for ``allocation="likelihood"``, which has no stages.
-    max_resources : "auto" or float, default="auto"
-        Resource of a fit in the last stage. ``"auto"`` is all rows of the smallest training
-        fold, or the value that ``estimator`` has for the parameter.
-    rescale : dict of str to {"inverse", "proportional"} or callable, default=None
-        Parameters whose right value depends on the resource; see HyperbandSearchCV.
-    scoring : str, callable, list, tuple or dict, default=None
-        As in GridSearchCV. With several metrics the search is steered by the one that
-        ``refit`` names, else by the first.
-    n_jobs : int or None, default=None
-        Number of jobs, as in GridSearchCV. The result does not depend on it.
-    refit : bool, str or callable, default=True
-        As in GridSearchCV. A callable gets ``cv_results_`` and its choice is obeyed.
-    cv : int, cross-validation generator or iterable, default=None
-        Where the splits come from. None: repeated random splits with a fifth of the rows for
-        testing, stratified for classifiers (`~sklearn_halving.splits.RepeatedLearningTesting`).
-        An int or a splitter of scikit-learn that can shuffle: its splits, then those of
-        reshuffles, without end. Any other: its splits; a candidate that has had them all is
-        not fitted again.
-    verbose : int, default=0
-        As in GridSearchCV.
-    pre_dispatch : int or str, default="2*n_jobs"
-        How many tasks are sent to workers at a time.
-    random_state : int, RandomState instance or None, default=None
-        Draws candidates and splits. Where it is given, every ``random_state`` of the
-        estimator that is None is set to a number that depends on it, on the candidate and on
-        the split.
-    error_score : "raise" or float, default=np.nan
-        Score of a fit that failed. With NaN the candidate is out.
-    return_train_score : bool, default=False
-        Whether ``cv_results_`` has scores on the training rows.
-    checkpoint, checkpoint_models, time_budget, pull_timeout, memory_limit, refit_on_interrupt, \
-progress_bar
-        See HyperbandSearchCV.
 
     Attributes
     ----------
@@ -130,25 +107,6 @@ progress_bar
           splits were repeated to know the noise;
         - ``rank_test_score``: by the mean; where candidates are eliminated, those of later
           stages rank first. The winner has rank 1.
-    best_probability_ : float
-        The probability that the winner is the best candidate. This and the next two are NaN
-        where too few splits were repeated to know the noise.
-    best_regret_ : float
-        By how much the best candidate is expected to be better than the winner.
-    best_corrected_score_ : float
-        The winner's mean test score, corrected for its having been chosen as the best.
-    history_ : DataFrame
-        One row for each fit.
-    n_fits_ : int
-        Number of fits of the search, without the refit; at most ``n_pulls``.
-    n_pulls_left_ : int
-        How many of ``n_pulls`` were not spent: because the search stopped early, the splits
-        came to an end, or the stages do not divide the budget evenly.
-    best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_, refit_time_, \
-multimetric_, classes_, n_features_in_, feature_names_in_
-        As in GridSearchCV. ``n_splits_`` is the number of splits in use.
-    stopped_by_ : {"policy", "time_budget", "callback", "interrupt", "error"}
-        See HyperbandSearchCV.
 
     Raises
     ------
@@ -204,48 +162,42 @@ multimetric_, classes_, n_features_in_, feature_names_in_
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **AdaptiveSearchCV._parameter_constraints,
-        "allocation": [StrOptions(set(ALLOCATIONS))],
-        "reward_variances": ["array-like", None],
-        "delta": [Interval(Real, 0, 1, closed="neither")],
-        "keep_pulls": ["boolean"],
-        "stop_probability": [Interval(Real, 0.5, 1, closed="neither"), None],
-        "tolerance": [Interval(Real, 0, None, closed="neither"), None],
-        "min_resources": [
-            StrOptions({"auto"}),
-            Interval(Real, 0, None, closed="neither"),
-            None,
-        ],
-    }
+    n_candidates: Literal["exhaust"] | PositiveInt
+    allocation: Allocation
+    reward_variances: Annotated[ArrayLike, "array-like"] | None
+    delta: Fraction
+    keep_pulls: bool
+    stop_probability: Annotated[float, Interval(Real, 0.5, 1, closed="neither")] | None
+    tolerance: PositiveFloat | None
+    min_resources: Literal["auto"] | PositiveFloat | None
 
     def __init__(
         self,
-        estimator: Any,
-        param_distributions: Any,
+        estimator: Estimator,
+        param_distributions: ParamDistributions,
         *,
-        n_candidates: int | str = "exhaust",
-        n_pulls: int | str = "auto",
-        allocation: str = "likelihood",
-        reward_variances: Any = None,
+        n_candidates: int | Literal["exhaust"] = "exhaust",
+        n_pulls: int | Literal["auto"] = "auto",
+        allocation: Allocation = "likelihood",
+        reward_variances: ArrayLike | None = None,
         delta: float = 0.05,
         keep_pulls: bool = True,
         stop_probability: float | None = None,
         tolerance: float | None = None,
-        resource: Any = None,
-        min_resources: float | str | None = None,
-        max_resources: float | str = "auto",
-        rescale: Any = None,
-        scoring: Any = None,
+        resource: str | Resource | None = None,
+        min_resources: float | Literal["auto"] | None = None,
+        max_resources: float | Literal["auto"] = "auto",
+        rescale: Rescale | None = None,
+        scoring: Scoring | None = None,
         n_jobs: int | None = None,
-        refit: Any = True,
-        cv: Any = None,
+        refit: Refit = True,
+        cv: CrossValidation | None = None,
         verbose: int = 0,
         pre_dispatch: int | str = "2*n_jobs",
-        random_state: Any = None,
-        error_score: float | str = np.nan,
+        random_state: RandomState | None = None,
+        error_score: float | Literal["raise"] = np.nan,
         return_train_score: bool = False,
-        checkpoint: Any = None,
+        checkpoint: FilePath | None = None,
         checkpoint_models: bool = False,
         time_budget: float | None = None,
         pull_timeout: float | None = None,
@@ -253,38 +205,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         refit_on_interrupt: bool = False,
         progress_bar: bool = False,
     ) -> None:
-        super().__init__(
-            estimator,
-            param_distributions,
-            rescale=rescale,
-            scoring=scoring,
-            n_jobs=n_jobs,
-            refit=refit,
-            cv=cv,
-            verbose=verbose,
-            pre_dispatch=pre_dispatch,
-            random_state=random_state,
-            error_score=error_score,
-            return_train_score=return_train_score,
-            checkpoint=checkpoint,
-            checkpoint_models=checkpoint_models,
-            time_budget=time_budget,
-            pull_timeout=pull_timeout,
-            memory_limit=memory_limit,
-            refit_on_interrupt=refit_on_interrupt,
-            progress_bar=progress_bar,
-        )
-        self.n_candidates = n_candidates
-        self.n_pulls = n_pulls
-        self.allocation = allocation
-        self.reward_variances = reward_variances
-        self.delta = delta
-        self.keep_pulls = keep_pulls
-        self.stop_probability = stop_probability
-        self.tolerance = tolerance
-        self.resource = resource
-        self.min_resources = min_resources
-        self.max_resources = max_resources
+        self._set_parameters(locals())
 
     @property
     def _pulls_of_a_drawn(self) -> int:

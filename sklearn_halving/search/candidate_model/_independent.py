@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -12,7 +12,11 @@ from sklearn_halving.policies._types import FloatArray
 from sklearn_halving.search.preparing._named_policies import range_of_steering_score
 from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics
 
-BOUNDS = {"ugap": "hoeffding", "ugap_bernstein": "bernstein"}
+UGapName = Literal["ugap", "ugap_bernstein"]
+BOUNDS: dict[str, Literal["hoeffding", "bernstein"]] = {
+    "ugap": "hoeffding",
+    "ugap_bernstein": "bernstein",
+}
 """Acquisitions for independent candidates, and the bounds that they use."""
 NOT_FOR_UGAP = {"kernel": None, "branch_correlation": 0, "noise": "auto", "beta": "effective"}
 """Parameters of the model of candidates that are alike, and their defaults."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -84,6 +84,7 @@ def matern(points: FloatArray, others: FloatArray) -> FloatArray:
     return kernel
 
 
+KernelName = Literal["squared_exponential", "matern"]
 KERNELS = {"squared_exponential": squared_exponential, "matern": matern}
 
 

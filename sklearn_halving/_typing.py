@@ -1,0 +1,49 @@
+"""Types of what users pass in: scikit-learn and SciPy have none of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from os import PathLike
+from typing import Any, Protocol, Self
+
+import numpy as np
+
+Params = dict[str, Any]
+"""Names and values of parameters: those of a candidate, or of a method."""
+ParamDistributions = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+"""A search space: parameter names to lists of values or distributions, or several of those."""
+Rescale = Mapping[str, str | Callable[..., Any]]
+"""Parameter names to rules that adjust their values to the resource."""
+RandomState = int | np.random.RandomState
+FilePath = str | PathLike[str]
+
+
+class Estimator(Protocol):
+    """What a search needs of an estimator, whatever data it is fitted on."""
+
+    @property
+    def fit(self) -> Callable[..., Any]:
+        """Fit to the given data."""
+
+    def get_params(self, deep: bool = True) -> Params:
+        """Return the parameters, with those of parts as ``part__name`` if ``deep``."""
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters."""
+
+
+class Splitter(Protocol):
+    """A cross-validation splitter."""
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[Any]:
+        """Generate pairs of training and test rows."""
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of splits."""
+
+
+Scorer = Callable[..., Any]
+"""Called with a fitted estimator, X and y; returns a score, or a dict of scores."""
+Scoring = str | Scorer | Iterable[str] | Mapping[str, str | Scorer]
+Refit = bool | str | Callable[[dict[str, Any]], int]
+CrossValidation = int | Splitter | Iterable[Any]

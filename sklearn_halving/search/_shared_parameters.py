@@ -1,0 +1,258 @@
+"""What all searches share: parameters with their types, rules and documentation, stated once.
+
+To add a parameter to all searches, write it in the four constructors, and in `SharedParameters`
+its type and its documentation.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    ClassVar,
+    Literal,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from sklearn_halving._typing import (
+    CrossValidation,
+    Estimator,
+    FilePath,
+    ParamDistributions,
+    RandomState,
+    Refit,
+    Rescale,
+    Scoring,
+)
+from sklearn_halving._unstable_imports import BaseSearchCV, Interval, StrOptions
+
+PositiveFloat = Annotated[float, Interval(Real, 0, None, closed="neither")]
+PositiveInt = Annotated[int, Interval(Integral, 1, None, closed="left")]
+Fraction = Annotated[float, Interval(Real, 0, 1, closed="neither")]
+
+Search = TypeVar("Search", bound=type["SharedParameters"])
+
+
+class SharedParameters:
+    """Parameters and attributes of every search.
+
+    The type of a parameter is also the rule by which `fit` validates it, see `constraint_of`. The
+    entries below are inserted into the docstrings of the searches by `document_search`.
+
+    Parameters
+    ----------
+    estimator : estimator object
+        An object that implements the scikit-learn estimator interface. Either it has a ``score``
+        method, or ``scoring`` must be given.
+    param_distributions : dict or list of dict
+        Parameter names (str) as keys, and lists of values or distributions as values.
+        Distributions must have a method ``rvs``, like those of `scipy.stats`. If all values are
+        lists, this is a grid. In a list of dicts, each dict is a search space of its own.
+    rescale : dict of str to {"inverse", "proportional"} or callable, default=None
+        Parameters to adjust when a candidate is fitted with less than ``max_resources``, and the
+        rule for each: ``"inverse"`` multiplies the value by ``max_resources / n_resources``,
+        ``"proportional"`` by ``n_resources / max_resources``, and a callable is called with
+        ``(value, n_resources, max_resources)``. For example, ``rescale={"svc__C": "inverse"}``
+        keeps the balance of loss and penalty when ``C`` multiplies a sum over rows. The values in
+        ``params`` are those at ``max_resources``; the column ``rescaled_<name>`` of
+        ``cv_results_`` has the values that were used.
+    scoring : str, callable, list, tuple or dict, default=None
+        Strategy to evaluate the models on the test rows, as in GridSearchCV. With several
+        metrics, the search is guided by the one that ``refit`` names, or by the first one if
+        ``refit`` does not name any.
+    n_jobs : int or None, default=None
+        Number of jobs to run in parallel, as in GridSearchCV. The result does not depend on it.
+    refit : bool, str or callable, default=True
+        Whether to refit the best candidate on the whole dataset, as in GridSearchCV. A callable
+        is passed ``cv_results_`` and returns ``best_index_``.
+    cv : int, cross-validation generator or iterable, default=None
+        Determines the cross-validation splitting strategy. The default is repeated random splits
+        with a fifth of the rows in the test set, stratified for classifiers
+        (`~sklearn_halving.splits.RepeatedLearningTesting`). An int, or a splitter of scikit-learn
+        that can shuffle, gives its own splits first, then those of reshuffled repetitions without
+        end. Other splitters and iterables give a fixed number of splits; a candidate that has
+        been fitted on all of them is not fitted again.
+    verbose : int, default=0
+        Controls the verbosity:
+
+        - 1 or more: a line with the best score and an estimate of the remaining time is printed
+          as the search proceeds, for each rung or stage;
+        - 2 or more: also the lines of GridSearchCV for each fit;
+        - 3 or more: also the scores of each fit;
+        - 10 or more: also a line at the start of each fit.
+    pre_dispatch : int or str, default="2*n_jobs"
+        Number of tasks that are sent to the workers at a time, as in GridSearchCV. A task is one
+        fit, or several fits if they are short.
+    random_state : int, RandomState instance or None, default=None
+        Controls how candidates, splits and training subsets are drawn. Pass an int for
+        reproducible results. Every ``random_state`` of the estimator that is None is then set to
+        an int that depends on ``random_state``, the candidate and the split only, so that
+        the result is the same for any ``n_jobs``.
+    error_score : "raise" or float, default=np.nan
+        Score of a fit that fails. With ``"raise"``, the error is raised. With a number, a
+        ``FitFailedWarning`` is raised; NaN is worse than any other score.
+    return_train_score : bool, default=False
+        Whether ``cv_results_`` includes the scores on the training rows.
+    checkpoint : str, path-like or None, default=None
+        Path of the journal, a file to which every finished fit is written. If ``fit`` is called
+        again with the same search and data, also in another process, the search resumes from the
+        journal. See the user guide on long searches.
+    checkpoint_models : bool, default=False
+        Whether to keep fitted models that may be trained further, in the folder
+        ``<checkpoint>.models``. Without them, a resumed search has to fit these models from
+        scratch. The models are pickled: do not use a folder from a source that you do not trust.
+        The journal itself is plain data.
+    time_budget : float or None, default=None
+        Maximum time for all fits of the search, in seconds. When it has passed, no further fit is
+        started, the search waits for the running fits, and the best candidate so far is refitted.
+    pull_timeout : float or None, default=None
+        Maximum time for one fit and its scoring, in seconds. A fit that takes longer is stopped
+        and counts as failed.
+    memory_limit : int or None, default=None
+        Maximum memory that one fit may allocate, in bytes, in addition to what its process uses
+        already. A fit that needs more counts as failed. Only available on Linux.
+    refit_on_interrupt : bool, default=False
+        What happens after the first Ctrl-C. The search always waits for the running fits and sets
+        ``cv_results_`` and ``best_*``. If False, it then raises KeyboardInterrupt. If True, it
+        refits the best candidate so far, and ``fit`` returns. A second Ctrl-C stops at once.
+    progress_bar : bool, default=False
+        Whether to show a progress bar with the best score so far and an estimate of the remaining
+        time, in a terminal or a notebook. Requires tqdm, which
+        ``pip install "sklearn-halving[progress]"`` installs.
+
+    Attributes
+    ----------
+    history_ : DataFrame
+        One row for each fit, in the order in which the fits ended.
+    best_estimator_ : estimator
+        The best candidate, refitted on the whole dataset. Not available if ``refit=False``.
+    best_score_ : float
+        Mean cross-validated score of the best candidate.
+    best_params_ : dict
+        Parameters of the best candidate.
+    best_index_ : int
+        Row of ``cv_results_`` that belongs to the best candidate.
+    scorer_ : function or dict
+        The scorer, or a dict of scorers if there are several metrics.
+    n_splits_ : int
+        Number of splits that were used.
+    n_fits_ : int
+        Number of fits, not counting the refit.
+    n_resources_spent_ : float
+        Sum of the resource over all fits. If a model was trained further, only the additional
+        resource counts.
+    stopped_by_ : {"policy", "time_budget", "callback", "interrupt", "error"}
+        What ended the search: the policy was finished, ``time_budget`` had passed, a callback of
+        scikit-learn stopped it, Ctrl-C was pressed, or an exception was raised.
+    refit_time_ : float
+        Time to refit the best candidate, in seconds. Not available if ``refit=False``.
+    multimetric_ : bool
+        Whether there are several metrics.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels. Only available for classifiers.
+    n_features_in_ : int
+        Number of features seen during `fit`. Only available if ``best_estimator_`` defines it.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of features seen during `fit`. Only available if ``best_estimator_`` defines it.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[object]]]
+
+    estimator: Estimator
+    param_distributions: Annotated[ParamDistributions, object]
+    rescale: Annotated[Rescale, dict] | None
+    # Those of GridSearchCV, whose rules are scikit-learn's own.
+    scoring: Scoring | None
+    n_jobs: int | None
+    refit: Refit
+    cv: CrossValidation | None
+    verbose: int
+    pre_dispatch: int | str
+    random_state: Annotated[RandomState | None, "random_state"]
+    error_score: float | Literal["raise"]
+    return_train_score: bool
+    checkpoint: FilePath | None
+    checkpoint_models: bool
+    time_budget: PositiveFloat | None
+    pull_timeout: PositiveFloat | None
+    memory_limit: PositiveInt | None
+    refit_on_interrupt: bool
+    progress_bar: bool
+
+    def _set_parameters(self, arguments: Mapping[str, object]) -> None:
+        """Store the arguments of a constructor as they are, as `clone` requires."""
+        for name, value in arguments.items():
+            if name != "self":
+                setattr(self, name, value)
+
+
+def document_search(search: Search) -> Search:
+    """Complete a search, as a class decorator: its docstring, and the rules of its parameters.
+
+    Parameters without an entry in the docstring get that of a base class, in the order of the
+    signature; attributes of base classes follow those of the search. Under ``python -OO`` there
+    is no docstring to complete.
+    """
+    hints = get_type_hints(search, include_extras=True)
+    names = [name for name in inspect.signature(search.__init__).parameters if name != "self"]
+    rules = {name: constraint_of(hints[name]) for name in names}
+    search._parameter_constraints = rules | BaseSearchCV._parameter_constraints
+    if search.__doc__:
+        search.__doc__ = _completed(search, names)
+    return search
+
+
+def constraint_of(hint: object) -> list[object]:
+    """Return the constraint that scikit-learn validates, for the type of a parameter.
+
+    What stands beside a type in ``Annotated`` is the rule itself. The options of a ``Literal``
+    are strings, a union allows what its members allow, and any other type is asked for instances.
+    """
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return list(arguments[1:])
+    if origin is Literal:
+        return [StrOptions(set(arguments))]
+    if origin in (Union, UnionType):
+        return [rule for member in arguments for rule in constraint_of(member)]
+    if hint is NoneType:
+        return [None]
+    of_type: dict[object, object] = {bool: "boolean", int: Integral, float: Real}
+    return [of_type.get(hint, origin or hint)]
+
+
+def _completed(search: type, names: list[str]) -> str:
+    """Return the docstring of a search with all parameters and attributes."""
+    text = inspect.cleandoc(search.__doc__ or "")
+    for title in ("Parameters", "Attributes"):
+        entries: dict[str, str] = {}
+        for base in search.__mro__:
+            if issubclass(base, SharedParameters):
+                for name, entry in _entries(base, title).items():
+                    entries.setdefault(name, entry)
+        order = names if title == "Parameters" else entries
+        section = "\n".join(entries[name] for name in order if name in entries)
+        found = _section(title).search(text)
+        if found:
+            text = text[: found.start(2)] + section + text[found.end(2) :]
+    return f"{text}\n"
+
+
+def _entries(owner: type, title: str) -> dict[str, str]:
+    """Return the entries of a section of a docstring, by name."""
+    found = _section(title).search(inspect.cleandoc(owner.__doc__ or ""))
+    entries = re.split(r"\n(?=\w)", found[2]) if found else []
+    return {entry.partition(" : ")[0]: entry for entry in entries}
+
+
+def _section(title: str) -> re.Pattern[str]:
+    """Return the pattern of a section: its title, and its text up to the next title."""
+    return re.compile(rf"^({title}\n-+\n)(.*?)(?=\n\n\w[^\n]*\n---|\Z)", re.MULTILINE | re.DOTALL)

@@ -1,0 +1,159 @@
+"""What the searches share is documented in all of them, and validated by one rule."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from inspect import cleandoc, signature
+from typing import Annotated, Literal
+
+import pytest
+from sklearn.svm import SVC
+
+from search.common import SEARCHES, data, small
+from sklearn_halving.search._shared_parameters import (
+    PositiveInt,
+    SharedParameters,
+    constraint_of,
+    document_search,
+)
+
+parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
+
+
+def entries(owner, title):
+    """Return the headings of a section: names and types."""
+    pattern = rf"(?ms)^{title}\n-+\n(.*?)(?=\n\n[A-Z][\w ]+\n---|\Z)"
+    section = re.search(pattern, cleandoc(owner.__doc__))
+    return re.findall(r"^(\w+) : (.+)$", section[1], re.MULTILINE)
+
+
+def written(default):
+    """Return a default value as docstrings show it."""
+    if isinstance(default, str):
+        return f'"{default}"'
+    return "np.nan" if repr(default) == "nan" else repr(default)
+
+
+@parametrize_searches
+def test_every_parameter_is_documented_in_order_with_its_default(search_class):
+    documented = [
+        (name, kind.rpartition("default=")[2] if "default=" in kind else None)
+        for name, kind in entries(search_class, "Parameters")
+    ]
+    assert documented == [
+        (name, None if parameter.default is parameter.empty else written(parameter.default))
+        for name, parameter in signature(search_class).parameters.items()
+    ]
+
+
+@parametrize_searches
+def test_every_attribute_of_a_fitted_search_is_documented_once(search_class):
+    names = [name for name, _ in entries(search_class, "Attributes")]
+    assert len(names) == len(set(names))
+    search = small(search_class, SVC(), {"C": [0.01, 0.1, 1.0, 10.0]}).fit(*data())
+    found = {name for name in vars(search) if name.endswith("_") and not name.startswith("_")}
+    assert found <= set(names)
+
+
+@parametrize_searches
+def test_every_parameter_has_a_rule(search_class):
+    assert search_class._parameter_constraints.keys() == signature(search_class).parameters.keys()
+
+
+@parametrize_searches
+def test_a_wrong_option_is_refused_with_those_there_are(search_class):
+    search = small(search_class, SVC(), {"C": [1.0]})
+    with pytest.raises(ValueError, match=r"'progress_bar' .* must be an instance of 'bool'"):
+        search.set_params(progress_bar="yes").fit([[0.0]], [0])
+    search.set_params(progress_bar=False, time_budget=0)
+    with pytest.raises(ValueError, match=r"'time_budget' .* a float in the range \(0.0, inf\)"):
+        search.fit([[0.0]], [0])
+
+
+@pytest.mark.parametrize(
+    ("hint", "constraint"),
+    [
+        (bool, ["boolean"]),
+        (dict[str, int] | None, [dict, None]),
+        (Annotated[list[int], "array-like"], ["array-like"]),
+    ],
+)
+def test_constraint_of(hint, constraint):
+    assert constraint_of(hint) == constraint
+
+
+def test_constraint_of_options():
+    options, number = constraint_of(Literal["auto", "all"] | PositiveInt)
+    assert options.options == {"auto", "all"}
+    assert number.left == 1
+
+
+def test_entries_of_the_class_itself_win_and_others_stand_where_the_signature_has_them():
+    class Base(SharedParameters):
+        """Base.
+
+        Parameters
+        ----------
+        a : int
+            Of the base.
+        b : str
+            Of the base.
+
+        Attributes
+        ----------
+        c_ : int
+            Of the base.
+        """
+
+        a: int
+        b: str
+
+    @document_search
+    class Search(Base):
+        """Search.
+
+        Parameters
+        ----------
+        a : int
+            Of the search.
+
+        Attributes
+        ----------
+        d_ : int
+            Of the search.
+
+        Notes
+        -----
+        The end.
+        """
+
+        def __init__(self, b, a):
+            self._set_parameters(locals())
+
+    assert cleandoc(Search.__doc__).splitlines() == [
+        *("Search.", "", "Parameters", "----------"),
+        *("b : str", "    Of the base.", "a : int", "    Of the search.", ""),
+        *("Attributes", "----------"),
+        *("d_ : int", "    Of the search.", "c_ : int", "    Of the base."),
+        *SHARED_ATTRIBUTES,
+        *("", "Notes", "-----", "The end."),
+    ]
+    assert vars(Search(1, a=2)) == {"a": 2, "b": 1}
+
+
+SHARED_ATTRIBUTES = re.search(
+    r"Attributes\n-+\n(.*)", cleandoc(SharedParameters.__doc__), re.DOTALL
+)[1].splitlines()
+
+
+def test_searches_work_without_docstrings():
+    code = (
+        "from sklearn_halving import HyperbandSearchCV as H; from sklearn.svm import SVC\n"
+        "search = H(SVC(), {'C': [1] * 4}, cv=2, brackets=[0]).fit([[0], [1]] * 9, [0, 1] * 9)\n"
+        "print(H.__doc__, search.n_fits_)"
+    )
+    command = [sys.executable, "-OO", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("None ")
