@@ -1,7 +1,7 @@
-"""Sphinx builds the documentation site with this file; see README.md for the command.
+"""Configuration of Sphinx for the documentation site; see README.md for the command.
 
-Nothing here needs a network, neither while building nor while reading: MathJax comes with a
-package and is copied into the site, and no page of another project is looked up.
+Neither the build nor the site needs a network: MathJax is part of an installed package and is
+copied into the site, and pages of other projects are not looked up.
 """
 
 import re
@@ -35,15 +35,15 @@ extensions = [
 exclude_patterns = ["_build", "**/_*.md"]
 templates_path = ["_templates"]
 
-# Markdown. Headings have the anchors that GitHub gives them, so that links work in both.
+# Markdown. Headings have the same anchors as on GitHub, so that links work in both places.
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4
 
-# Quotes in types are code: "auto".
+# Quotes in types are part of the code, as in "auto".
 smartquotes = False
 
-# Reference. One page an object, made from docs/api/*.rst; `name` in a docstring is a link where
-# it is a public name of the package, and code where it is not.
+# Reference. Each object has a page, generated from docs/api/*.rst. `name` in a docstring is a
+# link if it is a public name of the package, and code otherwise.
 default_role = "py:obj"
 add_module_names = False
 autosummary_generate = True
@@ -55,7 +55,7 @@ numpydoc_show_class_members = False
 numpydoc_use_plots = False
 toc_object_entries_show_parents = "hide"
 
-# Gallery. A script that fails ends the build: this is where CI runs the examples.
+# Gallery. A script that fails stops the build: CI runs the examples in this way.
 sphinx_gallery_conf = {
     "examples_dirs": ["../examples"],
     "gallery_dirs": ["auto_examples"],
@@ -69,17 +69,17 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "download_all_examples": False,
     "show_signature": False,
-    # Of examples that print and draw nothing.
+    # For examples that draw nothing.
     "default_thumb_file": str(DOCS / "images" / "plots_brackets.png"),
     "write_computation_times": False,
 }
-# A figure is closed by the gallery once it is saved; showing it elsewhere would wait for a user.
+# The gallery saves and closes each figure, so it need not be shown.
 warnings.filterwarnings("ignore", message=".*Agg.*cannot be shown", category=UserWarning)
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
-# Wide tables and pairs of code get the room of the list of headings.
+# Pages with wide tables and pairs of code blocks use the space of the list of headings.
 WIDE_PAGES = [
     "index",
     "policies",
@@ -111,11 +111,11 @@ _ITEM = re.compile(r"\w[\w, ]* : ")
 
 
 def clean_docstring(app, what, name, obj, options, lines):
-    """Make plain text of what would be taken for markup.
+    """Convert text that would be mistaken for markup to plain text.
 
-    Roles in docstrings are inherited from scikit-learn, and their targets are pages of its own
-    site, which this build does not look up. ``(*batch, n_arms)`` and ``n_features_in_`` in a type
-    are no emphasis and no link.
+    Docstrings inherited from scikit-learn contain roles whose targets are pages of its own site,
+    which this build does not look up. ``(*batch, n_arms)`` and ``n_features_in_`` in a type are
+    neither emphasis nor a link.
     """
     for at, line in enumerate(lines):
         if _ITEM.match(line):
@@ -124,7 +124,7 @@ def clean_docstring(app, what, name, obj, options, lines):
 
 
 def no_signature_of_protocols(app, what, name, obj, options, signature, returns):
-    """Leave out ``(*args, **kwargs)``: nobody calls a protocol."""
+    """Leave out ``(*args, **kwargs)``: protocols are not called."""
     return ("", None) if getattr(obj, "_is_protocol", False) else (signature, returns)
 
 
