@@ -66,41 +66,45 @@ from sklearn_halving.search.watching._user_warnings import warn_user
 
 @document_search
 class BanditSearchCV(AdaptiveSearchCV):
-    """Search by any best-arm policy, named or given as an object.
+    """Search over parameters with any policy, given by name or as an object.
 
-    For those who compare policies, or bring their own: a class with the methods of
-    `~sklearn_halving.policies.Policy` is enough. HyperbandSearchCV and
-    VarianceHalvingSearchCV are the searches to start with.
+    Use it to compare policies, or to run a policy of your own: any class with the methods of
+    `~sklearn_halving.policies.Policy`. For other purposes, start with HyperbandSearchCV or
+    VarianceHalvingSearchCV.
 
-    A policy of single pulls plays on splits without end, as VarianceHalvingSearchCV does: a
-    pull is one candidate on one split, and every candidate's j-th pull is on split j. A policy
-    that plays rungs (`~sklearn_halving.policies.Hyperband`) needs a ``resource`` and uses the
-    splits of ``cv``, as HyperbandSearchCV does.
+    Most policies choose a single candidate for the next fit. They use an unlimited number of
+    splits, as VarianceHalvingSearchCV does: a fit is one candidate on one train/test split, and
+    the j-th fit of every candidate is on split j. Policies that play rungs
+    (`~sklearn_halving.policies.Hyperband`) require a ``resource`` and use the splits of ``cv``, as
+    HyperbandSearchCV does.
 
     Parameters
     ----------
     policy : str or Policy
-        An object from `sklearn_halving.policies`, one of your own, or a name:
+        An object from `sklearn_halving.policies`, an object of your own, or one of the names
         ``"uniform"``, ``"variance_halving"``, ``"successive_rejects"``,
         ``"anytime_successive_rejects"``, ``"adaptive_ucb_e"``, ``"adaptive_gap_e_v"``,
         ``"adaptive_ugap_eb"``, ``"successive_elimination"``, ``"hoeffding_race"``,
         ``"bernstein_race"``, ``"lucb"``, ``"lil_ucb"``, ``"ucb1"``, ``"ucb_v"``, ``"moss"``,
-        ``"exp3"``, ``"variance_rejects"``, ``"incumbent_race"``, ``"hoo"``. The last makes its
-        candidates on the way: ``param_distributions`` must be one dict of continuous
-        distributions with a ``ppf``, ``n_candidates`` must be left out, and the splits are
-        those of ``cv``, one after the other.
+        ``"exp3"``, ``"variance_rejects"``, ``"incumbent_race"`` and ``"hoo"``. ``"hoo"`` creates
+        its candidates during the search: ``param_distributions`` must then be one dict of
+        continuous distributions with a method ``ppf``, ``n_candidates`` must not be set, and
+        the splits are those of ``cv``.
     n_candidates : "exhaust" or int, default="exhaust"
-        As in VarianceHalvingSearchCV.
+        Number of candidates, which are drawn without replacement. ``"exhaust"`` uses the whole
+        grid. From distributions, it draws one candidate for every 5 fits of ``n_pulls``, or 10 if
+        ``n_pulls`` is ``"auto"``.
     n_pulls : "auto" or int, default="auto"
-        Number of fits of a policy that is given by name, never exceeded; ``"auto"`` is five for
-        each candidate, and 50 for ``"hoo"``. A policy with a confidence may stop before. An
-        object has a number of its own.
+        Maximum number of fits, for a policy given by name. ``"auto"`` is 5 for each candidate, and
+        50 for ``"hoo"``. A policy with a confidence level may need fewer fits. A policy object has
+        its own budget.
     confidence : float, default=0.95
-        Of a policy that is given by name and stops when it knows the best candidate.
+        Confidence level at which a policy given by name stops, if it is one that stops when the
+        best candidate is known.
     reward_range : "auto" or (float, float), default="auto"
-        Smallest and largest possible score, for policies whose bounds need it. ``"auto"`` knows
-        that of accuracy, roc_auc, f1 and others that are between 0 and 1; with several metrics
-        it is that of the one that steers the search.
+        Smallest and largest possible score, for policies whose bounds depend on it. ``"auto"`` is
+        from 0 to 1 for accuracy, roc_auc, f1 and other scores with that range. With several
+        metrics, it applies to the one that guides the search.
     min_resources : "auto" or float, default="auto"
         Smallest resource of a fit, for policies that play rungs; see HyperbandSearchCV. All
         other policies use ``max_resources`` only.
@@ -108,19 +112,23 @@ class BanditSearchCV(AdaptiveSearchCV):
     Attributes
     ----------
     cv_results_ : dict of ndarrays
-        As in VarianceHalvingSearchCV, or, for a policy that plays rungs, as in HyperbandSearchCV.
+        As in HyperbandSearchCV for a policy that plays rungs, and as in VarianceHalvingSearchCV
+        for all other policies.
 
     Raises
     ------
     ValueError
-        Before any fit, if the name is unknown or does not say enough, the budget is too small
-        for the candidates, or the policy needs a range of the score that nobody knows.
+        Before any fit: if the name of the policy is unknown, or the policy needs parameters that a
+        name cannot give; if the budget is too small for the number of candidates; or if the
+        policy needs the range of the score and it is not known.
 
     Warns
     -----
     UserWarning
-        If a policy with a confidence reached ``n_pulls`` before it knew the best candidate, or a
-        score was outside ``reward_range``.
+        If a policy with a confidence level reached ``n_pulls`` before it knew the best candidate,
+        or if a score was outside ``reward_range``.
+    sklearn.exceptions.FitFailedWarning
+        If some fits failed.
 
     See Also
     --------
@@ -128,8 +136,8 @@ class BanditSearchCV(AdaptiveSearchCV):
 
     References
     ----------
-    Audibert, Bubeck and Munos. Bandit view on noisy optimization. In: Optimization for Machine
-    Learning, MIT Press 2011 (successive rejects, UCB-E, races).
+    .. [1] Audibert, Bubeck and Munos. Bandit view on noisy optimization. In: Optimization for
+       Machine Learning, MIT Press 2011 (successive rejects, UCB-E, races).
 
     Examples
     --------

@@ -72,116 +72,129 @@ Kernel = Annotated[Callable[..., ArrayLike], callable] | Annotated[ArrayLike, "a
 
 @document_search
 class BayesGapSearchCV(AdaptiveSearchCV):
-    """Search with fewer fits than candidates: a fit says something about all that are alike.
+    """Search over parameters with fewer fits than candidates, by a model of their scores.
 
-    For searches in which fits are dear and candidates many. The scores of all candidates are
-    taken to be one draw from a Gaussian process over the parameters, so that candidates never
-    fitted have a mean and an uncertainty too. BayesGap [1]_ fits whichever is less well known of
-    the candidate that looks best and its strongest rival, ``n_pulls`` times.
+    A drop-in replacement for GridSearchCV and RandomizedSearchCV. Use it if fits are expensive
+    and there are many candidates.
 
-    A fit, or *pull*, is one candidate on one train/test split. Every candidate's j-th pull is on
-    split j.
+    The prior for the scores of all candidates is a Gaussian process over their parameters, so
+    that a fit is informative about all similar candidates. Candidates that were never fitted have
+    a posterior mean and standard deviation as well. BayesGap [1]_ compares the candidate that
+    looks best with its strongest rival, fits whichever of the two is less certain, and repeats
+    this ``n_pulls`` times. A fit is one candidate on one train/test split, and the j-th fit of
+    every candidate is on split j.
 
     Parameters
     ----------
-    param_distributions : dict or list of dict
-        Parameter names to lists of values or to distributions, as for GridSearchCV and
-        RandomizedSearchCV. See Notes for which candidates are alike.
     n_candidates : "auto" or int, default="auto"
-        How many candidates there are. "auto": all of a grid, 100 of distributions. They are spread
-        evenly by quasi-random numbers where each dict has a continuous distribution and all
-        distributions have quantiles (a method ``ppf``); otherwise drawn as by
+        Number of candidates. ``"auto"`` is the whole grid, or 100 candidates from distributions.
+        They are spread evenly by a quasi-random sequence if each dict has a continuous
+        distribution and all distributions have a method ``ppf``. Otherwise they are drawn as in
         RandomizedSearchCV.
     n_pulls : "auto" or int, default="auto"
-        Number of fits, the paper's horizon T; never exceeded, and known to the policy from the
-        start. "auto": a quarter of the candidates, as in the larger of the paper's budgets for
-        160 of them, but 20 to 100 fits, and no more than the five for each candidate that
-        GridSearchCV makes, or than ``cv`` has splits; for UGap just these five.
+        Maximum number of fits (the paper's horizon T). ``"auto"`` is a quarter of the number of
+        candidates, but at least 20 and at most 100, and never more than 5 for each candidate
+        or than ``cv`` has splits for. With an ``acquisition`` of UGap, it is 5 for each candidate.
     epsilon : float, default=0.0
-        Difference in score that does not matter.
+        Difference of scores that does not matter.
     beta : {"effective", "printed"} or float, default="effective"
-        Half the width of the bounds in standard deviations; see
-        `~sklearn_halving.policies.BayesGap`. "printed" is eq. (9) of the paper, which counts
-        candidates that are nearly copies as if they were independent.
-    kernel : None, str, kernel object, callable or array-like, default=None
-        How alike candidates are before the first fit:
+        Half the width of the bounds in standard deviations, see
+        `~sklearn_halving.policies.BayesGap`. ``"printed"`` is eq. (9) of the paper, which counts
+        all candidates as if they were independent. ``"effective"`` takes their correlation into
+        account.
+    kernel : {"squared_exponential", "matern"}, kernel object, callable, array-like or None, \
+default=None
+        Prior covariance of the candidates:
 
-        - None or ``"squared_exponential"``: the paper's, on scaled features;
-        - ``"matern"``: Matern 5/2, for scores that change less smoothly;
-        - an object of ``sklearn.gaussian_process.kernels``: taken as it is, inside of branches;
-        - a callable: gets the features, of shape (n_candidates, n_columns), and returns a
-          covariance of shape (n_candidates, n_candidates); where there are several branches the
-          last columns say which;
-        - an array of shape (n_candidates, n_candidates): the covariance itself, in the order of
-          ``ParameterGrid``, of which it must be all.
+        - None or ``"squared_exponential"``: the kernel of the paper, on scaled features;
+        - ``"matern"``: Matern 5/2, for scores that vary less smoothly;
+        - an object from `sklearn.gaussian_process.kernels`, which is used as it is within each
+          branch;
+        - a callable, which is called with the features of shape (n_candidates, n_columns) and
+          returns a covariance of shape (n_candidates, n_candidates). If there are several
+          branches, the last columns indicate the branch;
+        - an array of shape (n_candidates, n_candidates): the covariance itself. The candidates
+          must be a whole grid, in the order of `ParameterGrid`.
     branch_correlation : float, default=0.0
-        Share, from 0 to 1, of the kernel that is left between candidates of different branches
-        (see Notes); for a kernel that is given by name or as an object.
-    acquisition : str, default="bayesgap"
-        What chooses the next fit: "bayesgap", or on the same posterior "thompson",
-        "bayes_ucb", "gp_ucb", "ei" or "pi". "ugap" and "ugap_bernstein" take candidates for
-        independent: each is fitted once or twice first, the score must be known to be from 0 to
-        1, and "posterior" in the columns stands for a candidate's own scores
-        (`~sklearn_halving.policies.AdaptiveUGapEb`).
+        Factor between 0 and 1 for the covariance of candidates from different branches, see
+        Notes. Only available for kernels given by name or as a kernel object.
+    acquisition : {"bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi", "ugap", \
+"ugap_bernstein"}, default="bayesgap"
+        Rule that chooses the next fit. All rules up to ``"pi"`` use the same posterior. ``"ugap"``
+        and ``"ugap_bernstein"`` treat candidates as independent
+        (`~sklearn_halving.policies.AdaptiveUGapEb`): each candidate is fitted once or twice
+        first, the score must be known to lie between 0 and 1, and the posterior columns of
+        ``cv_results_`` describe the candidate's own scores.
     noise : "auto" or float, default="auto"
-        Variance of a score around its candidate's mean on its split, in the units in which
-        ``kernel`` gives covariances; the effect of a split on all candidates is taken to have the
-        same. The scale of all scores is always estimated. "auto": a quarter of the candidates'
-        variance; with a kernel that is given by name that is only a guess, and both variances
-        and a length scale for each parameter are estimated by marginal likelihood, after 5, 10,
-        20, 40, ... fits. A number switches all of this off.
+        Variance of a score around the mean of its candidate on its split, in the units of the
+        covariances of ``kernel``. The effect of a split on all candidates has the same variance.
+        The overall scale of the scores is always estimated. ``"auto"`` is a quarter of the
+        variance of the candidates. With a kernel given by name, this is only the initial
+        value: both variances and one length scale for each parameter are then estimated by
+        maximum marginal likelihood, after 5, 10, 20, 40, ... fits. A number disables this.
     pulls_in_flight : int, default=1
-        Number of fits that are under way at a time. Set it to the number of workers: ``n_jobs``
-        alone does not change the result, and brings nothing without it.
+        Number of fits that run at the same time. Set it to the number of workers: with the default
+        of 1, ``n_jobs`` has no effect on the run time. The result depends on this number, but
+        not on ``n_jobs``.
 
     Attributes
     ----------
     cv_results_ : dict of ndarrays
-        As in GridSearchCV, one row for each candidate, fitted or not, with
+        As in GridSearchCV, with one row for each candidate, fitted or not, and with these columns:
 
-        - ``n_pulls``: its fits, which may be 0; then the columns of scores are NaN;
-        - ``posterior_mean``, ``posterior_sd``: of its score; the uncertainty of the level that
-          all candidates share is left out;
-        - ``lower_bound``, ``upper_bound``: the bounds of the next round, had there been one;
-        - ``probability_best``: the probability that it is the best, from joint draws;
-        - ``mean_test_score``, ``standard_error_test_score``: of the candidate's own scores, as in
-          VarianceHalvingSearchCV;
-        - ``rank_test_score``: by ``posterior_mean``, and the recommended candidate first. Those
-          whose fits failed are last.
+        - ``n_pulls``: number of fits. If it is 0, the score columns are NaN;
+        - ``posterior_mean``, ``posterior_sd``: posterior mean and standard deviation of the
+          score, without the uncertainty of the level that all candidates have in common;
+        - ``lower_bound``, ``upper_bound``: the bounds that the next round would have compared;
+        - ``probability_best``: probability that the candidate is the best one, from joint draws;
+        - ``mean_test_score``, ``standard_error_test_score``: from the candidate's own scores, as
+          in VarianceHalvingSearchCV;
+        - ``rank_test_score``: rank by ``posterior_mean``, with the recommended candidate first and
+          candidates whose fits failed last.
     best_score_ : float
         Mean cross-validated score of the best candidate, or its posterior mean if it was never
         fitted.
     best_corrected_score_ : float
         Posterior mean of the best candidate, which is shrunk towards those of similar candidates.
     regret_bounds_ : ndarray of shape (n_rounds,)
-        The paper's B_J for every round: the bound of the leader's regret. Empty unless
-        ``acquisition`` is "bayesgap" or UGap.
+        Upper bound of the regret of the leader in each round (B_J in the paper). Empty unless
+        ``acquisition`` is ``"bayesgap"`` or one of UGap.
 
     Raises
     ------
     ValueError
-        Before any fit, if ``kernel`` gives no covariance of the candidates, or there is a
-        candidate of which no features can be made, which is named.
+        Before any fit: if ``kernel`` does not give a covariance of the candidates, or if the
+        parameters of a candidate cannot be converted to features.
+
+    Warns
+    -----
+    UserWarning
+        If there are fewer than ``n_candidates`` candidates.
+    sklearn.exceptions.FitFailedWarning
+        If some fits failed.
 
     See Also
     --------
     VarianceHalvingSearchCV : For fewer candidates than fits.
-    sklearn_halving.policies.BayesGap : The policy, usable without scikit-learn.
+    HyperbandSearchCV : For many candidates and cheap fits.
+    sklearn_halving.policies.BayesGap : The policy, which does not depend on scikit-learn.
 
     Notes
     -----
-    Features: a number becomes one between 0 and 1, by the quantiles of its distribution, or
-    between the least and the largest of its list; on a logarithmic scale if the list is more
-    evenly spaced on that. All other values are categories, two of which are half a range apart:
-    strings, booleans, None, tuples, estimators. The length scale to begin with is such that the
-    correlation from corner to corner is exp(-4) for any number of parameters.
+    **Features.** A number is scaled to the range from 0 to 1: by the cumulative distribution
+    function of its distribution, or between the smallest and the largest value of its list, on a
+    logarithmic scale if the values are more evenly spaced on it. All other values (strings,
+    booleans, None, tuples, estimators) are one-hot encoded, such that the distance of two
+    categories is 0.5. The initial length scale depends on the number of parameters: the
+    correlation between opposite corners of the space is always exp(-4).
 
-    Candidates of different dicts of a list are of different branches, and so are those with
-    predictors of different classes as values: independent, as in section 6.2, unless
-    ``branch_correlation`` says otherwise. Who lacks a parameter is in the middle of its range.
+    **Branches.** Candidates from different dicts of a list belong to different branches, and so do
+    candidates with predictors of different classes as values. Candidates of different branches are
+    independent, as in section 6.2 of the paper, unless ``branch_correlation`` is set. A candidate
+    without a parameter gets the mean of its feature over the candidates that have it.
 
-    To the model a failed fit is another score as low as the lowest so far, so that a region in
-    which all fits fail is left.
+    **Failed fits.** The model treats a failed fit as another score as low as the lowest so far, so
+    that the search avoids regions in which all fits fail.
 
     References
     ----------
@@ -191,7 +204,7 @@ class BayesGapSearchCV(AdaptiveSearchCV):
 
     Examples
     --------
-    Twenty fits for 400 candidates:
+    A search with 400 candidates and 20 fits:
 
     >>> import numpy as np
     >>> from sklearn.datasets import load_wine

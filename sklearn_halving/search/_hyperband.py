@@ -45,64 +45,70 @@ N_WITHOUT_HALVING = 10
 
 @document_search
 class HyperbandSearchCV(BaseBanditSearchCV):
-    """Search by Hyperband: little resource for many candidates, all of it for few.
+    """Search over parameters with Hyperband: many cheap fits, few expensive ones.
 
-    A drop-in replacement for GridSearchCV and RandomizedSearchCV. Bracket s starts
-    ``n = ceil((s_max + 1) / (s + 1) * factor ** s)`` candidates at
-    ``max_resources / factor ** s`` and, rung by rung, keeps the best of every ``factor``
-    candidates and gives each ``factor`` times the resource, up to ``max_resources``. The
-    brackets hedge: the first trusts cheap fits most, the last (s = 0) not at all. They run
-    at the same time, and every candidate of a rung is evaluated on the same splits, below
-    ``max_resources`` on as few of them as tell enough (``early_splits``).
+    A drop-in replacement for GridSearchCV and RandomizedSearchCV. Use it if a fit with little of
+    a resource, such as few rows or few boosting iterations, is much cheaper than a full fit and
+    tells something about it. Many candidates are fitted with little of the resource. The best
+    of them are fitted with more, and only a few with all of it.
+
+    Bracket s of the search starts with ``n = ceil((s_max + 1) / (s + 1) * factor ** s)``
+    candidates, which are fitted with ``max_resources / factor ** s`` of the resource. From rung
+    to rung, one of every ``factor`` candidates is kept and gets ``factor`` times the resource,
+    up to ``max_resources``. The brackets are a hedge: the first one relies on cheap fits the most,
+    and the last one (s = 0) not at all. All candidates of a rung are evaluated on the same splits.
+    Rungs below ``max_resources`` use only some of the splits, see ``early_splits``.
 
     Parameters
     ----------
-    estimator : estimator object
-        Implements the scikit-learn estimator interface. It, or ``scoring``, gives the score.
     param_distributions : dict or list of dict
-        Parameter names to lists of values or to distributions with a method ``rvs``, as for
-        GridSearchCV and RandomizedSearchCV. Values may be estimators. Candidates are drawn
-        without replacement; a grid smaller than a bracket is used whole, with a warning.
+        Parameter names (str) as keys, and lists of values or distributions as values.
+        Distributions must have a method ``rvs``, like those of `scipy.stats`. If all values are
+        lists, this is a grid. In a list of dicts, each dict is a search space of its own.
+        Candidates are drawn without replacement. If a grid is smaller than a bracket, the bracket
+        takes all of it, and a warning is issued.
     resource : str or Resource, default="n_samples"
-        What a fit is given little or much of:
+        The resource that a fit gets more or less of:
 
-        - ``"n_samples"``: rows of the training fold. Subsets are nested, hold at least two
-          rows of every class, keep groups together and, where the splitter goes forward in
-          time, are the most recent rows. Test folds are never cut. The largest level is the
-          whole training fold.
-        - the name of an iteration count, such as ``"n_estimators"`` or ``"clf__max_iter"``:
-          fitted models are trained on from rung to rung where the estimator can do that.
-        - ``"partial_fit"``: epochs of ``partial_fit``.
-        - ``"fit_time"``: seconds of training.
+        - ``"n_samples"``: the number of training rows. Subsets are nested, contain at least two
+          rows of every class and do not divide groups. If the splitter goes forward in time, they
+          consist of the most recent rows. Test sets are never reduced. ``max_resources`` is the
+          size of the training fold.
+        - the name of a parameter that counts iterations, such as ``"n_estimators"`` or
+          ``"clf__max_iter"``. From rung to rung, a fitted model is trained further if the
+          estimator supports that.
+        - ``"partial_fit"``: the number of epochs of ``partial_fit``.
+        - ``"fit_time"``: the training time in seconds.
         - the name of any other integer or float parameter, such as
-          ``"rbfsampler__n_components"``: fitted anew in each rung.
-        - an object from `sklearn_halving.resources`.
+          ``"rbfsampler__n_components"``. The model is fitted anew in each rung.
+        - an object from `sklearn_halving.resources`, or of your own.
     min_resources : "auto" or float, default="auto"
-        Least resource of a fit. ``"auto"`` makes five brackets, or as many as the resource
-        allows: the smallest rung is at ``max_resources / factor ** 4``, raised to one
-        iteration or to the rows that every class needs.
+        Smallest resource of a fit. ``"auto"`` is ``max_resources / factor ** 4``, which allows
+        five brackets, but at least one iteration, or as many rows as are needed to contain every
+        class.
     max_resources : "auto" or float, default="auto"
-        Resource of a fit in the last rung of every bracket. ``"auto"`` is all rows of the
-        smallest training fold, or the value that ``estimator`` has for the parameter.
+        Resource of the fits in the last rung of every bracket. ``"auto"`` is the size of the
+        smallest training fold, or the value of the parameter in ``estimator``.
     factor : float, default=3
         The paper's eta, at least 2: one of every ``factor`` candidates of a rung goes on.
     brackets : {"all", "most_exploratory"} or list of int, default="all"
         Which brackets to play; numbers are values of the paper's s, as in ``brackets=[4]``.
     n_loops : int, default=1
-        How often the brackets are played, each time with new candidates.
+        Number of times that the brackets are played, each time with new candidates.
     min_candidates : int or None, default=None
-        The paper's n_min: leave out brackets that start with fewer candidates.
+        Leave out brackets that start with fewer candidates than this (n_min in the paper).
     max_candidates : int or None, default=None
-        The paper's n_max, the most with which a bracket may start: rounded down to a power of
-        ``factor``, since the widest bracket starts with ``factor ** s``. All brackets together
-        have about twice as many; 9 makes 9 + 5 + 3 candidates.
+        Maximum number of candidates with which a bracket starts (n_max in the paper). It is
+        rounded down to a power of ``factor``. All brackets together have about twice as many
+        candidates: 9 gives brackets of 9, 5 and 3 candidates.
     select : {"max_resources", "all_rungs"}, default="max_resources"
-        Whether the best candidate is the best at ``max_resources``, or the one with the best
-        score of any rung. Ranks in ``cv_results_`` follow: with ``"max_resources"`` more
-        resource ranks first.
+        Whether to choose the best candidate among those evaluated at ``max_resources``, or among
+        all rungs. The ranks in ``cv_results_`` agree with it: with ``"max_resources"``, rows with
+        more resource rank first.
     schedule : {"algorithm_1", "table_1"}, default="algorithm_1"
-        Numbers of candidates by the paper's Algorithm 1, or as in its printed Table 1 (81,
-        27, 9, 6, 5 instead of 81, 34, 15, 8, 5 for R = 81), which published results used.
+        Number of candidates in each bracket: by Algorithm 1 of the paper, or as in its Table 1,
+        on which published results are based (for R = 81, brackets of 81, 27, 9, 6 and 5 candidates
+        rather than 81, 34, 15, 8 and 5).
     early_splits : "auto", "all" or int, default="auto"
         On how many of the splits the rungs below ``max_resources`` are evaluated, the first
         ones of ``cv``; those at ``max_resources`` are on all of them. ``"auto"`` takes as few
@@ -113,37 +119,43 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         number with ``select="all_rungs"`` compares means over few splits with means over all:
         one of few is more often far too good.
     cv : int, cross-validation generator or iterable, default=None
-        As in GridSearchCV; 5 folds by default.
+        Determines the cross-validation splitting strategy, as in GridSearchCV. The default is
+        5-fold cross-validation.
 
     Attributes
     ----------
     cv_results_ : dict of ndarrays
-        As in GridSearchCV, one row for each candidate and rung, and the columns ``bracket``
-        (the paper's s), ``iter`` (the rung), ``n_resources``, ``candidate`` and, with
-        several loops, ``loop``.
+        As in GridSearchCV, but with one row for each candidate and rung, and with the additional
+        columns ``bracket`` (the paper's s), ``iter`` (the rung), ``n_resources``, ``candidate``
+        and, if ``n_loops`` is larger than 1, ``loop``.
 
     Warns
     -----
     UserWarning
-        If there is room for one rung only, a grid is smaller than a bracket, a bracket was
-        stopped because all scores of a rung were NaN, or a model could not be continued.
+        If there is only one rung, if a grid is smaller than a bracket, if a bracket ended because
+        all scores of a rung were NaN, or if a model could not be trained further.
     sklearn.exceptions.FitFailedWarning
         If some fits failed.
 
     See Also
     --------
-    sklearn_halving.policies.Hyperband : The policy, usable without scikit-learn.
+    VarianceHalvingSearchCV : For few candidates whose scores differ by less than the noise.
+    BayesGapSearchCV : For expensive fits, fewer than there are candidates.
+    sklearn_halving.policies.Hyperband : The policy, which does not depend on scikit-learn.
 
     Notes
     -----
-    With room for one level only (few rows, or ``min_resources`` close to
-    ``max_resources``) nothing can be halved: a grid is then searched whole at that level,
-    distributions are sampled 10 times.
+    If there is only one level of the resource (because there are few rows, or ``min_resources`` is
+    close to ``max_resources``), nothing can be halved. A grid is then searched exhaustively at
+    this level, and 10 candidates are drawn from distributions.
+
+    If the score of a candidate is NaN on one of the splits, its mean is NaN as well, and it is
+    eliminated. A bracket ends if all candidates of a rung are eliminated.
 
     References
     ----------
-    Li, Jamieson, DeSalvo, Rostamizadeh and Talwalkar. Hyperband: a novel bandit-based
-    approach to hyperparameter optimization. JMLR 18 (2018), Algorithm 1 and section 2.6.
+    .. [1] Li, Jamieson, DeSalvo, Rostamizadeh and Talwalkar. Hyperband: a novel bandit-based
+       approach to hyperparameter optimization. JMLR 18 (2018), Algorithm 1 and section 2.6.
 
     Examples
     --------

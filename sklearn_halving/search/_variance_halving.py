@@ -41,98 +41,103 @@ from sklearn_halving.search.watching._user_warnings import warn_user
 
 @document_search
 class VarianceHalvingSearchCV(AdaptiveSearchCV):
-    """Search by sequential halving over splits: more splits for candidates still in doubt.
+    """Search over parameters with more splits for the candidates that may still be the best.
 
-    A drop-in replacement for GridSearchCV and RandomizedSearchCV, for choosing among
-    candidates that differ by less than the noise of cross-validation. A fit is one candidate
-    on one train/test split, always with a training set of full size. All candidates start on
-    the first split or splits; then, stage by stage, the fits go to those that may still be the
-    best, half as many in each stage. Every candidate's j-th fit is on split j, so that
-    candidates are compared pair by pair, and the splits have no end.
+    A drop-in replacement for GridSearchCV and RandomizedSearchCV. Use it to choose among
+    candidates whose scores differ by less than the noise of cross-validation.
+
+    A fit is one candidate on one train/test split, with all rows of the training fold. All
+    candidates start on the same first split or splits. The search then proceeds in stages, and in
+    each stage the fits go to the candidates that may still be the best, half as many as in
+    the stage before. The j-th fit of every candidate is on split j, so that candidates are
+    compared on the same splits. There is no limit to the number of splits.
 
     Parameters
     ----------
     n_candidates : "exhaust" or int, default="exhaust"
-        How many candidates are drawn, without replacement. ``"exhaust"``: all of a grid; from
-        distributions, one for every 2 of ``n_pulls`` (of 5 with an ``allocation`` other than
-        ``"likelihood"``), or 10 if that is ``"auto"``.
+        Number of candidates, which are drawn without replacement. ``"exhaust"`` uses the whole
+        grid. From distributions, it draws one candidate for every 2 fits of ``n_pulls`` (for every
+        5 fits, if ``allocation`` is not ``"likelihood"``), or 10 if ``n_pulls`` is ``"auto"``.
     n_pulls : "auto" or int, default="auto"
-        Number of fits, never exceeded. ``"auto"`` is what GridSearchCV with 5 folds would
-        make, or the least with which every stage can fit each of its candidates once,
-        whichever is more.
+        Maximum number of fits. ``"auto"`` is 5 for each candidate, as in GridSearchCV, or the
+        smallest number that allows one fit of each candidate in every stage, if that is larger.
     allocation : {"likelihood", "pooled", "ucb", "known", "uniform"}, default="likelihood"
-        Where the fits go:
+        Which candidates are fitted:
 
-        - ``"likelihood"``: in stage s to the likeliest ``n_candidates / 2**s``, by the
-          likelihood that they are as good as the one in the lead. Nobody is eliminated for good:
-          who was left out of a stage may come back in the next.
-        - ``"pooled"``: halving; within a stage to the candidate with the largest variance a
-          pull, its own variance shrunk towards that of all.
-        - ``"ucb"``: SHAdaVar, by upper confidence bounds of the variances.
-        - ``"known"``: SHVar, by ``reward_variances``.
-        - ``"uniform"``: halving, within a stage to all alike.
+        - ``"likelihood"``: in stage s, the ``n_candidates / 2**s`` candidates that are most likely
+          to be as good as the leader, in proportion to that likelihood. No candidate is
+          eliminated for good: it may be left out of one stage and return in the next.
+        - ``"pooled"``: sequential halving. Within a stage, the next fit goes to the candidate
+          with the largest variance per fit, where the variance of each candidate is shrunk
+          towards the pooled variance.
+        - ``"ucb"``: SHAdaVar [1]_, which uses upper confidence bounds of the variances.
+        - ``"known"``: SHVar [1]_, which uses ``reward_variances``.
+        - ``"uniform"``: sequential halving [2]_, with the same number of fits for all candidates
+          of a stage.
     reward_variances : array-like of shape (n_candidates,) or None, default=None
-        Variance of the score of each candidate, in the order of a grid, for
-        ``allocation="known"``.
+        Variance of the score of each candidate, in the order of `ParameterGrid`. Required for
+        ``allocation="known"``, and not allowed otherwise.
     delta : float, default=0.05
-        One minus the confidence of the bounds of ``allocation="ucb"``.
+        One minus the confidence level of the bounds of ``allocation="ucb"``.
     keep_pulls : bool, default=True
-        Whether a stage goes on with the scores of the stages before it. False is the paper's
-        form; it needs splits without end.
+        Whether a stage also uses the scores of earlier stages. False is the form that is analyzed
+        in the papers. It requires a ``cv`` with an unlimited number of splits.
     stop_probability : float or None, default=None
-        Stop as soon as the candidate in the lead is the best with this probability, between
-        0.5 and 1. What is left of ``n_pulls`` is not spent.
+        Stop as soon as the leader is the best candidate with this probability, between 0.5 and 1.
     tolerance : float or None, default=None
-        Stop as soon as no candidate still in play can be better than the one in the lead by
-        more than this, in units of the score, with a confidence of 95 % for each.
+        Stop as soon as no candidate can be better than the leader by more than this difference of
+        scores, with a confidence of 95 % for each candidate.
     min_resources : "auto", float or None, default=None
-        None: every fit is at ``max_resources``. A number, or ``"auto"``: the resource grows
-        from this to ``max_resources``, from stage to stage; scores of different stages are
-        then not put together. Not for ``allocation="likelihood"``, which has no stages.
+        With None, all fits use ``max_resources``. Otherwise the resource grows from stage to
+        stage, from ``min_resources`` to ``max_resources``, and scores of different stages are not
+        combined. Not available for ``allocation="likelihood"``, which combines the
+        scores of all stages.
 
     Attributes
     ----------
     cv_results_ : dict of ndarrays
-        As in GridSearchCV, one row for each candidate, with
+        As in GridSearchCV, with one row for each candidate and with these columns:
 
-        - ``n_pulls``: its fits; ``stage``: the last stage in which it was in play, or, with
-          ``"likelihood"``, was fitted;
-        - ``split{j}_test_score``: NaN where it was not fitted on split j;
-        - ``mean_test_score``: its mean in the additive model candidate + split + noise, which
-          makes up for splits that were easier or harder than others; the plain mean where
-          all candidates had the same splits;
-        - ``standard_error_test_score``: of its mean, corrected for training sets that
-          overlap [3]_; NaN with a single fit;
-        - ``probability_best``: the probability that it is the best; NaN for all where too few
-          splits were repeated to know the noise;
-        - ``rank_test_score``: by the mean; where candidates are eliminated, those of later
-          stages rank first. The winner has rank 1.
+        - ``n_pulls``: number of fits;
+        - ``stage``: the last stage in which the candidate took part (with ``"likelihood"``, in
+          which it was fitted);
+        - ``split{j}_test_score``: NaN if the candidate was not fitted on split j;
+        - ``mean_test_score``: mean of the candidate in the model score = candidate + split +
+          noise, which corrects for splits that are easier or harder than others. It is the
+          plain mean if all candidates were fitted on the same splits;
+        - ``standard_error_test_score``: standard error of the mean, corrected for overlapping
+          training sets [3]_. NaN if there was a single fit;
+        - ``probability_best``: probability that the candidate is the best one. NaN if too few
+          splits were repeated to estimate the noise;
+        - ``rank_test_score``: rank by the mean. If candidates are eliminated, those that
+          reached a later stage rank first. The best candidate has rank 1.
 
     Raises
     ------
     ValueError
-        Before any fit, if ``n_pulls`` is too small for the candidates, or more than a finite
-        ``cv`` has splits for; if ``reward_variances`` are negative or not one for each
-        candidate; if ``delta`` or ``stop_probability`` are out of range.
+        Before any fit: if ``n_pulls`` is too small for the number of candidates, or larger than
+        the number of fits that a finite ``cv`` allows; if ``reward_variances`` are negative, or
+        their number is not that of the candidates.
 
     Warns
     -----
     UserWarning
-        If ``allocation="ucb"`` has too few pulls to adapt, or the space is smaller than
-        ``n_candidates``.
+        If ``n_pulls`` is too small for ``allocation="ucb"`` to adapt, or if there are fewer than
+        ``n_candidates`` candidates.
     sklearn.exceptions.FitFailedWarning
         If some fits failed.
 
     See Also
     --------
-    HyperbandSearchCV : Cheap fits first, for many candidates that differ much.
-    sklearn_halving.policies.VarianceHalving : The policy, usable without scikit-learn.
+    HyperbandSearchCV : For many candidates whose scores differ a lot.
+    BayesGapSearchCV : For expensive fits, fewer than there are candidates.
+    sklearn_halving.policies.VarianceHalving : The policy, which does not depend on scikit-learn.
 
     Notes
     -----
-    ``best_probability_`` and ``best_regret_`` are of the additive model with normal noise and
-    no prior preference, with the correction of [3]_: more splits of the same rows do not make
-    them certain.
+    ``best_probability_`` and ``best_regret_`` are computed from the additive model, with normal
+    noise, a flat prior and the correction of [3]_. Training sets of different splits overlap, so
+    the choice does not become certain, however many splits are used.
 
     References
     ----------
