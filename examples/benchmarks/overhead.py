@@ -33,7 +33,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold
 
 from sklearn_halving import HyperbandSearchCV
-from sklearn_halving.execution.workers import _executors
+from sklearn_halving.execution.workers import _chunk_queue
 
 N_SPLITS = 5
 X, Y = np.zeros((100, 2)), np.zeros(100)
@@ -100,7 +100,7 @@ def growth_rows(sizes: tuple[int, int], repeats: int) -> Iterator[list[Any]]:
     n_fits = many // 2
 
     def in_one_batch() -> None:
-        with patch.object(_executors, "SERIAL_WINDOW", n_fits):
+        with patch.object(_chunk_queue, "SERIAL_WINDOW", n_fits):
             one_rung(n_fits)
 
     for name, kind in (("asked", AskedOneByOne), ("asked and told", AskedAndToldOneByOne)):
@@ -149,8 +149,8 @@ def message_rows(sizes: tuple[int, int]) -> Iterator[list[Any]]:
     few, many = sizes
     theirs = bytes_sent(lambda: grid_search(few, n_jobs=2)) / few
     yield claim(f"bytes sent a fit by GridSearchCV, {few:,} fits", [theirs])
-    for name, max_chunk in (("in chunks", _executors.MAX_CHUNK), ("one pull a message", 1)):
-        with patch.object(_executors, "MAX_CHUNK", max_chunk):
+    for name, max_chunk in (("in chunks", _chunk_queue.MAX_CHUNK), ("one pull a message", 1)):
+        with patch.object(_chunk_queue, "MAX_CHUNK", max_chunk):
             ours = [bytes_sent(lambda n=n: one_rung(n, n_jobs=2)) / n for n in sizes]
         amounts = " / ".join(f"{n_bytes:,.0f}" for n_bytes in ours[::-1])
         what = f"bytes sent a pull {name}, {many:,} pulls / {few:,} pulls ({amounts})"

@@ -1,9 +1,9 @@
-"""One pull in a worker: split, train or continue, score -> Outcome."""
+"""One pull in a worker: split, fit or continue training, score -> Outcome."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from traceback import format_exc
 from typing import Any
@@ -13,33 +13,22 @@ from sklearn.base import clone
 
 from sklearn_halving._unstable_imports import (
     method_params,
-    named_scorers,
     propagated_callbacks,
     safe_split,
-    score,
 )
+from sklearn_halving.execution._scoring import Part, failed_scores, scores_of
 from sklearn_halving.execution._train_test_rows import Rows
 from sklearn_halving.execution._types import EvaluationTask, Job, Landing, Outcome, Scores
 from sklearn_halving.execution.workers._messages import end_message, start_message, write_line
-from sklearn_halving.execution.workers._watched_scorers import watched_scorer
 from sklearn_halving.policies._types import Pull
 
 IMMUTABLE = (int, float, str, bool, type(None), np.generic)
 
 
-@dataclass
-class _Part:
-    """The data and the parameters of one side of a split."""
-
-    X: Any
-    y: Any
-    params: dict[str, Any]
-
-
 def evaluate(task: EvaluationTask, job: Job) -> Landing:
-    """Return the outcome of a pull, and the fitted model if it may be trained on.
+    """Fit and score one pull; return its outcome, and the model if it may be trained further.
 
-    An estimator that fails to fit costs this pull: its scores are ``error_score``.
+    A fit that fails has the scores of `failed_scores`.
     """
     pull = job.pull
     fold = task.splits.fold(pull.repetition)
@@ -54,15 +43,15 @@ def evaluate(task: EvaluationTask, job: Job) -> Landing:
     train_scores: Scores | None = None
     score_errors: list[str] = []
     if error is not None:
-        test_scores = _error_scores(task)
-        train_scores = _error_scores(task) if task.return_train_score else None
+        test_scores = failed_scores(task)
+        train_scores = failed_scores(task) if task.return_train_score else None
     else:
         test = _part(task, estimator, fold.test, rows, task.score_params)
-        test_scores = _scores(task, estimator, test, score_errors)
+        test_scores = scores_of(task, estimator, test, score_errors)
         if task.return_train_score:
             score_params = method_params(task.X, params=task.score_params, indices=rows)
             train = replace(train, params=score_params)
-            train_scores = _scores(task, estimator, train, score_errors)
+            train_scores = scores_of(task, estimator, train, score_errors)
     outcome = Outcome(
         pull,
         test_scores,
@@ -81,7 +70,7 @@ def evaluate(task: EvaluationTask, job: Job) -> Landing:
     keep = (
         job.keep_model
         and error is None
-        and task.rescaling is None  # a model that is trained on keeps its parameters
+        and task.rescaling is None  # a model keeps its parameters when it is trained further
         and task.resource.can_continue(estimator)
     )
     return Landing(outcome, estimator if keep else None, stop)
@@ -90,12 +79,12 @@ def evaluate(task: EvaluationTask, job: Job) -> Landing:
 def failed_landing(
     task: EvaluationTask, job: Job, error: str, started: float, seconds: float
 ) -> Landing:
-    """Return the landing of a pull whose process ended before it did."""
+    """Return the landing of a pull that took too long or ended its process."""
     fold = task.splits.fold(job.pull.repetition)
     outcome = Outcome(
         job.pull,
-        _error_scores(task),
-        _error_scores(task) if task.return_train_score else None,
+        failed_scores(task),
+        failed_scores(task) if task.return_train_score else None,
         started,
         fit_seconds=seconds,
         score_seconds=0.0,
@@ -110,12 +99,12 @@ def failed_landing(
 
 
 def arm_estimator(task: EvaluationTask, pull: Pull) -> Any:
-    """Return an unfitted estimator with the arm's parameters, rescaled to the level."""
+    """Return an unfitted estimator with the parameters of the arm, rescaled to the level."""
     params = task.candidates[pull.arm]
     estimator = clone(task.estimator)
     if not params and task.rescaling is None and task.seed is None:
         return estimator
-    # Parameters are cloned too: they may be estimators, which no two fits may share.
+    # Parameters are cloned too: they may be estimators, which fits must not share.
     params = {
         name: value if isinstance(value, IMMUTABLE) else clone(value, safe=False)
         for name, value in params.items()
@@ -132,7 +121,7 @@ def arm_estimator(task: EvaluationTask, pull: Pull) -> Any:
 
 
 def rescaled_params(task: EvaluationTask, estimator: Any, pull: Pull) -> dict[str, Any]:
-    """Return the parameters that depend on the level, with their values at this one."""
+    """Return the parameters that depend on the level, with their values at this level."""
     amount = task.resource.to_amount(pull.level)
     max_amount = task.resource.to_amount(task.max_level)
     rescaled: dict[str, Any] = task.rescaling.apply(
@@ -144,7 +133,7 @@ def rescaled_params(task: EvaluationTask, estimator: Any, pull: Pull) -> dict[st
 def seed_random_states(
     estimator: Any, seed: np.random.SeedSequence, spawn_key: tuple[int, ...]
 ) -> None:
-    """Set every ``random_state`` that is None to a number that depends on the key only."""
+    """Set every ``random_state`` that is None to a number that depends only on the key."""
     unset = sorted(
         name
         for name, value in estimator.get_params(deep=True).items()
@@ -158,27 +147,27 @@ def seed_random_states(
 
 def _part(
     task: EvaluationTask, estimator: Any, rows: Rows, train_rows: Rows | None, params: Any
-) -> _Part:
+) -> Part:
     """Select rows of the data and of the parameters that have one entry a row."""
     X, y = task.X, task.y
     if _is_plain(X) and (y is None or type(y) is np.ndarray):
         X, y = X[rows], None if y is None else y[rows]
     else:
         X, y = safe_split(estimator, X, y, rows, train_rows)
-    return _Part(X, y, method_params(task.X, params=params, indices=rows) if params else {})
+    return Part(X, y, method_params(task.X, params=params, indices=rows) if params else {})
 
 
 def _is_plain(X: Any) -> bool:
-    """Return whether selecting rows is all: a square array may be a precomputed kernel."""
+    """Return whether indexing selects the rows: a square array may be a precomputed kernel."""
     return type(X) is np.ndarray and not (X.ndim == 2 and X.shape[0] == X.shape[1])
 
 
 def _train(
-    task: EvaluationTask, job: Job, estimator: Any, part: _Part
+    task: EvaluationTask, job: Job, estimator: Any, part: Part
 ) -> tuple[Any, str | None, bool]:
     """Train up to the level of the pull.
 
-    Return the model, the traceback if that fails, and whether a callback wants to stop.
+    Return the model, the traceback of a failure, and whether a callback wants to stop.
     """
     context, error, stop = job.context, None, False
     data = {"X": part.X, "y": part.y, "metadata": _weights(part.params)}
@@ -186,7 +175,7 @@ def _train(
         with propagated_callbacks(context, estimator):
             if context is not None:
                 context.call_on_fit_task_begin(estimator=task.caller, **data)
-            # A resource may train another object than the one it is given.
+            # A resource may return another object than the one it is given.
             levels = (job.previous_level, *job.levels, job.pull.level)
             for previous_level, level in pairwise(levels):
                 estimator = task.resource.train(
@@ -205,16 +194,3 @@ def _train(
 def _weights(params: dict[str, Any]) -> dict[str, Any] | None:
     weights = params.get("sample_weight")
     return None if weights is None else {"sample_weight": weights}
-
-
-def _scores(task: EvaluationTask, estimator: Any, part: _Part, errors: list[str]) -> Scores:
-    """Return the scores; what a scorer raises ends up in ``errors``."""
-    scorer = watched_scorer(task.scorer, errors)
-    scores: Scores = score(estimator, part.X, part.y, scorer, part.params, task.error_score)
-    return scores
-
-
-def _error_scores(task: EvaluationTask) -> Scores:
-    value = float(task.error_score)
-    scorers = named_scorers(task.scorer)
-    return value if scorers is None else dict.fromkeys(scorers, value)

@@ -307,16 +307,16 @@ def test_an_exception_of_the_scorer_leaves_what_came_before_in_the_log(
 def test_what_a_chunk_gave_before_an_exception_is_not_lost(size: int) -> None:
     """Arms 0 to 7 come back in one chunk with the one that fails, or in one before it."""
     from sklearn_halving.execution._types import Job
-    from sklearn_halving.execution.workers import _chunks
+    from sklearn_halving.execution.workers import _task_transfer, _worker
 
     task = make_task(
         Known(), [1.0, 2.0, -1.0, 3.0], scorer=fails_for_negative_quality, error_score="raise"
     )
     jobs = [Job(Pull(arm, size, 0)) for arm in range(4)]
-    candidates = _chunks.candidates_of(task, jobs)
+    candidates = _task_transfer.candidates_of(task, jobs)
     for result in (
-        _chunks.evaluate_jobs(task, jobs),
-        _chunks.evaluate_chunk(jobs, candidates, *_chunks.packed(task)),
+        _worker.evaluate_jobs(task, jobs),
+        _worker.evaluate_chunk(jobs, candidates, *_task_transfer.packed(task)),
     ):
         assert [landing.outcome.pull.arm for landing in result.landings] == [0, 1]
         assert result.failure is not None

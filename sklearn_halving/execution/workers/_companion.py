@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from sklearn_halving._unstable_joblib import cloudpickle
-from sklearn_halving.execution.workers._chunks import ChunkResult
 from sklearn_halving.execution.workers._companion_process import MappedFile, Request
+from sklearn_halving.execution.workers._worker import ChunkResult
 
 FORKS = sys.platform == "linux"
 """Whether a companion runs its pulls in copies of itself: a new copy takes milliseconds, a new

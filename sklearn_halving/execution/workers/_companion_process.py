@@ -22,7 +22,8 @@ from joblib import parallel_config
 
 from sklearn_halving._unstable_joblib import cloudpickle
 from sklearn_halving.execution._types import PullLimits
-from sklearn_halving.execution.workers._chunks import ChunkResult, evaluate_chunk, unpack
+from sklearn_halving.execution.workers._task_transfer import unpack
+from sklearn_halving.execution.workers._worker import ChunkResult, evaluate_chunk
 
 IDLE_SECONDS = 10.0
 """A companion that is asked for nothing ends after this long: its worker may live on."""

@@ -13,12 +13,12 @@ from typing import Any
 from sklearn_halving._unstable_joblib import cloudpickle
 from sklearn_halving.execution._evaluation import failed_landing
 from sklearn_halving.execution._types import EvaluationTask, Job, Landing, PullLimits
-from sklearn_halving.execution.workers._chunks import Casualty, ChunkResult
-from sklearn_halving.execution.workers._clusters import local_array
 from sklearn_halving.execution.workers._companion import Companion, EndedError
 from sklearn_halving.execution.workers._companion_process import Request
 from sklearn_halving.execution.workers._interrupt import leave_interrupts_to_the_search
 from sklearn_halving.execution.workers._messages import pull_text
+from sklearn_halving.execution.workers._task_transfer import local_array
+from sklearn_halving.execution.workers._worker import Casualty, ChunkResult
 
 MAX_DEATHS = 3
 """How often a pull may end the process in which it runs before it is given up."""

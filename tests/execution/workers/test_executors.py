@@ -16,10 +16,9 @@ from sklearn import config_context
 from doubles import CountsPickles, Known, ReportsItsSurroundings, first_feature, make_task
 from sklearn_halving._unstable_joblib import JoblibSession, cloudpickle
 from sklearn_halving.execution._types import EvaluationTask, Job
-from sklearn_halving.execution.workers import _chunks
+from sklearn_halving.execution.workers import _task_transfer
+from sklearn_halving.execution.workers._chunk_queue import CHUNK_SECONDS, MAX_CHUNK
 from sklearn_halving.execution.workers._executors import (
-    CHUNK_SECONDS,
-    MAX_CHUNK,
     JoblibExecutor,
     SerialExecutor,
     open_executor,
@@ -41,7 +40,7 @@ class WatchedSession(JoblibSession):
 
 def sent_bytes(value: Any) -> int:
     """Return what joblib pickles: all but the arrays that it maps."""
-    if isinstance(value, np.ndarray) and value.nbytes > _chunks.MAPPED_BYTES:
+    if isinstance(value, np.ndarray) and value.nbytes > _task_transfer.MAPPED_BYTES:
         return 200  # about what the name of a file takes
     if type(value) in (list, tuple):
         return sum(map(sent_bytes, value))
@@ -136,7 +135,7 @@ def test_no_more_chunks_are_under_way_than_pre_dispatch_says(max_chunks: int) ->
         n_landed = 0
         while n_landed < 60:
             executor._send()
-            assert len(executor._chunks) <= max_chunks
+            assert len(executor._under_way.chunks) <= max_chunks
             n_landed += len(executor.wait_any())
 
 
@@ -157,8 +156,8 @@ def test_what_is_sent_for_a_pull_does_not_grow_with_their_number(seconds: float)
     for n_arms in (100, 10_000, 100_000):
         task = make_task(Known(seconds=seconds), np.zeros(n_arms))
         session = pull_all(task, [Pull(arm, 1, 0) for arm in range(n_arms - n_pulls, n_arms)])
-        of_task.append(sent_bytes(_chunks.packed(task)))
-        each = [[jobs, _chunks.candidates_of(task, jobs)] for jobs in session.chunks]
+        of_task.append(sent_bytes(_task_transfer.packed(task)))
+        each = [[jobs, _task_transfer.candidates_of(task, jobs)] for jobs in session.chunks]
         of_pull.append(max(sent_bytes(sent) / len(sent[0]) for sent in each))
     assert max(of_task) == of_task[0]
     assert max(of_pull) < 1.1 * of_pull[0]
@@ -168,7 +167,7 @@ def test_what_is_sent_for_a_pull_does_not_grow_with_their_number(seconds: float)
 @pytest.mark.parametrize("n_rows", [100, 10_000, 100_000])
 def test_what_grows_with_the_data_is_mapped_once_it_is_large(n_rows: int) -> None:
     task = make_task(Known(), np.zeros(3), n_rows=n_rows, n_features=20)
-    assert sent_bytes(_chunks.packed(task)) < 3 * _chunks.MAX_SENT_BYTES
+    assert sent_bytes(_task_transfer.packed(task)) < 3 * _task_transfer.MAX_SENT_BYTES
 
 
 def test_serial_runs_one_at_a_time_and_asks_for_a_window() -> None:
@@ -219,7 +218,7 @@ def test_large_data_are_mapped_and_nothing_is_left(
         mapped = np.memmap(tmp_path / "X.dat", dtype=X.dtype, mode="w+", shape=X.shape)
         mapped[:] = X
         X = mapped
-    assert X.nbytes > _chunks.MAPPED_BYTES
+    assert X.nbytes > _task_transfer.MAPPED_BYTES
     task = replace(task, X=X)
     pulls = [Pull(arm, 1, arm % 2) for arm in range(8)]
     expected = scores_of(SerialExecutor(task), pulls)

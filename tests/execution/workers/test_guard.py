@@ -24,11 +24,11 @@ from sklearn_halving.execution._types import (
     Outcome,
     PullLimits,
 )
-from sklearn_halving.execution.workers import _guard, _lost_workers
-from sklearn_halving.execution.workers._chunks import candidates_of, packed
+from sklearn_halving.execution.workers import _executors, _guard
 from sklearn_halving.execution.workers._companion import Companion, EndedError
 from sklearn_halving.execution.workers._companion_process import Request, memory_limit
 from sklearn_halving.execution.workers._executors import SerialExecutor, open_executor
+from sklearn_halving.execution.workers._task_transfer import candidates_of, packed
 from sklearn_halving.policies import Pull
 
 resource = pytest.importorskip("resource", reason="Windows has no such limits and signals")
@@ -106,13 +106,13 @@ def test_many_that_kill_do_not_start_the_pool_anew_each_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     losses = []
-    note = _lost_workers.Losses.note
+    note = _executors.Losses.note
     monkeypatch.setattr(
-        _lost_workers.Losses, "note", lambda self, loss: (losses.append(loss), note(self, loss))
+        _executors.Losses, "note", lambda self, loss: (losses.append(loss), note(self, loss))
     )
     found = results(faulty_task(dict.fromkeys(QUALITIES[::3], "kill")))
     check_others(found, dict.fromkeys(range(0, 24, 3), "SIGKILL"))
-    assert 1 <= len(losses) <= _lost_workers.MAX_LOSSES
+    assert 1 <= len(losses) <= _executors.MAX_LOSSES
 
 
 @pytest.mark.slow
@@ -143,7 +143,7 @@ def test_to_be_killed_is_an_error_if_errors_are_raised() -> None:
 
 @pytest.mark.slow
 def test_workers_that_do_nothing_but_die_end_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_lost_workers, "MAX_IN_VAIN", 1)
+    monkeypatch.setattr(_executors, "MAX_IN_VAIN", 1)
     task = make_task(Known(seconds=20.0), QUALITIES)
 
     def kill_again_and_again() -> None:

@@ -1,0 +1,242 @@
+"""How a task reaches the workers: its data are sent once, and named in every call."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import uuid
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_halving._unstable_joblib import JoblibSession, cloudpickle
+from sklearn_halving.execution._types import EvaluationTask, Job
+
+MAPPED_BYTES = 2**20
+"""joblib writes larger arrays to disk once, and workers map the file into memory."""
+MAX_SENT_BYTES = 2**17
+"""A larger task is not sent with every chunk."""
+LARGE_MODEL = 2**17
+"""A larger model, in bytes, goes to a Dask worker directly and not through the scheduler."""
+MAX_UNPACKED = 2
+"""How many tasks a worker keeps unpickled."""
+
+
+class SharedTask:
+    """A task, shared with the workers of a session when it is first needed.
+
+    Parameters
+    ----------
+    task : EvaluationTask
+        The task.
+    session : JoblibSession
+        The workers.
+    """
+
+    def __init__(self, task: EvaluationTask, session: JoblibSession) -> None:
+        self._task = task
+        self._session = session
+        self._packed: list[Any] = []
+        self.tokens: list[str] = []
+
+    def call(
+        self, function: Callable[..., Any], jobs: list[Job]
+    ) -> tuple[Callable[..., Any], list[Any]]:
+        """Return a function and its arguments that evaluate the jobs in a worker."""
+        if not self._packed:
+            token, *arrays = packed(self._task)
+            self._packed = [token, *shared_arrays(arrays, self._session)]
+            self.tokens.append(token)
+        lean, models = models_apart(jobs, self._session.library)
+        if models:
+            function = partial(with_models, function, len(models))
+        return function, [lean, candidates_of(self._task, jobs), *self._packed, *models]
+
+    def forget(self) -> None:
+        """Share the task anew with the next call: what was shared went with the workers."""
+        self._packed = []
+
+
+def packed(task: EvaluationTask) -> list[Any]:
+    """Return a token and the task as arrays of bytes; large arrays of the data follow them.
+
+    Large arrays in X, y and the parameters, also those inside a DataFrame or a sparse matrix,
+    are left to joblib, which maps them; as part of the bytes, every worker would copy them.
+    The candidates are left out: `candidates_of` sends those that a chunk needs.
+    """
+    _take_script_along()
+    task = replace(task, candidates=())
+    large: list[Any] = []
+    data = cloudpickle.dumps(
+        [_plain(value) for value in (task.X, task.y, task.fit_params, task.score_params)],
+        buffer_callback=partial(_is_small, large),
+    )
+    rest = replace(task, X=None, y=None, fit_params={}, score_params={}) if large else task
+    content = cloudpickle.dumps((rest, list(warnings.filters)))
+    return [uuid.uuid4().hex, _sent(content), *([_sent(data), *large] if large else [])]
+
+
+def _take_script_along() -> None:
+    """Pickle what the user's script defines by value, also in a child of multiprocessing.
+
+    Such a child imports the script under another name, which no worker knows.
+    """
+    script = sys.modules.get("__main__")
+    if script is not None and script.__name__ == "__mp_main__":
+        cloudpickle.register_pickle_by_value(script)
+
+
+def candidates_of(task: EvaluationTask, jobs: list[Job]) -> bytes:
+    """Return the pickled parameters of the jobs, but not those of other candidates."""
+    params = {job.pull.arm: task.candidates[job.pull.arm] for job in jobs}
+    # Pickled here: not every backend can pickle what a user's script defines.
+    content: bytes = cloudpickle.dumps(Candidates(params, len(task.candidates)))
+    return content
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Stands for the list of all candidates, but holds only some of them."""
+
+    params_of_arm: dict[int, dict[str, Any]]
+    n_all: int
+
+    def __getitem__(self, arm: int) -> dict[str, Any]:
+        return self.params_of_arm[arm]
+
+    def __len__(self) -> int:
+        return self.n_all
+
+
+def _plain(data: Any) -> Any:
+    """Convert memory maps to arrays, whose content pickle can keep apart."""
+    if isinstance(data, dict):
+        return {name: _plain(value) for name, value in data.items()}
+    return np.asarray(data) if isinstance(data, np.memmap) else data
+
+
+def _is_small(large: list[Any], buffer: pickle.PickleBuffer) -> bool:
+    """Return whether a buffer stays in the bytes; append a large one to ``large``."""
+    with buffer.raw() as raw:
+        if raw.nbytes <= MAPPED_BYTES:
+            return True
+        source = raw.obj
+        if isinstance(source, np.ndarray):
+            # A view, not bare bytes: if the user has mapped the array already, joblib sends
+            # only the position in the file.
+            large.append(np.asarray(source).ravel(order="K").view(np.uint8))
+        else:
+            large.append(np.frombuffer(raw, dtype=np.uint8))
+        return False
+
+
+def _sent(content: bytes) -> Any:
+    """Return bytes as an array, padded so that joblib maps it if it is large."""
+    if len(content) > MAX_SENT_BYTES:  # pickle ignores what follows
+        content = content.ljust(MAPPED_BYTES + 1)
+    return np.frombuffer(content, dtype=np.uint8)
+
+
+_unpacked: OrderedDict[str, tuple[EvaluationTask, list[Any]]] = OrderedDict()
+_unpacked_lock = Lock()  # a worker of a cluster may have threads
+
+
+def unpack(token: str, arrays: Sequence[Any]) -> tuple[EvaluationTask, list[Any]]:
+    """Return the task and the warning filters; each process unpickles them once."""
+    content, *rest = map(local_array, arrays)
+    with _unpacked_lock:
+        if token not in _unpacked:
+            _unpacked[token] = pickle.loads(memoryview(content))  # pickled by this search
+        _unpacked.move_to_end(token)
+        while len(_unpacked) > MAX_UNPACKED:
+            _unpacked.popitem(last=False)
+        task, filters = _unpacked[token]
+    if rest:
+        # Memory maps are not kept: joblib removes a file when nobody uses it any more.
+        data, *large = rest
+        values = pickle.loads(memoryview(data), buffers=[memoryview(array) for array in large])
+        X, y, fit_params, score_params = values
+        task = replace(task, X=X, y=y, fit_params=fit_params, score_params=score_params)
+    return task, filters
+
+
+@dataclass(frozen=True)
+class RayArray:
+    """An array in Ray's object store, where the processes of a machine share one copy."""
+
+    reference: Any
+
+    def get(self) -> Any:
+        """Return the array."""
+        import ray
+
+        return ray.get(self.reference)
+
+
+def local_array(array: Any) -> Any:
+    """Return an array, fetched from Ray's object store if it is there."""
+    return array.get() if isinstance(array, RayArray) else array
+
+
+def shared_arrays(arrays: Sequence[Any], session: JoblibSession) -> list[Any]:
+    """Store arrays on the workers of a cluster, so that they are sent only once.
+
+    joblib maps large arrays into the memory of its own workers. Its Dask backend scatters
+    them to one worker, and the others fetch them from there, again after each pause. Its Ray
+    backend sends them with every call.
+    """
+    if session.library == "ray":
+        import ray
+
+        return [RayArray(ray.put(array)) for array in arrays]
+    if session.library == "dask":
+        try:
+            return list(session.client.scatter(list(arrays), broadcast=True, hash=False))
+        except Exception:  # noqa: BLE001 - a worker was lost; joblib tries another one
+            return list(arrays)
+    return list(arrays)
+
+
+class ModelAt(NamedTuple):
+    """Stands for a model that is sent separately from its job."""
+
+    place: int
+
+
+def models_apart(jobs: list[Job], library: str) -> tuple[list[Job], list[Any]]:
+    """Separate the jobs from their large models, which are returned as arrays.
+
+    Dask's scheduler holds the arguments of a call in memory, but an array that is an argument
+    by itself goes directly to the worker.
+    """
+    models: list[Any] = []
+    if library != "dask":
+        return jobs, models
+    lean = []
+    for job in jobs:
+        if isinstance(job.model, bytes) and len(job.model) > LARGE_MODEL:
+            models.append(np.frombuffer(job.model, dtype=np.uint8))
+            job = job._replace(model=ModelAt(len(models) - 1))
+        lean.append(job)
+    return lean, models
+
+
+def with_models(
+    function: Callable[..., Any], n_models: int, jobs: list[Job], *arguments: Any
+) -> Any:
+    """Call a function with jobs to which the last ``n_models`` arguments are put back."""
+    n_others = len(arguments) - n_models
+    models = arguments[n_others:]
+    jobs = [
+        job._replace(model=models[job.model.place].tobytes())
+        if isinstance(job.model, ModelAt)
+        else job
+        for job in jobs
+    ]
+    return function(jobs, *arguments[:n_others])

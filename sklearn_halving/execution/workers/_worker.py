@@ -1,0 +1,129 @@
+"""What runs in a worker: it evaluates the jobs of a chunk one after the other."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from traceback import format_exc
+from typing import Any, NamedTuple
+
+from sklearn import config_context
+
+from sklearn_halving._unstable_joblib import cloudpickle
+from sklearn_halving.execution._evaluation import evaluate
+from sklearn_halving.execution._types import EvaluationTask, Job, Landing
+from sklearn_halving.execution.workers._interrupt import leave_interrupts_to_the_search
+from sklearn_halving.execution.workers._task_transfer import unpack
+
+
+class RemoteError(Exception):
+    """The cause of an exception: shows where in the worker it was raised."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"
+
+
+class Failure(NamedTuple):
+    """What ended a chunk early; with the traceback as text if it comes from another process."""
+
+    error: Exception
+    traceback: str | None = None
+
+    def exception(self) -> Exception:
+        """Return the exception; its cause is the traceback in the worker."""
+        if self.traceback is not None:
+            self.error.__cause__ = RemoteError(self.traceback)
+        return self.error
+
+
+class Casualty(NamedTuple):
+    """A pull without an outcome: it took too long, or it ended its process each time.
+
+    ``exit_code`` is that of the process, None if the time ran out. ``started`` is in seconds
+    since the epoch, and ``seconds`` is the duration of the last attempt.
+    """
+
+    job: Job
+    started: float
+    seconds: float
+    exit_code: int | None = None
+
+
+class ChunkResult(NamedTuple):
+    """What came of a chunk: pulls with an outcome, pulls without one, and an exception."""
+
+    landings: list[Landing]
+    failure: Failure | None = None
+    casualties: tuple[Casualty, ...] = ()
+
+
+def evaluate_jobs(task: EvaluationTask, jobs: list[Job]) -> ChunkResult:
+    """Evaluate jobs in a thread of the calling process, until one raises."""
+    with config_context(**task.config):
+        return _landings(task, jobs, is_remote=False)
+
+
+def evaluate_chunk(jobs: list[Job], candidates: bytes, token: str, *arrays: Any) -> ChunkResult:
+    """Evaluate jobs in a worker process, until one raises.
+
+    scikit-learn's configuration and the warning filters are those of the calling process.
+    ``token`` and ``arrays`` come from `packed`. Each array is a separate argument, so that
+    Dask sends the large ones once and not with every call.
+    """
+    leave_interrupts_to_the_search()
+    task, filters = unpack(token, arrays)
+    task = replace(task, candidates=pickle.loads(candidates))
+    with config_context(**task.config), _warning_filters(filters):
+        return _landings(task, jobs, is_remote=True)
+
+
+def _landings(task: EvaluationTask, jobs: list[Job], *, is_remote: bool) -> ChunkResult:
+    landings: list[Landing] = []
+    for job in jobs:
+        try:
+            landings.append(_evaluate_remotely(task, job) if is_remote else evaluate(task, job))
+        except Exception as error:  # noqa: BLE001 - raised where the search runs
+            return ChunkResult(landings, Failure(error, format_exc() if is_remote else None))
+    return ChunkResult(landings)
+
+
+@contextmanager
+def _warning_filters(filters: list[Any]) -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.filters[:] = filters  # type: ignore[index]
+        yield
+
+
+def evaluate_with_model(task: EvaluationTask, job: Job) -> Landing:
+    """Unpickle the model of a job and evaluate it; if that fails, fit from scratch and say so."""
+    if not isinstance(job.model, bytes):
+        return evaluate(task, job)
+    try:
+        model = pickle.loads(job.model)
+    except Exception as error:  # noqa: BLE001 - the class of the model may raise anything
+        landing = evaluate(task, job._replace(model=None, previous_level=0))
+        return landing._replace(lost=_told(error))
+    return evaluate(task, job._replace(model=model))
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _evaluate_remotely(task: EvaluationTask, job: Job) -> Landing:
+    """Evaluate a job of another process, with models as bytes.
+
+    The model is pickled here and not by joblib, which would turn its large arrays into
+    read-only maps that cannot be trained further. If it cannot be pickled, the next level is
+    fitted from scratch, and ``lost`` says why.
+    """
+    landing = evaluate_with_model(task, job)
+    if landing.model is None:
+        return landing
+    try:
+        return landing._replace(model=cloudpickle.dumps(landing.model))
+    except Exception as error:  # noqa: BLE001 - as above
+        return landing._replace(model=None, lost=_told(error))
