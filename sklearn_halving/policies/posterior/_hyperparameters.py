@@ -1,13 +1,20 @@
-"""Length scales, noise and split effects of a Gaussian prior, by marginal likelihood."""
+"""Length scales, noise and split effects of a Gaussian prior, by marginal likelihood.
+
+The covariance of n rewards is ``Z G Z' + split_variance * S S' + noise_variance * I`` with
+indicator matrices Z of arms and S of splits. Everything below works with the a x a matrix G of
+the arms that have rewards and with the table of pulls by arm and split, never with a matrix of
+shape (n, n): one evaluation of the likelihood and its gradient costs O(a^3 + a^2 s).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
 
 from sklearn_halving.policies._types import FloatArray, IntArray
@@ -17,12 +24,19 @@ VARIANCE_BOUNDS = (1e-4, 1e2)
 """Noise and split variance, as multiples of the arms' prior variance."""
 
 PRIOR_DEVIATION = 1.5
-"""Of the logarithm of each hyperparameter around its guess: a factor of 4.5 is one of them."""
+"""Prior standard deviation of the logarithm of each hyperparameter around its guess."""
 
 LEAST_REWARDS = 4
 """With fewer rewards the guess is returned."""
 
+MAX_FITTED_ARMS = 500
+"""Hyperparameters are fitted to the rewards of at most this many arms."""
+
+STEP = 1e-5
+"""Step of numerical derivatives of a kernel by the logarithm of a length scale."""
+
 Kernel = Callable[[FloatArray, IntArray], FloatArray]
+KernelGradient = Callable[[FloatArray, IntArray, FloatArray], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +124,10 @@ class KernelFamily:
         scaled = self.points[arms] / np.exp(log_lengths)
         return self.kernel(scaled, scaled)
 
+    def gradient(self, log_lengths: FloatArray, arms: IntArray, weights: FloatArray) -> FloatArray:
+        """Return the derivatives of ``sum(weights * among(log_lengths, arms))``."""
+        return numerical_gradient(self.among, log_lengths, arms, weights)
+
 
 class Told(NamedTuple):
     """Rewards told so far, each an array of shape ``(n_rewards,)``; all finite."""
@@ -119,11 +137,134 @@ class Told(NamedTuple):
     rewards: FloatArray
 
 
+@dataclass(frozen=True, eq=False)
+class RewardSums:
+    """The rewards, summed up as far as the likelihood needs them.
+
+    ``V`` has two columns, the centred rewards and ones.
+
+    Parameters
+    ----------
+    n_rewards : int
+    arms : ndarray of int of shape (n_arms,)
+        The arms that have rewards.
+    table : ndarray of shape (n_arms, n_splits)
+        Number of rewards of each arm on each split.
+    by_arm : ndarray of shape (n_arms, 2)
+    by_split : ndarray of shape (n_splits, 2)
+        Sums of the rows of V.
+    squares : ndarray of shape (2, 2)
+        ``V' V``.
+    """
+
+    n_rewards: int
+    arms: IntArray
+    table: FloatArray
+    by_arm: FloatArray
+    by_split: FloatArray
+    squares: FloatArray
+
+    @classmethod
+    def of(cls, told: Told) -> RewardSums:
+        """Sum up rewards."""
+        arms, place = np.unique(told.arm, return_inverse=True)
+        splits, position = np.unique(told.split, return_inverse=True)
+        shape = len(arms), len(splits)
+        counts = np.bincount(place * shape[1] + position, minlength=shape[0] * shape[1])
+        values = np.column_stack([told.rewards - told.rewards.mean(), np.ones(len(place))])
+        by_arm, by_split = np.zeros((shape[0], 2)), np.zeros((shape[1], 2))
+        np.add.at(by_arm, place, values)
+        np.add.at(by_split, position, values)
+        table = counts.reshape(shape).astype(np.float64)
+        return cls(len(place), arms, table, by_arm, by_split, values.T @ values)
+
+
+@dataclass(frozen=True, eq=False)
+class Likelihood:
+    """The restricted log likelihood at some hyperparameters, and what its gradient needs.
+
+    Parameters
+    ----------
+    value : float
+        Without its constant.
+    arm_weights : ndarray of shape (n_arms, n_arms)
+        Its derivative by the entries of the prior covariance of `RewardSums.arms`.
+    by_variances : ndarray of shape (2,)
+        Its derivatives by the logarithms of the noise and the split variance.
+    """
+
+    value: float
+    arm_weights: FloatArray
+    by_variances: FloatArray
+
+
+def likelihood_of(sums: RewardSums, prior: FloatArray, parameters: Hyperparameters) -> Likelihood:
+    """Return the restricted log likelihood of rewards and its derivatives.
+
+    The level of all rewards has a flat prior and is integrated out. Their scale is the one that
+    maximizes the likelihood, as in `ArmPosterior.offset_and_scale`.
+
+    Parameters
+    ----------
+    sums : RewardSums
+    prior : ndarray of shape (n_arms, n_arms)
+        G, the prior covariance of `RewardSums.arms`.
+    parameters : Hyperparameters
+    """
+    noise, spread = parameters.noise_variance, parameters.split_variance
+    # M = spread * S S' + noise * I; everything of M^-1 follows from the sizes of the splits.
+    totals = noise + spread * sums.table.sum(axis=0)
+    shrink = spread / totals
+    precision = (np.diag(sums.table.sum(axis=1)) - (sums.table * shrink) @ sums.table.T) / noise
+    of_arms = (sums.by_arm - (sums.table * shrink) @ sums.by_split) / noise  # Z' M^-1 V
+    squares = (sums.squares - (sums.by_split.T * shrink) @ sums.by_split) / noise
+    root = cholesky(precision, lower=True)
+    inside = cholesky(np.eye(len(prior)) + root.T @ prior @ root, lower=True)
+    answers = root @ cho_solve((inside, True), solve_triangular(root, of_arms, lower=True))
+    squares = squares - of_arms.T @ (prior @ answers)  # V' Sigma^-1 V
+    n, freedom = sums.n_rewards, sums.n_rewards - 1
+    level = squares[0, 1] / squares[1, 1]
+    residual = max(squares[0, 0] - level * squares[0, 1], 1e-12 * sums.squares[0, 0])
+    log_determinant = (n - len(totals)) * np.log(noise) + np.log(totals).sum()
+    log_determinant += 2 * np.log(inside.diagonal()).sum()
+    loss = freedom * np.log(residual / freedom) + log_determinant + np.log(squares[1, 1])
+
+    # The derivative by Sigma is -W / 2 with W = Sigma^-1 - u u' / (1' u) - c r r'.
+    factors = np.array([1 / squares[1, 1], freedom / residual])
+    u_and_r = np.column_stack([answers[:, 1], answers[:, 0] - level * answers[:, 1]])
+    half = solve_triangular(inside, root.T, lower=True)
+    of_prior = half.T @ half - (u_and_r * factors) @ u_and_r.T  # Z' W Z
+    of_splits = _trace_over_splits(sums, prior, (root, inside, answers), totals, level, factors)
+    from_splits = spread * of_splits
+    # The trace of W Sigma is 0, since the scale of the rewards is free.
+    from_noise = -float(np.vdot(of_prior, prior)) - from_splits
+    return Likelihood(
+        -0.5 * float(loss), -0.5 * of_prior, -0.5 * np.array([from_noise, from_splits])
+    )
+
+
+def _trace_over_splits(
+    sums: RewardSums,
+    prior: FloatArray,
+    solved: tuple[FloatArray, FloatArray, FloatArray],
+    totals: FloatArray,
+    level: float,
+    factors: FloatArray,
+) -> float:
+    """Return the trace of ``S' W S``, as named in `likelihood_of`."""
+    root, inside, answers = solved
+    across = sums.table / totals  # Z' M^-1 S
+    spread_out = solve_triangular(root, across, lower=True)
+    shrunk = solve_triangular(inside, spread_out, lower=True)
+    trace = float((sums.table.sum(axis=0) / totals).sum())
+    trace += float(np.vdot(shrunk, shrunk) - np.vdot(spread_out, spread_out))
+    of_splits = sums.by_split / totals[:, np.newaxis] - across.T @ (prior @ answers)
+    u_and_r = np.column_stack([of_splits[:, 1], of_splits[:, 0] - level * of_splits[:, 1]])
+    return trace - float(factors @ np.square(u_and_r).sum(axis=0))
+
+
 def log_marginal_likelihood(kernel: Kernel, told: Told, parameters: Hyperparameters) -> float:
     """Return the restricted log likelihood of the rewards, without its constant.
-
-    The level of all rewards has a flat prior and is integrated out; their scale is the one that
-    makes the likelihood largest, as in `ArmPosterior.offset_and_scale`.
 
     Parameters
     ----------
@@ -135,7 +276,7 @@ def log_marginal_likelihood(kernel: Kernel, told: Told, parameters: Hyperparamet
 
     Examples
     --------
-    Neighbours with rewards alike speak for a long length scale.
+    Similar rewards of neighbours are evidence of a long length scale.
 
     >>> import numpy as np
     >>> from sklearn_halving.policies.posterior._hyperparameters import (
@@ -150,23 +291,21 @@ def log_marginal_likelihood(kernel: Kernel, told: Told, parameters: Hyperparamet
     >>> log_marginal_likelihood(kernel, told, long) > log_marginal_likelihood(kernel, told, short)
     True
     """
-    arms, place = np.unique(told.arm, return_inverse=True)
-    covariance = kernel(parameters.log_lengths, arms)[np.ix_(place, place)]
-    covariance = covariance + parameters.split_variance * (told.split[:, np.newaxis] == told.split)
-    covariance += parameters.noise_variance * np.eye(len(place))
-    factor = cho_factor(covariance, lower=True)
-    ones = np.ones(len(place))
-    centred = told.rewards - told.rewards.mean()
-    of_ones = cho_solve(factor, ones)
-    residual = centred - (of_ones @ centred) / of_ones.sum()
-    squares = float(residual @ cho_solve(factor, residual))
-    freedom = len(place) - 1
-    size = float(centred @ centred)
-    if size == 0:
-        return 0.0  # all rewards are equal, and speak for nothing
-    log_determinant = 2 * float(np.log(factor[0].diagonal()).sum())
-    log_variance = float(np.log(max(squares, 1e-12 * size) / freedom))
-    return -0.5 * (freedom * log_variance + log_determinant + float(np.log(of_ones.sum())))
+    sums = RewardSums.of(told)
+    return likelihood_of(sums, kernel(parameters.log_lengths, sums.arms), parameters).value
+
+
+def numerical_gradient(
+    kernel: Kernel, log_lengths: FloatArray, arms: IntArray, weights: FloatArray
+) -> FloatArray:
+    """Return the derivatives of ``sum(weights * kernel(log_lengths, arms))``.
+
+    For kernels whose derivatives are not known. It evaluates the kernel only, which is cheap
+    compared with a factorization.
+    """
+    steps = STEP * np.eye(len(log_lengths))
+    differences = (kernel(log_lengths + e, arms) - kernel(log_lengths - e, arms) for e in steps)
+    return np.array([np.vdot(weights, d) / (2 * STEP) for d in differences])
 
 
 def fit_hyperparameters(
@@ -174,12 +313,14 @@ def fit_hyperparameters(
     told: Told,
     guess: Hyperparameters,
     length_bounds: tuple[float, float] = (1e-2, 1e2),
+    gradient: KernelGradient | None = None,
 ) -> Hyperparameters:
-    """Return the hyperparameters that fit the rewards best, not far from a guess.
+    """Return the hyperparameters that maximize the posterior density, near a guess.
 
-    The marginal likelihood times a prior that is log-normal around the guess, maximised inside of
-    bounds by L-BFGS-B from the guess: with few rewards the guess stands, and no number of
-    rewards makes a model without noise or with one length for everything.
+    The density is the marginal likelihood times a log-normal prior around the guess. It is
+    maximized within bounds by L-BFGS-B, starting from the guess. With few rewards the result
+    stays near the guess, and no number of rewards leads to a model without noise or with an
+    extreme length scale. The rewards of more than 500 arms are thinned to 500 of them.
 
     Parameters
     ----------
@@ -188,25 +329,50 @@ def fit_hyperparameters(
     told : Told
     guess : Hyperparameters
     length_bounds : tuple of float, default=(1e-2, 1e2)
-        Least and largest length scale.
+        Smallest and largest length scale.
+    gradient : callable or None, default=None
+        ``gradient(log_lengths, arms, weights)`` returns the derivatives of
+        ``sum(weights * kernel(log_lengths, arms))`` by the length scales. None computes them
+        numerically.
 
     Returns
     -------
     Hyperparameters
-        The guess itself if there are fewer than four rewards, or all are equal.
+        The guess itself if there are fewer than four rewards, or if all are equal.
     """
+    told = _thinned(told)
     if len(told.rewards) < LEAST_REWARDS or np.ptp(told.rewards) == 0:
         return guess
+    slopes = partial(numerical_gradient, kernel) if gradient is None else gradient
+    sums = RewardSums.of(told)
     center = guess.to_vector()
     n_lengths = len(guess.log_lengths)
     bounds = [tuple(np.log(length_bounds))] * n_lengths
     bounds += [tuple(np.log(VARIANCE_BOUNDS))] * (len(center) - n_lengths)
 
-    def loss(vector: FloatArray) -> float:
+    def loss(vector: FloatArray) -> tuple[float, FloatArray]:
+        parameters = guess.from_vector(vector)
+        prior = kernel(parameters.log_lengths, sums.arms)
+        found = likelihood_of(sums, prior, parameters)
+        by_lengths = slopes(parameters.log_lengths, sums.arms, found.arm_weights)
+        by_variances = found.by_variances[: len(center) - n_lengths]
         distance = (vector - center) / PRIOR_DEVIATION
-        likelihood = log_marginal_likelihood(kernel, told, guess.from_vector(vector))
-        return 0.5 * float(distance @ distance) - likelihood
+        slope = distance / PRIOR_DEVIATION - np.concatenate([by_lengths, by_variances])
+        return 0.5 * float(distance @ distance) - found.value, slope
 
     least, most = np.array(bounds).T
-    found = minimize(loss, np.clip(center, least, most), method="L-BFGS-B", bounds=bounds)
+    start = np.clip(center, least, most)
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
     return guess.from_vector(np.asarray(found.x, dtype=np.float64))
+
+
+def _thinned(told: Told) -> Told:
+    """Return the rewards of at most `MAX_FITTED_ARMS` arms, spread over all of them."""
+    arms = np.unique(told.arm)
+    if len(arms) <= MAX_FITTED_ARMS:
+        return told
+    # Steps of the golden ratio avoid the periods of a grid of arms.
+    golden = (5**0.5 - 1) / 2
+    chosen = arms[(np.arange(MAX_FITTED_ARMS) * golden % 1 * len(arms)).astype(int)]
+    is_chosen = np.isin(told.arm, chosen)
+    return Told(told.arm[is_chosen], told.split[is_chosen], told.rewards[is_chosen])

@@ -82,7 +82,9 @@ class PriorRecipe:
     def refit(self, told: Told) -> tuple[ArmPosterior, Exploration]:
         """Return the same after the hyperparameters were fitted, and told all of it again."""
         family = self.covariance
-        found = fit_hyperparameters(family.among, told, self.guess(), family.length_bounds)
+        found = fit_hyperparameters(
+            family.among, told, self.guess(), family.length_bounds, family.gradient
+        )
         posterior, exploration = self.make(found)
         for arm, split, value in zip(*told, strict=True):
             posterior.update(np.array([arm]), np.array([split]), np.array([value]))

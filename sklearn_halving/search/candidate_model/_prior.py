@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -38,10 +38,15 @@ class ParameterFamily(KernelFamily):
         Which parameter a column is of.
     branch_correlation : float, default=0.0
         What correlations across branches are multiplied with.
+    steepness : callable, default=squared_exponential
+        Minus twice the derivative of the kernel by the squared distance.
     """
 
     parameter: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     branch_correlation: float = 0.0
+    steepness: Callable[[FloatArray, FloatArray], FloatArray] = field(
+        default_factory=lambda: squared_exponential, repr=False
+    )
 
     def __post_init__(self) -> None:
         """Check nothing: there is no user between the features and this."""
@@ -56,6 +61,17 @@ class ParameterFamily(KernelFamily):
         scaled = self._scaled(self.points[arms], log_lengths)
         return self._over_branches(scaled, scaled)
 
+    def gradient(self, log_lengths: FloatArray, arms: IntArray, weights: FloatArray) -> FloatArray:
+        """Return the derivatives of ``sum(weights * among(log_lengths, arms))``."""
+        scaled = self._scaled(self.points[arms], log_lengths)
+        columns = scaled[:, :-1]
+        weights = weights * self._within_branches(self.steepness(columns, columns), scaled, scaled)
+        # The sum of weights[i, j] * (x[i] - x[j]) ** 2 for each column x.
+        squares = weights.sum(axis=1) @ columns**2 - np.vecdot(columns.T, columns.T @ weights)
+        derivatives = np.zeros(len(log_lengths))
+        np.add.at(derivatives, self.parameter, 2 * squares)
+        return derivatives
+
     def _scaled(self, points: FloatArray, log_lengths: FloatArray) -> FloatArray:
         scaled = points.copy()
         scaled[:, :-1] /= np.exp(log_lengths)[self.parameter]
@@ -63,6 +79,11 @@ class ParameterFamily(KernelFamily):
 
     def _over_branches(self, points: FloatArray, others: FloatArray) -> FloatArray:
         covariance = self.kernel(points[:, :-1], others[:, :-1])
+        return self._within_branches(covariance, points, others)
+
+    def _within_branches(
+        self, covariance: FloatArray, points: FloatArray, others: FloatArray
+    ) -> FloatArray:
         is_same = points[:, -1:] == others[:, -1]
         return np.where(is_same, covariance, self.branch_correlation * covariance)
 
@@ -84,8 +105,18 @@ def matern(points: FloatArray, others: FloatArray) -> FloatArray:
     return kernel
 
 
+def matern_steepness(points: FloatArray, others: FloatArray) -> FloatArray:
+    """Return minus twice the derivative of `matern` by the squared distance."""
+    distance = np.sqrt(5) * cdist(points, others)
+    steepness: FloatArray = 5 / 3 * (1 + distance) * np.exp(-distance)
+    return steepness
+
+
 KernelName = Literal["squared_exponential", "matern"]
-KERNELS = {"squared_exponential": squared_exponential, "matern": matern}
+KERNELS = {
+    "squared_exponential": (squared_exponential, squared_exponential),
+    "matern": (matern, matern_steepness),
+}
 
 
 def make_prior(
@@ -139,7 +170,7 @@ def make_prior(
         return checked_matrix(kernel, len(candidates))
     features = make_features(candidates, spaces)
     if kernel is None or isinstance(kernel, str):
-        function = KERNELS[kernel or "squared_exponential"]
+        function, steepness = KERNELS[kernel or "squared_exponential"]
         lengths = np.full(len(features.names), LENGTH)
         points = features.points()
         return ParameterFamily(
@@ -148,6 +179,7 @@ def make_prior(
             lengths,
             parameter=features.parameter,
             branch_correlation=branch_correlation,
+            steepness=steepness,
         )
     if is_kernel:
         return _of_scikit_learn(kernel, features, branch_correlation)

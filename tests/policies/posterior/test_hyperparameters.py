@@ -9,9 +9,12 @@ from scipy.stats import multivariate_normal
 from sklearn_halving.policies import BayesGap, KernelFamily, Problem, Pulls
 from sklearn_halving.policies.posterior._hyperparameters import (
     Hyperparameters,
+    RewardSums,
     Told,
     fit_hyperparameters,
+    likelihood_of,
     log_marginal_likelihood,
+    numerical_gradient,
 )
 
 
@@ -48,6 +51,58 @@ def test_differences_are_those_of_the_density_of_contrasts() -> None:
         theirs.append(multivariate_normal(np.zeros(11), scale * inside).logpdf(values))
         ours.append(log_marginal_likelihood(kernel, told, parameters))
     np.testing.assert_allclose(ours[1] - ours[0], theirs[1] - theirs[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("split_variance", [0.3, 0.0])
+def test_gradient_is_that_of_the_likelihood(split_variance) -> None:
+    told = draw(3, Hyperparameters(np.log([0.2]), 0.1, 0.2), 80)
+    at = Hyperparameters(np.log([0.15]), 0.2, split_variance)
+    sums = RewardSums.of(told)
+    found = likelihood_of(sums, kernel(at.log_lengths, sums.arms), at)
+    by_lengths = numerical_gradient(kernel, at.log_lengths, sums.arms, found.arm_weights)
+    vector = at.to_vector()
+    analytic = np.concatenate([by_lengths, found.by_variances])[: len(vector)]
+    numeric = [
+        (
+            log_marginal_likelihood(kernel, told, at.from_vector(vector + step))
+            - log_marginal_likelihood(kernel, told, at.from_vector(vector - step))
+        )
+        / 2e-5
+        for step in 1e-5 * np.eye(len(vector))
+    ]
+    np.testing.assert_allclose(analytic, numeric, rtol=1e-5, atol=1e-6)
+
+
+def test_cost_depends_on_arms_and_splits_and_not_on_the_number_of_rewards() -> None:
+    """Matrices of all rewards made a search of 5,000 pulls endless."""
+    true = Hyperparameters(np.log([0.2]), 0.1, 0.2)
+    told = draw(4, true, 40)
+    often = Told(*(np.concatenate([column] * 500) for column in told))
+    shapes = []
+
+    def seen(log_lengths: np.ndarray, arms: np.ndarray) -> np.ndarray:
+        shapes.append(len(arms))
+        return kernel(log_lengths, arms)
+
+    fit_hyperparameters(seen, often, true)
+    assert set(shapes) == {len(np.unique(told.arm))}
+    sums = RewardSums.of(often)
+    assert max(array.size for array in (sums.table, sums.by_arm, sums.by_split)) <= 40 * 40
+
+
+def test_thousands_of_arms_are_thinned() -> None:
+    x = np.linspace(0, 1, 3000)
+    noise = 0.1 * np.random.default_rng(0).normal(size=3000)
+    told = Told(np.arange(3000), np.zeros(3000, dtype=int), np.sin(9 * x) + noise)
+    sizes = []
+
+    def seen(log_lengths: np.ndarray, arms: np.ndarray) -> np.ndarray:
+        sizes.append(len(arms))
+        return np.exp(-0.5 * ((x[arms][:, np.newaxis] - x[arms]) / np.exp(log_lengths[0])) ** 2)
+
+    found = fit_hyperparameters(seen, told, Hyperparameters(np.log([0.05]), 0.25))
+    assert set(sizes) == {500}
+    assert 0.1 < np.exp(found.log_lengths[0]) < 1.0
 
 
 def test_finds_what_the_data_were_made_with() -> None:

@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR, LinearSVR
 
 from sklearn_halving.policies import KernelFamily
+from sklearn_halving.policies.posterior._hyperparameters import numerical_gradient
 from sklearn_halving.search.candidate_model._features import (
     draw_evenly,
     is_geometric,
@@ -345,6 +346,18 @@ def test_a_length_scale_stretches_its_parameter_only(kernel):
     np.testing.assert_allclose(after[~(same & differs)], before[~(same & differs)])
     arms = np.array([7, 2, 10])
     np.testing.assert_allclose(family.among(start, arms), before[np.ix_(arms, arms)])
+
+
+@pytest.mark.parametrize("kernel", [None, "matern"])
+def test_derivatives_by_length_scales(kernel):
+    spaces = [{"a": [0, 1, 2], "b": ["x", "y", "z"]}, {"a": [0, 1, 2]}]
+    candidates = list(ParameterGrid(spaces))
+    family = make_prior(kernel, candidates, spaces, 0.3)
+    lengths, arms = np.log([0.4, 0.7]), np.array([0, 3, 5, 8, 10, 11])
+    weights = np.random.default_rng(0).normal(size=(6, 6))
+    weights += weights.T
+    expected = numerical_gradient(family.among, lengths, arms, weights)
+    np.testing.assert_allclose(family.gradient(lengths, arms, weights), expected, rtol=1e-6)
 
 
 def test_kernels_of_scikit_learn_hold_inside_of_branches():
