@@ -46,6 +46,10 @@ class Hyperband(ScheduledPolicy):
     early_repetitions : int or None, default=None
         On how many of the splits arms are pulled below ``max_level``. None: on all of them,
         so that each rung of a bracket costs about the same, as in the paper.
+    brackets_in_play : int or None, default=None
+        How many brackets may be in play at a time. None: all. With arms that are made when their
+        bracket starts, the smaller it is the more is known by then; with 1, workers are idle at
+        the end of every bracket.
 
     References
     ----------
@@ -71,6 +75,7 @@ class Hyperband(ScheduledPolicy):
     select: str = "max_resources"
     schedule_rule: str = "algorithm_1"
     early_repetitions: int | None = None
+    brackets_in_play: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no schedule can be made from."""
@@ -82,7 +87,10 @@ class Hyperband(ScheduledPolicy):
             raise ValueError(
                 f"schedule_rule must be 'algorithm_1' or 'table_1', got {self.schedule_rule!r}."
             )
-        for name in ("n_loops", "min_candidates", "max_candidates", "early_repetitions"):
+        for name in (
+            *("n_loops", "min_candidates", "max_candidates"),
+            *("early_repetitions", "brackets_in_play"),
+        ):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, got {value!r}.")
@@ -121,7 +129,7 @@ class Hyperband(ScheduledPolicy):
         )
         return replace(bracket, rungs=rungs)
 
-    def _order_of_play(self, schedule: Schedule) -> Sequence[int]:
+    def order_of_play(self, schedule: Schedule) -> Sequence[int]:
         """Return the brackets of each loop: the middle one, then from the widest to the last.
 
         The paper begins with the widest. Which comes first changes nothing at the end, but much

@@ -85,7 +85,7 @@ class EvolutionSampler:
             params = None
             if len(parents) and rng.random() >= self.share_random:
                 params = self._child(told, int(rng.choice(parents)), batch, rng)
-            batch.add(told.space.draw(rng, batch) if params is None else params)
+            batch.add(batch.draw(rng) if params is None else params)
         return batch.candidates
 
     def parents(self, told: Told) -> IntArray:

@@ -84,7 +84,7 @@ class KernelDensitySampler:
             params = None
             if densities is not None and rng.random() >= self.share_random:
                 params = self._likely(told, *densities, batch, rng)
-            batch.add(told.space.draw(rng, batch) if params is None else params)
+            batch.add(batch.draw(rng) if params is None else params)
         return batch.candidates
 
     def _densities(self, told: Told, rng: np.random.Generator) -> tuple[_Density, _Density] | None:

@@ -37,7 +37,7 @@ class RandomSampler:
         """Return ``n`` random candidates."""
         batch = Batch(told)
         while len(batch.candidates) < n:
-            batch.add(told.space.draw(rng, batch))
+            batch.add(batch.draw(rng))
         return batch.candidates
 
 
@@ -54,6 +54,12 @@ class Batch:
         self.candidates: list[Params] = []
         self._told = told
         self._own: set[Hashable] = set()
+
+    def draw(self, rng: np.random.Generator) -> Params:
+        """Return a random candidate: new if there is one, else one that is new in the batch."""
+        space = self._told.space
+        params = space.draw(rng, self)
+        return space.draw(rng, self._own) if space.key(params) in self else params
 
     def add(self, params: Params) -> None:
         """Take in a candidate."""

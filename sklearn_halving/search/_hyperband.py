@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from functools import partial
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -22,21 +23,29 @@ from sklearn_halving.policies._types import Schedule
 from sklearn_halving.policies.bases._bracket_policy import ScheduledPolicy
 from sklearn_halving.policies.bases._rungs import exact_factor
 from sklearn_halving.resources import Resource
+from sklearn_halving.samplers import Sampler, Space
 from sklearn_halving.search._base_search import BaseBanditSearchCV
 from sklearn_halving.search._shared_parameters import (
     PositiveFloat,
     PositiveInt,
     document_search,
 )
+from sklearn_halving.search.preparing._arriving import (
+    BRACKETS_IN_PLAY,
+    ArrivingCandidates,
+    resolve_sampler,
+)
 from sklearn_halving.search.preparing._plan import ScheduledLayout
 from sklearn_halving.search.preparing._preparation import (
     Levels,
     Preparation,
+    check_candidates,
     choose_levels,
     warn_of_small_grid,
 )
 from sklearn_halving.search.preparing._search_space import SearchSpace
 from sklearn_halving.search.preparing._splitting import SplitRows
+from sklearn_halving.search.reporting._search_results import Run
 
 N_WITHOUT_HALVING = 10
 """Candidates drawn from distributions where only one level is possible, the default
@@ -109,6 +118,20 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         Number of candidates in each bracket: by Algorithm 1 of the paper, or as in its Table 1,
         on which published results are based (for R = 81, brackets of 81, 27, 9, 6 and 5 candidates
         rather than 81, 34, 15, 8 and 5).
+    sampler : {"random", "evolution", "kernel_density"} or Sampler, default="random"
+        How candidates are made:
+
+        - ``"random"``: all are drawn before the first fit, as in the paper.
+        - ``"evolution"``: four out of five candidates are mutations of the best candidates so far
+          (`sklearn_halving.samplers.EvolutionSampler`). It learns from bracket to bracket, so use
+          ``n_loops`` above 1.
+        - ``"kernel_density"``: two out of three candidates are drawn from kernel densities of the
+          good and the bad candidates so far, as in BOHB
+          (`sklearn_halving.samplers.KernelDensitySampler`).
+        - an object with the method of `sklearn_halving.samplers.Sampler`.
+
+        Except with ``"random"``, the candidates of a bracket are made when it starts, from the
+        scores of all brackets but the one before it. At most two brackets run at a time.
     early_splits : "auto", "all" or int, default="auto"
         On how many of the splits the rungs below ``max_resources`` are evaluated, the first
         ones of ``cv``; those at ``max_resources`` are on all of them. ``"auto"`` takes as few
@@ -190,6 +213,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     max_candidates: PositiveInt | None
     select: Literal["max_resources", "all_rungs"]
     schedule: Literal["algorithm_1", "table_1"]
+    sampler: Annotated[str | Sampler, object]
     early_splits: Literal["auto", "all"] | PositiveInt
 
     def __init__(
@@ -207,6 +231,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         max_candidates: int | None = None,
         select: Literal["max_resources", "all_rungs"] = "max_resources",
         schedule: Literal["algorithm_1", "table_1"] = "algorithm_1",
+        sampler: str | Sampler = "random",
         early_splits: int | Literal["auto", "all"] = "auto",
         rescale: Rescale | None = None,
         scoring: Scoring | None = None,
@@ -245,6 +270,31 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         schedule = policy.schedule(levels.smallest, levels.largest, space.size)
         return ScheduledLayout(schedule, ranks_by_level=self.select == "max_resources")
 
+    def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Any:
+        sampler = resolve_sampler(self.sampler)
+        if sampler is None:
+            return super()._draw_candidates(prepared, rng)
+        policy: Any = prepared.policy
+        levels, n_available = prepared.levels, prepared.space.size
+        schedule = policy.schedule(levels.smallest, levels.largest, n_available)
+        candidates = ArrivingCandidates(
+            sampler,
+            Space.of(self.param_distributions),
+            schedule,
+            policy.order_of_play(schedule),
+            seed=rng.randint(2**31 - 1, size=4).tolist(),
+        )
+        check_candidates(self.estimator, candidates.tried())
+        self._warn_of_space(prepared)
+        return candidates
+
+    def _begin(self, *args: Any) -> Run:
+        run = super()._begin(*args)
+        if isinstance(run.task.candidates, ArrivingCandidates):
+            policy: Any = run.prepared.policy
+            run.task.candidates.follow(partial(policy.rungs_before, run.state))
+        return run
+
     def _warn_of_space(self, prepared: Preparation) -> None:
         schedule = self._schedule(prepared, prepared.space.size)
         warn_of_small_grid(prepared, schedule, wanted=self._schedule(prepared, None))
@@ -280,6 +330,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
             select=self.select,
             schedule_rule=self.schedule,
             early_repetitions=self._n_early_splits(rows),
+            brackets_in_play=None if resolve_sampler(self.sampler) is None else BRACKETS_IN_PLAY,
         )
 
     def _n_early_splits(self, rows: SplitRows) -> int | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,14 @@ from sklearn_halving.policies._types import (
     Pulls,
     Schedule,
 )
+
+
+class ClosedRung(NamedTuple):
+    """The arms of a rung in increasing order, its level, and the arms' mean rewards."""
+
+    arms: IntArray
+    level: int
+    means: FloatArray
 
 
 @dataclass
@@ -47,6 +55,8 @@ class BracketState:
         Index of the current rung, and how many of its pulls were asked for and told.
     is_abandoned : bool
         Whether, in every problem, all rewards of a rung were NaN.
+    closed : list of ClosedRung
+        The rungs that were played, where something may be learnt from them.
     """
 
     bracket: Bracket
@@ -58,6 +68,7 @@ class BracketState:
     n_asked: int = 0
     n_told: int = 0
     is_abandoned: bool = False
+    closed: list[ClosedRung] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.open_rung()
@@ -96,12 +107,15 @@ class BracketsState:
     best_arm: IntArray
     best_reward: FloatArray
     open_brackets: list[int] = field(default_factory=list)
+    position: dict[int, int] = field(default_factory=dict)
+    """Place of a bracket in the schedule -> its place in the order of play."""
 
 
 class ScheduledPolicy:
     """Play a schedule: a subclass says which, and which rungs the answer may come from."""
 
     order_free: ClassVar[bool] = True
+    brackets_in_play: int | None = None
 
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
         """Return the brackets that will be played."""
@@ -111,7 +125,7 @@ class ScheduledPolicy:
         """Return whether a reward at this level can make an arm the answer."""
         return True
 
-    def _order_of_play(self, schedule: Schedule) -> Sequence[int]:
+    def order_of_play(self, schedule: Schedule) -> Sequence[int]:
         """Return the places of the brackets in the order in which they are begun."""
         return range(len(schedule.brackets))
 
@@ -139,21 +153,21 @@ class ScheduledPolicy:
             brackets.append(BracketState(bracket, first_arm, arms, rewards))
             first_arm += bracket.n_arms
         alone = schedule.n_arms == 1 and not schedule.brackets[0].rungs
+        order = self.order_of_play(schedule)
         state = BracketsState(
             brackets,
             schedule.bracket_of_arm(),
             best_arm=np.full(batch_shape, 0 if alone else NO_ARM),
             best_reward=np.full(batch_shape, np.nan),
-            open_brackets=[
-                i for i in self._order_of_play(schedule) if not brackets[i].is_finished
-            ],
+            open_brackets=[i for i in order if not brackets[i].is_finished],
+            position={place: position for position, place in enumerate(order)},
         )
         return problem, state
 
     def ask(self, state: tuple[Problem, BracketsState], max_pulls: int) -> Pulls:
         """Return up to ``max_pulls`` pulls, of the open bracket that was begun first."""
         _, play = state
-        for index in play.open_brackets:
+        for index in self._in_play(play):
             bracket = play.brackets[index]
             stop = min(bracket.n_asked + max_pulls, bracket.n_pulls_of_rung)
             if stop > bracket.n_asked:
@@ -164,6 +178,25 @@ class ScheduledPolicy:
                 return Pulls(*(column[..., asked] for column in bracket.pulls))
         empty = np.empty((*play.best_arm.shape, 0), dtype=np.int64)
         return Pulls(empty, empty, empty)
+
+    def _in_play(self, play: BracketsState) -> list[int]:
+        """Return the brackets that may be asked for pulls, in the order of play."""
+        if self.brackets_in_play is None or not play.open_brackets:
+            return play.open_brackets
+        end = play.position[play.open_brackets[0]] + self.brackets_in_play
+        return [index for index in play.open_brackets if play.position[index] < end]
+
+    def rungs_before(self, state: tuple[Problem, BracketsState], place: int) -> list[ClosedRung]:
+        """Return the rungs that are closed whenever a bracket starts, in the order of play.
+
+        Those of all brackets but the ``brackets_in_play`` - 1 that may be in play when it
+        starts: what its arms are made from does not depend on which pull came back first. The
+        result is complete once a pull of the bracket has been asked for.
+        """
+        _, play = state
+        end = play.position[place] - (self.brackets_in_play or len(play.brackets)) + 1
+        earlier = [index for index, position in play.position.items() if position < end]
+        return [rung for index in earlier for rung in play.brackets[index].closed]
 
     def tell(
         self, state: tuple[Problem, BracketsState], pulls: Pulls, rewards: FloatArray
@@ -185,6 +218,9 @@ class ScheduledPolicy:
 
     def _close_rung(self, problem: Problem, play: BracketsState, bracket: BracketState) -> None:
         means = _rung_means(bracket)
+        if self.brackets_in_play is not None:
+            level = bracket.bracket.rungs[bracket.rung].level
+            bracket.closed.append(ClosedRung(bracket.arms, level, means))
         if self._may_win(bracket.bracket.rungs[bracket.rung].level, problem):
             _update_best(play, bracket, means)
         bracket.rung += 1

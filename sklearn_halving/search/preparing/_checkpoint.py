@@ -125,8 +125,9 @@ def session_of(search: Any, task: EvaluationTask, start: str | None) -> Session:
     if not isinstance(task.candidates, tuple):
         # Made on the way: which candidate an arm is depends on the budget too.
         fields["param_distributions"] = content_hash(params["param_distributions"])
-        fields["n_pulls"] = _shown("n_pulls", params["n_pulls"])
-        fields["policy"] = _shown("policy with its budget", params["policy"])
+        if "policy" in params:
+            fields["n_pulls"] = _shown("n_pulls", params["n_pulls"])
+            fields["policy"] = _shown("policy with its budget", params["policy"])
     versions = {
         "python": ".".join(map(str, sys.version_info[:3])),
         "sklearn_halving": sys.modules["sklearn_halving"].__version__,

@@ -1,0 +1,140 @@
+"""Candidates that a sampler makes when their bracket starts."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from sklearn_halving.policies._types import Schedule
+from sklearn_halving.policies.bases._bracket_policy import ClosedRung
+from sklearn_halving.samplers import EvolutionSampler, KernelDensitySampler, Sampler, Space, Told
+from sklearn_halving.search.preparing._search_space import Params
+
+SAMPLERS: dict[str, Callable[[], Sampler]] = {
+    "evolution": EvolutionSampler,
+    "kernel_density": KernelDensitySampler,
+}
+"""Samplers by name, besides ``"random"``, which draws all candidates before the first fit."""
+BRACKETS_IN_PLAY = 2
+"""While one bracket ends, the next keeps the workers busy; its candidates are not told of it."""
+N_TRIED = 100
+"""Candidates that are drawn to see whether the estimator has their parameters."""
+
+
+def resolve_sampler(sampler: Any) -> Sampler | None:
+    """Return the sampler that a search was given, by name or as an object; None for "random"."""
+    if isinstance(sampler, str):
+        if sampler == "random":
+            return None
+        if sampler in SAMPLERS:
+            return SAMPLERS[sampler]()
+    elif isinstance(sampler, Sampler) and not isinstance(sampler, type):
+        return sampler
+    names = ", ".join(map(repr, ["random", *SAMPLERS]))
+    raise ValueError(
+        f"sampler must be one of {names}, or an object with the method of "
+        f"sklearn_halving.samplers.Sampler; got {sampler!r}."
+    )
+
+
+class ArrivingCandidates(Sequence[Params]):
+    """Candidates of brackets, made by a sampler when the first of them is asked for.
+
+    Those of a bracket are made from the rungs that are closed whenever it starts, and after those
+    of all brackets before it: they depend on nothing but the seed and the scores.
+
+    Parameters
+    ----------
+    sampler : Sampler
+    space : Space
+    schedule : Schedule
+        The brackets.
+    order : sequence of int
+        The places of the brackets in the order in which they start.
+    seed : list of int
+        What the sampler's randomness comes from, besides the bracket.
+    """
+
+    def __init__(
+        self,
+        sampler: Sampler,
+        space: Space,
+        schedule: Schedule,
+        order: Sequence[int],
+        seed: list[int],
+    ) -> None:
+        self._sampler, self._seed = sampler, seed
+        self._first_arms = [0, *accumulate(bracket.n_arms for bracket in schedule.brackets)]
+        self._order = list(order)
+        self._n_started = 0
+        self._arm_of_told: list[int] = []
+        self._told = Told(space)
+        self._known: dict[int, Params] = {}
+        self._rungs_before: Callable[[int], Iterable[ClosedRung]] = _nothing
+        self._lock = Lock()
+        self._start_next()  # those of the first bracket are made from nothing
+
+    def follow(self, rungs_before: Callable[[int], Iterable[ClosedRung]]) -> None:
+        """Take the closed rungs from a policy at play: place of a bracket -> its rungs."""
+        self._rungs_before = rungs_before
+
+    def tried(self) -> tuple[Params, ...]:
+        """Return some candidates from all over the space."""
+        rng = np.random.default_rng(0)
+        return tuple(self._told.space.draw(rng) for _ in range(N_TRIED))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the candidates that there are, without the policy that they follow."""
+        return {**vars(self), "_rungs_before": _nothing, "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return self._first_arms[-1]
+
+    def __getitem__(self, arm: Any) -> Any:
+        if not 0 <= arm < len(self):
+            raise IndexError(f"there is no candidate {arm}")
+        with self._lock:  # workers may be threads
+            position = self._order.index(bisect_right(self._first_arms, arm) - 1)
+            while self._n_started <= position:
+                self._start_next()
+            return self._known[arm]
+
+    def __iter__(self) -> Iterator[Params]:
+        """Yield the candidates that there are, in the order of their numbers."""
+        for arm in sorted(self._known):
+            yield self._known[arm]
+
+    def _start_next(self) -> None:
+        """Make the candidates of the next bracket in the order of play."""
+        place = self._order[self._n_started]
+        number = {arm: i for i, arm in enumerate(self._arm_of_told)}
+        for rung in self._rungs_before(place):
+            for arm, mean in zip(rung.arms.tolist(), rung.means.tolist(), strict=True):
+                self._told.tell(number[arm], rung.level, mean)
+        first, end = self._first_arms[place], self._first_arms[place + 1]
+        rng = np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=(place,)))
+        made = list(self._sampler.propose(self._told, end - first, rng))
+        if len(made) != end - first or not all(isinstance(params, dict) for params in made):
+            raise ValueError(
+                f"sampler={self._sampler!r} must propose {end - first} dicts of parameters, as "
+                f"many as it is asked for; got {made!r}."
+            )
+        for arm, params in zip(range(first, end), made, strict=True):
+            self._known[arm] = params
+            self._arm_of_told.append(arm)
+            self._told.add(params)
+        self._n_started += 1
+
+
+def _nothing(place: int) -> Iterable[ClosedRung]:
+    """Return no rungs: nothing has been played."""
+    return ()

@@ -1,0 +1,243 @@
+"""Candidates that a sampler makes while the search runs."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from scipy.stats import loguniform, randint, uniform
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from search.common import data, numbered
+from search.resuming import Steady, found, table
+from sklearn_halving import HyperbandSearchCV
+from sklearn_halving.samplers import EvolutionSampler, RandomSampler
+
+X, Y = numbered(120)
+NAMES = ["evolution", "kernel_density"]
+SPACE = {"value": uniform(0, 1)}
+
+
+class Peak(ClassifierMixin, BaseEstimator):
+    """Scores by the distance from one point of a cube, a little better with more rows."""
+
+    def __init__(self, a=0.0, b=0.0, c=0, kind="x"):
+        self.a = a
+        self.b = b
+        self.c = c
+        self.kind = kind
+
+    def fit(self, X, y=None):
+        self.classes_ = np.unique(y)
+        self.n_ = len(X)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+    def score(self, X, y=None):
+        distance = abs(self.a - 0.3) + abs(np.log10(self.b) + 2) / 4 + abs(self.c - 14) / 20
+        return -distance - 0.2 * (self.kind != "y") - 1 / self.n_
+
+
+PEAK = {"a": uniform(0, 1), "b": loguniform(1e-4, 1), "c": randint(0, 20), "kind": list("xyz")}
+
+
+def search_of(sampler, estimator=None, space=None, **params):
+    defaults = {"max_candidates": 9, "n_loops": 4, "cv": 3, "random_state": 0, "refit": False}
+    return HyperbandSearchCV(
+        estimator or Steady(), space or SPACE, sampler=sampler, **{**defaults, **params}
+    )
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+@pytest.mark.parametrize("sampler", NAMES)
+def test_the_result_does_not_depend_on_the_workers(sampler, backend):
+    one = search_of(sampler).fit(X, Y)
+    with parallel_config(backend, n_jobs=3):
+        several = search_of(sampler).fit(X, Y)
+    assert found(several) == found(one)
+    assert several.summary().count("candidates") == one.summary().count("candidates")
+
+
+@pytest.mark.parametrize("sampler", NAMES)
+def test_the_plan_is_kept(sampler):
+    search = search_of(sampler)
+    plan = search.plan(X, Y)
+    search.fit(X, Y)
+    assert search.n_fits_ == plan["n_fits"].sum()
+    counted = search.history_.groupby(["loop", "bracket", "rung"]).size()
+    assert sorted(counted) == sorted(plan["n_fits"])
+
+
+@pytest.mark.parametrize("at", [7, 40, 90])
+@pytest.mark.parametrize("sampler", NAMES)
+def test_a_search_that_was_broken_off_ends_as_one_in_one_piece(sampler, at, tmp_path):
+    unbroken = search_of(sampler).fit(X, Y)
+    path, log = tmp_path / "journal", str(tmp_path / "log")
+    estimator = Steady(log=log, event="interrupt", at=at)  # at that fit, and at no later one
+    broken = search_of(sampler, estimator, checkpoint=path)
+    with pytest.raises(KeyboardInterrupt):
+        broken.fit(X, Y)
+    assert broken.n_fits_ < unbroken.n_fits_
+    with parallel_config("threading", n_jobs=2):
+        resumed = search_of(sampler, estimator, checkpoint=path).fit(X, Y)
+    assert table(resumed) == table(unbroken)
+
+
+@pytest.mark.parametrize("sampler", NAMES)
+def test_more_loops_go_on_where_the_checkpoint_ends(sampler, tmp_path):
+    path = tmp_path / "journal"
+    search_of(sampler, n_loops=2, checkpoint=path).fit(X, Y)
+    extended = search_of(sampler, n_loops=4, checkpoint=path).fit(X, Y)
+    assert table(extended) == table(search_of(sampler).fit(X, Y))
+
+
+def test_another_sampler_is_another_search(tmp_path):
+    path = tmp_path / "journal"
+    search_of("evolution", checkpoint=path).fit(X, Y)
+    with pytest.raises(ValueError, match="sampler"):
+        search_of(EvolutionSampler(step=0.1), checkpoint=path).fit(X, Y)
+
+
+@pytest.mark.parametrize("sampler", NAMES)
+def test_candidates_gather_around_the_best(sampler):
+    """The same fits as with random candidates, over five seeds, and a better winner."""
+    best = {
+        name: np.mean(
+            [
+                search_of(name, Peak(), PEAK, n_loops=8, random_state=seed).fit(X, Y).best_score_
+                for seed in range(5)
+            ]
+        )
+        for name in ("random", sampler)
+    }
+    assert best[sampler] > 0.6 * best["random"]
+
+
+def test_candidates_of_a_bracket_are_made_of_all_brackets_but_the_one_before():
+    seen = []
+
+    @dataclass(frozen=True)
+    class Watching:
+        calls: list = field(default_factory=list, compare=False)
+
+        def propose(self, told, n, rng):
+            n_scored = sum(len(told.at_level(level)[0]) for level in (13, 40, 80))
+            seen.append((n, len(told.candidates), n_scored))
+            return RandomSampler().propose(told, n, rng)
+
+    search = search_of(Watching(), n_loops=2, min_resources=13, factor=3).fit(X, Y)
+    sizes = [n for n, *_ in seen]
+    assert sum(sizes) == len({tuple(p.items()) for p in search.cv_results_["params"]})
+    assert [n_made for _, n_made, _ in seen] == np.cumsum([0, *sizes[:-1]]).tolist()
+    n_scored = [n for *_, n in seen]
+    assert n_scored[:2] == [0, 0]
+    assert (np.diff(n_scored[1:]) > 0).all()
+
+
+def test_all_of_a_grid_is_tried_before_a_candidate_comes_again():
+    grid = {"value": np.linspace(0, 1, 40).tolist()}
+    search = search_of("evolution", space=grid, n_loops=2).fit(X, Y)
+    n_arms = len(set(search.history_["candidate"]))
+    assert len({p["value"] for p in search.cv_results_["params"]}) == min(40, n_arms)
+
+
+@pytest.mark.filterwarnings("ignore:The grid has")
+@pytest.mark.parametrize("sampler", NAMES)
+def test_a_grid_smaller_than_a_bracket_is_no_problem(sampler):
+    search = search_of(sampler, space={"value": [0.1, 0.4, 0.8, 0.9]}).fit(X, Y)
+    assert search.best_params_["value"] in (0.8, 0.9)
+    first = search.history_.query("loop == 0 and rung == 0 and split == 0")
+    for _, of_bracket in first.groupby("bracket"):
+        values = [
+            search.cv_results_["params"][list(search.cv_results_["candidate"]).index(arm)]["value"]
+            for arm in of_bracket["candidate"]
+        ]
+        assert len(set(values)) == len(values)
+
+
+@pytest.mark.parametrize("sampler", NAMES)
+def test_conditions_and_estimators_as_values(sampler):
+    features, target = make_classification(200, random_state=0)
+    space = [
+        {"clf": [DecisionTreeClassifier(random_state=0)], "clf__max_depth": randint(1, 9)},
+        {"clf": [LogisticRegression()], "clf__C": loguniform(1e-3, 1e3)},
+        {"clf": [GaussianNB()], "scale": ["passthrough", StandardScaler()]},
+    ]
+    pipeline = Pipeline([("scale", "passthrough"), ("clf", GaussianNB())])
+    search = HyperbandSearchCV(
+        pipeline, space, sampler=sampler, n_loops=3, max_candidates=9, cv=3, random_state=0
+    )
+    search.fit(features, target)
+    assert search.best_score_ > 0.85
+    assert {type(p["clf"]).__name__ for p in search.cv_results_["params"]} == {
+        *("DecisionTreeClassifier", "LogisticRegression", "GaussianNB")
+    }
+    assert search.predict(features).shape == (200,)
+
+
+def test_a_thousand_loops_cost_nothing_before_they_are_tried():
+    search = search_of("evolution", n_loops=1000, time_budget=1.0)
+    with pytest.warns(UserWarning, match="time_budget"):
+        search.fit(X, Y)
+    n_made = search._record.n_candidates
+    assert n_made < 5000
+    assert len(search.plan(X, Y)) >= 3000
+
+
+@pytest.mark.parametrize("sampler", NAMES)
+def test_a_fitted_search_can_be_pickled(sampler):
+    search = search_of(sampler, refit=True).fit(X, Y)
+    copy = pickle.loads(pickle.dumps(search))
+    assert found(copy) == found(search)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("sampler", NAMES)
+def test_fits_that_fail_are_no_parents(sampler):
+    class Fragile(Peak):
+        def fit(self, X, y=None):
+            if self.a > 0.2:
+                raise ValueError("too large")
+            return super().fit(X, y)
+
+    search = search_of(sampler, Fragile(), PEAK, n_loops=8).fit(X, Y)
+    history = search.history_
+    late = history[history["loop"] >= 4]
+    early = history[history["loop"] < 1]
+    assert late["error"].notna().mean() < early["error"].notna().mean()
+
+
+def test_one_bracket_has_random_candidates():
+    search = search_of("evolution", brackets="most_exploratory", n_loops=1).fit(X, Y)
+    assert len({p["value"] for p in search.cv_results_["params"]}) == 9
+
+
+@pytest.mark.parametrize("sampler", ["tpe", RandomSampler, None, 3])
+def test_refuses_what_is_no_sampler(sampler):
+    with pytest.raises(ValueError, match="sampler"):
+        search_of(sampler).fit(X, Y)
+
+
+def test_refuses_a_sampler_that_proposes_too_few():
+    class Lazy:
+        def propose(self, told, n, rng):
+            return []
+
+    with pytest.raises(ValueError, match="must propose"):
+        search_of(Lazy()).fit(X, Y)
+
+
+def test_refuses_a_parameter_that_the_estimator_lacks():
+    with pytest.raises(ValueError, match="unknown"):
+        search_of("evolution", DecisionTreeClassifier(), {"unknown": uniform(0, 1)}).fit(*data())
