@@ -32,7 +32,8 @@ FREE = BUDGETS | {
     # when a policy has seen enough
     *("stop_probability", "tolerance", "confidence", "pulls_in_flight"),
     # what is looked at in another form: the candidates, the splits, the scorers
-    *("estimator", "param_distributions", "n_candidates", "cv", "scoring", "random_state"),
+    *("estimator", "param_distributions", "n_candidates", "sampler", "cv", "scoring"),
+    "random_state",
 }
 """Parameters of a search that may change, or that `session_of` looks at in another form."""
 N_SPLITS = 3
@@ -125,6 +126,8 @@ def session_of(search: Any, task: EvaluationTask, start: str | None) -> Session:
     if not isinstance(task.candidates, tuple):
         # Made on the way: which candidate an arm is depends on the budget too.
         fields["param_distributions"] = content_hash(params["param_distributions"])
+        if "sampler" in params:
+            fields["sampler"] = _shown("sampler", params["sampler"])
         if "policy" in params:
             fields["n_pulls"] = _shown("n_pulls", params["n_pulls"])
             fields["policy"] = _shown("policy with its budget", params["policy"])
