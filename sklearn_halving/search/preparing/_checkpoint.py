@@ -67,12 +67,12 @@ class Checkpoint:
     models: ModelFolder | None = None
 
     def begin(self, search: Any, task: EvaluationTask) -> None:
-        """Compare the search with that of the journal, and tell the journal that it goes on.
+        """Compare the search with that of the journal, and write to the journal that it resumes.
 
         Raises
         ------
         JournalError
-            If they differ, with the names of what does.
+            If their settings differ; the message names the settings.
         """
         if self.journal is None:
             return
@@ -82,9 +82,9 @@ class Checkpoint:
             differing = _differing(former, session, task.candidates)
             if differing:
                 raise JournalError(
-                    f"checkpoint={str(self.journal.path)!r} must be of the same search; got that "
-                    f"of one that differs in {'; '.join(differing)}. Go on with what it had then, "
-                    "or give another checkpoint."
+                    f"checkpoint={str(self.journal.path)!r} belongs to a different search; these "
+                    f"settings differ: {'; '.join(differing)}. Use the settings of that search, "
+                    "or another checkpoint."
                 )
             _warn_of_versions(former[-1], session)
             last = former[-1]
@@ -178,7 +178,7 @@ def _differing(
     ]
     sizes = {other.n_candidates for other in former}
     if max(sizes) > len(candidates) and len(candidates) not in sizes:
-        differing.append(f"candidates ({max(sizes)} then, {len(candidates)} now)")
+        differing.append(f"candidates ({max(sizes)} before, {len(candidates)} now)")
     elif any(
         content_hash(*islice(candidates, other.n_candidates)) != other.candidates
         for other in former
@@ -192,19 +192,19 @@ def _difference(name: str, before: Any, now: Any) -> str:
     if name in HINTS:
         return f"{name} ({HINTS[name]})"
     is_digest = any(isinstance(v, str) and len(v) == 32 for v in (before, now))
-    return name if is_digest else f"{name} ({before!r} then, {now!r} now)"
+    return name if is_digest else f"{name} ({before!r} before, {now!r} now)"
 
 
 def _warn_of_versions(former: Session, session: Session) -> None:
     changed = [
-        f"{name} {former.versions.get(name)} then, {version} now"
+        f"{name} {former.versions.get(name)} before, {version} now"
         for name, version in session.versions.items()
         if former.versions.get(name) != version
     ]
     if changed:
         warn_user(
-            f"The checkpoint goes on with other versions: {'; '.join(changed)}. Fits of both are "
-            "put together; a new checkpoint would do them all again."
+            f"Some versions differ from those of the checkpoint: {'; '.join(changed)}. The results "
+            "combine fits of both. To make all fits again, use a new checkpoint."
         )
 
 

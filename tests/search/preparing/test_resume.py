@@ -86,7 +86,7 @@ def test_candidates_made_on_the_way_are_made_again(tmp_path):
     cut_after(path, 8)
     assert found(search(20).fit(X, Y)) == found(unbroken)
     # With another budget the same arm may be another candidate.
-    with pytest.raises(JournalError, match=r"n_pulls \(20 then, 25 now\)"):
+    with pytest.raises(JournalError, match=r"n_pulls \(20 before, 25 now\)"):
         search(25).fit(X, Y)
     with pytest.raises(JournalError, match="policy"):
         search("auto", HOO(25)).fit(X, Y)
@@ -204,7 +204,7 @@ def test_a_difference_is_named_before_any_fit(search_class, name, tmp_path):
     data = change.pop("X", X), change.pop("Y", Y)
     estimator, space = change.pop("estimator", Steady()), change.pop("space", GRID)
     search = small(search_class, estimator, space, checkpoint=path, **{**n, **change})
-    with pytest.raises(JournalError, match=rf"differs in .*\b{name}\b.* Go on with what it had"):
+    with pytest.raises(JournalError, match=rf"settings differ: .*\b{name}\b.* Use the settings"):
         search.fit(*data)
     assert not hasattr(search, "cv_results_")
     assert path.read_bytes() == before
@@ -214,7 +214,7 @@ def test_a_difference_is_named_before_any_fit(search_class, name, tmp_path):
 def test_what_differs_is_told_with_values_where_they_are_short(tmp_path):
     steady(HyperbandSearchCV, tmp_path / "j", scoring="accuracy").fit(X, Y)
     other = steady(HyperbandSearchCV, tmp_path / "j", scoring="f1", factor=2)
-    with pytest.raises(JournalError, match=r"factor \(3 then, 2 now\).*'accuracy' then, 'f1' now"):
+    with pytest.raises(JournalError, match=r"factor \(3 before, 2 now\).*'accuracy' before, 'f1' now"):
         other.fit(X, Y)
 
 
@@ -232,7 +232,7 @@ def test_other_versions_are_a_warning(tmp_path):
         session = journal.sessions[0]
         old = session.versions | {"numpy": "1.0"}
         journal.begin(type(session)(**{**vars(session), "versions": old}))
-    with pytest.warns(UserWarning, match=r"numpy 1.0 then"):
+    with pytest.warns(UserWarning, match=r"numpy 1.0 before"):
         search.fit(X, Y)
     search.fit(X, Y)  # said once
 
@@ -313,7 +313,7 @@ def test_fewer_candidates_than_in_the_journal_are_refused(tmp_path):
     space = {"value": uniform(0, 1)}
     options = {"checkpoint": tmp_path / "j", "n_pulls": 20}
     small(VarianceHalvingSearchCV, Steady(), space, n_candidates=4, **options).fit(X, Y)
-    with pytest.raises(JournalError, match=r"candidates \(4 then, 3 now\)"):
+    with pytest.raises(JournalError, match=r"candidates \(4 before, 3 now\)"):
         small(VarianceHalvingSearchCV, Steady(), space, n_candidates=3, **options).fit(X, Y)
 
 
