@@ -1,42 +1,37 @@
-"""A fitted search as HTML: scikit-learn's diagram, and below it what the search found."""
+"""A fitted search as HTML: the diagram of scikit-learn, and below it what the search found."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils import estimator_html_repr
 
-from sklearn_halving.search.reporting._formatting import (
-    STOPPED_BY,
-    counted,
-    number_text,
-    param_texts,
-    params_text,
-    score_text,
-    seconds_text,
-    short_names,
-    shortened,
-)
-from sklearn_halving.search.reporting._summary_facts import (
-    N_LEADERS,
-    Leader,
+from sklearn_halving.search.reporting._overview import (
     Overview,
     Rung,
-    Stage,
-    overview_of,
+    counted,
+    number_text,
+    score_text,
+    seconds_text,
+    shortened,
+    value_text,
 )
+from sklearn_halving.search.reporting._summary import with_gap
 
-MAX_BRACKETS = 12
-"""Brackets that are shown."""
+if TYPE_CHECKING:
+    from sklearn_halving.search.reporting._search_results import SearchResults
+
 MAX_PARAMS = 20
-"""Parameters of the winner that are shown."""
+"""Maximum number of parameters of the winner."""
+MAX_LENGTH = 120
+"""Maximum length of the parameters of other candidates."""
 TEXTS = ("parameters", "value")
-"""Columns that are no numbers."""
+"""Columns that do not contain numbers."""
 MAX_ERROR = 200
-"""Characters of the first error."""
+"""Maximum length of the first error."""
 
 # The notebook's own colours: what is drawn here is a shade of its text, so that light and dark
 # themes need no rules of their own. The green is readable on both.
@@ -61,161 +56,132 @@ STYLE = """<style>
 </style>"""
 
 
-def search_html(search: Any) -> str:
-    """Return the HTML of a search; that of its estimator alone before there are results.
+def search_html(search: SearchResults) -> str:
+    """Return the HTML of a search; only the diagram of its estimator if there are no results.
 
-    Whatever is wrong with the results, a notebook must be able to show the search.
+    A notebook must be able to show the search, even if something is wrong with the results.
     """
     diagram: str = estimator_html_repr(search)
     if not (hasattr(search, "_record") and hasattr(search, "cv_results_")):
         return diagram
     try:
-        return diagram + _panel(search)
+        return diagram + _panel(Overview(search))
     except Exception:  # noqa: BLE001 - such as results that a user has changed
         return diagram
 
 
-def _panel(search: Any) -> str:
-    overview = overview_of(search)
+def _panel(overview: Overview) -> str:
     parts = [
-        _headline(search, overview),
+        _headline(overview),
         _brackets(overview) if overview.brackets else _stages(overview) + _leaders(overview),
-        _winner(search, overview),
+        _winner(overview),
         _failures(overview),
     ]
-    name = escape(type(search).__name__)
+    name = escape(type(overview.search).__name__)
     return (
         f'{STYLE}<section class="sklearn-halving" aria-label="Results of {name}">'
         f"{''.join(parts)}</section>"
     )
 
 
-def _headline(search: Any, overview: Overview) -> str:
-    record = overview.record
-    grid = ""
+def _headline(overview: Overview) -> str:
+    record, grid = overview.record, ""
     if overview.n_grid_fits is not None:
-        grid = f" (GridSearchCV: {overview.n_grid_fits:,} whole ones)"
-    by = str(getattr(search, "stopped_by_", "policy"))
+        grid = f" (GridSearchCV: {overview.n_grid_fits:,} full fits)"
     texts = [
         counted(record.n_candidates, "candidate"),
-        counted(len(record.outcomes), "fit") + grid,
+        counted(len(overview.history), "fit") + grid,
         f"{seconds_text(overview.fit_seconds)} of fitting and scoring",
         f"{seconds_text(record.seconds)} from start to end",
-        STOPPED_BY.get(by, by),
+        overview.status,
     ]
     return f"<p>{escape(' · '.join(texts))}</p>"
 
 
 def _brackets(overview: Overview) -> str:
     """Return a table of brackets, with a column for each amount of the resource."""
-    shown = [
-        bracket
-        for place, bracket in enumerate(overview.brackets)
-        if place < MAX_BRACKETS or bracket.has_winner
-    ]
-    amounts = sorted({rung.amount for bracket in shown for rung in bracket.rungs})
+    shown = overview.shown_brackets
+    amounts = sorted({rung.amount for rungs in shown.values() for rung in rungs})
     rows = []
-    for bracket in shown:
-        rungs = {rung.amount: rung for rung in bracket.rungs}
-        cells = "".join(_rung(rungs.get(amount)) for amount in amounts)
-        rows.append(f'<tr><th scope="row">{escape(bracket.label)}</th>{cells}</tr>')
+    for label, rungs in shown.items():
+        of_amount = {rung.amount: rung for rung in rungs}
+        rows.append(_row(label, [_rung(of_amount.get(amount)) for amount in amounts]))
     n_left = len(overview.brackets) - len(shown)
-    caption = f"Candidates and best {overview.score_name} of each rung, by {overview.resource}"
-    head = ["bracket", *map(number_text, amounts)]
+    caption = f"Candidates and best {overview.metric} of each rung, by {overview.resource}"
     rest = f"<p>and {counted(n_left, 'other bracket')}</p>" if n_left else ""
-    return _table(caption, head, rows) + rest
+    return _table(caption, ["bracket", *map(number_text, amounts)], rows) + rest
 
 
 def _rung(rung: Rung | None) -> str:
     if rung is None:
         return '<td class="empty"></td>'
-    best = score_text(rung.best) if np.isfinite(rung.best) else "no score"
-    text = escape(f"{rung.n_candidates:,}: {best}")
     if not rung.has_winner:
-        return f"<td>{text}</td>"
-    return f'<td class="winner" title="the winner is here">{text} ★</td>'
+        return _cell(rung.text())
+    return _cell(f"{rung.text()} ★", ' class="winner" title="the winner is here"')
 
 
 def _stages(overview: Overview) -> str:
-    if not overview.stages:
+    stages, resource = overview.stages, overview.resource
+    if not stages:
         return ""
-    has_names = any(stage.label for stage in overview.stages)
-    has_amounts = overview.resource is not None
-    first, last = overview.shown_stages
-    rows = [_stage_row(stage, has_names, has_amounts) for stage in (*first, *last)]
-    left = len(overview.stages) - len(rows)
-    if left:
-        n_columns = 3 + (has_names and has_amounts)
-        text = f"and {counted(left, 'stage')} in between"
-        rows.insert(len(first), f'<tr><td class="text" colspan="{n_columns}">{text}</td></tr>')
-    resource = overview.resource or ""
-    head = ["stage" if has_names else resource, "candidates", "fits"]
-    head += [resource] if has_names and has_amounts else []
-    return _table("Stages", head, rows)
-
-
-def _stage_row(stage: Stage, has_name: bool, has_amount: bool) -> str:
-    amount = number_text(stage.amount)
-    numbers = [f"{stage.n_candidates:,}", f"{stage.n_fits:,}"]
-    numbers += [amount] if has_name and has_amount else []
-    cells = "".join(f"<td>{number}</td>" for number in numbers)
-    first = stage.label if has_name else amount
-    return f'<tr><th scope="row">{escape(first)}</th>{cells}</tr>'
+    rows = []
+    for label, n_candidates, n_fits, amount in stages:
+        texts = [label, f"{n_candidates:,}", f"{n_fits:,}", number_text(amount)]
+        texts = texts[:4] if resource is not None else texts[:3]
+        if not label:
+            texts = [texts[-1], *texts[1:3]]
+        rows.append(_row(texts[0], map(_cell, texts[1:])))
+    first, rest = ("stage", [resource]) if stages[0].label else (resource, [])
+    head = [name for name in (first, "candidates", "fits", *rest) if name]
+    gap = f'<tr><td class="text" colspan="{len(head)}">and {{}} in between</td></tr>'
+    return _table("Stages", head, with_gap(rows, gap))
 
 
 def _leaders(overview: Overview) -> str:
-    leaders = overview.leaders[:N_LEADERS]
-    has_probability = any(np.isfinite(leader.probability) for leader in leaders)
+    head, table = overview.leader_table()
     chosen = None if overview.winner is None else overview.winner.candidate
-    head = ["rank", "candidate", "fits", overview.score_name]
-    head += ["P(best)"] if has_probability else []
-    rows = [_leader_row(leader, chosen, has_probability) for leader in leaders]
-    n_all = overview.record.n_candidates
-    caption = f"The best {len(leaders)} of {counted(n_all, 'candidate')}"
-    return _table(caption, [*head, "parameters"], rows)
+    rows = []
+    for rank, candidate, *numbers, params in table:
+        is_winner = candidate == str(chosen)
+        cells = map(_cell, [candidate, *numbers])
+        text = _cell(shortened(params, MAX_LENGTH), ' class="text"')
+        rows.append(_row(rank + " ★" * is_winner, [*cells, text], " class=winner" * is_winner))
+    caption = f"The best {len(rows)} of {counted(overview.record.n_candidates, 'candidate')}"
+    return _table(caption, head, rows)
 
 
-def _leader_row(leader: Leader, chosen: int | None, has_probability: bool) -> str:
-    is_winner = leader.candidate == chosen
-    score = score_text(leader.score) if np.isfinite(leader.score) else "no score"
-    numbers = [f"{leader.candidate}", f"{leader.n_all_fits:,}", score]
-    numbers += [f"{leader.probability:.2f}"] if has_probability else []
-    cells = "".join(f"<td>{number}</td>" for number in numbers)
-    star = " ★" if is_winner else ""
-    params = escape(shortened(params_text(short_names(leader.params)), 120))
-    row_class = " class=winner" if is_winner else ""
-    first = f'<th scope="row">{leader.rank}{star}</th>'
-    return f'<tr{row_class}>{first}{cells}<td class="text">{params}</td></tr>'
-
-
-def _winner(search: Any, overview: Overview) -> str:
+def _winner(overview: Overview) -> str:
     winner = overview.winner
     if winner is None:
         return "<p>No candidate was chosen.</p>"
-    params = param_texts(winner.params)
-    rows = [_param_row(name, value) for name, value in params[:MAX_PARAMS]]
-    if len(params) > MAX_PARAMS:
-        rows.append(_param_row("", f"and {len(params) - MAX_PARAMS} more"))
-    score = f"{overview.score_name} {score_text(winner.score)}"
+    texts = [(name, value_text(value)) for name, value in winner.params.items()]
+    n_left = len(texts) - MAX_PARAMS
+    rest = [("", f"and {n_left} more")] if n_left > 0 else []
+    rows = [_row(name, [_cell(text, ' class="text"')]) for name, text in texts[:MAX_PARAMS] + rest]
+    score = f"{overview.metric} {score_text(winner.score)}"
     if overview.resource is not None:
         score += f" at {overview.resource}={number_text(winner.amount)}"
-    probability = getattr(search, "best_probability_", np.nan)
+    probability = getattr(overview.search, "best_probability_", np.nan)
     if np.isfinite(probability):
         score += f", best with probability {probability:.2f}"
     caption = f"Winner: candidate {winner.candidate}, {score}"
     return _table(caption, ["parameter", "value"], rows)
 
 
-def _param_row(name: str, value: str) -> str:
-    return f'<tr><th scope="row">{escape(name)}</th><td class="text">{escape(value)}</td></tr>'
-
-
 def _failures(overview: Overview) -> str:
     if not overview.n_failed:
         return ""
-    first = shortened(overview.first_error or "", MAX_ERROR)
-    n_fits = counted(len(overview.record.outcomes), "fit")
+    first = shortened(overview.first_error, MAX_ERROR)
+    n_fits = counted(len(overview.history), "fit")
     return f"<p>{overview.n_failed:,} of {n_fits} failed: <code>{escape(first)}</code></p>"
+
+
+def _cell(text: str, attributes: str = "") -> str:
+    return f"<td{attributes}>{escape(text)}</td>"
+
+
+def _row(first: str, cells: Iterable[str], attributes: str = "") -> str:
+    return f'<tr{attributes}><th scope="row">{escape(first)}</th>{"".join(cells)}</tr>'
 
 
 def _table(caption: str, head: Iterable[str], rows: Iterable[str]) -> str:

@@ -64,7 +64,7 @@ def test_successive_rejects_line_by_line():
         "\n".join(said(search))
         == """\
 BanditSearchCV of Known()
-  searched   4 candidates; every fit is a whole one
+  searched   4 candidates; every fit is a full one
   spent      19 fits; GridSearchCV would have made 12 fits, 4 candidates x 3 splits
   ended      finished as planned
   stages     stage 0      4 candidates       12 fits
@@ -151,7 +151,7 @@ def test_candidates_that_are_made_on_the_way():
     search = BanditSearchCV(Known(), space, policy="hoo", n_pulls=12, cv=2, random_state=0)
     lines = said(search.fit(*data()))
     n_made = len(search.cv_results_["params"])
-    assert lines[1] == f"  searched   {n_made} candidates; every fit is a whole one"
+    assert lines[1] == f"  searched   {n_made} candidates; every fit is a full one"
     assert f"12 fits; GridSearchCV would have made {2 * n_made} fits" in lines[2]
 
 
