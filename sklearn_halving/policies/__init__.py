@@ -28,146 +28,94 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sklearn_halving.policies._adaptive_unified_gap import AdaptiveUGapEb
-    from sklearn_halving.policies._anytime_halving import DoublingHalving, InfiniteHorizonHalving
-    from sklearn_halving.policies._bayes_gap import BayesGap
-    from sklearn_halving.policies._bernstein_stopping import BernsteinStopping
-    from sklearn_halving.policies._confidence_bounds import LUCB, LilUCB
-    from sklearn_halving.policies._cumulative_reward import MOSS, UCB1, UCBV
-    from sklearn_halving.policies._elimination import MedianElimination, SuccessiveElimination
-    from sklearn_halving.policies._exp3 import EXP3
-    from sklearn_halving.policies._gap_exploration import AdaptiveGapEV, GapE, GapEV
-    from sklearn_halving.policies._hoo import HOO
-    from sklearn_halving.policies._hyperband import Hyperband
-    from sklearn_halving.policies._incumbent_race import IncumbentRace
-    from sklearn_halving.policies._infinite_hyperband import GrowingHyperband, InfiniteHyperband
-    from sklearn_halving.policies._races import BernsteinRace, HoeffdingRace
+    from sklearn_halving.policies._anytime_halving import DoublingHalving as DoublingHalving
+    from sklearn_halving.policies._anytime_halving import (
+        InfiniteHorizonHalving as InfiniteHorizonHalving,
+    )
+    from sklearn_halving.policies._bayes_gap import BayesGap as BayesGap
+    from sklearn_halving.policies._bernstein_stopping import BernsteinStopping as BernsteinStopping
+    from sklearn_halving.policies._confidence_bounds import LUCB as LUCB
+    from sklearn_halving.policies._confidence_bounds import LilUCB as LilUCB
+    from sklearn_halving.policies._cumulative_reward import MOSS as MOSS
+    from sklearn_halving.policies._cumulative_reward import UCB1 as UCB1
+    from sklearn_halving.policies._cumulative_reward import UCBV as UCBV
+    from sklearn_halving.policies._elimination import MedianElimination as MedianElimination
+    from sklearn_halving.policies._elimination import (
+        SuccessiveElimination as SuccessiveElimination,
+    )
+    from sklearn_halving.policies._exp3 import EXP3 as EXP3
+    from sklearn_halving.policies._gap_e import AdaptiveGapEV as AdaptiveGapEV
+    from sklearn_halving.policies._gap_e import GapE as GapE
+    from sklearn_halving.policies._gap_e import GapEV as GapEV
+    from sklearn_halving.policies._hoo import HOO as HOO
+    from sklearn_halving.policies._hyperband import Hyperband as Hyperband
+    from sklearn_halving.policies._incumbent_race import IncumbentRace as IncumbentRace
+    from sklearn_halving.policies._infinite_hyperband import GrowingHyperband as GrowingHyperband
+    from sklearn_halving.policies._infinite_hyperband import InfiniteHyperband as InfiniteHyperband
+    from sklearn_halving.policies._races import BernsteinRace as BernsteinRace
+    from sklearn_halving.policies._races import HoeffdingRace as HoeffdingRace
     from sklearn_halving.policies._successive_halving import (
-        FiniteHorizonHalving,
-        SuccessiveHalving,
+        FiniteHorizonHalving as FiniteHorizonHalving,
     )
+    from sklearn_halving.policies._successive_halving import SuccessiveHalving as SuccessiveHalving
     from sklearn_halving.policies._successive_rejects import (
-        AnytimeSuccessiveRejects,
-        SuccessiveRejects,
+        AnytimeSuccessiveRejects as AnytimeSuccessiveRejects,
     )
-    from sklearn_halving.policies._types import (
-        NO_ARM,
-        Bracket,
-        Policy,
-        Problem,
-        Pull,
-        Pulls,
-        Rung,
-        Schedule,
-    )
-    from sklearn_halving.policies._unified_gap import UGapEb, UGapEc
-    from sklearn_halving.policies._uniform import UniformAllocation
-    from sklearn_halving.policies._upper_confidence import UCBE, AdaptiveUCBE
-    from sklearn_halving.policies._variance_halving import VarianceHalving
-    from sklearn_halving.policies._variance_rejects import VarianceRejects
+    from sklearn_halving.policies._successive_rejects import SuccessiveRejects as SuccessiveRejects
+    from sklearn_halving.policies._types import NO_ARM as NO_ARM
+    from sklearn_halving.policies._types import Bracket as Bracket
+    from sklearn_halving.policies._types import Policy as Policy
+    from sklearn_halving.policies._types import Problem as Problem
+    from sklearn_halving.policies._types import Pull as Pull
+    from sklearn_halving.policies._types import Pulls as Pulls
+    from sklearn_halving.policies._types import Rung as Rung
+    from sklearn_halving.policies._types import Schedule as Schedule
+    from sklearn_halving.policies._ugap import AdaptiveUGapEb as AdaptiveUGapEb
+    from sklearn_halving.policies._ugap import UGapEb as UGapEb
+    from sklearn_halving.policies._ugap import UGapEc as UGapEc
+    from sklearn_halving.policies._uniform import UniformAllocation as UniformAllocation
+    from sklearn_halving.policies._upper_confidence import UCBE as UCBE
+    from sklearn_halving.policies._upper_confidence import AdaptiveUCBE as AdaptiveUCBE
+    from sklearn_halving.policies._variance_halving import VarianceHalving as VarianceHalving
+    from sklearn_halving.policies._variance_rejects import VarianceRejects as VarianceRejects
     from sklearn_halving.policies.posterior._arm_covariance import (
-        FactorCovariance,
-        KernelCovariance,
+        FactorCovariance as FactorCovariance,
     )
-    from sklearn_halving.policies.posterior._hyperparameters import KernelFamily
+    from sklearn_halving.policies.posterior._arm_covariance import (
+        KernelCovariance as KernelCovariance,
+    )
+    from sklearn_halving.policies.posterior._hyperparameters import KernelFamily as KernelFamily
 
 # A search needs one policy: the others, and their dataclasses, would be most of what it takes
 # to import the package.
-_MODULE_OF = {
-    "AdaptiveGapEV": "_gap_exploration",
-    "AdaptiveUGapEb": "_adaptive_unified_gap",
-    "AdaptiveUCBE": "_upper_confidence",
-    "AnytimeSuccessiveRejects": "_successive_rejects",
-    "BayesGap": "_bayes_gap",
-    "BernsteinRace": "_races",
-    "BernsteinStopping": "_bernstein_stopping",
-    "Bracket": "_types",
-    "DoublingHalving": "_anytime_halving",
-    "EXP3": "_exp3",
-    "FactorCovariance": "posterior._arm_covariance",
-    "FiniteHorizonHalving": "_successive_halving",
-    "GapE": "_gap_exploration",
-    "GapEV": "_gap_exploration",
-    "GrowingHyperband": "_infinite_hyperband",
-    "HOO": "_hoo",
-    "HoeffdingRace": "_races",
-    "Hyperband": "_hyperband",
-    "IncumbentRace": "_incumbent_race",
-    "InfiniteHorizonHalving": "_anytime_halving",
-    "InfiniteHyperband": "_infinite_hyperband",
-    "KernelCovariance": "posterior._arm_covariance",
-    "KernelFamily": "posterior._hyperparameters",
-    "LUCB": "_confidence_bounds",
-    "LilUCB": "_confidence_bounds",
-    "MOSS": "_cumulative_reward",
-    "MedianElimination": "_elimination",
-    "NO_ARM": "_types",
-    "Policy": "_types",
-    "Problem": "_types",
-    "Pull": "_types",
-    "Pulls": "_types",
-    "Rung": "_types",
-    "Schedule": "_types",
-    "SuccessiveElimination": "_elimination",
-    "SuccessiveHalving": "_successive_halving",
-    "SuccessiveRejects": "_successive_rejects",
-    "UCB1": "_cumulative_reward",
-    "UCBE": "_upper_confidence",
-    "UCBV": "_cumulative_reward",
-    "UGapEb": "_unified_gap",
-    "UGapEc": "_unified_gap",
-    "UniformAllocation": "_uniform",
-    "VarianceHalving": "_variance_halving",
-    "VarianceRejects": "_variance_rejects",
+_NAMES_IN = {
+    "_anytime_halving": ("DoublingHalving", "InfiniteHorizonHalving"),
+    "_bayes_gap": ("BayesGap",),
+    "_bernstein_stopping": ("BernsteinStopping",),
+    "_confidence_bounds": ("LUCB", "LilUCB"),
+    "_cumulative_reward": ("MOSS", "UCB1", "UCBV"),
+    "_elimination": ("MedianElimination", "SuccessiveElimination"),
+    "_exp3": ("EXP3",),
+    "_gap_e": ("AdaptiveGapEV", "GapE", "GapEV"),
+    "_hoo": ("HOO",),
+    "_hyperband": ("Hyperband",),
+    "_incumbent_race": ("IncumbentRace",),
+    "_infinite_hyperband": ("GrowingHyperband", "InfiniteHyperband"),
+    "_races": ("BernsteinRace", "HoeffdingRace"),
+    "_successive_halving": ("FiniteHorizonHalving", "SuccessiveHalving"),
+    "_successive_rejects": ("AnytimeSuccessiveRejects", "SuccessiveRejects"),
+    "_types": ("Bracket", "NO_ARM", "Policy", "Problem", "Pull", "Pulls", "Rung", "Schedule"),
+    "_ugap": ("AdaptiveUGapEb", "UGapEb", "UGapEc"),
+    "_uniform": ("UniformAllocation",),
+    "_upper_confidence": ("AdaptiveUCBE", "UCBE"),
+    "_variance_halving": ("VarianceHalving",),
+    "_variance_rejects": ("VarianceRejects",),
+    "posterior._arm_covariance": ("FactorCovariance", "KernelCovariance"),
+    "posterior._hyperparameters": ("KernelFamily",),
 }
+_MODULE_OF = {name: module for module, names in _NAMES_IN.items() for name in names}
 
-__all__ = [
-    "EXP3",
-    "HOO",
-    "LUCB",
-    "MOSS",
-    "NO_ARM",
-    "UCB1",
-    "UCBE",
-    "UCBV",
-    "AdaptiveGapEV",
-    "AdaptiveUCBE",
-    "AdaptiveUGapEb",
-    "AnytimeSuccessiveRejects",
-    "BayesGap",
-    "BernsteinRace",
-    "BernsteinStopping",
-    "Bracket",
-    "DoublingHalving",
-    "FactorCovariance",
-    "FiniteHorizonHalving",
-    "GapE",
-    "GapEV",
-    "GrowingHyperband",
-    "HoeffdingRace",
-    "Hyperband",
-    "IncumbentRace",
-    "InfiniteHorizonHalving",
-    "InfiniteHyperband",
-    "KernelCovariance",
-    "KernelFamily",
-    "LilUCB",
-    "MedianElimination",
-    "Policy",
-    "Problem",
-    "Pull",
-    "Pulls",
-    "Rung",
-    "Schedule",
-    "SuccessiveElimination",
-    "SuccessiveHalving",
-    "SuccessiveRejects",
-    "UGapEb",
-    "UGapEc",
-    "UniformAllocation",
-    "VarianceHalving",
-    "VarianceRejects",
-]
+__all__ = list(_MODULE_OF)
 
 
 def __getattr__(name: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import isfinite, prod
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -17,9 +17,8 @@ from sklearn_halving.policies._types import (
     Pulls,
     Schedule,
 )
-from sklearn_halving.policies.bases._gap_index import choose_by_gap, first_largest
-from sklearn_halving.policies.bases._gap_round import OneChoice
-from sklearn_halving.policies.bases._parameter_checks import check_count
+from sklearn_halving.policies.bases._gap_rule import OneChoice, choose_by_gap, first_largest
+from sklearn_halving.policies.bases._parameter_checks import check_choice, check_count
 from sklearn_halving.policies.posterior._acquisitions import SCORES, Outlook
 from sklearn_halving.policies.posterior._hyperparameters import Hyperparameters
 from sklearn_halving.policies.posterior._prior import PriorRecipe
@@ -126,13 +125,10 @@ class BayesGap:
 
     def __post_init__(self) -> None:
         """Refuse parameters that no number of arms makes sense of."""
-        for name, allowed in (
-            ("acquisition", get_args(Acquisition)),
-            ("recommendation", get_args(Recommendation)),
-        ):
-            _check_choice(name, getattr(self, name), allowed)
+        check_choice("acquisition", self.acquisition, Acquisition)
+        check_choice("recommendation", self.recommendation, Recommendation)
         if isinstance(self.beta, str):
-            _check_choice("beta", self.beta, get_args(BetaRule), " or a number above 0")
+            check_choice("beta", self.beta, BetaRule, "A number above 0 also works.")
         elif not (isfinite(self.beta) and self.beta > 0):
             raise ValueError(f"beta must be finite and above 0, got {self.beta!r}.")
         if not (isfinite(self.noise_variance) and self.noise_variance > 0):
@@ -322,12 +318,6 @@ def _pull_of_one(state: PosteriorState, choice: OneChoice) -> Pulls:
     pulls = Pulls(np.array([arm]), np.array([state.problem.max_level]), np.array([repetition]))
     state.open_pulls(pulls.arm, pulls.repetition)
     return pulls
-
-
-def _check_choice(name: str, value: object, allowed: tuple[str, ...], more: str = "") -> None:
-    if value not in allowed:
-        choices = ", ".join(map(repr, allowed))
-        raise ValueError(f"{name} must be one of {choices}{more}; got {value!r}.")
 
 
 def _checked_prior_mean(prior_mean: Any, n_arms: int) -> FloatArray:

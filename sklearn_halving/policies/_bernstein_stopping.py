@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, inf, log
+from typing import Literal
 
 import numpy as np
 
@@ -13,13 +14,14 @@ from sklearn_halving.policies.bases._parameter_checks import (
     RewardRange,
     check_between,
     check_budget,
+    check_choice,
     check_confidence,
     width_of_range,
 )
 from sklearn_halving.policies.bases._planned_pulls import PlannedState, new_state
 from sklearn_halving.policies.bases._ranking import best_known
 
-ERRORS = ("additive", "multiplicative")
+ErrorKind = Literal["additive", "multiplicative"]
 
 
 @dataclass
@@ -105,7 +107,7 @@ class BernsteinStopping(RoundsPolicy):
     """
 
     epsilon: float
-    error: str = "additive"
+    error: ErrorKind = "additive"
     delta: float = 0.05
     q: float = 0.1
     t1: int = 20
@@ -115,11 +117,8 @@ class BernsteinStopping(RoundsPolicy):
 
     def __post_init__(self) -> None:
         """Refuse what no bound can be made from."""
-        if self.error not in ERRORS:
-            raise ValueError(
-                f"error must be one of {', '.join(map(repr, ERRORS))}, got {self.error!r}. Use "
-                "'additive' for an error in units of reward."
-            )
+        advice = "Use 'additive' for an error in units of reward."
+        check_choice("error", self.error, ErrorKind, advice)
         largest = 1.0 if self.error == "multiplicative" else inf
         check_between("epsilon", self.epsilon, 0, largest, "Use 0.05, for example.")
         check_confidence(self.delta)

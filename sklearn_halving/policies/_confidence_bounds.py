@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import e, log, sqrt
+from typing import Literal
 
 import numpy as np
 
@@ -13,10 +14,13 @@ from sklearn_halving.policies.bases._index_policy import IndexState
 from sklearn_halving.policies.bases._parameter_checks import (
     RewardRange,
     check_between,
+    check_choice,
     check_confidence,
     check_not_negative,
 )
 from sklearn_halving.policies.bases._ranking import best_known, largest_usable
+
+Variant = Literal["theory", "heuristic"]
 
 
 @dataclass(frozen=True)
@@ -154,18 +158,15 @@ class LilUCB(FixedConfidencePolicy):
     """
 
     delta: float = 0.05
-    variant: str = "theory"
+    variant: Variant = "theory"
     max_pulls: int | None = None
     reward_range: RewardRange | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no bound can be made from."""
         check_confidence(self.delta)
-        if self.variant not in ("theory", "heuristic"):
-            raise ValueError(
-                f"variant must be 'theory' or 'heuristic', got {self.variant!r}. Use 'theory' for "
-                "the guarantee, 'heuristic' for fewer pulls."
-            )
+        advice = "Use 'theory' for the guarantee, 'heuristic' for fewer pulls."
+        check_choice("variant", self.variant, Variant, advice)
 
     @property
     def n_first(self) -> int:  # type: ignore[override]

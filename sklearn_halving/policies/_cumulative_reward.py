@@ -125,7 +125,7 @@ class UCBV(_CumulativeReward):
 
 @dataclass(frozen=True)
 class MOSS(_CumulativeReward):
-    """Pull ``argmax mean + sqrt(2 max(log(n / (K N)), 0) / N)``: least regret in the worst case.
+    """Pull ``argmax mean + sqrt(max(log(n / (K N)), 0) / N)``: least regret in the worst case.
 
     Regret is at most of order ``sqrt(n K)`` with rewards in [0, 1] (theorem 16.12); no policy can
     have less on all problems. Unlike `UCB1` it needs to know n.
@@ -139,8 +139,7 @@ class MOSS(_CumulativeReward):
 
     References
     ----------
-    Audibert and Bubeck. Minimax policies for adversarial and stochastic bandits. COLT 2009; the
-    form with a 2 is that of Fig. 16.7 of Audibert, Bubeck and Munos (2011).
+    Audibert and Bubeck. Minimax policies for adversarial and stochastic bandits. COLT 2009.
 
     Examples
     --------
@@ -161,4 +160,5 @@ class MOSS(_CumulativeReward):
 
     def _squared_radius(self, state: IndexState, n_pulls: IntArray) -> FloatArray:
         ratio = self.n_pulls / (state.problem.n_arms * n_pulls)
-        return 2 * np.log(np.maximum(ratio, 1.0)) / n_pulls
+        squared: FloatArray = np.log(np.maximum(ratio, 1.0)) / n_pulls
+        return squared

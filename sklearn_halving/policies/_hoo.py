@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, log, log2, prod
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -25,12 +25,13 @@ from sklearn_halving.policies.bases._parameter_checks import (
     RewardRange,
     check_between,
     check_budget,
+    check_choice,
     check_count,
     width_of_range,
 )
 from sklearn_halving.policies.bases._shared_bases import Unscheduled
 
-VARIANTS = ("truncated", "basic")
+Variant = Literal["truncated", "basic"]
 
 
 @dataclass
@@ -140,7 +141,7 @@ class HOO(Unscheduled):
     n_dimensions: int = 1
     nu1: float = 1.0
     rho: float | None = None
-    variant: str = "truncated"
+    variant: Variant = "truncated"
     reward_range: RewardRange | None = None
     n_splits: int | None = None
 
@@ -154,11 +155,7 @@ class HOO(Unscheduled):
         check_between("nu1", self.nu1, 0, np.inf, "Use 1, the default, for rewards in [0, 1].")
         if self.rho is not None:
             check_between("rho", self.rho, 0, 1, "Use None for 2^(-1 / n_dimensions).")
-        if self.variant not in VARIANTS:
-            raise ValueError(
-                f"variant must be 'truncated' or 'basic', got {self.variant!r}. Use 'truncated', "
-                "the default."
-            )
+        check_choice("variant", self.variant, Variant, "Use 'truncated', the default.")
 
     @property
     def max_depth(self) -> int:

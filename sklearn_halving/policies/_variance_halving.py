@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Integral
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +21,7 @@ from sklearn_halving.policies.bases._greedy_allocation import (
 )
 from sklearn_halving.policies.bases._parameter_checks import (
     check_between,
+    check_choice,
     check_count,
     check_not_negative,
 )
@@ -147,9 +148,7 @@ class VarianceHalving(PlannedPolicy):
 
     def __post_init__(self) -> None:
         """Refuse parameters that no number of arms makes sense of."""
-        if self.allocation not in get_args(Allocation):
-            options = ", ".join(map(repr, get_args(Allocation)))
-            raise ValueError(f"allocation must be one of {options}, got {self.allocation!r}.")
+        check_choice("allocation", self.allocation, Allocation)
         if not 0 < self.delta < 1:
             raise ValueError(f"delta must be above 0 and below 1, got {self.delta!r}.")
         if not self.shrinkage >= 0:

@@ -15,7 +15,7 @@ from sklearn_halving.policies import (
     Problem,
     Pulls,
 )
-from sklearn_halving.policies.bases._gap_index import Exploration
+from sklearn_halving.policies.bases._gap_rule import Exploration
 from sklearn_halving.policies.posterior._arm_covariance import DenseCovariance
 
 ACQUISITIONS = ("bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi")
@@ -326,7 +326,7 @@ def test_if_all_pulls_fail_they_are_spread_and_nothing_is_recommended() -> None:
         ({"noise_variance": 0.0}, "noise_variance must be finite and above 0"),
         ({"split_variance": np.nan}, "split_variance must be"),
         ({"acquisition": "ucb"}, "acquisition must be one of 'bayesgap'"),
-        ({"beta": "theory"}, "beta must be one of 'effective', 'printed' or a number"),
+        ({"beta": "theory"}, "beta must be one of 'effective', 'printed', got"),
         ({"beta": 0.0}, "beta must be finite and above 0"),
         ({"recommendation": "best"}, "recommendation must be one of"),
     ],

@@ -134,7 +134,9 @@ def test_one_arm_is_pulled_once() -> None:
 
 
 def test_bad_parameters() -> None:
-    with pytest.raises(ValueError, match="variant must be 'theory' or 'heuristic', got 'fast'"):
+    with pytest.raises(
+        ValueError, match="variant must be one of 'theory', 'heuristic', got 'fast'"
+    ):
         LilUCB(variant="fast")
     with pytest.raises(ValueError, match="LUCB needs rewards of a known range"):
         LUCB().start(Problem(3))

@@ -41,7 +41,7 @@ def ucb_v(seen: list[float], t: int, n: int, n_arms: int) -> float:
 
 
 def moss(seen: list[float], t: int, n: int, n_arms: int) -> float:
-    return np.mean(seen) + math.sqrt(2 * max(math.log(n / (n_arms * len(seen))), 0) / len(seen))
+    return np.mean(seen) + math.sqrt(max(math.log(n / (n_arms * len(seen))), 0) / len(seen))
 
 
 CASES = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isfinite
 from numbers import Integral
-from typing import Any
+from typing import Any, get_args
 
 RewardRange = tuple[float, float]
 
@@ -30,6 +30,14 @@ def check_budget(name: str, value: Any, least: int, why: str) -> None:
         raise ValueError(
             f"{name}={value} is too small {why}. The least budget that works is {least}."
         )
+
+
+def check_choice(name: str, value: object, choices: Any, advice: str = "") -> None:
+    """Raise unless the value is one of a ``Literal`` type."""
+    allowed = get_args(choices)
+    if value not in allowed:
+        listed = ", ".join(map(repr, allowed))
+        raise ValueError(f"{name} must be one of {listed}, got {value!r}. {advice}".rstrip())
 
 
 def check_between(name: str, value: float, low: float, high: float, advice: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_halving.policies.bases._gap_index import Exploration
+from sklearn_halving.policies.bases._gap_rule import Exploration
 from sklearn_halving.policies.posterior._arm_covariance import as_arm_covariance
 from sklearn_halving.policies.posterior._arm_posterior import ArmPosterior
 from sklearn_halving.policies.posterior._hyperparameters import (

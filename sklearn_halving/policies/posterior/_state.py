@@ -10,8 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray, Problem
-from sklearn_halving.policies.bases._gap_index import Exploration, first_largest
-from sklearn_halving.policies.bases._gap_round import GapRound, OneChoice
+from sklearn_halving.policies.bases._gap_rule import (
+    Exploration,
+    GapRound,
+    OneChoice,
+    first_largest,
+)
 from sklearn_halving.policies.posterior._arm_posterior import ArmPosterior
 from sklearn_halving.policies.posterior._hyperparameters import Told
 

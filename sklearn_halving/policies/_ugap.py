@@ -1,46 +1,53 @@
-"""UGap: one gap-based rule, for a number of pulls and for a confidence (Gabillon et al. 2012)."""
+"""UGap: one gap-based rule, for a number of pulls and for a confidence (Gabillon et al. 2012).
+
+`AdaptiveUGapEb` estimates how hard the problem is, as BayesGap does, and needs no constant.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from sklearn_halving.policies._gap_exploration import bernstein_radius
+from sklearn_halving.policies._gap_e import bernstein_radius, sample_variance
 from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray
 from sklearn_halving.policies.bases._fixed_confidence import FixedConfidencePolicy
-from sklearn_halving.policies.bases._gap_index import GapChoice, choose_by_gap
+from sklearn_halving.policies.bases._gap_rule import GapChoice, choose_by_gap
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
 from sklearn_halving.policies.bases._parameter_checks import (
     RewardRange,
+    check_choice,
     check_confidence,
     check_not_negative,
 )
-from sklearn_halving.policies.bases._ranking import best_known
+from sklearn_halving.policies.bases._ranking import best_known, best_of_others
 from sklearn_halving.policies.bases._shared_bases import RangedBudget
 
-BOUNDS = ("hoeffding", "bernstein")
+Bounds = Literal["hoeffding", "bernstein"]
 
 
-def _check_bounds(bounds: str) -> None:
-    if bounds not in BOUNDS:
-        raise ValueError(
-            f"bounds must be one of {', '.join(map(repr, BOUNDS))}, got {bounds!r}. Use "
-            "'hoeffding', or 'bernstein' if some arms vary much less than others."
-        )
+class _ComparedBounds(IndexPolicy):
+    """What the policies of this file share: intervals by one of two kinds of bounds."""
 
+    bounds: Bounds
 
-def _first_pulls(bounds: str) -> int:
-    return 2 if bounds == "bernstein" else 1
+    def _check_bounds(self) -> None:
+        advice = "Use 'bernstein' if some arms vary much less than others."
+        check_choice("bounds", self.bounds, Bounds, advice)
 
+    @property
+    def n_first(self) -> int:  # type: ignore[override]
+        """Number of pulls that an arm needs before it has an interval."""
+        return 2 if self.bounds == "bernstein" else 1
 
-def _half_width(
-    bounds: str, x: FloatArray | float, state: IndexState, n_pulls: IntArray
-) -> FloatArray:
-    """Return the half width of each arm's interval for exploration x."""
-    if bounds == "bernstein":
-        return bernstein_radius(state, x, n_pulls)
-    return state.width * np.sqrt(x / np.maximum(n_pulls, 1))
+    def _half_width(
+        self, x: FloatArray | float, state: IndexState, n_pulls: IntArray
+    ) -> FloatArray:
+        """Return the half width of each arm's interval for exploration x."""
+        if self.bounds == "bernstein":
+            return bernstein_radius(state, x, n_pulls)
+        return state.width * np.sqrt(x / np.maximum(n_pulls, 1))
 
 
 def _compare(state: IndexState, half_width: FloatArray, usable: BoolArray) -> GapChoice:
@@ -65,7 +72,7 @@ class _Best:
 
 
 @dataclass(frozen=True)
-class UGapEb(RangedBudget, IndexPolicy):
+class UGapEb(RangedBudget, _ComparedBounds):
     """Unified gap-based exploration within a number of pulls, independent arms.
 
     Every arm has an interval ``mean +- b sqrt(a / N)``. The leader is the arm whose regret has the
@@ -107,24 +114,19 @@ class UGapEb(RangedBudget, IndexPolicy):
 
     n_pulls: int
     a: float
-    bounds: str = "hoeffding"
+    bounds: Bounds = "hoeffding"
     reward_range: RewardRange | None = None
 
     def __post_init__(self) -> None:
         """Refuse an exploration below 0 and unknown bounds."""
         check_not_negative("a", self.a, "Large values pull all arms evenly, 0 explores nothing.")
-        _check_bounds(self.bounds)
-
-    @property
-    def n_first(self) -> int:  # type: ignore[override]
-        """Number of pulls that an arm needs before it has an interval."""
-        return _first_pulls(self.bounds)
+        self._check_bounds()
 
     def _first_memory(self, state: IndexState, seed: np.random.SeedSequence | None) -> _Best:
         return _Best(np.full(len(state.rows), NO_ARM), np.full(len(state.rows), np.inf))
 
     def _largest(self, state: IndexState, usable: BoolArray) -> IntArray:
-        half_width = _half_width(self.bounds, self.a, state, state.n_asked)
+        half_width = self._half_width(self.a, state, state.n_asked)
         choice = _compare(state, half_width, usable)
         memory: _Best = state.memory
         # Rounds before every arm has its first pulls compare too few arms.
@@ -142,7 +144,7 @@ class UGapEb(RangedBudget, IndexPolicy):
 
 
 @dataclass(frozen=True)
-class UGapEc(FixedConfidencePolicy):
+class UGapEc(_ComparedBounds, FixedConfidencePolicy):
     """Unified gap-based exploration until an arm is known to be within epsilon of the best.
 
     As `UGapEb` with ``a = c log(4 K t^3 / delta)`` before pull t + 1; it stops when the bound of
@@ -184,7 +186,7 @@ class UGapEc(FixedConfidencePolicy):
 
     epsilon: float
     delta: float = 0.05
-    bounds: str = "hoeffding"
+    bounds: Bounds = "hoeffding"
     max_pulls: int | None = None
     reward_range: RewardRange | None = None
 
@@ -192,12 +194,7 @@ class UGapEc(FixedConfidencePolicy):
         """Refuse what no bound can be made from."""
         check_not_negative("epsilon", self.epsilon, "It is a difference of rewards, such as 0.01.")
         check_confidence(self.delta)
-        _check_bounds(self.bounds)
-
-    @property
-    def n_first(self) -> int:  # type: ignore[override]
-        """Number of pulls that an arm needs before it has an interval."""
-        return _first_pulls(self.bounds)
+        self._check_bounds()
 
     def _exploration(self, state: IndexState) -> FloatArray:
         t = state.n_told_of_row[:, np.newaxis].astype(np.float64)
@@ -210,12 +207,12 @@ class UGapEc(FixedConfidencePolicy):
             comparison: GapChoice = state.memory.comparison
             return comparison.arm
         x = self._exploration(state)
-        half_width = _half_width(self.bounds, x, state, state.n_asked)
+        half_width = self._half_width(x, state, state.n_asked)
         return _compare(state, half_width, usable).arm
 
     def _told_choice(self, state: IndexState) -> GapChoice:
         """Compare with the rewards that are known: what is in flight proves nothing."""
-        half_width = _half_width(self.bounds, self._exploration(state), state, state.n_pulls)
+        half_width = self._half_width(self._exploration(state), state, state.n_pulls)
         return _compare(state, half_width, state.can_be_pulled())
 
     def _has_decided(self, state: IndexState) -> BoolArray:
@@ -227,3 +224,111 @@ class UGapEc(FixedConfidencePolicy):
         leader = self._told_choice(state).leader
         stands = state.is_decided & state.alive[state.rows, leader]
         return np.where(stands, leader, best_known(state.alive, state.mean))
+
+
+@dataclass(frozen=True)
+class AdaptiveUGapEb(RangedBudget, _ComparedBounds):
+    """`UGapEb` with its exploration estimated before every pull.
+
+    ``a = (n - K) / (4 H)``, the largest for which UGapEb's bound of the regret is proved, with the
+    hardness ``H = sum of (b / g)^2``, ``g = max((gap + epsilon) / 2, epsilon)``. Gaps are taken
+    between bounds ``mean +- b sqrt(1 / (2 N))``: rather too large, and so is a. With "bernstein"
+    ``H = sum of ((s + sqrt(s^2 + 16 b g / 3)) / g)^2``, s the standard deviation of an arm less
+    ``b sqrt(2 / (N - 1))``, and ``n - 2 K`` in place of ``n - K``. Bounds of rounds with unlike a
+    cannot be compared: the best mean is chosen, and not the leader of the least bound. No
+    guarantee is known.
+
+    Parameters
+    ----------
+    n_pulls : int
+        Number of pulls for all arms together, the paper's n; never exceeded. At least one an arm,
+        with "bernstein" two.
+    epsilon : float, default=0.0
+        Regret that does not matter, in units of reward.
+    bounds : {"hoeffding", "bernstein"}, default="hoeffding"
+        See `UGapEb`.
+    reward_range : (float, float)
+        Smallest and largest possible reward; the paper's b is their difference.
+
+    References
+    ----------
+    Gabillon, Ghavamzadeh and Lazaric. Best arm identification: a unified approach to fixed budget
+    and fixed confidence. NIPS 2012, Fig. 1. The estimate is that of Hoffman, Shahriari and de
+    Freitas (AISTATS 2014, end of section 5), by bounds for independent arms.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.policies import AdaptiveUGapEb, Problem
+    >>> policy = AdaptiveUGapEb(n_pulls=40, reward_range=(0, 1))
+    >>> state = policy.start(Problem(n_arms=3))
+    >>> while not policy.is_finished(state):
+    ...     pulls = policy.ask(state, max_pulls=1)
+    ...     policy.tell(state, pulls, np.array([0.1, 0.6, 0.7])[pulls.arm])
+    >>> int(policy.recommend(state))
+    2
+    """
+
+    n_pulls: int
+    epsilon: float = 0.0
+    bounds: Bounds = "hoeffding"
+    reward_range: RewardRange | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a regret below 0 and unknown bounds."""
+        check_not_negative("epsilon", self.epsilon, "It is a difference of rewards, such as 0.01.")
+        self._check_bounds()
+
+    def regret_bounds(self, state: IndexState) -> FloatArray:
+        """Return B_J of every round in which all arms had bounds, shape ``(*batch, n_rounds)``."""
+        bounds = np.array(state.memory).reshape(len(state.memory), len(state.rows))
+        return bounds.T.reshape(*state.batch_shape, -1)
+
+    def half_width(self, state: IndexState) -> FloatArray:
+        """Return half the width of each arm's interval, shape ``(*batch, n_arms)``.
+
+        Infinite where there are too few rewards for one.
+        """
+        x = self._exploration(state)
+        width = np.where(
+            state.n_pulls >= self.n_first,
+            self._half_width(x, state, state.n_pulls),
+            np.inf,
+        )
+        return width.reshape(*state.batch_shape, -1)
+
+    def _first_memory(
+        self, state: IndexState, seed: np.random.SeedSequence | None
+    ) -> list[FloatArray]:
+        return []  # the bounds of all rounds
+
+    def _exploration(self, state: IndexState) -> FloatArray:
+        """Return a in each problem, shape ``(n_problems, 1)``."""
+        n, b = np.maximum(state.n_pulls, self.n_first), state.width
+        is_known = state.alive & np.isfinite(state.mean) & (state.n_pulls >= self.n_first)
+        mean = np.where(is_known, state.mean, 0.0)
+        radius = b * np.sqrt(0.5 / n)
+        others = best_of_others(np.where(is_known, mean + radius, -np.inf))
+        has_gap = is_known & np.isfinite(others)
+        # Of an arm that is far ahead the gap is negative.
+        gap = np.abs(np.where(has_gap, others, 0.0) - (mean - radius))
+        half = np.maximum((gap + self.epsilon) / 2, max(self.epsilon, 1e-12 * b))
+        if self.bounds == "bernstein":
+            spread = np.where(is_known, np.sqrt(sample_variance(state)), 0.0)
+            deviation = np.maximum(spread - b * np.sqrt(2 / (n - 1)), 0.0)
+            hardness = ((deviation + np.sqrt(deviation**2 + 16 / 3 * b * half)) / half) ** 2
+        else:
+            hardness = (b / half) ** 2
+        total = np.where(has_gap, hardness, 0.0).sum(axis=1, keepdims=True)
+        n_left = max(self.n_pulls - self.n_first * state.problem.n_arms, 0)
+        return n_left / (4 * np.where(total > 0, total, 1.0))
+
+    def _largest(self, state: IndexState, usable: BoolArray) -> IntArray:
+        with np.errstate(over="ignore", invalid="ignore"):  # infinite rewards are numbers
+            half_width = self._half_width(self._exploration(state), state, state.n_asked)
+        choice = _compare(state, half_width, usable)
+        # Rounds before every arm has its first pulls compare too few arms.
+        counts = state.is_open & self._has_first(state)
+        if counts.any():
+            state.memory.append(np.where(counts, choice.bound, np.nan))
+        return choice.arm

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from games import bernoulli, play
 from sklearn_halving.policies import AdaptiveGapEV, GapE, GapEV, Problem, UniformAllocation
-from sklearn_halving.policies._gap_exploration import estimated_gaps
+from sklearn_halving.policies._gap_e import estimated_gaps
 
 UNIT = (0.0, 1.0)
 
