@@ -214,7 +214,8 @@ def test_a_difference_is_named_before_any_fit(search_class, name, tmp_path):
 def test_what_differs_is_told_with_values_where_they_are_short(tmp_path):
     steady(HyperbandSearchCV, tmp_path / "j", scoring="accuracy").fit(X, Y)
     other = steady(HyperbandSearchCV, tmp_path / "j", scoring="f1", factor=2)
-    with pytest.raises(JournalError, match=r"factor \(3 before, 2 now\).*'f1' now"):
+    told = r"factor \(3 before, 2 now\).*'accuracy' before, 'f1' now"
+    with pytest.raises(JournalError, match=told):
         other.fit(X, Y)
 
 
