@@ -1,0 +1,106 @@
+"""How the cost of a pull grows with the number of pulls, for fits that cost nothing.
+
+    python examples/benchmarks/growth.py [--quick] [--seeds N] [--output FILE.md]
+
+CPU time per pull of whole searches at n_jobs=1, refit included, beside the same search with fewer
+pulls. BayesGapSearchCV also estimates length scales and noise, in refits that become rarer. The
+last table has the cost of a single new split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from _common import Report, cpu_seconds, one_thread, parse_options
+from _doubles import DoNothing
+
+from sklearn_halving import BanditSearchCV, BayesGapSearchCV, VarianceHalvingSearchCV
+from sklearn_halving.splits import split_stream
+
+N_CANDIDATES = 64
+
+
+class Noisy(DoNothing):
+    """An estimator whose scores differ from split to split."""
+
+    def fit(self, X: Any, y: Any) -> Noisy:
+        """Remember which rows there are: the noise of the split."""
+        self.noise_ = float(X[:, 0].sum())
+        return self
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return the value with noise that the split and the candidate decide."""
+        return float(np.sin(9 * self.value) + 0.1 * np.sin(1e4 * (self.value + self.noise_)))
+
+
+def data() -> tuple[np.ndarray, np.ndarray]:
+    """Return rows that tell splits apart."""
+    return np.random.default_rng(0).random((100, 2)), np.zeros(100)
+
+
+def variance_halving(n_pulls: int) -> None:
+    """Play VarianceHalvingSearchCV with 64 candidates."""
+    grid = {"value": np.linspace(0, 1, N_CANDIDATES)}
+    VarianceHalvingSearchCV(Noisy(), grid, n_pulls=n_pulls, random_state=0).fit(*data())
+
+
+def successive_rejects(n_pulls: int) -> None:
+    """Play successive rejects with 64 candidates."""
+    grid = {"value": np.linspace(0, 1, N_CANDIDATES)}
+    search = BanditSearchCV(
+        Noisy(), grid, policy="successive_rejects", n_pulls=n_pulls, random_state=0
+    )
+    search.fit(*data())
+
+
+def bayes_gap(n_pulls: int, n_candidates: int = 100) -> None:
+    """Play BayesGapSearchCV with its defaults."""
+    grid = {"value": np.linspace(0, 1, n_candidates)}
+    BayesGapSearchCV(Noisy(), grid, n_pulls=n_pulls, random_state=0).fit(*data())
+
+
+def pull_rows(
+    name: str, run: Callable[[int], None], sizes: tuple[int, ...], repeats: int
+) -> Iterator[list[Any]]:
+    """Yield CPU time per pull for each number of pulls, and over that of the fewest."""
+    first = 0.0
+    for n_pulls in sizes:
+        each = np.median([cpu_seconds(lambda n=n_pulls: run(n)) for _ in range(repeats)]) / n_pulls
+        first = first or each
+        yield [name, f"{n_pulls:,}", 1e6 * each, each / first]
+
+
+def split_rows(sizes: tuple[int, ...]) -> Iterator[list[Any]]:
+    """Yield CPU time per new split of an endless stream."""
+    for n_splits in sizes:
+        stream = split_stream(None, *data(), random_state=0)
+
+        def draw(stream: Any = stream, n_splits: int = n_splits) -> None:
+            for repetition in range(n_splits):
+                stream.split(repetition)
+
+        yield [f"{n_splits:,}", 1e6 * cpu_seconds(draw) / n_splits]
+
+
+def main() -> None:
+    """Print the tables."""
+    options = parse_options(__doc__, seeds=1)
+    report = Report("How the cost of a pull grows", options)
+    many = (200, 400) if options.quick else (1_000, 10_000, 50_000)
+    model = (40, 80) if options.quick else (320, 640, 1_280, 5_000)
+    searches = (
+        ("VarianceHalvingSearchCV, 64 candidates", variance_halving, many),
+        ("successive rejects, 64 candidates", successive_rejects, many),
+        ("BayesGapSearchCV, 100 candidates", bayes_gap, model),
+    )
+    with one_thread():
+        rows = (row for search in searches for row in pull_rows(*search, options.seeds))
+        report.table("Whole searches", "search | pulls | µs a pull | against the fewest", rows)
+        report.table("New splits of a stream", "splits | µs a split", split_rows(many))
+    report.save()
+
+
+if __name__ == "__main__":
+    main()
