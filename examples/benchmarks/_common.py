@@ -34,13 +34,18 @@ DATA = Path(os.environ.get("SKLEARN_HALVING_DATA", ROOT.parent / "shared" / "dat
 ORDERS = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
 
 
-def parse_options(description: str | None, *, seeds: int = 5) -> argparse.Namespace:
-    """Return the options that every benchmark has: quick, seeds, output, only."""
+def parse_options(description: str | None, *, seeds: int = 5, **flags: str) -> argparse.Namespace:
+    """Return the options that every benchmark has: quick, seeds, output, only; and flags.
+
+    ``flags`` are names and help texts of options that are on or off.
+    """
     parser = argparse.ArgumentParser(description=(description or "").partition("\n\n")[0])
     parser.add_argument("--quick", action="store_true", help="small sizes, under a minute")
     parser.add_argument("--seeds", type=int, default=None, help=f"repetitions ({seeds})")
     parser.add_argument("--output", type=Path, help="Markdown file for the report")
     parser.add_argument("--only", default="", help="leave out parts without this in the name")
+    for name, text in flags.items():
+        parser.add_argument(f"--{name}", action="store_true", help=text)
     options = parser.parse_args()
     options.seeds = options.seeds or (1 if options.quick else seeds)
     return options

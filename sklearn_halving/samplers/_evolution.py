@@ -41,8 +41,9 @@ class EvolutionSampler:
         Which share of the candidates that have a score are parents; at least two.
     share_random : float, default=0.2
         Which share of the candidates is drawn at random, so that no part of the space is left
-        out for good. Larger than 0: Hyperband's guarantees, which are for random candidates,
-        hold up to the factor 1 / ``share_random`` in the budget.
+        out for good; larger than 0. The best candidate of a bracket is then at least as good as
+        the best of so many random ones, and successive halving is guaranteed to return one that
+        is close to it, given the budget.
     min_told : int, default=4
         Number of candidates with a score that it takes for parents; before, all are random.
 
