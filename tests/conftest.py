@@ -1,19 +1,79 @@
-"""Settings that hold for every test; fixtures and doubles live elsewhere."""
+"""Settings that hold for every test; fixtures and doubles live elsewhere.
+
+Some tests walk over many similar cases. By default a walk is sampled, so that the whole suite
+takes minutes. All cases run with ``--cases=all``, and where the environment variable ``CI`` is
+set:
+
+- ``@pytest.mark.walk``: of all combinations of its parameters, enough run by default that each
+  value of each parameter occurs once;
+- ``pytest.mark.full`` on a test or on one of its cases: does not run by default;
+- hypothesis makes up 20 examples by default, where a test does not say how many, and 100 in full.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
+from collections import defaultdict
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
 # Deadlines fail on a busy machine, not on a bug.
-settings.register_profile("local", deadline=None)
-# In CI the same commit must give the same result: new examples are looked for locally.
+settings.register_profile(
+    "sample", deadline=None, max_examples=20, derandomize=bool(os.environ.get("CI"))
+)
+settings.register_profile("full", deadline=None)
+# In CI the same commit must give the same result: new examples are found elsewhere.
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
-settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--cases",
+        choices=["sample", "all"],
+        default="all" if os.environ.get("CI") else "sample",
+        help="Run all cases of tests that walk over many, as CI does, or a sample of them.",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    in_full = "ci" if os.environ.get("CI") else "full"
+    settings.load_profile(in_full if config.getoption("cases") == "all" else "sample")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what only runs with ``--cases=all``."""
+    if config.getoption("cases") == "all":
+        return
+    walks: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("walk"):
+            walks[item.nodeid.partition("[")[0]].append(item)
+    kept = {item.nodeid for walk in walks.values() for item in each_value_once(walk)}
+    left_out = [
+        item
+        for item in items
+        if item.get_closest_marker("full")
+        or (item.get_closest_marker("walk") and item.nodeid not in kept)
+    ]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]
+
+
+def each_value_once(cases: list[pytest.Item]) -> list[pytest.Item]:
+    """Return as few cases as have every value of every parameter, chosen greedily."""
+    values = {case: set(case.callspec.indices.items()) for case in cases}  # type: ignore[attr-defined]
+    missing = set().union(*values.values())
+    chosen = []
+    while missing:
+        best = max(cases, key=lambda case: len(values[case] & missing))
+        missing -= values[best]
+        chosen.append(best)
+    return chosen
 
 
 @pytest.fixture(autouse=True, scope="session")

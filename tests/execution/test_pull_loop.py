@@ -173,6 +173,7 @@ class Forgetful(Capricious):
         return Pulls.of(Pull(0, 1, 0))
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS)
 @pytest.mark.parametrize(
     ("policy", "message"), [(Mute(), "asks for nothing"), (Forgetful(), "a second time")]
@@ -193,6 +194,7 @@ def hyperband_task(estimator: Known, n_splits: int = 2, **options: Any) -> Evalu
     return make_task(estimator, qualities, n_splits=n_splits, **options)
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize("pre_dispatch", ["all", "2*n_jobs", "n_jobs", 1])
 @pytest.mark.parametrize(("backend", "n_jobs"), [*BACKENDS, ("multiprocessing", 2)])
 def test_every_backend_finds_the_same(backend: str, n_jobs: int, pre_dispatch: int | str) -> None:

@@ -154,7 +154,7 @@ def greedy_halving(case: Case, reward: Reward) -> tuple[set[Pull], int]:
     """Play Algorithms 1 to 3 of Lalitha et al. (2023), one pull at a time."""
     policy, n_arms = case.policy, case.problem.n_arms
     variance = policy.reward_variances or [1.0] * n_arms
-    n_stages = math.ceil(math.log2(n_arms))
+    n_stages, n_kept = math.ceil(math.log2(n_arms)), n_arms
     arms, n_ever = list(range(n_arms)), [0] * n_arms
     seen: dict[int, list[float]] = {arm: [] for arm in arms}
     pulled: set[Pull] = set()
@@ -170,7 +170,7 @@ def greedy_halving(case: Case, reward: Reward) -> tuple[set[Pull], int]:
             seen[arm].append(reward(pull))
             n_pulls[arm] += 1
             n_ever[arm] += 1
-        n_kept = math.ceil(len(arms) / 2)
+        n_kept = math.ceil(n_kept / 2)  # as planned, also where more arms have failed
         mean = {arm: sum(seen[arm]) / len(seen[arm]) for arm in arms if seen[arm]}
         arms = [arm for arm in best_of(list(mean), mean) if not math.isnan(mean[arm])]
         arms = sorted(arms[:n_kept])
@@ -452,7 +452,8 @@ CASES: dict[type, list[Case]] = {
     ],
 }
 ALL = [
-    pytest.param(case, id=f"{cls.__name__}-{i}")
+    # By default each policy is played on its first problem, see `tests/conftest.py`.
+    pytest.param(case, id=f"{cls.__name__}-{i}", marks=[pytest.mark.full] if i else [])
     for cls, cases in CASES.items()
     for i, case in enumerate(cases)
 ]
@@ -775,6 +776,7 @@ def play_batch(case: Case, tables: list[Reward], size: int) -> list[Game]:
     return games
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize("size", [1000, 7])
 @pytest.mark.parametrize("case", ALL)
 def test_batched_equals_looped(case: Case, size: int) -> None:

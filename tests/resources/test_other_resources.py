@@ -1,8 +1,7 @@
-"""RandomFeatures, FitTime, and what all resources have in common."""
+"""RandomFeatures, FitTime, and the resource that a name stands for."""
 
 from __future__ import annotations
 
-import pickle
 import time
 
 import numpy as np
@@ -22,33 +21,12 @@ from sklearn_halving.resources import (
     Iterations,
     PartialFit,
     RandomFeatures,
-    Resource,
     TrainingSize,
     resolve_resource,
 )
 
 X, Y = make_classification(200, 6, random_state=0)
 FEATURES = make_pipeline(RBFSampler(n_components=64, random_state=0), RidgeClassifier())
-
-
-@pytest.mark.parametrize(
-    "resource",
-    [
-        TrainingSize(),
-        Iterations("n_estimators"),
-        PartialFit(),
-        RandomFeatures("max_samples", 0.01),
-        FitTime(),
-    ],
-)
-def test_what_all_resources_have_in_common(resource):
-    assert isinstance(resource, Resource)
-    assert isinstance(resource.name, str)
-    assert pickle.loads(pickle.dumps(resource)) == resource
-    assert hash(resource) == hash(pickle.loads(pickle.dumps(resource)))
-    for level in (1, 2, 3, 7, 81, 1000, 123_456):
-        assert resource.to_level(resource.to_amount(level)) == level
-    assert resource.level_range(BaggingClassifier(), 100, 4)[0] >= 1
 
 
 def test_random_features_are_refitted():

@@ -62,23 +62,36 @@ parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
 parametrize_with_rungs = pytest.mark.parametrize("search_class", WITH_RUNGS)
 
 
-def searches_to_check():
-    for search_class in SEARCHES:
-        for estimator, space in (
-            (Ridge(), {"alpha": [0.1, 1.0, 2.0, 3.0]}),
-            (LogisticRegression(), {"C": [0.1, 1.0, 2.0, 3.0]}),
-            (make_pipeline(PCA(), Ridge()), {"ridge__alpha": [0.1, 1.0, 2.0, 3.0]}),
-        ):
-            yield small(search_class, estimator, space, cv=2, error_score="raise")
+CHECKED = [
+    (Ridge(), {"alpha": [0.1, 1.0, 2.0, 3.0]}),
+    (LogisticRegression(), {"C": [0.1, 1.0, 2.0, 3.0]}),
+    (make_pipeline(PCA(), Ridge()), {"ridge__alpha": [0.1, 1.0, 2.0, 3.0]}),
+]
 
 
-@pytest.mark.filterwarnings("default")  # of scikit-learn's own making
-@with_list(
-    parametrize_with_checks(
-        list(searches_to_check()), expected_failed_checks=expected_failed_checks
+def scikit_learn_checks(*, first):
+    """Parametrise with the checks of each search with one estimator, or with the others."""
+    searches = [
+        small(search_class, estimator, space, cv=2, error_score="raise")
+        for i, search_class in enumerate(SEARCHES)
+        for j, (estimator, space) in enumerate(CHECKED)
+        if (j == i % len(CHECKED)) == first
+    ]
+    return with_list(
+        parametrize_with_checks(searches, expected_failed_checks=expected_failed_checks)
     )
-)
+
+
+@pytest.mark.filterwarnings("default")  # scikit-learn's checks warn themselves
+@scikit_learn_checks(first=True)
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.full
+@pytest.mark.filterwarnings("default")
+@scikit_learn_checks(first=False)
+def test_scikit_learn_checks_with_other_estimators(estimator, check):
     check(estimator)
 
 
@@ -168,6 +181,7 @@ def forest_search(search_class, **params):
     return small(search_class, forest, SPACE, return_train_score=True, **params)
 
 
+@pytest.mark.walk
 @parametrize_searches
 @pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
 def test_result_does_not_depend_on_the_workers(search_class, backend, forest_results):
@@ -235,6 +249,7 @@ def test_a_failing_fit_scores_the_number_given(search_class):
     assert search.cv_results_["mean_test_score"][failing] == pytest.approx(-1)
 
 
+@pytest.mark.walk
 @parametrize_searches
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_error_score_raise_raises_what_was_raised(search_class, n_jobs):

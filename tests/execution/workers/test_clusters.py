@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ from doubles import (
     first_feature,
     make_task,
 )
+from scripts import ROOT, run_script
 from sklearn_halving import HyperbandSearchCV
 from sklearn_halving.execution._types import NO_LIMITS, EvaluationTask, Job, Outcome, PullLimits
 from sklearn_halving.execution.workers._executors import JoblibExecutor, open_executor
@@ -154,8 +157,26 @@ def sent_by_dask() -> Iterator[list[int]]:
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="kills workers by signal")
 
 
+@pytest.fixture(scope="class")
+def dask_client() -> Iterator[Any]:
+    """Two worker processes with one thread each."""
+    import dask
+    from distributed import Client, LocalCluster
+
+    # Else a worker that is killed twice, some time apart, may not be started anew.
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}),
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
 @on_linux
 @pytest.mark.slow
+@pytest.mark.xdist_group("dask")
 class TestDask:
     """Two worker processes."""
 
@@ -218,8 +239,56 @@ class TestDask:
 # ----------------------------------------------------------------------------------- Ray
 
 
+@pytest.fixture(scope="class")
+def ray_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Two worker processes, and a small object store."""
+    from joblib.pool import PicklingPool
+
+    bases = PicklingPool.__bases__
+    os.environ.setdefault("RAY_AUTH_MODE", "disabled")  # else a file in the home folder
+    import ray
+    from ray.util.joblib import register_ray
+
+    path = os.pathsep.join([str(ROOT), str(ROOT / "tests"), *filter(None, sys.path)])
+    for n_left in (2, 1, 0):
+        try:
+            ray.init(
+                num_cpus=2,
+                include_dashboard=False,
+                object_store_memory=100 * 2**20,
+                log_to_driver=False,
+                runtime_env={"env_vars": {"PYTHONPATH": path}},
+            )
+            break
+        except Exception as error:
+            # It gives its processes 30 seconds to start, which a busy machine may exceed.
+            if n_left == 0 or "timed out during startup" not in str(error):
+                raise
+            ray.shutdown()
+    register_ray()
+    yield
+    ray.shutdown()
+    PicklingPool.__bases__ = bases  # Ray's backend changes what "multiprocessing" is made of
+
+
+BEFORE = """
+from scipy.stats import loguniform
+from sklearn.datasets import load_iris
+from sklearn.svm import SVC
+from sklearn_halving import HyperbandSearchCV
+
+X, y = load_iris(return_X_y=True)
+search = HyperbandSearchCV(SVC(), {"C": loguniform(1e-2, 1e3)}, max_candidates=9, random_state=0)
+"""
+AFTER = """
+on_ray = search.best_params_
+print("same" if search.set_params(n_jobs=None).fit(X, y).best_params_ == on_ray else on_ray)
+"""
+
+
 @on_linux
 @pytest.mark.slow
+@pytest.mark.xdist_group("ray")
 @pytest.mark.usefixtures("ray_cluster")
 class TestRay:
     """Two worker processes."""
@@ -241,3 +310,11 @@ class TestRay:
 
     def test_what_kills_its_worker_fails_alone(self) -> None:
         check_faults(NO_LIMITS, {8.0: "kill"}, "SIGKILL")
+
+    def test_the_block_on_the_page_of_clusters_runs(self, tmp_path: Path) -> None:
+        text = (ROOT / "docs" / "clusters.md").read_text(encoding="utf-8")
+        blocks = re.findall(r"<!-- run by: \S+ -->\n```python\n(.*?)```", text, flags=re.DOTALL)
+        assert len(blocks) == 1
+        done = run_script(tmp_path, BEFORE + blocks[0] + AFTER, temp_folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.split()[-1] == "same"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import tracemalloc
 
 import numpy as np
@@ -148,7 +149,7 @@ def test_what_does_not_vary_has_no_column():
         [float("nan"), float("inf"), None],
         ["1", "2", "True"],
     ],
-    ids=str,
+    ids=lambda values: re.sub(" at 0x[0-9a-f]+", "", str(values)),
 )
 def test_two_categories_are_half_a_range_apart(values):
     between = distances({"a": values})

@@ -90,6 +90,7 @@ TARGETS = {
 }
 
 
+@pytest.mark.walk
 @parametrize_searches
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_containers_of_rows(search_class, container):
@@ -102,6 +103,7 @@ def test_containers_of_rows(search_class, container):
         assert search.feature_names_in_.tolist() == list("abcde")
 
 
+@pytest.mark.walk
 @parametrize_searches
 @pytest.mark.parametrize("container", TARGETS)
 def test_containers_of_targets(search_class, container):
@@ -246,6 +248,7 @@ SPLITTERS = {
 }
 
 
+@pytest.mark.walk
 @parametrize_searches
 @pytest.mark.parametrize("splitter", SPLITTERS)
 def test_splitters_are_asked_once_and_give_the_same(search_class, splitter):

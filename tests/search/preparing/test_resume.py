@@ -53,6 +53,7 @@ def test_a_checkpoint_changes_nothing(search_class, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["j"]
 
 
+@pytest.mark.walk
 @parametrize_searches
 @pytest.mark.parametrize("share", [0, 0.2, 0.7, 1])
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -192,6 +193,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.walk
 @parametrize_searches
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_difference_is_named_before_any_fit(search_class, name, tmp_path):
@@ -341,6 +343,7 @@ def continued(path, *, estimator, space, **params):
     return small(HyperbandSearchCV, estimator, space, **params)
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize("what", [BOOSTING, SGD], ids=["boosting", "partial_fit"])
 @pytest.mark.parametrize("keeps", [False, True], ids=["refitted", "kept"])
 @pytest.mark.parametrize("n_jobs", [1, 2])

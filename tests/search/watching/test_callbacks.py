@@ -115,6 +115,7 @@ def tasks_of(entries):
     return Counter(name.partition(":")[0].partition(" ")[0] for name in begun)
 
 
+@pytest.mark.walk
 @parametrize_searches
 @pytest.mark.parametrize("refit", [True, False])
 @pytest.mark.parametrize("backend", ["sequential", "threading", "loky"])
@@ -153,6 +154,7 @@ def test_hooks_are_balanced_where_fits_fail(search_class, tmp_path):
     assert_balanced(diary.read())
 
 
+@pytest.mark.walk
 @parametrize_searches
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_teardown_also_comes_after_an_exception(search_class, n_jobs, tmp_path):
@@ -179,6 +181,7 @@ class Iterating(callback.CallbackSupportMixin, Known):
         return self
 
 
+@pytest.mark.walk
 @parametrize_searches
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_callbacks_reach_the_estimator_inside(search_class, n_jobs, tmp_path):
@@ -190,6 +193,7 @@ def test_callbacks_reach_the_estimator_inside(search_class, n_jobs, tmp_path):
     assert_balanced(entries)
 
 
+@pytest.mark.walk
 @parametrize_searches
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_progress_bar(search_class, n_jobs, capsys, monkeypatch):
@@ -238,6 +242,7 @@ class Stopping(Diary):
         return sum(name.startswith(self.task) for name in ended) >= self.at
 
 
+@pytest.mark.walk
 @parametrize_searches
 @pytest.mark.parametrize("backend", ["sequential", "threading", "loky"])
 def test_a_callback_can_stop_the_search(search_class, backend, tmp_path):

@@ -131,6 +131,7 @@ def test_workers_begin_nothing_after_the_time_is_up(backend, n_jobs, tmp_path):
 # ---------------------------------------------------------------------------------- Ctrl-C
 
 
+@pytest.mark.walk
 @parametrize_searches
 @pytest.mark.parametrize(("backend", "n_jobs"), [("sequential", 1), ("threading", 2), ("loky", 2)])
 def test_ctrl_c_keeps_what_is_done_and_the_search_goes_on(search_class, backend, n_jobs, tmp_path):
@@ -210,6 +211,7 @@ def test_ctrl_c_before_the_first_fit_is_over_keeps_that(search_class, tmp_path):
     assert search.n_fits_ == 1
 
 
+@pytest.mark.walk
 @parametrize_searches
 @pytest.mark.parametrize(("backend", "n_jobs"), [("sequential", 1), ("threading", 2)])
 def test_ctrl_c_twice_stops_at_once(search_class, backend, n_jobs, tmp_path):
@@ -249,6 +251,7 @@ def test_signals_are_left_alone_in_another_thread_and_where_somebody_handles_the
 # ------------------------------------------------------------------------------ exceptions
 
 
+@pytest.mark.walk
 @parametrize_searches
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_an_exception_leaves_what_is_done(search_class, n_jobs, tmp_path):
@@ -295,6 +298,7 @@ def test_a_search_broken_off_before_any_fit_has_no_results(search_class, tmp_pat
 # ------------------------------------------------------------------------------------ kills
 
 
+@pytest.mark.walk
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="has no SIGKILL")
 @pytest.mark.parametrize("backend", ["sequential", "threading", "loky"])
