@@ -22,12 +22,16 @@ from pathlib import Path
 
 import pytest
 
+from sklearn_halving.policies.bases._base_policy import OPTIONAL, REQUIRED
+
 PACKAGE = "sklearn_halving"
 ROOT = Path(__file__).parents[1]
 PACKAGE_ROOT = ROOT / PACKAGE
 UNSTABLE_IMPORTS = "_unstable_imports.py"
 UNSTABLE_JOBLIB = "_unstable_joblib.py"
 UNSTABLE = (Path(UNSTABLE_IMPORTS), Path(UNSTABLE_JOBLIB))
+
+MEMBERS_OF_POLICY = frozenset((*REQUIRED, *OPTIONAL))
 
 MAX_FILE_LINES = 400  # 300 is what to aim at
 MAX_FUNCTION_LINES = 60  # 40 is what to aim at; the docstring does not count
@@ -203,6 +207,39 @@ def prints_and_asserts(path: Path, source: str) -> list[str]:
     return found
 
 
+def undeclared_members(path: Path, source: str) -> list[str]:
+    """Find reads of a policy that `Policy` and `BasePolicy` do not declare.
+
+    A policy is what is called ``policy``, whatever it is an attribute of, and what is annotated
+    as one. Whether it is a name may be asked: ``isinstance(policy, str)``.
+    """
+    if path.parts[0] not in ("search", "execution", "simulation"):
+        return []
+    tree, found = ast.parse(source), []
+    annotated = {
+        node.arg
+        for node in ast.walk(tree)
+        if isinstance(node, ast.arg)
+        and node.annotation is not None
+        and re.fullmatch(r"(Base)?Policy", ast.unparse(node.annotation))
+    }
+
+    def is_policy(node: ast.AST) -> bool:
+        name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+        return name in ("policy", "_policy") or (isinstance(node, ast.Name) and name in annotated)
+
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and is_policy(node.value):
+            if node.attr not in MEMBERS_OF_POLICY:
+                found.append((node.lineno, ast.unparse(node)))
+        elif isinstance(node, ast.Call) and node.args and is_policy(node.args[0]):
+            call, asked = ast.unparse(node.func), node.args[1:]
+            is_of_name = call == "isinstance" and ast.unparse(asked[0]) == "str"
+            if call in ("getattr", "hasattr", "isinstance", "type", "vars") and not is_of_name:
+                found.append((node.lineno, ast.unparse(node)))
+    return [f"{path}:{line}: {text} is not what policies describe" for line, text in found]
+
+
 def oversized(path: Path, source: str) -> list[str]:
     """Find files and functions that are longer than the limits."""
     found = []
@@ -348,6 +385,7 @@ CHECKS = [
     undeclared_dependencies,
     private_names,
     prints_and_asserts,
+    undeclared_members,
     oversized,
 ]
 SOURCES = sorted(path.relative_to(PACKAGE_ROOT) for path in PACKAGE_ROOT.rglob("*.py"))
@@ -542,6 +580,33 @@ def test_prints_and_asserts_finds(source: str) -> None:
 def test_prints_and_asserts_allows() -> None:
     source = '">>> print(1)"\nself.print(1)\nassert_all_finite(X)'
     assert not find(prints_and_asserts, "search/_a.py", source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "run.policy.n_pulls",
+        "def f(policy): return policy.stages(3)",
+        "def f(halving: Policy): return halving.levels",
+        "def f(rule: BasePolicy): return hasattr(rule, 'n_points')",
+        "getattr(run.prepared.policy, 'pulls_in_flight', None)",
+        "isinstance(self.policy, VarianceHalving)",
+        "type(policy).__name__",
+        "x = self._policy.covariance",
+    ],
+)
+@pytest.mark.parametrize("folder", ["search", "execution", "simulation"])
+def test_undeclared_members_finds(folder: str, source: str) -> None:
+    assert len(find(undeclared_members, f"{folder}/_a.py", source)) == 1
+    assert not find(undeclared_members, "policies/_a.py", source)
+
+
+def test_undeclared_members_allows() -> None:
+    source = (
+        "policies.VarianceHalving\npolicy.describe().max_pulls\nisinstance(self.policy, str)\n"
+        "run.policy.ask(state, 1).arm\npolicy.is_confident(state)\nas_policy(policy)"
+    )
+    assert not find(undeclared_members, "search/_a.py", source)
 
 
 def function_of(n_lines: int, indent: str = "") -> str:

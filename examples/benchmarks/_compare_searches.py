@@ -134,7 +134,7 @@ def replayed(
         reward=run.reward,
         log=run.log,
         top_level=run.prepared.levels.largest,
-        window=getattr(run.prepared.policy, "pulls_in_flight", None),
+        window=run.prepared.plan.description.window,
     )
     with contextlib.suppress(_Stopped):
         loop.run()

@@ -21,7 +21,8 @@ Search a space of numbers
 Learn a mean well enough
     `BernsteinStopping`
 Types that policies exchange with their caller
-    `Policy`, `Problem`, `Pull`, `Pulls`, `Schedule`, `Bracket`, `Rung`
+    `Policy`, `BasePolicy`, `PolicyDescription`, `Stage`, `Problem`, `Pull`, `Pulls`, `Schedule`,
+    `Bracket`, `Rung`
 """
 
 from importlib import import_module
@@ -65,11 +66,13 @@ if TYPE_CHECKING:
     from sklearn_halving.policies._types import NO_ARM as NO_ARM
     from sklearn_halving.policies._types import Bracket as Bracket
     from sklearn_halving.policies._types import Policy as Policy
+    from sklearn_halving.policies._types import PolicyDescription as PolicyDescription
     from sklearn_halving.policies._types import Problem as Problem
     from sklearn_halving.policies._types import Pull as Pull
     from sklearn_halving.policies._types import Pulls as Pulls
     from sklearn_halving.policies._types import Rung as Rung
     from sklearn_halving.policies._types import Schedule as Schedule
+    from sklearn_halving.policies._types import Stage as Stage
     from sklearn_halving.policies._ugap import AdaptiveUGapEb as AdaptiveUGapEb
     from sklearn_halving.policies._ugap import UGapEb as UGapEb
     from sklearn_halving.policies._ugap import UGapEc as UGapEc
@@ -78,6 +81,7 @@ if TYPE_CHECKING:
     from sklearn_halving.policies._upper_confidence import AdaptiveUCBE as AdaptiveUCBE
     from sklearn_halving.policies._variance_halving import VarianceHalving as VarianceHalving
     from sklearn_halving.policies._variance_rejects import VarianceRejects as VarianceRejects
+    from sklearn_halving.policies.bases._base_policy import BasePolicy as BasePolicy
     from sklearn_halving.policies.posterior._arm_covariance import (
         FactorCovariance as FactorCovariance,
     )
@@ -104,12 +108,16 @@ _NAMES_IN = {
     "_races": ("BernsteinRace", "HoeffdingRace"),
     "_successive_halving": ("FiniteHorizonHalving", "SuccessiveHalving"),
     "_successive_rejects": ("AnytimeSuccessiveRejects", "SuccessiveRejects"),
-    "_types": ("Bracket", "NO_ARM", "Policy", "Problem", "Pull", "Pulls", "Rung", "Schedule"),
+    "_types": (
+        *("Bracket", "NO_ARM", "Policy", "PolicyDescription", "Problem", "Pull", "Pulls"),
+        *("Rung", "Schedule", "Stage"),
+    ),
     "_ugap": ("AdaptiveUGapEb", "UGapEb", "UGapEc"),
     "_uniform": ("UniformAllocation",),
     "_upper_confidence": ("AdaptiveUCBE", "UCBE"),
     "_variance_halving": ("VarianceHalving",),
     "_variance_rejects": ("VarianceRejects",),
+    "bases._base_policy": ("BasePolicy",),
     "posterior._arm_covariance": ("FactorCovariance", "KernelCovariance"),
     "posterior._hyperparameters": ("KernelFamily",),
 }

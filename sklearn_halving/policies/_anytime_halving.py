@@ -15,6 +15,7 @@ from sklearn_halving.policies._types import (
     Problem,
     Rung,
     Schedule,
+    Stage,
 )
 from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
 from sklearn_halving.policies.bases._bracket_policy import ScheduledPolicy
@@ -182,9 +183,16 @@ class DoublingHalving(PlannedPolicy):
     """
 
     plays_levels: ClassVar[bool] = True
-    """Whether it goes from level to level though it has no schedule."""
 
     budget: int
+
+    def _stages(self, state: PlannedState) -> tuple[Stage, ...]:
+        stages, n_arms = [], state.problem.n_arms
+        n_each, n_in_play = state.problem.max_repetitions or 1, n_arms
+        for step in state.settings.steps:
+            stages.append(Stage(n_in_play, n_in_play * n_each, step.level))
+            n_in_play = n_arms if step.ends_run else step.n_kept
+        return tuple(stages)
 
     def _first_state(self, problem: Problem, batch_shape: tuple[int, ...]) -> PlannedState:
         n_arms = problem.n_arms

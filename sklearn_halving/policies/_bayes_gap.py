@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import isfinite, prod
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,8 +15,8 @@ from sklearn_halving.policies._types import (
     IntArray,
     Problem,
     Pulls,
-    Schedule,
 )
+from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._gap_rule import OneChoice, choose_by_gap, first_largest
 from sklearn_halving.policies.bases._parameter_checks import check_choice, check_count
 from sklearn_halving.policies.posterior._acquisitions import SCORES, Outlook
@@ -30,7 +30,7 @@ BetaRule = Literal["effective", "printed"]
 
 
 @dataclass(frozen=True)
-class BayesGap:
+class BayesGap(BasePolicy):
     """Choose the best of many correlated arms, with fewer pulls than arms if need be.
 
     Arms are Gaussian with a prior covariance, so that a pull says something about all of them.
@@ -121,8 +121,6 @@ class BayesGap:
     prior_mean: Any = field(default=0.0, repr=False)
     pulls_in_flight: int = 1
 
-    order_free: ClassVar[bool] = False
-
     def __post_init__(self) -> None:
         """Refuse parameters that no number of arms makes sense of."""
         check_choice("acquisition", self.acquisition, Acquisition)
@@ -142,12 +140,6 @@ class BayesGap:
                 raise ValueError(f"{name} must be finite and 0 or more, got {value!r}.")
         for name in ("n_pulls", "pulls_in_flight"):
             check_count(name, getattr(self, name))
-
-    def schedule(
-        self, min_level: int, max_level: int, n_available: int | None = None
-    ) -> Schedule | None:
-        """Return None: every pull is at the largest level, and who gets it is seen later."""
-        return None
 
     def start(
         self,

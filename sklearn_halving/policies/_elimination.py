@@ -9,8 +9,9 @@ import numpy as np
 
 from sklearn_halving.policies._races import Interval, Race, RaceMemory
 from sklearn_halving.policies._successive_rejects import contested
-from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray, Problem
+from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray, Problem, Stage
 from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
+from sklearn_halving.policies.bases._base_policy import ConfidentPolicy
 from sklearn_halving.policies.bases._parameter_checks import (
     RewardRange,
     check_budget,
@@ -104,7 +105,7 @@ class _PhaseMemory:
 
 
 @dataclass(frozen=True)
-class MedianElimination(PlannedPolicy):
+class MedianElimination(ConfidentPolicy, PlannedPolicy):
     """Drop the worse half of the arms after each of ``ceil(log2 K)`` phases of new pulls.
 
     Every arm in play is pulled ``ceil(4 / e^2 log(3 / d))`` times in a phase, with
@@ -187,6 +188,13 @@ class MedianElimination(PlannedPolicy):
             is_over=np.zeros(n_problems, dtype=bool),
         )
         return state
+
+    def _stages(self, state: PlannedState) -> tuple[Stage, ...]:
+        stages, n_arms = [], state.problem.n_arms
+        for n_each in state.settings.pulls_of_phase:
+            stages.append(Stage(n_arms, n_arms * n_each, state.problem.max_level))
+            n_arms = (n_arms + 1) // 2
+        return tuple(stages)
 
     def _n_pulls(self, phase: int, width: float) -> int:
         epsilon = self.epsilon / width / 4 * 0.75**phase

@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray, Pulls
+from sklearn_halving.policies.bases._base_policy import RangedBudget
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
 from sklearn_halving.policies.bases._parameter_checks import RewardRange
-from sklearn_halving.policies.bases._shared_bases import RangedBudget
 
 N_DRAWN = 256
 

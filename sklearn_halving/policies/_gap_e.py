@@ -12,10 +12,10 @@ from typing import ClassVar
 import numpy as np
 
 from sklearn_halving.policies._types import FloatArray, IntArray
+from sklearn_halving.policies.bases._base_policy import RangedBudget
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
 from sklearn_halving.policies.bases._parameter_checks import RewardRange, check_not_negative
 from sklearn_halving.policies.bases._ranking import best_of_others
-from sklearn_halving.policies.bases._shared_bases import RangedBudget
 
 
 class _GapIndex(RangedBudget, IndexPolicy):

@@ -6,9 +6,9 @@ Audibert, Bubeck and Munos, Bandit view on noisy optimization, 2011.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, log, log2, prod
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -17,9 +17,11 @@ from sklearn_halving.policies._types import (
     BoolArray,
     FloatArray,
     IntArray,
+    PolicyDescription,
     Problem,
     Pulls,
 )
+from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._cell_tree import CellTree, Slopes
 from sklearn_halving.policies.bases._parameter_checks import (
     RewardRange,
@@ -29,7 +31,6 @@ from sklearn_halving.policies.bases._parameter_checks import (
     check_count,
     width_of_range,
 )
-from sklearn_halving.policies.bases._shared_bases import Unscheduled
 
 Variant = Literal["truncated", "basic"]
 
@@ -65,7 +66,7 @@ class HOOState:
 
 
 @dataclass(frozen=True)
-class HOO(Unscheduled):
+class HOO(BasePolicy):
     """Search a cube by a binary tree of cells: for a space of numbers, not for a list of arms.
 
     Every cell h halvings deep has an upper bound of the rewards in it,
@@ -135,8 +136,6 @@ class HOO(Unscheduled):
     0.3125
     """
 
-    order_free: ClassVar[bool] = False
-
     n_pulls: int
     n_dimensions: int = 1
     nu1: float = 1.0
@@ -178,6 +177,11 @@ class HOO(Unscheduled):
     @property
     def _rate(self) -> float:
         return 2 ** (-1 / self.n_dimensions) if self.rho is None else self.rho
+
+    def describe(self, problem: Problem | None = None) -> PolicyDescription:
+        """Return what a caller may know; the arms are points of a cube."""
+        description = super().describe(problem)
+        return replace(description, n_dimensions=self.n_dimensions, n_arms=self.n_points)
 
     def points(self, state: HOOState) -> FloatArray:
         """Return where the arms are, in the unit cube.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sklearn_halving.policies._types import Bracket, Problem, Schedule
+from sklearn_halving.policies._types import Bracket, PolicyDescription, Problem, Schedule
 from sklearn_halving.policies.bases._bracket_policy import ScheduledPolicy
 from sklearn_halving.policies.bases._rungs import hyperband_brackets
 
@@ -120,6 +120,11 @@ class Hyperband(ScheduledPolicy):
         if self.early_repetitions is None:
             return Schedule(brackets)
         return Schedule(tuple(self._with_early_repetitions(b, max_level) for b in brackets))
+
+    def describe(self, problem: Problem | None = None) -> PolicyDescription:
+        """Return what a caller may know; ``select`` says how arms at different levels rank."""
+        is_by_level = self.select == "max_resources"
+        return replace(super().describe(problem), ranks_by_level=is_by_level)
 
     def _with_early_repetitions(self, bracket: Bracket, max_level: int) -> Bracket:
         """Let the rungs below the largest level do with the first of the splits."""

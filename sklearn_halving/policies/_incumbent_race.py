@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import ClassVar
 
 import numpy as np
 
@@ -16,13 +15,13 @@ from sklearn_halving.policies._types import (
     Problem,
     Pulls,
 )
+from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._contest import Contest, RaceRules
 from sklearn_halving.policies.bases._parameter_checks import (
     check_budget,
     check_count,
     check_not_negative,
 )
-from sklearn_halving.policies.bases._shared_bases import Unscheduled
 
 
 @dataclass
@@ -43,7 +42,7 @@ class RaceState:
 
 
 @dataclass(frozen=True)
-class IncumbentRace(Unscheduled):
+class IncumbentRace(BasePolicy):
     """Let each arm race against the best one so far, on splits that this one has been on.
 
     The first arm is the first incumbent. Arms enter in their order, and before each of them the
@@ -99,8 +98,6 @@ class IncumbentRace(Unscheduled):
     >>> int(means[policy.recommend(state)])
     29
     """
-
-    order_free: ClassVar[bool] = False
 
     n_pulls: int
     n_splits: int = 10

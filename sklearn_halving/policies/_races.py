@@ -6,14 +6,23 @@ optimization, 2011, Figs. 16.3 and 16.4, with the epsilon of section 16.3.3.2).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_halving.policies._successive_rejects import contested
-from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray, Problem
+from sklearn_halving.policies._types import (
+    NO_ARM,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    PolicyDescription,
+    Problem,
+    Stage,
+)
+from sklearn_halving.policies.bases._base_policy import ConfidentPolicy
 from sklearn_halving.policies.bases._parameter_checks import (
     RewardRange,
     check_confidence,
@@ -65,7 +74,7 @@ class RaceMemory:
     is_decided: BoolArray
 
 
-class RoundsPolicy(PlannedPolicy):
+class RoundsPolicy(ConfidentPolicy, PlannedPolicy):
     """Play rounds until a plan is empty: how many there will be is not known."""
 
     def _open_step(self, state: PlannedState) -> None:
@@ -78,7 +87,6 @@ class RoundsPolicy(PlannedPolicy):
 class Race(RoundsPolicy):
     """Pull every arm in play once a round, and drop those whose bounds are too low."""
 
-    delta: float
     epsilon: float = 0.0
     reward_range: RewardRange | None
 
@@ -89,6 +97,15 @@ class Race(RoundsPolicy):
     def _may_go_on(self, state: PlannedState, n_in_play: IntArray) -> BoolArray:
         """Return which problems may have another round with so many arms."""
         raise NotImplementedError
+
+    def _most_rounds(self, problem: Problem) -> int | None:
+        """Return the most rounds that there can be; None if nobody knows."""
+        return problem.max_repetitions
+
+    def _stages(self, state: PlannedState) -> tuple[Stage, ...]:
+        n_arms, level = state.problem.n_arms, state.problem.max_level
+        n_rounds = 1 if n_arms == 1 else self._most_rounds(state.problem)
+        return (Stage(n_arms, n_arms, level),) * (n_rounds or 0)
 
     def _first_state(self, problem: Problem, batch_shape: tuple[int, ...]) -> PlannedState:
         width = width_of_range(self, self.reward_range)
@@ -166,6 +183,16 @@ class _BoundedRace(Race):
         check_count("n_rounds", self.n_rounds, what)
         check_confidence(self.delta)
         check_not_negative("epsilon", self.epsilon, "It is a difference of rewards, such as 0.01.")
+
+    def describe(self, problem: Problem | None = None) -> PolicyDescription:
+        """Return what a caller may know; the number of pulls depends on that of the arms."""
+        description = super().describe(problem)
+        if problem is None:
+            return description
+        return replace(description, max_pulls=self.n_rounds * problem.n_arms)
+
+    def _most_rounds(self, problem: Problem) -> int:
+        return min(self.n_rounds, problem.max_repetitions or self.n_rounds)
 
     def _may_go_on(self, state: PlannedState, n_in_play: IntArray) -> BoolArray:
         return np.full(len(n_in_play), state.step < self.n_rounds)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_halving.policies._types import BoolArray, IntArray, Problem
+from sklearn_halving.policies._types import BoolArray, IntArray, Problem, Stage
 from sklearn_halving.policies.bases._parameter_checks import check_budget
 from sklearn_halving.policies.bases._planned_pulls import PlannedPolicy, PlannedState, new_state
 from sklearn_halving.policies.bases._ranking import best_known, keep_best
@@ -54,6 +54,14 @@ def phases(n_arms: int, n_pulls: int) -> tuple[Phase, ...]:
 
 class PhasedPolicy(PlannedPolicy):
     """Play a list of phases, known at the start: ``state.settings`` holds it."""
+
+    def _stages(self, state: PlannedState) -> tuple[Stage, ...]:
+        stages, problem = [], state.problem
+        n_arms = problem.n_arms
+        for phase in state.settings:
+            stages.append(Stage(n_arms, n_arms * phase.n_each, problem.max_level))
+            n_arms = problem.n_arms if phase.revives else phase.n_kept or n_arms
+        return tuple(stages)
 
     def _counts(self, state: PlannedState) -> IntArray:
         n_each = np.where(contested(state), state.settings[state.step].n_each, 0)

@@ -184,6 +184,10 @@ class Bracket:
         """Number of arms with which the bracket starts; one arm needs no rung."""
         return self.rungs[0].n_arms if self.rungs else 1
 
+    def rung_at(self, level: int) -> int:
+        """Return the place of the rung at this level; ValueError if there is none."""
+        return [rung.level for rung in self.rungs].index(level)
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -222,12 +226,93 @@ class Schedule:
         return np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
 
 
+@dataclass(frozen=True)
+class Stage:
+    """A part of a search between two decisions about who stays in play.
+
+    Parameters
+    ----------
+    n_arms : int
+        The most arms that are in play at a time.
+    n_pulls : int
+        The most pulls, of all arms together.
+    level : int
+        The level of the pulls.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import Problem, VarianceHalving
+    >>> for stage in VarianceHalving(n_pulls=60).describe(Problem(n_arms=5)).stages:
+    ...     print(stage)
+    Stage(n_arms=5, n_pulls=23, level=1)
+    Stage(n_arms=3, n_pulls=18, level=1)
+    Stage(n_arms=2, n_pulls=19, level=1)
+    """
+
+    n_arms: int
+    n_pulls: int
+    level: int
+
+
+@dataclass(frozen=True)
+class PolicyDescription:
+    """What a caller may know of a policy before the first pull; every field has a default.
+
+    Parameters
+    ----------
+    stages : tuple of Stage, default=()
+        The stages in the order in which they are played. Empty if there are none, or if nobody
+        knows beforehand how many there will be. Rungs are in the `Schedule`.
+    max_pulls : int or None, default=None
+        The number of pulls that is never exceeded; None if the policy has no such number.
+    window : int or None, default=None
+        How many pulls a search has open at a time. None leaves it to the search: 8 for a policy
+        whose decisions depend on the order of the rewards, else as many as there are workers for.
+    plays_levels : bool, default=False
+        Whether the policy pulls at several levels; else all pulls are at the largest.
+    factor : float, default=3.0
+        The ratio of neighbouring levels, where the policy plays several.
+    ranks_by_level : bool, default=True
+        Whether an arm that was pulled at a larger level is ahead of all that were not.
+    n_dimensions : int or None, default=None
+        The dimensions of the cube whose points the policy makes its arms of; None if it chooses
+        among given arms.
+    n_arms : int or None, default=None
+        The most arms that such a policy makes.
+    reward_range : (float, float) or None, default=None
+        Smallest and largest reward for which the policy's bounds hold; None if it needs no range.
+    confidence : float or None, default=None
+        The probability with which the choice is right if `is_confident` says so.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import LUCB, Problem, SuccessiveRejects
+    >>> description = SuccessiveRejects(n_pulls=20).describe(Problem(n_arms=3))
+    >>> description.max_pulls, description.stages[0]
+    (20, Stage(n_arms=3, n_pulls=15, level=1))
+    >>> LUCB(delta=0.1).describe().confidence
+    0.9
+    """
+
+    stages: tuple[Stage, ...] = ()
+    max_pulls: int | None = None
+    window: int | None = None
+    plays_levels: bool = False
+    factor: float = 3.0
+    ranks_by_level: bool = True
+    n_dimensions: int | None = None
+    n_arms: int | None = None
+    reward_range: tuple[float, float] | None = None
+    confidence: float | None = None
+
+
 @runtime_checkable
 class Policy(Protocol):
     """What decides the next pulls: a frozen dataclass of parameters.
 
-    All that changes lives in the state which `start` makes and which the other methods
-    take. Rewards are larger-is-better; NaN is worse than every number.
+    All that changes lives in the state that `start` makes and the other methods take. Rewards
+    are larger-is-better; NaN is worse than every number. These members are required.
+    `BasePolicy` has defaults for what a policy may say besides.
 
     Examples
     --------

@@ -12,6 +12,7 @@ import numpy as np
 
 from sklearn_halving.policies._gap_e import bernstein_radius, sample_variance
 from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray
+from sklearn_halving.policies.bases._base_policy import RangedBudget
 from sklearn_halving.policies.bases._fixed_confidence import FixedConfidencePolicy
 from sklearn_halving.policies.bases._gap_rule import GapChoice, choose_by_gap
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
@@ -22,7 +23,6 @@ from sklearn_halving.policies.bases._parameter_checks import (
     check_not_negative,
 )
 from sklearn_halving.policies.bases._ranking import best_known, best_of_others
-from sklearn_halving.policies.bases._shared_bases import RangedBudget
 
 Bounds = Literal["hoeffding", "bernstein"]
 

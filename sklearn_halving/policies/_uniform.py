@@ -6,14 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_halving.policies._types import IntArray, Problem
+from sklearn_halving.policies._types import IntArray, Problem, Stage
 from sklearn_halving.policies.bases._parameter_checks import check_budget
-from sklearn_halving.policies.bases._planned_pulls import (
-    PlannedPolicy,
-    PlannedState,
-    best_alive,
-    new_state,
-)
+from sklearn_halving.policies.bases._planned_pulls import PlannedPolicy, PlannedState, new_state
+from sklearn_halving.policies.bases._ranking import best_alive
 
 
 @dataclass(frozen=True)
@@ -50,6 +46,10 @@ class UniformAllocation(PlannedPolicy):
         n_arms = problem.n_arms
         check_budget("n_pulls", self.n_pulls, n_arms, f"to pull each of {n_arms} arms once")
         return new_state(problem, batch_shape, n_steps=1)
+
+    def _stages(self, state: PlannedState) -> tuple[Stage, ...]:
+        n_arms, n_pulls = state.problem.n_arms, int(self._counts(state).sum())
+        return (Stage(n_arms, n_pulls, state.problem.max_level),)
 
     def _counts(self, state: PlannedState) -> IntArray:
         n_each = self.n_pulls // state.problem.n_arms

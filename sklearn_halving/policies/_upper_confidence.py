@@ -11,9 +11,9 @@ import numpy as np
 
 from sklearn_halving.policies._successive_rejects import phase_lengths
 from sklearn_halving.policies._types import FloatArray, IntArray
+from sklearn_halving.policies.bases._base_policy import RangedBudget
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
 from sklearn_halving.policies.bases._parameter_checks import RewardRange, check_not_negative
-from sklearn_halving.policies.bases._shared_bases import RangedBudget
 
 
 class UpperConfidencePolicy(RangedBudget, IndexPolicy):

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_halving.policies._types import NO_ARM, FloatArray, IntArray, Problem
+from sklearn_halving.policies._types import NO_ARM, FloatArray, IntArray, Problem, Stage
 from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
 from sklearn_halving.policies.bases._greedy_allocation import (
     bounded_counts,
@@ -21,6 +21,7 @@ from sklearn_halving.policies.bases._greedy_allocation import (
 )
 from sklearn_halving.policies.bases._parameter_checks import (
     check_between,
+    check_budget,
     check_choice,
     check_count,
     check_not_negative,
@@ -29,13 +30,12 @@ from sklearn_halving.policies.bases._planned_pulls import (
     PlannedPolicy,
     PlannedState,
     Step,
-    best_alive,
     in_plans,
     n_stages_of,
     new_state,
     widths_of,
 )
-from sklearn_halving.policies.bases._ranking import keep_best
+from sklearn_halving.policies.bases._ranking import best_alive, keep_best
 from sklearn_halving.policies.noise._choice_probability import is_clear
 from sklearn_halving.policies.noise._noise_estimates import (
     checked_variances,
@@ -119,7 +119,6 @@ class VarianceHalving(PlannedPolicy):
     Examples
     --------
     >>> import numpy as np
-    from numpy.typing import ArrayLike
     >>> from sklearn_halving.policies import Problem, VarianceHalving
     >>> policy = VarianceHalving(n_pulls=60)
     >>> state = policy.start(Problem(n_arms=4))
@@ -149,8 +148,7 @@ class VarianceHalving(PlannedPolicy):
     def __post_init__(self) -> None:
         """Refuse parameters that no number of arms makes sense of."""
         check_choice("allocation", self.allocation, Allocation)
-        if not 0 < self.delta < 1:
-            raise ValueError(f"delta must be above 0 and below 1, got {self.delta!r}.")
+        check_between("delta", self.delta, 0, 1, "Use 0.05, the default.")
         if not self.shrinkage >= 0:
             raise ValueError(f"shrinkage must be 0 or more, got {self.shrinkage!r}.")
         for name in ("n_pulls", "plans_per_stage"):
@@ -170,9 +168,7 @@ class VarianceHalving(PlannedPolicy):
         if self.stop_probability is not None:
             check_between("stop_probability", self.stop_probability, 0.5, 1, "Use 0.95, or None.")
         if self.tolerance is not None:
-            check_not_negative(
-                "tolerance", self.tolerance, "Give a difference too small to matter."
-            )
+            check_not_negative("tolerance", self.tolerance, "Use 0.01, or None.")
         check_not_negative("overlap", self.overlap, "It is n_test / n_train, or 0.")
 
     def _check_levels_alone(self, levels: tuple[int, ...]) -> None:
@@ -222,12 +218,18 @@ class VarianceHalving(PlannedPolicy):
             return self.least_n_pulls(n_arms)
         return n_stages_of(n_arms) * (self._least_count() * n_arms + 1)
 
-    def stages(self, n_arms: int) -> tuple[tuple[int, int], ...]:
-        """Return how many arms each stage has in play, and the most pulls that it makes."""
-        n_pulls = [0] * n_stages_of(n_arms)
-        for step in self._steps(n_arms):
-            n_pulls[step.stage] += step.n_pulls
-        return tuple(zip(widths_of(n_arms), n_pulls, strict=True))
+    @property
+    def plays_levels(self) -> bool:
+        """Whether stages are at different levels."""
+        return len(set(self.levels or ())) > 1
+
+    def _stages(self, state: PlannedState) -> tuple[Stage, ...]:
+        steps, widths = state.settings.steps, widths_of(state.problem.n_arms)
+        n_pulls = [sum(s.n_pulls for s in steps if s.stage == i) for i in range(len(widths))]
+        if self.allocation == "likelihood" and not self.common_splits:
+            widths = [state.problem.n_arms] * len(widths)  # every arm may get pulls
+        levels = self.levels or (state.problem.max_level,) * len(widths)
+        return tuple(map(Stage, widths, n_pulls, levels))
 
     def first_adaptive_stage(self, n_arms: int) -> int | None:
         """Return the first stage whose pulls follow the variances; None if no stage's do.
@@ -242,10 +244,8 @@ class VarianceHalving(PlannedPolicy):
     def _first_state(self, problem: Problem, batch_shape: tuple[int, ...]) -> PlannedState:
         self._check_budget(problem)
         self._check_levels(problem)
-        known = None
-        if self.reward_variances is not None:
-            known = checked_variances(self.reward_variances, problem.n_arms, batch_shape)
-        steps = self._steps(problem.n_arms)
+        given, steps = self.reward_variances, self._steps(problem.n_arms)
+        known = None if given is None else checked_variances(given, problem.n_arms, batch_shape)
         uses_table = self.common_splits and self.keep_pulls
         settings = Settings(steps, known)
         state = new_state(problem, batch_shape, len(steps), settings, with_table=uses_table)
@@ -254,13 +254,12 @@ class VarianceHalving(PlannedPolicy):
         return state
 
     def _check_budget(self, problem: Problem) -> None:
-        n_arms, least = problem.n_arms, self.least_n_pulls(problem.n_arms)
-        if self.n_pulls < least:
-            raise ValueError(
-                f"n_pulls={self.n_pulls} is too small for {n_arms} arms and "
-                f"allocation={self.allocation!r}: every stage must be able to pull each arm in "
-                f"play once. The least budget that works is {least}."
-            )
+        least = self.least_n_pulls(problem.n_arms)
+        why = (
+            f"to pull each of {problem.n_arms} arms in every stage of "
+            f"allocation={self.allocation!r} in which it is in play"
+        )
+        check_budget("n_pulls", self.n_pulls, least, why)
         if not self.keep_pulls and problem.max_repetitions is not None:
             raise ValueError(
                 f"keep_pulls=False forgets pulls, and an arm has only {problem.max_repetitions} "

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_halving.policies._successive_rejects import contested, phases
+from sklearn_halving.policies._successive_rejects import PhasedPolicy, contested, phases
 from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray, Problem
 from sklearn_halving.policies.bases._greedy_allocation import greedy_counts
 from sklearn_halving.policies.bases._parameter_checks import check_budget, check_not_negative
-from sklearn_halving.policies.bases._planned_pulls import PlannedPolicy, PlannedState, new_state
+from sklearn_halving.policies.bases._planned_pulls import PlannedState, new_state
 from sklearn_halving.policies.bases._ranking import best_known, keep_best
 
 N_FOR_VARIANCE = 3
@@ -18,7 +18,7 @@ N_FOR_VARIANCE = 3
 
 
 @dataclass(frozen=True)
-class VarianceRejects(PlannedPolicy):
+class VarianceRejects(PhasedPolicy):
     """Reject one arm at a time, with the pulls of a phase shared by the variances of the arms.
 
     The phases have as many pulls as those of `SuccessiveRejects`. In the first all arms get the

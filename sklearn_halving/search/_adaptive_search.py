@@ -143,7 +143,7 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
         metric = run.reward.metric_of(next((s for s in scores if isinstance(s, dict)), scores[0]))
         overlap = Overlap.of(outcomes, run.prepared.rows.n_rows)
         add_standard_errors(results, overlap)
-        n_pulls = run.prepared.layout.n_fits(None)
+        n_pulls = run.prepared.plan.description.max_pulls
         self.n_pulls_left_ = None if n_pulls is None else n_pulls - len(outcomes)
         return results, metric, overlap
 

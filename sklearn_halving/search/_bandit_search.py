@@ -19,8 +19,8 @@ from sklearn_halving._typing import (
     Rescale,
     Scoring,
 )
-from sklearn_halving.policies._successive_rejects import phases
-from sklearn_halving.policies._types import Policy
+from sklearn_halving.policies._types import Policy, PolicyDescription
+from sklearn_halving.policies.bases._base_policy import BasePolicy, as_policy, name_of
 from sklearn_halving.resources import Resource
 from sklearn_halving.search._adaptive_search import (
     N_OF_DISTRIBUTIONS,
@@ -36,21 +36,16 @@ from sklearn_halving.search._shared_parameters import (
 )
 from sklearn_halving.search.preparing._cube_candidates import (
     Cube,
-    LevelsLayout,
     PointCandidates,
-    PointLayout,
 )
 from sklearn_halving.search.preparing._inputs import FitInputs
 from sklearn_halving.search.preparing._named_policies import (
     POINT_POLICIES,
     POLICIES,
-    budget_of,
     check_name,
     policy_by_name,
     range_of_steering_score,
-    with_range,
 )
-from sklearn_halving.search.preparing._plan import AdaptiveLayout, Layout, ScheduledLayout
 from sklearn_halving.search.preparing._preparation import (
     Levels,
     Preparation,
@@ -195,37 +190,34 @@ class BanditSearchCV(AdaptiveSearchCV):
     def _split_rows(
         self, inputs: FitInputs, resource: Resource, seed: np.random.SeedSequence
     ) -> SplitRows:
-        if self._plays_levels() or self._makes_points():
+        described = self._describe()
+        if described.plays_levels or described.n_dimensions is not None:
             return fixed_splits(self, inputs, resource, seed)
         return super()._split_rows(inputs, resource, seed)
 
-    def _plays_rungs(self) -> bool:
-        """Return whether the policy has a schedule of rungs."""
+    def _describe(self) -> PolicyDescription:
+        """Return what the policy says about itself before there is a problem."""
         if isinstance(self.policy, str):
-            return False
-        policy: object = self.policy
-        if not isinstance(policy, Policy) or isinstance(policy, type):
+            return PolicyDescription(n_dimensions=1 if self.policy in POINT_POLICIES else None)
+        try:
+            return as_policy(self.policy).describe()
+        except TypeError as error:
+            names = ", ".join(map(repr, [*POLICIES, *POINT_POLICIES]))
             raise ValueError(
                 "policy must be a name or an object with the methods of "
-                f"sklearn_halving.policies.Policy; got {self.policy!r}. Names are "
-                f"{', '.join(map(repr, [*POLICIES, *POINT_POLICIES]))}."
+                f"sklearn_halving.policies.Policy; got {self.policy!r}. Names are {names}."
+            ) from error
+
+    def _resolve_resource(self) -> Resource:
+        if self.resource is None and self._describe().plays_levels:
+            raise ValueError(
+                f"resource must be given for policy={self.policy!r}, which plays rungs; got "
+                "None. Name what a fit is given little or much of, such as 'n_samples'."
             )
-        try:
-            return self.policy.schedule(1, 1) is not None
-        except ValueError:  # it has one, though not for a single level
-            return True
-
-    def _plays_levels(self) -> bool:
-        """Return whether the policy goes from level to level, planned ahead or not."""
-        return self._plays_rungs() or bool(getattr(self.policy, "plays_levels", False))
-
-    def _makes_points(self) -> bool:
-        """Return whether the policy makes its candidates on the way."""
-        if isinstance(self.policy, str):
-            return self.policy in POINT_POLICIES
-        return hasattr(self.policy, "n_points")
+        return super()._resolve_resource()
 
     def _make_levels(self, resource: Resource, rows: SplitRows) -> Levels:
+        described = self._describe()
         smallest, largest = resource.level_range(self.estimator, rows.n_train, rows.n_rows_needed)
         levels = choose_levels(
             resource,
@@ -233,12 +225,12 @@ class BanditSearchCV(AdaptiveSearchCV):
             largest,
             min_resources=self.min_resources,
             max_resources=self.max_resources,
-            factor=float(getattr(self.policy, "factor", 3)),
+            factor=described.factor,
         )
-        return levels if self._plays_levels() else replace(levels, smallest=levels.largest)
+        return levels if described.plays_levels else replace(levels, smallest=levels.largest)
 
-    def _make_policy(self, levels: Levels, space: SearchSpace, rows: SplitRows) -> Policy:
-        policy = self.policy
+    def _make_policy(self, levels: Levels, space: SearchSpace, rows: SplitRows) -> BasePolicy:
+        policy: Any = self.policy
         if isinstance(policy, str):
             check_name(policy)
         elif not isinstance(self.n_pulls, str):
@@ -246,15 +238,14 @@ class BanditSearchCV(AdaptiveSearchCV):
                 f"n_pulls={self.n_pulls} must be left out where policy is an object, which has a "
                 f"budget of its own; got policy={policy!r}. Set the budget there."
             )
-        if self._makes_points():
+        if self._describe().n_dimensions is not None:
             policy = self._policy_of_points(space, rows)
         elif isinstance(policy, str):
             n_arms = self._count_candidates(space)
             n_pulls = self._count_pulls(n_arms, rows)
             policy = policy_by_name(policy, n_arms, n_pulls, self.confidence)
             self._check_splits(n_arms, rows)
-        complete: Policy = with_range(policy, self._known_range())
-        return complete
+        return as_policy(policy, reward_range=self._known_range())
 
     def _policy_of_points(self, space: SearchSpace, rows: SplitRows) -> Any:
         """Return a policy that makes its candidates, for a space of as many dimensions."""
@@ -270,13 +261,12 @@ class BanditSearchCV(AdaptiveSearchCV):
             n_default = N_OF_DISTRIBUTIONS * PULLS_OF_GRID_SEARCH
             n_pulls = n_default if isinstance(self.n_pulls, str) else int(self.n_pulls)
             return policy_class(n_pulls, n_dimensions, n_splits=rows.n_repetitions)
-        if policy.n_dimensions != n_dimensions:
+        if self._describe().n_dimensions != n_dimensions:
             raise ValueError(
                 f"n_dimensions must be {n_dimensions}, the number of parameters; "
                 f"got policy={policy!r}. Give HOO(n_dimensions={n_dimensions}, ...)."
             )
-        missing = getattr(policy, "n_splits", rows.n_repetitions) is None
-        return replace(policy, n_splits=rows.n_repetitions) if missing else policy
+        return as_policy(self.policy, n_splits=rows.n_repetitions)
 
     def _least_n_pulls(self, n_arms: int) -> int:
         if self.policy == "variance_halving":
@@ -289,83 +279,48 @@ class BanditSearchCV(AdaptiveSearchCV):
             return float(low), float(high)
         return range_of_steering_score(self)
 
-    def _make_layout(
-        self, policy: Any, levels: Levels, space: SearchSpace, rows: SplitRows
-    ) -> Layout:
-        schedule = policy.schedule(levels.smallest, levels.largest, space.size)
-        if schedule is not None:
-            by_level = getattr(policy, "select", "max_resources") == "max_resources"
-            return ScheduledLayout(schedule, ranks_by_level=by_level)
-        if self._makes_points():
-            candidates = PointCandidates(Cube(space, str(self.policy)), policy.n_points)
-            return PointLayout(
-                policy.n_points, policy.n_pulls, levels=(levels.largest,), candidates=candidates
-            )
-        n_arms = self._count_candidates(space)
-        if self._plays_levels():
-            return LevelsLayout(n_arms, None, levels=(levels.smallest, levels.largest))
-        stages = _stages_of(policy, n_arms)
-        of_stages = (levels.largest,) * max(1, len(stages))
-        return AdaptiveLayout(n_arms, budget_of(policy, n_arms), stages, levels=of_stages)
-
     def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Any:
-        if not isinstance(prepared.layout, PointLayout):
+        plan = prepared.plan
+        if plan.description.n_dimensions is None:
             return super()._draw_candidates(prepared, rng)
-        candidates = prepared.layout.candidates
+        candidates = PointCandidates(Cube(prepared.space, str(self.policy)), plan.problem.n_arms)
         check_candidates(self.estimator, tuple(candidates))
         return candidates
 
     def _make_results(self, run: Run, rows: ResultRows) -> dict[str, Any]:
-        if isinstance(run.prepared.layout, ScheduledLayout):
+        if run.prepared.plan.schedule is not None:
             return BaseBanditSearchCV._make_results(self, run, rows)
         results = super()._make_results(run, rows)
-        _warn_of_range(getattr(run.prepared.policy, "reward_range", None), run)
+        _warn_of_range(run)
         _warn_of_doubt(run)
         return results
 
     def _warn_of_space(self, prepared: Preparation) -> None:
-        if not isinstance(prepared.layout, ScheduledLayout):
+        if prepared.plan.schedule is None:
             super()._warn_of_space(prepared)
 
-    def _start(self, prepared: Preparation, seed: np.random.SeedSequence) -> Any:
-        if self._plays_levels() and self.resource is None:
-            raise ValueError(
-                f"resource must be given for policy={self.policy!r}, which plays rungs; got "
-                "None. Name what a fit is given little or much of, such as 'n_samples'."
-            )
-        state = super()._start(prepared, seed)
-        if isinstance(prepared.layout, PointLayout):
-            points: Any = prepared.policy
-            prepared.layout.candidates.follow(partial(points.points, state))
+    def _start(self, prepared: Preparation, candidates: Any, seed: np.random.SeedSequence) -> Any:
+        state = super()._start(prepared, candidates, seed)
+        if isinstance(candidates, PointCandidates):
+            candidates.follow(partial(prepared.policy.points, state))
         return state
 
 
-def _stages_of(policy: Any, n_arms: int) -> tuple[tuple[int, int], ...]:
-    """Return numbers of candidates and fits, stage by stage, where they are known."""
-    if isinstance(policy, policies.VarianceHalving):
-        return policy.stages(n_arms)
-    if isinstance(policy, policies.SuccessiveRejects) and n_arms > 1:
-        planned = phases(n_arms, policy.n_pulls)
-        widths = range(n_arms, 1, -1)
-        return tuple((n, n * phase.n_each) for n, phase in zip(widths, planned, strict=True))
-    return ()
-
-
 def _warn_of_doubt(run: Run) -> None:
-    """Say so where a policy with a confidence ended before it had it."""
+    """Warn if a policy with a confidence ended before it had reached it."""
     policy = run.prepared.policy
-    if not hasattr(policy, "is_confident") or not policy.is_finished(run.state):
-        return
-    if not policy.is_confident(run.state):
+    is_confident = policy.is_confident(run.state)
+    if is_confident is not None and policy.is_finished(run.state) and not is_confident:
         warn_user(
-            f"{type(policy).__name__} used its {len(run.outcomes)} fits up before it knew the "
+            f"{name_of(policy)} used its {len(run.outcomes)} fits up before it knew the "
             "best candidate with its confidence: the guarantee does not hold. A larger n_pulls "
             "(max_pulls of an object), a lower confidence or fewer candidates may help."
         )
 
 
-def _warn_of_range(reward_range: tuple[float, float] | None, run: Run) -> None:
-    """Say so where a score was outside of what the policy was told."""
+def _warn_of_range(run: Run) -> None:
+    """Warn of scores that are outside of the range that the policy was told."""
+    reward_range = run.prepared.plan.description.reward_range
     if reward_range is None:
         return
     rewards = np.array([run.reward(outcome) for outcome in run.outcomes])

@@ -19,12 +19,13 @@ from sklearn_halving.execution._pull_loop import PullLoop, PullObserver, StopSig
 from sklearn_halving.execution._types import EvaluationTask, PullLimits
 from sklearn_halving.execution.workers._executors import open_executor
 from sklearn_halving.execution.workers._interrupt import Interrupt
-from sklearn_halving.policies._types import Policy, Problem
+from sklearn_halving.policies._types import Problem
+from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.resources import Rescaling, Resource, resolve_resource
 from sklearn_halving.search._shared_parameters import SharedParameters
 from sklearn_halving.search.preparing._checkpoint import Checkpoint, open_checkpoint
 from sklearn_halving.search.preparing._inputs import FitInputs, check_inputs
-from sklearn_halving.search.preparing._plan import Layout
+from sklearn_halving.search.preparing._plan import SearchPlan, plan_table
 from sklearn_halving.search.preparing._preparation import (
     Levels,
     Preparation,
@@ -58,14 +59,24 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         """Return the range of levels."""
 
     @abstractmethod
-    def _make_policy(self, levels: Levels, space: SearchSpace, rows: SplitRows) -> Policy:
+    def _make_policy(self, levels: Levels, space: SearchSpace, rows: SplitRows) -> BasePolicy:
         """Return the policy for this range of levels."""
 
-    @abstractmethod
-    def _make_layout(
-        self, policy: Any, levels: Levels, space: SearchSpace, rows: SplitRows
-    ) -> Layout:
-        """Return how the policy orders its pulls."""
+    def _count_candidates(self, space: SearchSpace) -> int:
+        """Return the number of candidates of a policy without brackets."""
+        raise NotImplementedError
+
+    def _make_plan(
+        self, policy: BasePolicy, levels: Levels, space: SearchSpace, rows: SplitRows
+    ) -> SearchPlan:
+        """Return what the policy is going to do."""
+        schedule = policy.schedule(levels.smallest, levels.largest, space.size)
+        if schedule is not None:
+            n_arms = schedule.n_arms
+        else:
+            n_arms = policy.describe().n_arms or self._count_candidates(space)
+        problem = Problem(n_arms, levels.smallest, levels.largest, rows.n_repetitions, space.size)
+        return SearchPlan(problem, policy.describe(problem), schedule)
 
     def _resolve_resource(self) -> Resource:
         """Return the resource that ``resource`` stands for."""
@@ -163,9 +174,9 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         own.cv = deepcopy(self.cv)
         rng, seed = seed_of(deepcopy(check_random_state(self.random_state)))
         prepared = own._prepare(check_inputs(own, X, y, params), seed)
-        own._draw_candidates(prepared, rng)
-        own._start(prepared, seed)  # what it has to say against the budget, it says here
-        return prepared.layout.plan(prepared.rows.n_repetitions, prepared.resource)
+        candidates = own._draw_candidates(prepared, rng)
+        own._start(prepared, candidates, seed)  # it refuses budgets that are too small
+        return plan_table(prepared.plan, prepared.resource)
 
     def _begin(
         self, inputs: FitInputs, checkpoint: Checkpoint, callbacks: CallbackTree, deadline: float
@@ -176,7 +187,8 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         task = self._make_task(prepared, rng, seed, callbacks)
         checkpoint.begin(self, task)
         reward = Reward(self.refit, inputs.refit_metric)
-        return Run(prepared, task, self._start(prepared, seed), reward, checkpoint, deadline)
+        state = self._start(prepared, task.candidates, seed)
+        return Run(prepared, task, state, reward, checkpoint, deadline)
 
     def _prepare(self, inputs: FitInputs, seed: np.random.SeedSequence) -> Preparation:
         """Check everything that can be checked before the first fit."""
@@ -186,29 +198,22 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         rows = self._split_rows(inputs, resource, seed)
         levels = self._make_levels(resource, rows)
         policy = self._make_policy(levels, space, rows)
-        layout = self._make_layout(policy, levels, space, rows)
-        return Preparation(inputs, resource, rows, levels, policy, layout, space)
+        plan = self._make_plan(policy, levels, space, rows)
+        return Preparation(inputs, resource, rows, levels, policy, plan, space)
 
     def _draw_candidates(
         self, prepared: Preparation, rng: np.random.RandomState
     ) -> tuple[Params, ...]:
         """Draw a candidate for each arm, and try the names of their parameters."""
-        candidates = prepared.space.draw(prepared.layout.n_of_bracket, rng)
+        candidates = prepared.space.draw(prepared.plan.n_of_bracket, rng)
         check_candidates(self.estimator, candidates)
         self._warn_of_space(prepared)
         return candidates
 
-    def _start(self, prepared: Preparation, seed: np.random.SeedSequence) -> Any:
+    def _start(self, prepared: Preparation, candidates: Any, seed: np.random.SeedSequence) -> Any:
         """Return the policy's state before the first pull."""
-        problem = Problem(
-            n_arms=sum(prepared.layout.n_of_bracket),
-            min_level=prepared.levels.smallest,
-            max_level=prepared.levels.largest,
-            max_repetitions=prepared.rows.n_repetitions,
-            n_available=prepared.space.size,
-        )
         own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, POLICY))
-        return prepared.policy.start(problem, seed=own)
+        return prepared.policy.start(prepared.plan.problem, seed=own)
 
     def _make_task(
         self,
@@ -251,9 +256,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
     def _pull(self, run: Run, callbacks: CallbackTree) -> Progress:
         """Pull until the policy is finished, or the search is stopped."""
         prepared, checkpoint = run.prepared, run.checkpoint
-        layout, n_repetitions = prepared.layout, prepared.rows.n_repetitions
-        branches = layout.branches(n_repetitions, prepared.resource)
-        callbacks.begin_search(branches, layout.path_of, layout.n_fits(n_repetitions))
+        callbacks.begin_search(prepared.plan, prepared.resource)
         limits = PullLimits(self.pull_timeout, self.memory_limit)
         with (
             open_watch(self, run, callbacks) as watch,
@@ -267,7 +270,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
                 reward=run.reward,
                 log=run.log,
                 top_level=prepared.levels.largest,
-                window=getattr(prepared.policy, "pulls_in_flight", None),
+                window=prepared.plan.description.window,
                 observer=watch if watch.is_needed else PullObserver(),
                 journal=checkpoint.journal,
                 models=ModelStore(checkpoint.models),

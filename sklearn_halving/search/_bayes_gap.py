@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from numbers import Real
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +23,7 @@ from sklearn_halving._typing import (
 from sklearn_halving._unstable_imports import Interval
 from sklearn_halving.policies import UniformAllocation
 from sklearn_halving.policies._bayes_gap import Acquisition, BetaRule
-from sklearn_halving.policies._types import Policy
+from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.resources import Resource
 from sklearn_halving.search._adaptive_search import PULLS_OF_GRID_SEARCH, AdaptiveSearchCV
 from sklearn_halving.search._bandit_search import _warn_of_range
@@ -49,7 +49,6 @@ from sklearn_halving.search.candidate_model._posterior import (
 )
 from sklearn_halving.search.candidate_model._prior import KernelName, make_prior
 from sklearn_halving.search.preparing._inputs import FitInputs
-from sklearn_halving.search.preparing._plan import AdaptiveLayout
 from sklearn_halving.search.preparing._preparation import (
     Levels,
     Preparation,
@@ -296,10 +295,10 @@ default=None
         )
         return replace(levels, smallest=levels.largest)
 
-    def _make_policy(self, levels: Levels, space: SearchSpace, rows: SplitRows) -> Policy:
+    def _make_policy(self, levels: Levels, space: SearchSpace, rows: SplitRows) -> BasePolicy:
         n_arms = self._count_candidates(space)
         n_pulls = self._count_pulls(n_arms, rows)
-        policy: Policy
+        policy: BasePolicy
         if self.acquisition == "ugap" or self.acquisition == "ugap_bernstein":
             policy = make_ugap(self, n_pulls, rows.n_repetitions)
         else:
@@ -314,17 +313,10 @@ default=None
         self._check_splits(n_arms, rows)
         return UniformAllocation(n_pulls) if n_arms == 1 else policy
 
-    def _make_layout(
-        self, policy: Any, levels: Levels, space: SearchSpace, rows: SplitRows
-    ) -> AdaptiveLayout:
-        n_arms = self._count_candidates(space)
-        stages = ((n_arms, policy.n_pulls),)
-        return AdaptiveLayout(n_arms, policy.n_pulls, stages, levels=(levels.largest,))
-
     def _draw_candidates(
         self, prepared: Preparation, rng: np.random.RandomState
     ) -> tuple[Params, ...]:
-        given, n_of_bracket = self.param_distributions, prepared.layout.n_of_bracket
+        given, n_of_bracket = self.param_distributions, prepared.plan.n_of_bracket
         spaces = [given] if isinstance(given, Mapping) else list(given)
         candidates = None
         if prepared.space.size is None:
@@ -335,26 +327,30 @@ default=None
         self._warn_of_space(prepared)
         is_whole = prepared.space.is_grid and prepared.space.size == len(candidates)
         args = (self.kernel, candidates, spaces, self.branch_correlation)
-        if isinstance(prepared.policy, GapOverCandidates):
-            prior = make_prior(*args, is_whole_grid=is_whole)
-            prepared.policy.covariance.set(prior, self.noise, len(candidates))
+        if len(candidates) > 1 and self.acquisition not in BOUNDS:
+            gap = cast(GapOverCandidates, prepared.policy)
+            gap.covariance.set(
+                make_prior(*args, is_whole_grid=is_whole), self.noise, len(candidates)
+            )
         elif self.kernel is not None:  # there is one candidate, and it may not fit
             make_prior(*args, is_whole_grid=is_whole)
         return candidates
 
     def _make_results(self, run: Run, rows: ResultRows) -> dict[str, Any]:
-        policy = run.prepared.policy
-        if isinstance(policy, UGapOverCandidates):
+        has_several = run.prepared.plan.problem.n_arms > 1
+        if has_several and self.acquisition in BOUNDS:
             results = super()._make_results(run, rows)
-            self.regret_bounds_ = policy.regret_bounds(run.state)
-            _warn_of_range(policy.reward_range, run)
-            return results | interval_columns(policy, run.state, self._statistics)
+            ugap = cast(UGapOverCandidates, run.prepared.policy)
+            self.regret_bounds_ = ugap.regret_bounds(run.state)
+            _warn_of_range(run)
+            return results | interval_columns(ugap, run.state, self._statistics)
         results, metric, _ = self._make_table(run, rows)
         key, prepared = f"test_{metric}", run.prepared
         mean_score = results[f"mean_{key}"]
-        if isinstance(prepared.policy, GapOverCandidates):
-            columns, self._statistics = posterior_columns(prepared.policy, run.state)
-            self.regret_bounds_ = prepared.policy.regret_bounds(run.state)
+        if has_several:
+            gap = cast(GapOverCandidates, prepared.policy)
+            columns, self._statistics = posterior_columns(gap, run.state)
+            self.regret_bounds_ = gap.regret_bounds(run.state)
         else:
             columns, self._statistics = columns_of_one(
                 mean_score, results[f"standard_error_{key}"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from sklearn_halving._typing import (
     Scoring,
 )
 from sklearn_halving.policies import FiniteHorizonHalving, Hyperband
-from sklearn_halving.policies._types import Schedule
 from sklearn_halving.policies.bases._bracket_policy import ScheduledPolicy
 from sklearn_halving.policies.bases._rungs import exact_factor
 from sklearn_halving.resources import Resource
@@ -35,7 +34,6 @@ from sklearn_halving.search.preparing._arriving import (
     ArrivingCandidates,
     resolve_sampler,
 )
-from sklearn_halving.search.preparing._plan import ScheduledLayout
 from sklearn_halving.search.preparing._preparation import (
     Levels,
     Preparation,
@@ -45,7 +43,6 @@ from sklearn_halving.search.preparing._preparation import (
 )
 from sklearn_halving.search.preparing._search_space import SearchSpace
 from sklearn_halving.search.preparing._splitting import SplitRows
-from sklearn_halving.search.reporting._search_results import Run
 
 N_WITHOUT_HALVING = 10
 """Candidates drawn from distributions where only one level is possible, the default
@@ -264,47 +261,33 @@ class HyperbandSearchCV(BaseBanditSearchCV):
             factor=float(self.factor),
         )
 
-    def _make_layout(
-        self, policy: ScheduledPolicy, levels: Levels, space: SearchSpace, rows: SplitRows
-    ) -> ScheduledLayout:
-        schedule = policy.schedule(levels.smallest, levels.largest, space.size)
-        return ScheduledLayout(schedule, ranks_by_level=self.select == "max_resources")
-
     def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Any:
-        sampler = resolve_sampler(self.sampler)
-        if sampler is None:
+        sampler, schedule = resolve_sampler(self.sampler), prepared.plan.schedule
+        if sampler is None or schedule is None:
             return super()._draw_candidates(prepared, rng)
-        policy: Any = prepared.policy
-        levels, n_available = prepared.levels, prepared.space.size
-        schedule = policy.schedule(levels.smallest, levels.largest, n_available)
+        brackets = cast(ScheduledPolicy, prepared.policy)
         candidates = ArrivingCandidates(
             sampler,
             Space.of(self.param_distributions),
             schedule,
-            policy.order_of_play(schedule),
+            brackets.order_of_play(schedule),
             seed=rng.randint(2**31 - 1, size=4).tolist(),
         )
         check_candidates(self.estimator, candidates.tried())
         self._warn_of_space(prepared)
         return candidates
 
-    def _begin(self, *args: Any) -> Run:
-        run = super()._begin(*args)
-        if isinstance(run.task.candidates, ArrivingCandidates):
-            policy: Any = run.prepared.policy
-            run.task.candidates.follow(partial(policy.rungs_before, run.state))
-        return run
+    def _start(self, prepared: Preparation, candidates: Any, seed: np.random.SeedSequence) -> Any:
+        state = super()._start(prepared, candidates, seed)
+        if isinstance(candidates, ArrivingCandidates):
+            brackets = cast(ScheduledPolicy, prepared.policy)
+            candidates.follow(partial(brackets.rungs_before, state))
+        return state
 
     def _warn_of_space(self, prepared: Preparation) -> None:
-        schedule = self._schedule(prepared, prepared.space.size)
-        warn_of_small_grid(prepared, schedule, wanted=self._schedule(prepared, None))
-
-    @staticmethod
-    def _schedule(prepared: Preparation, n_available: int | None) -> Schedule:
-        """Return the schedule with so many candidates, None for no end of them."""
-        policy, levels = prepared.policy, prepared.levels
-        schedule = policy.schedule(levels.smallest, levels.largest, n_available)
-        return schedule or Schedule(())
+        levels = prepared.levels
+        wanted = prepared.policy.schedule(levels.smallest, levels.largest)
+        warn_of_small_grid(prepared, wanted)
 
     def _make_policy(self, levels: Levels, space: SearchSpace, rows: SplitRows) -> ScheduledPolicy:
         eta = exact_factor(self.factor)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Real
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,9 +21,10 @@ from sklearn_halving._typing import (
 )
 from sklearn_halving._unstable_imports import Interval
 from sklearn_halving.policies import UniformAllocation, VarianceHalving
-from sklearn_halving.policies._types import Policy
 from sklearn_halving.policies._variance_halving import Allocation
-from sklearn_halving.policies.bases._planned_pulls import growing_levels, n_stages_of
+from sklearn_halving.policies.bases._base_policy import BasePolicy
+from sklearn_halving.policies.bases._planned_pulls import n_stages_of
+from sklearn_halving.policies.bases._rungs import growing_levels
 from sklearn_halving.resources import Resource
 from sklearn_halving.search._adaptive_search import AdaptiveSearchCV
 from sklearn_halving.search._shared_parameters import (
@@ -32,7 +33,7 @@ from sklearn_halving.search._shared_parameters import (
     PositiveInt,
     document_search,
 )
-from sklearn_halving.search.preparing._plan import AdaptiveLayout
+from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._preparation import Levels, choose_levels
 from sklearn_halving.search.preparing._search_space import SearchSpace
 from sklearn_halving.search.preparing._splitting import SplitRows
@@ -232,9 +233,9 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
             return replace(levels, smallest=levels.largest)
         return levels
 
-    def _make_policy(self, levels: Levels, space: SearchSpace, rows: SplitRows) -> Policy:
+    def _make_policy(self, levels: Levels, space: SearchSpace, rows: SplitRows) -> BasePolicy:
         n_arms = self._count_candidates(space)
-        policy = VarianceHalving(
+        halving = VarianceHalving(
             n_pulls=self._count_pulls(n_arms, rows),
             allocation=self.allocation,
             reward_variances=self.reward_variances,
@@ -247,43 +248,33 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
         if levels.smallest < levels.largest:
             n_stages = n_stages_of(n_arms)
             growing = growing_levels(levels.smallest, levels.largest, n_stages)
-            policy = replace(policy, levels=growing)
-        self._check_splits(n_arms, rows, n_levels=len(set(policy.levels or (1,))))
+            halving = replace(halving, levels=growing)
+        self._check_splits(n_arms, rows, n_levels=len(set(halving.levels or (1,))))
         if n_arms == 1:
-            return UniformAllocation(policy.n_pulls)
+            return UniformAllocation(halving.n_pulls)
         if self.allocation == "ucb":
-            _warn_of_no_adaptation(policy, n_arms)
-        return policy
+            _warn_of_no_adaptation(halving, n_arms)
+        return halving
 
     def _least_n_pulls(self, n_arms: int) -> int:
         allocation = "uniform" if self.allocation == "known" else self.allocation
         return VarianceHalving(1, allocation).least_n_pulls(n_arms)
 
-    def _make_layout(
-        self, policy: Any, levels: Levels, space: SearchSpace, rows: SplitRows
-    ) -> AdaptiveLayout:
-        n_arms = self._count_candidates(space)
-        stages: tuple[tuple[int, int], ...] = ((1, policy.n_pulls),)
-        of_stage: tuple[int, ...] | None = None
-        if isinstance(policy, VarianceHalving):
-            stages, of_stage = policy.stages(n_arms), policy.levels
-        return AdaptiveLayout(
-            n_arms,
-            policy.n_pulls,
-            stages,
-            levels=of_stage or (levels.largest,) * len(stages),
-            eliminates=self.allocation != "likelihood",
-        )
+    def _make_plan(
+        self, policy: BasePolicy, levels: Levels, space: SearchSpace, rows: SplitRows
+    ) -> SearchPlan:
+        plan = super()._make_plan(policy, levels, space, rows)
+        return replace(plan, eliminates=self.allocation != "likelihood")
 
 
-def _warn_of_no_adaptation(policy: VarianceHalving, n_arms: int) -> None:
-    """Say so where too few pulls make SHAdaVar plain sequential halving."""
-    first, least = policy.first_adaptive_stage(n_arms), policy.least_n_pulls_to_adapt(n_arms)
+def _warn_of_no_adaptation(halving: VarianceHalving, n_arms: int) -> None:
+    """Warn if too few pulls make SHAdaVar plain sequential halving."""
+    first, least = halving.first_adaptive_stage(n_arms), halving.least_n_pulls_to_adapt(n_arms)
     if first == 0:
         return
     where = "any stage" if first is None else f"the first {first} stages"
     warn_user(
-        f"n_pulls={policy.n_pulls} is too small for allocation='ucb' to adapt in {where}, which "
+        f"n_pulls={halving.n_pulls} is too small for allocation='ucb' to adapt in {where}, which "
         f"are those of allocation='uniform'. With {n_arms} candidates it takes n_pulls={least}; "
         "allocation='pooled' adapts from 3 fits a candidate."
     )

@@ -9,6 +9,7 @@ import numpy as np
 
 from sklearn_halving.policies import Problem, Pulls
 from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray
+from sklearn_halving.policies.bases._base_policy import BasePolicy, name_of
 from sklearn_halving.simulation._types import Arms
 
 N_ASKED = 2**18
@@ -58,7 +59,7 @@ class Games:
         self._is_marked = np.zeros(shape, dtype=bool)
         self._plays_on = np.ones(n_problems, dtype=bool)
 
-    def play(self, policy: Any, seed: np.random.SeedSequence, max_pulls: int) -> Outcomes:
+    def play(self, policy: BasePolicy, seed: np.random.SeedSequence, max_pulls: int) -> Outcomes:
         """Play to the end."""
         n_problems = len(self._values)
         state = policy.start(self.problem, batch_shape=(n_problems,), seed=seed)
@@ -73,7 +74,7 @@ class Games:
                 n_idle = 0
             if not len(pulls) or n_idle >= MAX_IDLE:
                 raise RuntimeError(
-                    f"{type(policy).__name__} must ask for a pull or have ended, but did neither "
+                    f"{name_of(policy)} must ask for a pull or have ended, but did neither "
                     f"after {self.n_pulls.max()} pulls of a problem, all of them told. Let "
                     "is_finished be true there, or ask return a pull."
                 )
@@ -93,7 +94,7 @@ class Games:
             wanted = max(1, min(wanted, int(left[is_ahead].min()) // self.problem.max_level))
         return wanted
 
-    def _rewards(self, pulls: Pulls, policy: Any) -> FloatArray:
+    def _rewards(self, pulls: Pulls, policy: BasePolicy) -> FloatArray:
         """Return the rewards of pulls, NaN for padding, and count the pulls."""
         is_padding = pulls.arm == NO_ARM
         self._plays_on = ~is_padding.all(axis=1)
@@ -111,7 +112,12 @@ class Games:
         return rewards
 
     def _flat_rewards(
-        self, policy: Any, row: IntArray, arm: IntArray, level: IntArray, repetition: IntArray
+        self,
+        policy: BasePolicy,
+        row: IntArray,
+        arm: IntArray,
+        level: IntArray,
+        repetition: IntArray,
     ) -> FloatArray:
         low, high = int(level.min()), int(level.max())
         if low < self.problem.min_level or high > self.problem.max_level:
@@ -144,7 +150,7 @@ class Games:
         self._standing[place] = np.maximum(level[stands], self._standing[place])
         np.add.at(self.n_units, row, cost)
 
-    def _pass_checkpoints(self, policy: Any, state: Any) -> None:
+    def _pass_checkpoints(self, policy: BasePolicy, state: Any) -> None:
         """Note the choice of problems that have come to a checkpoint."""
         if not self.checkpoints:
             return
@@ -161,7 +167,7 @@ class Games:
         )
         self._is_marked |= due
 
-    def _check_limit(self, policy: Any, state: Any, max_pulls: int) -> None:
+    def _check_limit(self, policy: BasePolicy, state: Any, max_pulls: int) -> None:
         most = int(self.n_pulls.max())
         if most >= max_pulls and not policy.is_finished(state):
             raise RuntimeError(
@@ -183,18 +189,18 @@ class Games:
             candidate = np.where(is_known, self.arms.candidate[rows, arm], NO_ARM)
         return candidate, regret, is_mistake
 
-    def _outcomes(self, policy: Any, state: Any) -> Outcomes:
+    def _outcomes(self, policy: BasePolicy, state: Any) -> Outcomes:
         """Return the last choice, which is also that of checkpoints that were not reached."""
         candidate, regret, is_mistake = self._judged(policy.recommend(state))
         self._mark(~self._is_marked, regret, is_mistake)
-        is_confident = getattr(policy, "is_confident", None)
+        is_confident = policy.is_confident(state)
         return Outcomes(
             candidate,
             regret,
             is_mistake,
             self.n_pulls,
             self.n_units,
-            None if is_confident is None else np.asarray(is_confident(state)),
+            None if is_confident is None else np.asarray(is_confident),
             self.checkpoint_regret,
             self.checkpoint_is_mistake,
         )

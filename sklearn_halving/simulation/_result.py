@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies.bases._base_policy import name_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +27,8 @@ class Estimate(NamedTuple):
     Examples
     --------
     >>> from sklearn_halving.policies import UniformAllocation
-    >>> from sklearn_halving.simulation import GaussianArms, simulate
+    >>> from sklearn_halving.policies.bases._base_policy import name_of
+    from sklearn_halving.simulation import GaussianArms, simulate
     >>> result = simulate(UniformAllocation(n_pulls=4), GaussianArms([0, 1]), n_problems=1000)
     >>> mistake, error = result.mistake_probability
     >>> 0 < error < 0.02
@@ -70,7 +72,8 @@ class SimulationResult:
     Examples
     --------
     >>> from sklearn_halving.policies import UniformAllocation
-    >>> from sklearn_halving.simulation import GaussianArms, simulate
+    >>> from sklearn_halving.policies.bases._base_policy import name_of
+    from sklearn_halving.simulation import GaussianArms, simulate
     >>> result = simulate(UniformAllocation(n_pulls=30), GaussianArms([0.0, 0.5, 1.0]))
     >>> result.mean_pulls
     Estimate(value=30.0, standard_error=0.0)
@@ -143,7 +146,7 @@ class SimulationResult:
             estimate = getattr(self, name)
             values[name] = estimate.value
             values[f"{name}_error"] = estimate.standard_error
-        return pd.Series(values, name=type(self.policy).__name__)
+        return pd.Series(values, name=name_of(self.policy))
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row for each problem."""
@@ -183,7 +186,7 @@ class SimulationResult:
         error = np.array([point.standard_error for point in curve])
         order = np.argsort(units, kind="stable")
         units, middle, error = units[order], middle[order], error[order]
-        name = label or type(self.policy).__name__
+        name = label or name_of(self.policy)
         ax.errorbar(units, middle, 2 * error, marker="o", markersize=3, capsize=2, label=name)
         ax.set(xlabel="pulls" if self._has_one_level() else "units of resource")
         ax.set(xscale="log", ylabel="regret of the arm chosen")

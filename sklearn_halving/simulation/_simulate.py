@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import is_dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from sklearn_halving.policies import Policy, Problem
+from sklearn_halving.policies.bases._base_policy import BasePolicy, as_policy, name_of
 from sklearn_halving.simulation._checks import check_at_least_one
 from sklearn_halving.simulation._games import Games, Outcomes
 from sklearn_halving.simulation._randomness import Randomness
 from sklearn_halving.simulation._result import SimulationResult
 from sklearn_halving.simulation._types import Environment
 
-METHODS = ("schedule", "start", "ask", "tell", "is_finished", "is_alive", "recommend")
 N_VALUES = 2**16
 """Problems times arms of one batch, if nothing else is asked for: what fits into the cache."""
 
@@ -84,13 +83,12 @@ def simulate(
     >>> bool(rejects.simple_regret.value < 0.7 * uniform.simple_regret.value)
     True
     """
-    _check_kinds(policy, environment)
+    policy = _checked_policy(policy, _checked_environment(environment))
     check_at_least_one("n_problems", n_problems)
     check_at_least_one("max_pulls", max_pulls)
     if batch_size is not None:
         check_at_least_one("batch_size", batch_size)
     marks = _checked_checkpoints(checkpoints)
-    policy = _told_the_range(policy, environment)
     problem = Problem(
         n_arms=_number_of_arms(policy, environment),
         min_level=environment.min_level,
@@ -111,28 +109,28 @@ def simulate(
     return _result(policy, environment, played, marks)
 
 
-def _check_kinds(policy: Any, environment: Any) -> None:
-    """Raise unless the two are what they stand for."""
-    missing = [name for name in ("order_free", *METHODS) if not hasattr(policy, name)]
-    if missing or isinstance(policy, type):
-        what = f"the class {policy.__name__}" if isinstance(policy, type) else repr(policy)
+def _checked_environment(environment: Any) -> Environment:
+    """Return the environment, or raise if it is none."""
+    if isinstance(environment, type) or not isinstance(environment, Environment):
         raise TypeError(
-            "policy must be an object with what sklearn_halving.policies.Policy lists, got "
-            f"{what}{f', without {missing[0]}' if missing else ''}. Give for example "
-            "SuccessiveRejects(n_pulls=100)."
+            "environment must be an object with the methods of "
+            f"sklearn_halving.simulation.Environment, got {environment!r}. Give for example "
+            "GaussianArms([0.0, 1.0])."
         )
-    if hasattr(policy, "n_points"):
+    return environment
+
+
+def _checked_policy(given: Any, environment: Environment) -> BasePolicy:
+    """Return the policy, with the range of rewards if the environment knows it; or raise."""
+    policy = as_policy(given, reward_range=environment.reward_range)
+    if policy.describe().n_dimensions is not None:
         raise TypeError(
             "policy must choose among the arms of the environment, got "
             f"{policy!r}, whose arms are points that it makes on the way. Give for example "
             "SuccessiveRejects(n_pulls=100), or tell this policy the rewards of its points in a "
             "loop of your own."
         )
-    if isinstance(environment, type) or not isinstance(environment, Environment):
-        raise TypeError(
-            "environment must be an object with what sklearn_halving.simulation.Environment "
-            f"lists, got {environment!r}. Give for example GaussianArms([0.0, 1.0])."
-        )
+    return policy
 
 
 def _checked_checkpoints(checkpoints: Sequence[int]) -> list[int]:
@@ -147,14 +145,6 @@ def _checked_checkpoints(checkpoints: Sequence[int]) -> list[int]:
     return marks
 
 
-def _told_the_range(policy: Any, environment: Environment) -> Any:
-    """Return the policy, with the range of rewards if it lacks one that is known."""
-    known, own = environment.reward_range, getattr(policy, "reward_range", ())
-    if own is None and known is not None and is_dataclass(policy):
-        return replace(policy, reward_range=known)  # type: ignore[type-var]
-    return policy
-
-
 def _number_of_arms(policy: Policy, environment: Environment) -> int:
     """Return the environment's number of arms, or that of the policy's schedule."""
     if environment.n_arms is not None:
@@ -163,7 +153,7 @@ def _number_of_arms(policy: Policy, environment: Environment) -> int:
     if schedule is None:
         raise ValueError(
             "n_arms of the environment must be given for a policy without a schedule, got None "
-            f"and {type(policy).__name__}. Give n_arms, the number of arms to draw for each "
+            f"and {name_of(policy)}. Give n_arms, the number of arms to draw for each "
             "problem."
         )
     return schedule.n_arms

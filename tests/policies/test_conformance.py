@@ -34,6 +34,7 @@ from sklearn_halving.policies import (
     AdaptiveUCBE,
     AdaptiveUGapEb,
     AnytimeSuccessiveRejects,
+    BasePolicy,
     BayesGap,
     BernsteinRace,
     BernsteinStopping,
@@ -50,6 +51,7 @@ from sklearn_halving.policies import (
     LilUCB,
     MedianElimination,
     Policy,
+    PolicyDescription,
     Problem,
     Pull,
     Pulls,
@@ -62,6 +64,7 @@ from sklearn_halving.policies import (
     VarianceHalving,
     VarianceRejects,
 )
+from sklearn_halving.policies.bases._base_policy import as_policy
 
 Reward = Callable[[Pull], float]
 
@@ -738,6 +741,114 @@ def test_the_schedule_is_what_is_asked_for(case: Case) -> None:
         for i, bracket in enumerate(schedule.brackets)
         for rung in bracket.rungs
     }
+
+
+HAVE_NO_LAST_STAGE = (SuccessiveElimination, BernsteinStopping)
+"""They stop when they are sure enough, and do not know how many stages that takes."""
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_the_description_is_what_is_played(case: Case) -> None:
+    policy, problem = case.policy, case.problem
+    description = policy.describe(problem)
+    state = policy.start(problem, seed=ROOT_SEED)
+    n_pulls: dict[int, int] = {}
+    n_arms: dict[int, int] = {}
+    levels: dict[int, set[int]] = {}
+    has_stages = policy.current_stage(state) is not None
+    n_open = 0
+    while not policy.is_finished(state):
+        stage = policy.current_stage(state)
+        assert (stage is not None) == has_stages
+        asked = policy.ask(state, 1000)
+        place = stage or 0
+        n_open = max(n_open, len(asked))
+        n_pulls[place] = n_pulls.get(place, 0) + len(asked)
+        n_arms[place] = max(n_arms.get(place, 0), len(set(asked.arm.tolist())))
+        levels.setdefault(place, set()).update(asked.level.tolist())
+        policy.tell(state, asked, np.array([Table(13)(pull) for pull in asked.each()]))
+    assert policy.current_stage(state) is None
+    if description.max_pulls is not None:
+        assert sum(n_pulls.values()) <= description.max_pulls
+    for place, stage in enumerate(description.stages):
+        assert n_pulls.get(place, 0) <= stage.n_pulls
+        assert n_arms.get(place, 0) <= stage.n_arms <= problem.n_arms
+        assert levels.get(place, set()) <= {stage.level}
+    if has_stages and not isinstance(policy, HAVE_NO_LAST_STAGE):
+        assert max(n_pulls) < len(description.stages)
+    all_levels = set().union(*levels.values())
+    assert description.plays_levels or all_levels <= {problem.max_level}
+    assert n_open <= (description.window or math.inf)
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_what_is_described_can_be_read(case: Case) -> None:
+    policy, problem = case.policy, case.problem
+    description, before = policy.describe(problem), policy.describe()
+    assert not before.stages
+    assert before.plays_levels == description.plays_levels
+    assert description.n_arms in (None, problem.n_arms)
+    assert description.window is None or not policy.order_free
+    assert description.reward_range == getattr(policy, "reward_range", None)
+    state = policy.start(problem, batch_shape=(2,), seed=ROOT_SEED)
+    confident, stages = policy.is_confident(state), policy.stage_of_arm(state)
+    assert (confident is None) == (description.confidence is None)
+    assert confident is None or confident.shape == (2,)
+    assert stages is not None or policy.current_stage(state) is None
+    assert stages is None or stages.shape == (2, problem.n_arms)
+    points = policy.points(state)
+    assert (points is None) == (description.n_dimensions is None)
+    assert points is None or points.shape == (2, problem.n_arms, description.n_dimensions)
+
+
+@dataclass(frozen=True)
+class Small:
+    """A policy that inherits nothing and says nothing but what is required, and a window."""
+
+    n_pulls: int
+    reward_range: tuple[float, float] | None = None
+    pulls_in_flight: int = 3
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "order_free":
+            return True
+        if name in ("start", "ask", "tell", "is_finished", "is_alive", "recommend"):
+            return getattr(UniformAllocation(self.n_pulls), name)
+        raise AttributeError(name)
+
+    def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> None:
+        return None
+
+
+def test_a_policy_that_inherits_nothing_is_given_a_description() -> None:
+    policy = as_policy(Small(8), reward_range=(0, 1))
+    description = policy.describe(Problem(4))
+    assert description == PolicyDescription(max_pulls=8, window=3, reward_range=(0, 1))
+    state = policy.start(Problem(4))
+    assert len(policy.ask(state, 100)) == 8
+    assert policy.current_stage(state) is policy.stage_of_arm(state) is None
+    assert policy.is_confident(state) is policy.points(state) is None
+    assert policy.order_free
+    assert repr(policy) == repr(Small(8, (0, 1)))
+    assert as_policy(policy) is policy
+
+
+@dataclass(frozen=True)
+class Unfinished(BasePolicy):
+    """Lacks all methods without a default."""
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        (UniformAllocation, "the class UniformAllocation"),
+        ("uniform", "'uniform', without order_free"),
+        (Unfinished(), r"Unfinished\(\), without (start|ask|tell|is_finished|is_alive|recommend)"),
+    ],
+)
+def test_what_is_no_policy_is_refused(given: Any, what: str) -> None:
+    with pytest.raises(TypeError, match=f"policy must be an object .* got {what}. Give"):
+        as_policy(given)
 
 
 @pytest.mark.parametrize("case", ALL)

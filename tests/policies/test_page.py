@@ -12,7 +12,19 @@ from sklearn_halving import policies
 from sklearn_halving.search.preparing._named_policies import NOT_BY_NAME, POINT_POLICIES, POLICIES
 
 PAGE = ROOT / "docs" / "policies.md"
-TYPES = {"Bracket", "NO_ARM", "Policy", "Problem", "Pull", "Pulls", "Rung", "Schedule"}
+TYPES = {
+    *(
+        "BasePolicy",
+        "Bracket",
+        "NO_ARM",
+        "Policy",
+        "PolicyDescription",
+        "Problem",
+        "Pull",
+        "Pulls",
+    ),
+    *("Rung", "Schedule", "Stage"),
+}
 PARTS = {"FactorCovariance", "KernelCovariance", "KernelFamily"}
 PUBLIC = sorted({*policies.__all__} - TYPES - PARTS)
 

@@ -19,7 +19,7 @@ from sklearn_halving.policies.bases._greedy_allocation import (
     greedy_counts,
     least_count_for_bound,
 )
-from sklearn_halving.policies.bases._planned_pulls import growing_levels
+from sklearn_halving.policies.bases._rungs import growing_levels
 from sklearn_halving.policies.noise._noise_estimates import estimate_arms
 
 FORMS: dict[str, dict[str, Any]] = {
@@ -607,7 +607,7 @@ def test_growing_levels_grow(
         ({"stop_probability": 0.5}, "stop_probability must be larger than 0.5 and smaller than 1"),
         ({"stop_probability": 1}, "stop_probability must be .* got 1. Use 0.95"),
         ({"stop_probability": float("nan")}, "stop_probability must be"),
-        ({"tolerance": -0.1}, "tolerance must be finite and at least 0, got -0.1. Give"),
+        ({"tolerance": -0.1}, "tolerance must be finite and at least 0, got -0.1. Use"),
         ({"tolerance": float("inf")}, "tolerance must be finite"),
         ({"overlap": -1}, "overlap must be finite and at least 0, got -1"),
         ({"levels": (1, 2)}, "allocation='likelihood', got levels=.*Use allocation='pooled'"),
@@ -644,9 +644,9 @@ def test_levels_that_do_not_fit_the_problem() -> None:
     ("options", "message"),
     [
         ({"allocation": "best"}, "allocation must be one of"),
-        ({"delta": 0}, "delta must be above 0 and below 1, got 0"),
-        ({"delta": 1.0}, "delta must be above 0 and below 1"),
-        ({"delta": float("nan")}, "delta must be above 0 and below 1"),
+        ({"delta": 0}, "delta must be larger than 0 and smaller than 1, got 0"),
+        ({"delta": 1.0}, "delta must be larger than 0 and smaller than 1"),
+        ({"delta": float("nan")}, "delta must be larger than 0 and smaller than 1"),
         ({"shrinkage": -1}, "shrinkage must be 0 or more"),
         ({"n_pulls": 0}, "n_pulls must be at least 1"),
         ({"plans_per_stage": 0}, "plans_per_stage must be at least 1"),

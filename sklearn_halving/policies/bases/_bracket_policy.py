@@ -22,6 +22,7 @@ from sklearn_halving.policies._types import (
     Pulls,
     Schedule,
 )
+from sklearn_halving.policies.bases._base_policy import BasePolicy
 
 
 class ClosedRung(NamedTuple):
@@ -111,7 +112,7 @@ class BracketsState:
     """Place of a bracket in the schedule -> its place in the order of play."""
 
 
-class ScheduledPolicy:
+class ScheduledPolicy(BasePolicy):
     """Play a schedule: a subclass says which, and which rungs the answer may come from."""
 
     order_free: ClassVar[bool] = True

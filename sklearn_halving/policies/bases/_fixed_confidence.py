@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray, Pulls
+from sklearn_halving.policies.bases._base_policy import ConfidentPolicy
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
 from sklearn_halving.policies.bases._parameter_checks import RewardRange, width_of_range
 
@@ -31,10 +32,9 @@ class Caution:
     comparison: Any = None
 
 
-class FixedConfidencePolicy(IndexPolicy):
+class FixedConfidencePolicy(ConfidentPolicy, IndexPolicy):
     """An index policy with its own test of when to stop."""
 
-    delta: float
     reward_range: RewardRange | None
     max_pulls: int | None
 

@@ -22,9 +22,9 @@ from sklearn_halving.policies._types import (
     Pulls,
 )
 from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
+from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._parameter_checks import check_budget
 from sklearn_halving.policies.bases._ranking import best_known, largest_usable
-from sklearn_halving.policies.bases._shared_bases import Unscheduled
 
 
 @dataclass
@@ -89,14 +89,13 @@ class IndexState:
         return self.alive & (self.n_asked < self.problem.max_repetitions)
 
 
-class IndexPolicy(Unscheduled):
+class IndexPolicy(BasePolicy):
     """Pull the arm with the largest index: a subclass says what that is.
 
     In every problem one pull at a time is asked for, so that a simulation tells each reward before
     the next decision. Who asks again before telling gets further pulls: those in flight count.
     """
 
-    order_free: ClassVar[bool] = False
     n_first: ClassVar[int] = 1
     """Number of pulls that an arm needs before it has an index."""
     goes_on_when_decided: ClassVar[bool] = False

@@ -7,7 +7,7 @@ Inside, problems are rows: all arrays are ``(n_problems, n_arms)``, whatever the
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import prod
 from typing import Any, ClassVar, NamedTuple
@@ -19,12 +19,13 @@ from sklearn_halving.policies._types import (
     BoolArray,
     FloatArray,
     IntArray,
+    PolicyDescription,
     Problem,
     Pulls,
+    Stage,
 )
 from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
-from sklearn_halving.policies.bases._rungs import exact_factor, round_half_up
-from sklearn_halving.policies.bases._shared_bases import Unscheduled
+from sklearn_halving.policies.bases._base_policy import BasePolicy
 
 
 class Step(NamedTuple):
@@ -75,61 +76,6 @@ def in_plans(
     if steps:
         steps[-1] = steps[-1]._replace(n_kept=n_kept)
     return tuple(steps)
-
-
-def growing_levels(
-    smallest: int, largest: int, n_stages: int, factor: float | None = None
-) -> tuple[int, ...]:
-    """Return a level for each stage, in geometric steps that end at ``largest``.
-
-    Parameters
-    ----------
-    smallest, largest, n_stages : int
-        Smallest and largest amount of resource, in whole units, and the number of levels.
-    factor : float or None, default=None
-        Ratio of neighbouring levels, 2 or more; levels that would be below ``smallest`` are
-        ``smallest``. None: the ratio that makes the first level ``smallest``.
-
-    Returns
-    -------
-    levels : tuple of int
-        Rounded from the exact values, halves up. Neighbours can be equal.
-
-    Raises
-    ------
-    ValueError
-        If not ``1 <= smallest <= largest`` and ``n_stages >= 0``, or if the factor is below 2.
-
-    Examples
-    --------
-    >>> from sklearn_halving.policies.bases._planned_pulls import growing_levels
-    >>> growing_levels(1, 64, 4), growing_levels(5, 1000, 4, factor=10)
-    ((1, 4, 16, 64), (5, 10, 100, 1000))
-    """
-    if not 1 <= smallest <= largest or n_stages < 0:
-        raise ValueError(
-            "growing_levels needs 1 <= smallest <= largest and n_stages >= 0, got "
-            f"smallest={smallest!r}, largest={largest!r} and n_stages={n_stages!r}. "
-            "Give the smallest and the largest amount of resource in this order."
-        )
-    last = n_stages - 1
-    stages = range(n_stages)
-    if factor is not None:
-        eta = exact_factor(factor)
-        return tuple(max(smallest, round_half_up(largest / eta ** (last - i))) for i in stages)
-    if n_stages < 2:
-        return (largest,) * n_stages
-    return tuple(_rounded_root(smallest ** (last - i) * largest**i, last) for i in stages)
-
-
-def _rounded_root(power: int, degree: int) -> int:
-    """Return the whole number nearest to the root of a positive number, exactly."""
-    low, high = 0, 1 << (power.bit_length() // degree + 1)
-    while high - low > 1:  # low - 1/2 <= root < high - 1/2
-        middle = (low + high) // 2
-        is_low = (2 * middle - 1) ** degree <= power << degree
-        low, high = (middle, high) if is_low else (low, middle)
-    return low
 
 
 @dataclass
@@ -266,7 +212,7 @@ def new_state(
     )
 
 
-class PlannedPolicy(Unscheduled):
+class PlannedPolicy(BasePolicy):
     """Ask for plans and close them: a subclass says what to plan and what to conclude."""
 
     order_free: ClassVar[bool] = True
@@ -282,6 +228,20 @@ class PlannedPolicy(Unscheduled):
     def _conclude(self, state: PlannedState) -> None:
         """Drop arms and set ``state.best`` at the end of step ``state.step``."""
         raise NotImplementedError
+
+    def _stages(self, state: PlannedState) -> tuple[Stage, ...]:
+        """Return the stages that the first state has in store; none if nobody knows."""
+        return ()
+
+    def describe(self, problem: Problem | None = None) -> PolicyDescription:
+        """Return what a caller may know before the first pull.
+
+        Raises ValueError where `start` does, if the parameters do not suit the problem.
+        """
+        description = super().describe(problem)
+        if problem is None:
+            return description
+        return replace(description, stages=self._stages(self._first_state(problem, ())))
 
     def start(
         self,
@@ -337,9 +297,9 @@ class PlannedPolicy(Unscheduled):
         """Return the stage to which step ``state.step`` belongs."""
         return state.step
 
-    def current_stage(self, state: PlannedState) -> int:
-        """Return the stage of the pulls that are under way: there must be some."""
-        return self._stage(state)
+    def current_stage(self, state: PlannedState) -> int | None:
+        """Return the stage of the pulls that are under way; None after the last one."""
+        return None if state.plan is None else self._stage(state)
 
     def _close_step(self, state: PlannedState) -> None:
         if state.plan is not None:
@@ -384,14 +344,3 @@ def _take_in(state: PlannedState, plan: Plan) -> None:
         problem, column = np.nonzero(plan.arm != NO_ARM)
         arm, repetition = plan.arm[problem, column], plan.repetition[problem, column]
         state.table[problem, arm, repetition] = rewards
-
-
-def best_alive(alive: BoolArray, mean: FloatArray) -> IntArray:
-    """Return the arm of largest mean in each row; ``NO_ARM`` where none is alive."""
-    known = alive & ~np.isnan(mean)
-    first_known = known & (np.cumsum(known, axis=1) == 1)
-    # Arms at minus infinity are worse than numbers and better than nothing.
-    score = np.where(known, mean, -np.inf)
-    tied = known & (score == score.max(axis=1, keepdims=True))
-    place: IntArray = np.where(tied.any(axis=1), tied.argmax(axis=1), first_known.argmax(axis=1))
-    return np.where(known.any(axis=1), place, NO_ARM)

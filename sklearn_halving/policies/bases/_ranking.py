@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray
-from sklearn_halving.policies.bases._planned_pulls import best_alive
 
 
 def keep_best(score: FloatArray, alive: BoolArray, n_kept: int | IntArray) -> BoolArray:
@@ -54,6 +53,17 @@ def best_of_others(value: FloatArray) -> FloatArray:
     others = np.repeat(largest, value.shape[1], axis=1)
     np.put_along_axis(others, first, rest.max(axis=1, keepdims=True), axis=1)
     return others
+
+
+def best_alive(alive: BoolArray, mean: FloatArray) -> IntArray:
+    """Return the arm of largest mean in each row; ``NO_ARM`` where none is alive."""
+    known = alive & ~np.isnan(mean)
+    first_known = known & (np.cumsum(known, axis=1) == 1)
+    # Arms at minus infinity are worse than numbers and better than nothing.
+    score = np.where(known, mean, -np.inf)
+    tied = known & (score == score.max(axis=1, keepdims=True))
+    place: IntArray = np.where(tied.any(axis=1), tied.argmax(axis=1), first_known.argmax(axis=1))
+    return np.where(known.any(axis=1), place, NO_ARM)
 
 
 def best_known(alive: BoolArray, mean: FloatArray) -> IntArray:

@@ -189,3 +189,58 @@ def finite_horizon_rungs(
         f"budget={budget} is too small for {n_arms} arms and {max_level} units each. The least "
         f"budget that works is {least}; fewer arms or a smaller largest level need less."
     )
+
+
+def growing_levels(
+    smallest: int, largest: int, n_stages: int, factor: float | None = None
+) -> tuple[int, ...]:
+    """Return a level for each stage, in geometric steps that end at ``largest``.
+
+    Parameters
+    ----------
+    smallest, largest, n_stages : int
+        Smallest and largest amount of resource, in whole units, and the number of levels.
+    factor : float or None, default=None
+        Ratio of neighbouring levels, 2 or more; levels that would be below ``smallest`` are
+        ``smallest``. None: the ratio that makes the first level ``smallest``.
+
+    Returns
+    -------
+    levels : tuple of int
+        Rounded from the exact values, halves up. Neighbours can be equal.
+
+    Raises
+    ------
+    ValueError
+        If not ``1 <= smallest <= largest`` and ``n_stages >= 0``, or if the factor is below 2.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies.bases._rungs import growing_levels
+    >>> growing_levels(1, 64, 4), growing_levels(5, 1000, 4, factor=10)
+    ((1, 4, 16, 64), (5, 10, 100, 1000))
+    """
+    if not 1 <= smallest <= largest or n_stages < 0:
+        raise ValueError(
+            "growing_levels needs 1 <= smallest <= largest and n_stages >= 0, got "
+            f"smallest={smallest!r}, largest={largest!r} and n_stages={n_stages!r}. "
+            "Give the smallest and the largest amount of resource in this order."
+        )
+    last = n_stages - 1
+    stages = range(n_stages)
+    if factor is not None:
+        eta = exact_factor(factor)
+        return tuple(max(smallest, round_half_up(largest / eta ** (last - i))) for i in stages)
+    if n_stages < 2:
+        return (largest,) * n_stages
+    return tuple(_rounded_root(smallest ** (last - i) * largest**i, last) for i in stages)
+
+
+def _rounded_root(power: int, degree: int) -> int:
+    """Return the whole number nearest to the root of a positive number, exactly."""
+    low, high = 0, 1 << (power.bit_length() // degree + 1)
+    while high - low > 1:  # low - 1/2 <= root < high - 1/2
+        middle = (low + high) // 2
+        is_low = (2 * middle - 1) ** degree <= power << degree
+        low, high = (middle, high) if is_low else (low, middle)
+    return low

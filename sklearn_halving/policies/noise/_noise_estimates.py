@@ -10,7 +10,8 @@ import numpy as np
 from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
 from sklearn_halving.policies.bases._parameter_checks import check_not_negative
-from sklearn_halving.policies.bases._planned_pulls import PlannedState, best_alive
+from sklearn_halving.policies.bases._planned_pulls import PlannedState
+from sklearn_halving.policies.bases._ranking import best_alive
 from sklearn_halving.policies.noise._additive_model import fit_additive_model
 
 LEAST_FREEDOM = 3.0

@@ -68,11 +68,11 @@ def make_ugap(search: Any, n_pulls: int, n_splits: int | None) -> UGapOverCandid
 
 
 def interval_columns(
-    policy: UGapOverCandidates, state: Any, statistics: ChoiceStatistics
+    ugap: UGapOverCandidates, state: Any, statistics: ChoiceStatistics
 ) -> dict[str, FloatArray]:
     """Return what stands for a posterior where there is none: each candidate's own scores."""
     mean, error = statistics.mean, statistics.error
-    half_width = policy.half_width(state)
+    half_width = ugap.half_width(state)
     return {
         "posterior_mean": mean,
         "posterior_sd": error,

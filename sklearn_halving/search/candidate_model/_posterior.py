@@ -100,14 +100,14 @@ class JointDraws(ChoiceStatistics):
 
 
 def posterior_columns(
-    policy: BayesGap, state: PosteriorState
+    gap: BayesGap, state: PosteriorState
 ) -> tuple[dict[str, FloatArray], JointDraws]:
     """Return what the posterior says of each candidate, and of a choice among them."""
-    mean, deviation = policy.posterior(state)
+    mean, deviation = gap.posterior(state)
     beliefs, alive = state.beliefs(), state.alive
     scale = float(beliefs.scale[0])
     width = np.sqrt(state.posterior.variance)
-    beta = state.exploration.beta(beliefs.mean, width, alive, policy.epsilon / beliefs.scale)
+    beta = state.exploration.beta(beliefs.mean, width, alive, gap.epsilon / beliefs.scale)
     draws = _draw_jointly(mean, deviation, scale, state)
     columns = {
         "posterior_mean": mean,

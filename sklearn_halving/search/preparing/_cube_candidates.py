@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from scipy.stats import rv_discrete
 
-from sklearn_halving.execution._types import Outcome
-from sklearn_halving.policies._types import FloatArray, IntArray
-from sklearn_halving.search.preparing._plan import AdaptiveLayout
+from sklearn_halving.policies._types import FloatArray
 from sklearn_halving.search.preparing._search_space import Params, SearchSpace
-from sklearn_halving.search.reporting._cv_results import ResultRows
 
 
 class Cube:
@@ -97,9 +93,9 @@ class PointCandidates(Sequence[Params]):
     def __init__(self, cube: Cube, n_points: int) -> None:
         self._cube, self._n_points = cube, n_points
         self._known: dict[int, Params] = {}
-        self._points: Callable[[], FloatArray] | None = None
+        self._points: Callable[[], FloatArray | None] | None = None
 
-    def follow(self, points: Callable[[], FloatArray]) -> None:
+    def follow(self, points: Callable[[], FloatArray | None]) -> None:
         """Take the points from a policy at play, shape (n_points, n_dimensions)."""
         self._known.clear()
         self._points = points
@@ -114,8 +110,9 @@ class PointCandidates(Sequence[Params]):
 
     def __getitem__(self, arm: Any) -> Any:
         if arm not in self._known:
-            middle = np.full((1, self._cube.n_dimensions), 0.5)
-            points = middle if self._points is None else self._points()
+            points = None if self._points is None else self._points()
+            if points is None:
+                points = np.full((1, self._cube.n_dimensions), 0.5)
             if not 0 <= arm < len(points) or np.isnan(points[arm]).any():
                 raise IndexError(f"there is no candidate {arm} yet")
             self._known[arm] = self._cube.params_at(points[arm])
@@ -129,49 +126,3 @@ class PointCandidates(Sequence[Params]):
             except IndexError:
                 return
             yield params
-
-
-@dataclass(frozen=True)
-class LevelsLayout(AdaptiveLayout):
-    """As `AdaptiveLayout`; who went on to a larger level ranks before who did not."""
-
-    def n_fits(self, n_repetitions: int | None) -> int | None:
-        """Return the budget in fits, if there is one: which levels are played nobody knows."""
-        return self.n_pulls
-
-    def result_rows(
-        self, outcomes: Iterable[Outcome], stage_of_arm: IntArray | None
-    ) -> ResultRows:
-        """Return one row for each candidate, with the pulls at the largest level it reached."""
-        rows = super().result_rows(outcomes, stage_of_arm)
-        return replace(rows, rank_group=2 * rows.level)
-
-
-@dataclass(frozen=True)
-class PointLayout(AdaptiveLayout):
-    """As `AdaptiveLayout`, with rows for the candidates that were made only.
-
-    Parameters
-    ----------
-    candidates : PointCandidates
-        Where they are.
-    """
-
-    candidates: PointCandidates = field(kw_only=True)
-
-    def result_rows(
-        self, outcomes: Iterable[Outcome], stage_of_arm: IntArray | None
-    ) -> ResultRows:
-        """Return one row for each candidate that was pulled."""
-        rows = super().result_rows(outcomes, stage_of_arm)
-        made = rows.places["n_pulls"] > 0
-        places = {name: column[made] for name, column in rows.places.items()}
-        group = rows.rank_group[made]
-        return ResultRows(rows.arm[made], rows.level[made], places, group)
-
-    def headline(self, n_repetitions: int | None) -> str:
-        """Return the line that is written at the start if ``verbose`` is above 0."""
-        return (
-            f"Fitting candidates that are made on the way, at most {self.n_arms}, totalling at "
-            f"most {self.n_fits(n_repetitions)} fits"
-        )

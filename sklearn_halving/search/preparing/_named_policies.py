@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass, replace
+from dataclasses import fields
 from typing import Any
 
 from sklearn.base import is_classifier
@@ -107,14 +107,6 @@ def policy_by_name(name: str, n_arms: int, n_pulls: int, confidence: float) -> A
     return policy_class(**{key: known[key] for key in known.keys() & names})
 
 
-def with_range(policy: Any, reward_range: tuple[float, float] | None) -> Any:
-    """Return the policy with the range of the score, if it asks for one and lacks it."""
-    lacks_it = is_dataclass(policy) and getattr(policy, "reward_range", MISSING) is None
-    if isinstance(policy, type) or not lacks_it or reward_range is None:
-        return policy
-    return replace(policy, reward_range=reward_range)
-
-
 def range_of_score(scoring: Any, *, classifies: bool) -> tuple[float, float] | None:
     """Return the range of a score that is known to be between 0 and 1; None elsewhere."""
     if scoring is None:
@@ -136,11 +128,3 @@ def range_of_steering_score(search: Any) -> tuple[float, float] | None:
             return None  # scikit-learn says that there must be a metric
         scoring = of_name[Reward(search.refit, None).metric_of(dict(of_name))]
     return range_of_score(scoring, classifies=classifies)
-
-
-def budget_of(policy: Any, n_arms: int) -> int | None:
-    """Return the number of fits that a policy names as its most; None if it names none."""
-    for name, factor in (("n_pulls", 1), ("max_pulls", 1), ("n_rounds", n_arms)):
-        if getattr(policy, name, None) is not None:
-            return int(getattr(policy, name)) * factor
-    return None

@@ -10,11 +10,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from sklearn_halving.policies._types import Policy, Schedule
+from sklearn_halving.policies._types import Schedule
+from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._rungs import exact_factor, round_half_up
 from sklearn_halving.resources import FitTime, Iterations, PartialFit, Rescaling, Resource
 from sklearn_halving.search.preparing._inputs import FitInputs
-from sklearn_halving.search.preparing._plan import Layout
+from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._search_space import Params, SearchSpace
 from sklearn_halving.search.preparing._splitting import SplitRows
 from sklearn_halving.search.watching._user_warnings import warn_user
@@ -58,10 +59,10 @@ class Preparation:
         Train and test rows.
     levels : Levels
         Smallest and largest level.
-    policy : Policy
+    policy : BasePolicy
         What decides.
-    layout : Layout
-        How the pulls are ordered.
+    plan : SearchPlan
+        What the policy is going to do.
     space : SearchSpace
         Where the candidates come from.
     """
@@ -70,8 +71,8 @@ class Preparation:
     resource: Resource
     rows: SplitRows
     levels: Levels
-    policy: Policy
-    layout: Layout
+    policy: BasePolicy
+    plan: SearchPlan
     space: SearchSpace
 
 
@@ -225,10 +226,10 @@ def seed_of(random_state: Any) -> tuple[np.random.RandomState, np.random.SeedSeq
     return rng, np.random.SeedSequence(entropy.tolist())
 
 
-def warn_of_small_grid(prepared: Preparation, schedule: Schedule, wanted: Schedule) -> None:
-    """Say so where a bracket would start with more candidates than there are."""
-    size = prepared.space.size
-    if size is None or schedule == wanted:
+def warn_of_small_grid(prepared: Preparation, wanted: Schedule | None) -> None:
+    """Warn if a bracket would start with more candidates than there are."""
+    size, schedule = prepared.space.size, prepared.plan.schedule
+    if size is None or wanted is None or schedule is None or schedule == wanted:
         return
     short = [b.label for b in wanted.brackets if b.n_arms > size and b.loop == 0]
     n_splits = prepared.rows.n_repetitions or 1

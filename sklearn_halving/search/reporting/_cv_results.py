@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -15,7 +15,10 @@ from sklearn_halving.execution._evaluation import arm_estimator, rescaled_params
 from sklearn_halving.execution._types import EvaluationTask, Outcome, Scores
 from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray, Pull
 from sklearn_halving.resources import WholeFit
+from sklearn_halving.search.preparing._plan import SearchPlan
 
+ALL_SPLITS = np.iinfo(np.int64).max
+"""As many splits as there are."""
 Means = Callable[[FloatArray, BoolArray], FloatArray]
 """(scores, which of them are of pulls), both of shape (n_rows, n_splits) -> (n_rows,)."""
 
@@ -45,6 +48,58 @@ class ResultRows:
 
     def __len__(self) -> int:
         return len(self.arm)
+
+
+def result_rows(
+    plan: SearchPlan, outcomes: Sequence[Outcome], stage_of_arm: IntArray | None
+) -> ResultRows:
+    """Return a row for each candidate of each rung; without rungs one for each candidate."""
+    if plan.schedule is None:
+        return _rows_of_candidates(plan, outcomes, stage_of_arm)
+    brackets = plan.schedule.brackets
+    keys = {(outcome.pull.arm, outcome.pull.level) for outcome in outcomes}
+    table = sorted((plan.bracket_of_arm[arm], level, arm) for arm, level in keys)
+    columns = []
+    for place, level_of_row, arm_of_row in table:
+        played = brackets[place]
+        rung_of_row = played.rung_at(level_of_row)
+        n_each = played.rungs[rung_of_row].n_repetitions or ALL_SPLITS
+        columns.append((arm_of_row, level_of_row, n_each, played.label, rung_of_row, played.loop))
+    by_column = np.array(columns, dtype=np.int64).reshape(-1, 6).T
+    arm, level, n_splits, bracket, rung, loop = by_column
+    places = {"bracket": bracket, "iter": rung}
+    if loop.any():
+        places["loop"] = loop
+    rank_group = level if plan.description.ranks_by_level else np.zeros_like(level)
+    return ResultRows(arm, level, places, rank_group, n_splits)
+
+
+def _rows_of_candidates(
+    plan: SearchPlan, outcomes: Sequence[Outcome], stage_of_arm: IntArray | None
+) -> ResultRows:
+    """Return one row for each candidate, with the pulls at the largest level it reached."""
+    n_arms, description = plan.problem.n_arms, plan.description
+    level, n_pulls = np.zeros((2, n_arms), dtype=np.int64)
+    for outcome in outcomes:
+        arm = outcome.pull.arm
+        level[arm] = max(level[arm], outcome.pull.level)
+        n_pulls[arm] += 1
+    smallest = min((stage.level for stage in description.stages), default=plan.problem.min_level)
+    level = np.maximum(level, smallest)
+    places = {"n_pulls": n_pulls}
+    if stage_of_arm is not None:
+        places["stage"] = np.where(n_pulls > 0, stage_of_arm, -1)
+    rank_group = np.zeros_like(level)
+    if plan.eliminates:
+        rank_group = places["stage"]
+    elif description.plays_levels and description.ranks_by_level:
+        rank_group = level
+    # Candidates that were made on the way have a row if they were.
+    has_row = n_pulls > 0 if description.n_dimensions is not None else np.full(n_arms, True)
+    places = {name: column[has_row] for name, column in places.items()}
+    # In pairs of numbers, so that there is room for the winner ahead of its group.
+    rank_group = 2 * rank_group[has_row]
+    return ResultRows(np.arange(n_arms)[has_row], level[has_row], places, rank_group)
 
 
 def plain_means(scores: FloatArray, is_pulled: BoolArray) -> FloatArray:

@@ -10,7 +10,7 @@ from sklearn_halving.execution._pull_loop import PullLog
 from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies._types import Pull
 from sklearn_halving.resources import Resource, WholeFit
-from sklearn_halving.search.preparing._plan import Layout
+from sklearn_halving.search.preparing._plan import SearchPlan
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,17 +27,18 @@ class StagedLog(PullLog):
     Parameters
     ----------
     stage_now : callable, default=None
-        Returns the stage of the pulls that are under way.
+        Returns the stage of the pulls that are under way; None where there are none.
     """
 
-    stage_now: Callable[[], int] | None = None
+    stage_now: Callable[[], int | None] | None = None
     stages: dict[Pull, int] = field(default_factory=dict)
 
     def record(self, outcome: Outcome) -> None:
         """Enter an outcome; the next stage begins when all pulls of this one were told."""
         super().record(outcome)
-        if self.stage_now is not None:
-            self.stages[outcome.pull] = self.stage_now()
+        stage = None if self.stage_now is None else self.stage_now()
+        if stage is not None:
+            self.stages[outcome.pull] = stage
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class SearchRecord:
         What a level means.
     outcomes : list of Outcome
         In the order in which they came back.
-    layout : Layout
+    plan : SearchPlan
         Where a pull belongs.
     stages : dict of Pull to int
         The stage of each pull; empty where there are none.
@@ -68,7 +69,7 @@ class SearchRecord:
 
     resource: Resource
     outcomes: list[Outcome]
-    layout: Layout
+    plan: SearchPlan
     stages: dict[Pull, int]
     n_candidates: int
     n_different: int
@@ -110,9 +111,17 @@ def make_history(record: SearchRecord) -> pd.DataFrame:
     return pd.DataFrame([_row(record, outcome, metrics) for outcome in record.outcomes])
 
 
+def _place_of(plan: SearchPlan, pull: Pull) -> dict[str, int]:
+    """Return bracket, loop and rung of a pull, where there are any."""
+    if plan.schedule is None:
+        return {}
+    bracket = plan.schedule.brackets[plan.bracket_of_arm[pull.arm]]
+    return {"bracket": bracket.label, "loop": bracket.loop, "rung": bracket.rung_at(pull.level)}
+
+
 def _row(record: SearchRecord, outcome: Outcome, metrics: list[str]) -> dict[str, Any]:
     (arm, level, repetition), resource = outcome.pull, record.resource
-    row: dict[str, Any] = {"candidate": arm, **record.layout.place_of(outcome.pull)}
+    row: dict[str, Any] = {"candidate": arm, **_place_of(record.plan, outcome.pull)}
     if outcome.pull in record.stages:
         row["stage"] = record.stages[outcome.pull]
     if not isinstance(resource, WholeFit):

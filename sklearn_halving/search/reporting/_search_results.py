@@ -24,7 +24,7 @@ from sklearn_halving.search.preparing._inputs import FitInputs
 from sklearn_halving.search.preparing._preparation import Preparation
 from sklearn_halving.search.preparing._search_space import n_different
 from sklearn_halving.search.reporting._choice_statistics import additive_means
-from sklearn_halving.search.reporting._cv_results import ResultRows, make_cv_results
+from sklearn_halving.search.reporting._cv_results import ResultRows, make_cv_results, result_rows
 from sklearn_halving.search.reporting._history import (
     SearchRecord,
     StagedLog,
@@ -40,6 +40,7 @@ from sklearn_halving.search.watching._failure_messages import (
     no_fit_message,
     no_refit_message,
     no_score_message,
+    report_abandoned,
     report_failures,
     report_lost_models,
     report_non_finite,
@@ -92,9 +93,7 @@ class Run:
 
     def __post_init__(self) -> None:
         """Let the log ask the policy for its stages."""
-        policy = self.prepared.policy
-        if hasattr(policy, "current_stage"):
-            self.log.stage_now = partial(policy.current_stage, self.state)
+        self.log.stage_now = partial(self.prepared.policy.current_stage, self.state)
 
     def record(self, cv: Any) -> SearchRecord:
         """Return what is kept of the pulls."""
@@ -102,7 +101,7 @@ class Run:
         return SearchRecord(
             task.resource,
             list(self.log.outcomes.values()),
-            self.prepared.layout,
+            self.prepared.plan,
             self.log.stages,
             n_candidates=sum(1 for _ in task.candidates),  # some are made on the way
             n_different=n_different(task.candidates),
@@ -222,7 +221,7 @@ class SearchResults(BaseSearchCV):
 
     def _set_results(self, run: Run) -> None:
         """Set what the pulls gave, also where the search was broken off."""
-        outcomes, layout, resource = run.outcomes, run.prepared.layout, run.task.resource
+        outcomes, resource = run.outcomes, run.task.resource
         self.stopped_by_ = run.stopped_by
         if not outcomes:
             return
@@ -232,10 +231,8 @@ class SearchResults(BaseSearchCV):
         n_known = run.prepared.rows.n_repetitions
         n_used = 1 + max(outcome.pull.repetition for outcome in outcomes)
         self.n_splits_ = n_used if n_known is None else n_known
-        stage_of_arm = None
-        if hasattr(run.prepared.policy, "stage_of_arm"):
-            stage_of_arm = run.prepared.policy.stage_of_arm(run.state)
-        run.rows = layout.result_rows(outcomes, stage_of_arm)
+        stage_of_arm = run.prepared.policy.stage_of_arm(run.state)
+        run.rows = result_rows(run.prepared.plan, outcomes, stage_of_arm)
         self.cv_results_ = self._make_results(run, run.rows)
         self.n_resources_spent_ = sum(
             o.n_train
@@ -262,7 +259,7 @@ class SearchResults(BaseSearchCV):
         report_lost_models(run.task, run.log.lost_models)
         report_non_finite(self.cv_results_)
         if is_complete:
-            run.prepared.layout.report(run.task, run.outcomes)
+            report_abandoned(run.task, run.prepared.plan, run.outcomes)
         else:
             by = "a callback" if run.stopped_by == "callback" else "Ctrl-C"
             if run.stopped_by == "time_budget":

@@ -13,6 +13,8 @@ from sklearn_halving._unstable_imports import (
     propagated_callbacks,
 )
 from sklearn_halving.policies._types import Pull
+from sklearn_halving.resources import Resource
+from sklearn_halving.search.preparing._plan import SearchPlan
 
 
 class Branch(NamedTuple):
@@ -34,6 +36,24 @@ class Branch(NamedTuple):
     name: str
     n_parts: int
     branches: tuple[Branch, ...] = ()
+
+
+def _branches_of(plan: SearchPlan, resource: Resource) -> list[Branch]:
+    """Return a task for each bracket, and in it one for each rung."""
+    if plan.schedule is None:
+        return []
+    branches = []
+    for place, bracket in enumerate(plan.schedule.brackets):
+        rungs = tuple(
+            Branch(
+                rung.level,
+                f"rung n_resources={resource.to_amount(rung.level)}",
+                rung.n_pulls(plan.problem.max_repetitions),
+            )
+            for rung in bracket.rungs
+        )
+        branches.append(Branch(place, f"bracket s={bracket.label}", len(rungs), rungs))
+    return branches
 
 
 @dataclass
@@ -85,27 +105,16 @@ class CallbackTree:
         """Whether any callback follows single pulls."""
         return self.root is not None and has_callbacks(self.search)
 
-    def begin_search(
-        self,
-        branches: Sequence[Branch],
-        path_of: Callable[[Pull], tuple[int, ...]],
-        n_pulls: int | None = None,
-    ) -> None:
-        """Open the task of the search, and lay out its branches.
+    def begin_search(self, plan: SearchPlan, resource: Resource) -> None:
+        """Open the task of the search, with one for each bracket and in it one for each rung.
 
-        Parameters
-        ----------
-        branches : sequence of Branch
-            The brackets, with their rungs; none where pulls are parts of the search itself.
-        path_of : callable
-            Pull -> the keys of the branches that lead to it.
-        n_pulls : int or None, default=None
-            The most pulls there can be, where there are no branches.
+        Without brackets, pulls are parts of the search itself.
         """
         if self.root is None:
             return
-        self._path_of = path_of
-        n_parts = len(branches) if branches else n_pulls
+        branches = _branches_of(plan, resource)
+        self._path_of = plan.path_of
+        n_parts = len(branches) if branches else plan.n_fits
         self._search_task = self.root.subcontext(
             task_name="search", max_subtasks=n_parts, sequential_subtasks=bool(branches)
         )

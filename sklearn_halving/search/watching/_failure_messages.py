@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import FitFailedWarning
 
 from sklearn_halving.execution._types import EvaluationTask, Outcome
-from sklearn_halving.policies._types import Schedule
+from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.watching._user_warnings import warn_user
 
 MAX_NAMED = 5
@@ -64,20 +64,17 @@ def _who(task: EvaluationTask, group: list[Outcome]) -> str:
     return "with the parameters of\n" + "\n".join(lines) + "\n"
 
 
-def report_abandoned(
-    task: EvaluationTask, schedule: Schedule, outcomes: Iterable[Outcome]
-) -> None:
+def report_abandoned(task: EvaluationTask, plan: SearchPlan, outcomes: Iterable[Outcome]) -> None:
     """Warn of brackets that NaN stopped, and of rungs that it left narrower than planned.
 
     A stop is told in a warning of its own; all rungs that were narrower are told in one.
     """
-    bracket_of_arm = schedule.bracket_of_arm()
     arms: dict[tuple[int, int], set[int]] = defaultdict(set)
     for outcome in outcomes:
         arm, level, _ = outcome.pull
-        arms[int(bracket_of_arm[arm]), level].add(arm)
+        arms[plan.bracket_of_arm[arm], level].add(arm)
     narrowed = []
-    for place, bracket in enumerate(schedule.brackets):
+    for place, bracket in enumerate(plan.schedule.brackets if plan.schedule else ()):
         for rung, above in pairwise(bracket.rungs):
             n_here, n_above = len(arms[place, rung.level]), len(arms[place, above.level])
             where = f"n_resources={task.resource.to_amount(rung.level)}"

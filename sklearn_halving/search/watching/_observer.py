@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from joblib import effective_n_jobs
@@ -14,12 +15,13 @@ from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies._types import Pull
 from sklearn_halving.search.reporting._search_results import Run
 from sklearn_halving.search.watching._callbacks import CallbackTree
-from sklearn_halving.search.watching._progress import Part, Progress, Standings
+from sklearn_halving.search.watching._progress import Part, Progress, Standings, parts_of
 from sklearn_halving.search.watching._progress_output import (
     Bar,
     Milestones,
     checkpoint_line,
     end_line,
+    headline,
     milestone_line,
     part_line,
     write_above,
@@ -96,21 +98,20 @@ class Watch(PullObserver):
 def make_progress(search: Any, run: Run) -> Progress:
     """Return the counts of a search in which nothing has come back yet."""
     prepared, task = run.prepared, run.task
-    layout, n_repetitions = prepared.layout, prepared.rows.n_repetitions
-    parts = layout.parts(n_repetitions)
+    plan, parts = prepared.plan, parts_of(prepared.plan)
     has_rungs = bool(parts) and parts[0].bracket is not None
-    n_planned = layout.n_fits(n_repetitions)
+    n_planned = plan.n_fits
     if parts and n_planned is not None:  # stages may not divide the budget evenly
         n_planned = min(n_planned, sum(part.n_fits for part in parts))
     continues = task.rescaling is None and task.resource.can_continue(task.estimator)
     return Progress(
         parts,
         n_planned,
-        layout.path_of,
+        plan.path_of,
         run.reward,
         task.resource,
         Standings(
-            by_level=getattr(layout, "ranks_by_level", True),
+            by_level=plan.description.ranks_by_level,
             n_splits={p.level: p.n_fits // p.n_candidates for p in parts} if has_rungs else None,
         ),
         FitCosts(task.resource, continues, max(1, effective_n_jobs(search.n_jobs))),
@@ -122,13 +123,8 @@ def make_progress(search: Any, run: Run) -> Progress:
 def open_watch(search: Any, run: Run, callbacks: CallbackTree) -> Iterator[Watch]:
     """Say what the search is going to do, and show how far it is until it ends."""
     progress = make_progress(search, run)
-    policy, state = run.prepared.policy, run.state
-    stage_now = None
-    if progress.parts and hasattr(policy, "current_stage"):
-
-        def stage_now() -> int | None:
-            return None if policy.is_finished(state) else int(policy.current_stage(state))
-
+    has_stages = bool(progress.parts) and run.prepared.plan.schedule is None
+    stage_now = partial(run.prepared.policy.current_stage, run.state) if has_stages else None
     if search.verbose > 0:
         for line in _first_lines(run, progress.n_planned):
             write_above(None, line)
@@ -145,7 +141,7 @@ def open_watch(search: Any, run: Run, callbacks: CallbackTree) -> Iterator[Watch
 
 
 def _first_lines(run: Run, n_planned: int | None) -> Iterator[str]:
-    yield run.prepared.layout.headline(run.prepared.rows.n_repetitions)
+    yield headline(run.prepared.plan)
     journal = run.checkpoint.journal
     if journal is not None and journal.records:
         yield checkpoint_line(len(journal.records), n_planned)

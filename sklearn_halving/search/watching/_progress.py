@@ -11,7 +11,11 @@ from math import isnan, nan
 from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies._types import Pull
 from sklearn_halving.resources import Resource
+from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.watching._remaining_time import FitCosts
+
+MAX_STAGES = 20
+"""With more stages than these, there is no line at the end of each of them."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,30 @@ class Part:
     bracket: int | None = None
     previous_level: int = 0
     n_from_scratch: int = 0
+
+
+def parts_of(plan: SearchPlan) -> tuple[Part, ...]:
+    """Return the rungs of all brackets, or the stages if they are several but not too many."""
+    if plan.schedule is None:
+        stages = plan.description.stages
+        if not 1 < len(stages) <= MAX_STAGES:
+            return ()
+        return tuple(
+            Part(f"stage {number} of {len(stages)}", stage.level, stage.n_arms, stage.n_pulls)
+            for number, stage in enumerate(stages, start=1)
+        )
+    parts, n_repetitions = [], plan.problem.max_repetitions
+    n_loops = 1 + max((bracket.loop for bracket in plan.schedule.brackets), default=0)
+    for place, bracket in enumerate(plan.schedule.brackets):
+        loop = f"loop {bracket.loop + 1} of {n_loops}, " if n_loops > 1 else ""
+        before, n_splits_before = 0, 0
+        for number, rung in enumerate(bracket.rungs, start=1):
+            name = f"{loop}bracket {bracket.label}, rung {number} of {len(bracket.rungs)}"
+            n_fits, n_splits = rung.n_pulls(n_repetitions), rung.n_splits(n_repetitions)
+            n_new = rung.n_arms * max(0, n_splits - n_splits_before) if before else 0
+            parts.append(Part(name, rung.level, rung.n_arms, n_fits, place, before, n_new))
+            before, n_splits_before = rung.level, n_splits
+    return tuple(parts)
 
 
 @dataclass(frozen=True)

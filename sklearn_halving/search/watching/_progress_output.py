@@ -8,6 +8,7 @@ from math import ceil, isnan
 
 from sklearn_halving.execution.workers._messages import write_line
 from sklearn_halving.resources import Resource
+from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.watching._progress import Part, ProgressReport
 
 N_LINES = 10
@@ -57,7 +58,7 @@ class Bar:
             total=n_planned,
             desc=name,
             unit="fit",
-            # tqdm's own time left takes all fits for equally long.
+            # tqdm's own time left assumes that all fits take the same time.
             bar_format=(
                 "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
                 if has_end
@@ -92,6 +93,24 @@ class Bar:
     def close(self) -> None:
         """Leave it as it is."""
         self._tqdm.close()
+
+
+def headline(plan: SearchPlan) -> str:
+    """Return the line that is written at the start if ``verbose`` is above 0."""
+    n_arms, n_fits = plan.problem.n_arms, plan.n_fits
+    if plan.schedule is not None:
+        return (
+            f"Fitting {plan.problem.max_repetitions} folds for {n_arms} candidates, brackets: "
+            f"{len(plan.schedule.brackets)}, totalling {n_fits} fits"
+        )
+    if plan.description.n_dimensions is not None:
+        return (
+            f"Fitting candidates that are made on the way, at most {n_arms}, totalling at most "
+            f"{n_fits} fits"
+        )
+    if n_fits is None:
+        return f"Fitting {n_arms} candidates, as often as the policy asks for"
+    return f"Fitting {n_arms} candidates, totalling at most {n_fits} fits"
 
 
 class Milestones:

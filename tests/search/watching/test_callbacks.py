@@ -13,9 +13,16 @@ from sklearn.base import clone
 from search.common import SEARCHES, WITH_RUNGS, Known, data, small
 from sklearn_halving import BanditSearchCV, HyperbandSearchCV
 from sklearn_halving.policies import DoublingHalving
-from sklearn_halving.policies._types import Bracket, Pull, Rung, Schedule
+from sklearn_halving.policies._types import (
+    Bracket,
+    PolicyDescription,
+    Problem,
+    Pull,
+    Rung,
+    Schedule,
+)
 from sklearn_halving.resources import WholeFit
-from sklearn_halving.search.preparing._plan import ScheduledLayout
+from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.watching._callbacks import CallbackTree
 
 # Goes, with the whole condition, when scikit-learn 1.9 is the oldest supported release.
@@ -341,8 +348,8 @@ def test_what_is_sent_with_a_pull_does_not_grow(tmp_path):
     search = HyperbandSearchCV(Known(), KNOWN).set_callbacks(Diary(tmp_path / "diary"))
     tree = CallbackTree.begin(search, None, None, {})
     schedule = Schedule((Bracket(1, (Rung(1000, 1), Rung(1, 3))), Bracket(0, (Rung(1000, 3),))))
-    layout = ScheduledLayout(schedule, ranks_by_level=True)
-    tree.begin_search(layout.branches(1, WholeFit()), layout.path_of)
+    plan = SearchPlan(Problem(2000, 1, 3, 1), PolicyDescription(), schedule)
+    tree.begin_search(plan, WholeFit())
     sizes = [len(pickle.dumps(tree.context_of(Pull(arm, 1, 0)))) for arm in range(1000)]
     assert max(sizes) - min(sizes) < 16  # the digits of the number of the task
     assert max(sizes) < 3000

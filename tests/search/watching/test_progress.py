@@ -23,10 +23,19 @@ from sklearn_halving import (
     VarianceHalvingSearchCV,
 )
 from sklearn_halving.execution._types import Outcome
-from sklearn_halving.policies import UCBE, Bracket, DoublingHalving, Pull, Rung, Schedule
+from sklearn_halving.policies import (
+    LUCB,
+    UCBE,
+    Bracket,
+    PolicyDescription,
+    Problem,
+    Pull,
+    Rung,
+    Schedule,
+)
 from sklearn_halving.resources import FitTime, Iterations, PartialFit, TrainingSize, WholeFit
-from sklearn_halving.search.preparing._plan import AdaptiveLayout, ScheduledLayout
-from sklearn_halving.search.watching._progress import Progress, ProgressReport, Standings
+from sklearn_halving.search.preparing._plan import SearchPlan
+from sklearn_halving.search.watching._progress import Progress, ProgressReport, Standings, parts_of
 from sklearn_halving.search.watching._progress_output import (
     Milestones,
     clock_text,
@@ -199,7 +208,7 @@ def test_amounts_and_scores():
 
 def test_a_long_search():
     schedule = Schedule((Bracket(1, (Rung(300, 100), Rung(100, 1200))),))
-    part = ScheduledLayout(schedule, ranks_by_level=True).parts(5)[1]
+    part = parts_of(plan_of(schedule, n_splits=5))[1]
     report = ProgressReport(1200, 2000, 0, 300, "", 0.97, 1200, 4000.0, 62.0)
     assert part_line(part, report, TrainingSize()) == (
         "bracket 1, rung 2 of 2: 100 candidates at 1,200 rows; best so far 0.97; "
@@ -316,24 +325,28 @@ def test_time_left_is_never_negative(fits):
         assert costs.seconds_of([(0, level, 3)], now=1e5) >= 0
 
 
-def progress_of(layout, n_planned, deadline=float("inf")):
-    parts, resource = layout.parts(1), TrainingSize()
+def plan_of(schedule, n_splits=1):
+    return SearchPlan(Problem(3, 1, 30, n_splits), PolicyDescription(), schedule)
+
+
+def progress_of(plan, n_planned, deadline=float("inf")):
+    parts, resource = parts_of(plan), TrainingSize()
     has_rungs = bool(parts) and parts[0].bracket is not None
     n_splits = {part.level: 1 for part in parts} if has_rungs else None
     standings = Standings(by_level=True, n_splits=n_splits)
     costs = FitCosts(resource, continues=False, n_workers=1)
     return Progress(
-        parts, n_planned, layout.path_of, lambda o: 0.5, resource, standings, costs, deadline
+        parts, n_planned, plan.path_of, lambda o: 0.5, resource, standings, costs, deadline
     )
 
 
 def test_time_left_is_never_more_than_the_budget():
-    layout = AdaptiveLayout(3, 100)
-    progress = progress_of(layout, 100, deadline=time.monotonic() + 50)
+    plan = plan_of(None)
+    progress = progress_of(plan, 100, deadline=time.monotonic() + 50)
     assert 40 < progress.report().seconds_left <= 50  # nothing is known but the budget
     progress.land(outcome(1, 1000.0))
     assert 40 < progress.report().seconds_left <= 50
-    progress = progress_of(layout, 100)
+    progress = progress_of(plan, 100)
     assert progress.report().seconds_left is None
     progress.land(outcome(1, 1000.0))
     assert progress.report().seconds_left > 50_000
@@ -341,12 +354,10 @@ def test_time_left_is_never_more_than_the_budget():
 
 def test_time_left_knows_the_splits_that_the_rung_before_does_without():
     bracket = Bracket(1, (Rung(1, 1, n_repetitions=1), Rung(1, 3)))
-    layout, resource = ScheduledLayout(Schedule((bracket,)), True), TrainingSize()
+    plan, resource = plan_of(Schedule((bracket,)), n_splits=2), TrainingSize()
     standings = Standings(by_level=True, n_splits={1: 1, 3: 2})
     costs = FitCosts(resource, continues=True, n_workers=1)
-    progress = Progress(
-        layout.parts(2), 3, layout.path_of, lambda o: 0.5, resource, standings, costs
-    )
+    progress = Progress(parts_of(plan), 3, plan.path_of, lambda o: 0.5, resource, standings, costs)
     progress.land(outcome(1, 1.0), is_replayed=True)
     # One goes on from 1 to 3, which is 2 s; on the other split there is nothing to go on from.
     assert progress.report().seconds_left == pytest.approx(2.0 + 3.0)
@@ -354,7 +365,7 @@ def test_time_left_knows_the_splits_that_the_rung_before_does_without():
 
 def test_time_left_knows_the_rungs_to_come():
     schedule = Schedule((Bracket(1, (Rung(3, 10), Rung(1, 30))), Bracket(0, (Rung(2, 30),))))
-    progress = progress_of(ScheduledLayout(schedule, ranks_by_level=True), 6)
+    progress = progress_of(plan_of(schedule), 6)
     ended = [progress.land(outcome(10, 100.0, arm=arm)) for arm in range(3)]
     assert [part and part.name for part in ended] == [None, None, "bracket 1, rung 1 of 2"]
     # Three fits of 30 rows are left, each of them thrice as long; 300 seconds of work in 100.
@@ -433,11 +444,13 @@ def test_a_bar_of_a_policy_object(capsys, bars):
 
 
 def test_lines_where_nobody_knows_how_many_fits(capsys, bars):
-    policy = DoublingHalving(200)
-    search = BanditSearchCV(Known(), KNOWN, policy=policy, resource="n_samples", cv=2, verbose=1)
+    policy = LUCB(0.3, epsilon=0.9, reward_range=(0, 1))
+    search = BanditSearchCV(Known(), KNOWN, policy=policy, random_state=0, verbose=1)
     lines = lines_of(search.set_params(progress_bar=True), capsys, Xy=data(200))
     assert lines[0] == "Fitting 4 candidates, as often as the policy asks for"
-    assert [line.partition(":")[0] for line in lines[1:-1]] == ["10 fits", "20 fits"]
+    assert [line.partition(":")[0] for line in lines[1:-1]] == [
+        *("10 fits", "20 fits", "40 fits", "80 fits")
+    ]
     assert lines[-1].startswith(f"Done: {search.n_fits_} fits in")
 
 
