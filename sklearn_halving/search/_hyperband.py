@@ -61,8 +61,8 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     Bracket s of the search starts with ``n = ceil((s_max + 1) / (s + 1) * factor ** s)``
     candidates, which are fitted with ``max_resources / factor ** s`` of the resource. From rung
     to rung, one of every ``factor`` candidates is kept and gets ``factor`` times the resource,
-    up to ``max_resources``. The brackets are a hedge: the first one relies on cheap fits the most,
-    and the last one (s = 0) not at all. All candidates of a rung are evaluated on the same splits.
+    up to ``max_resources``. The brackets are a hedge: bracket s_max relies on cheap fits the
+    most, and bracket 0 not at all. All candidates of a rung are evaluated on the same splits.
     Rungs below ``max_resources`` use only some of the splits, see ``early_splits``.
 
     Parameters
@@ -128,16 +128,15 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         - an object with the method of `sklearn_halving.samplers.Sampler`.
 
         Except with ``"random"``, the candidates of a bracket are made when it starts, from the
-        scores of all brackets but the one before it. At most two brackets run at a time.
+        scores of all brackets except the one before it. At most two brackets run at a time.
     early_splits : "auto", "all" or int, default="auto"
-        On how many of the splits the rungs below ``max_resources`` are evaluated, the first
-        ones of ``cv``; those at ``max_resources`` are on all of them. ``"auto"`` takes as few
-        as have 100 test rows between them, 10 of each class, and about the mean target of all
-        rows; with ``groups``, with splits
-        that go forward in time, and with ``select="all_rungs"``, all. In the paper a score is
-        one number, so that all rungs of a bracket cost the same; with ``"all"`` they do. A
-        number with ``select="all_rungs"`` compares means over few splits with means over all:
-        one of few is more often far too good.
+        Number of splits on which rungs below ``max_resources`` are evaluated: the first ones of
+        ``cv``. Rungs at ``max_resources`` always use all splits. ``"all"`` uses all splits in
+        all rungs, as in the paper. ``"auto"`` uses as few splits as contain 100 test rows, 10
+        rows of each class, and about the same mean target as all rows. It uses all splits with
+        ``groups``, if the splitter goes forward in time, and with ``select="all_rungs"``. With
+        a number and ``select="all_rungs"``, means over few splits are compared with means over
+        all, and the former are more often much too high.
     cv : int, cross-validation generator or iterable, default=None
         Determines the cross-validation splitting strategy, as in GridSearchCV. The default is
         5-fold cross-validation.

@@ -77,8 +77,8 @@ class SharedParameters:
         Determines the cross-validation splitting strategy. The default is repeated random splits
         with a fifth of the rows in the test set, stratified for classifiers
         (`~sklearn_halving.splits.RepeatedLearningTesting`). An int, or a splitter of scikit-learn
-        that can shuffle, gives its own splits first, then those of reshuffled repetitions without
-        end. Other splitters and iterables give a fixed number of splits; a candidate that has
+        that can shuffle, gives its own splits first, and then any number of reshuffled ones.
+        Other splitters and iterables give a fixed number of splits; a candidate that has
         been fitted on all of them is not fitted again.
     verbose : int, default=0
         Controls the verbosity:
