@@ -27,7 +27,9 @@ BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
 def folder() -> Path:
     folder = Path(os.environ.get("SKLEARN_HALVING_DATA", BESIDE))
     if not folder.is_dir():
-        assert not os.environ.get("CI"), f"no data in {folder}: set SKLEARN_HALVING_DATA"
+        # The machines of GitHub cannot have the data; elsewhere, CI must run every test.
+        in_ci = os.environ.get("CI") and not os.environ.get("GITHUB_ACTIONS")
+        assert not in_ci, f"no data in {folder}: set SKLEARN_HALVING_DATA"
         pytest.skip(f"no data in {folder}")
     return folder
 
