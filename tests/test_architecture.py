@@ -415,6 +415,13 @@ def test_package_passes(check: Callable[[Path, str], list[str]]) -> None:
     assert not found, "\n" + "\n".join(found)
 
 
+def test_tests_mirror_the_folders_of_the_package() -> None:
+    def folders(root: Path) -> set[str]:
+        return {path.parent.relative_to(root).as_posix() for path in root.rglob("*.py")}
+
+    assert folders(ROOT / "tests") == folders(PACKAGE_ROOT)
+
+
 def test_public_names_are_documented() -> None:
     found = []
     for name in package_modules():

@@ -116,7 +116,12 @@ if __name__ == "__main__":
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_candidates", "fault", "timeout"),
-    [(27, "", 0), (243, "", 0), (27, "kill", 0), (27, "hang", 3)],
+    [
+        pytest.param(27, "", 0, marks=pytest.mark.full),
+        (243, "", 0),
+        (27, "kill", 0),
+        (27, "hang", 3),
+    ],
 )
 def test_data_are_mapped_once_and_no_file_is_left(
     tmp_path: Path, n_candidates: int, fault: str, timeout: int
