@@ -15,6 +15,7 @@ from sklearn.ensemble import (
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
 
 from sklearn_halving.resources import (
     FitTime,
@@ -66,6 +67,12 @@ def test_random_features_errors():
         RandomFeatures("rbfsampler__n_component").check(FEATURES, frozenset())
 
 
+@pytest.mark.parametrize(("parameter", "value"), [("kernel", "'rbf'"), ("shrinking", "True")])
+def test_a_parameter_that_is_no_number_is_refused(parameter, value):
+    with pytest.raises(ValueError, match=f"must be a numeric parameter; its value is {value}"):
+        RandomFeatures(parameter).check(SVC(), frozenset())
+
+
 def test_fit_time_ends_before_the_step_that_would_be_too_late(counting_epochs):
     resource = FitTime()
     model = counting_epochs(seconds=0.02)
@@ -113,6 +120,8 @@ def test_fit_time_knows_the_classes():
 def test_fit_time_check():
     resource = FitTime()
     resource.check(SGDClassifier(), frozenset({"max_iter"}))
+    pipeline = make_pipeline(RBFSampler(), LogisticRegression())
+    resource.check(pipeline, frozenset({"logisticregression"}))  # candidates replace the step
     with pytest.raises(
         ValueError, match="'n_estimators' as the resource since it is part of the searched"
     ):

@@ -191,3 +191,11 @@ def test_fit_time_of_a_pipeline():
     model = time.train(model, X, Y, 60, 20, {})
     assert len(model[-1].estimators_) == model[-1].n_estimators > n_trees
     assert model[0].n_fits_ == 1
+
+
+def test_steps_that_hand_on_more_than_rows_are_fitted_anew():
+    """With ``transform_input``, the earlier steps transform fit parameters too."""
+    steps = [("scale", StandardScaler()), ("clf", forest(n_estimators=9))]
+    trees = Iterations("clf__n_estimators")
+    assert trees.can_continue(Pipeline(steps))
+    assert not trees.can_continue(Pipeline(steps, transform_input=["X_val"]))
