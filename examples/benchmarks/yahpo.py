@@ -27,6 +27,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -119,22 +120,25 @@ def random_search(times: int) -> Runner:
     """Return RandomizedSearchCV with so many times the fits."""
 
     def run(task: Task, seed: int) -> list[Params | None]:
-        search = RandomizedSearchCV(
-            task.estimator,
-            task.scenario.space,
-            n_iter=BUDGETS[-1] * times,
-            cv=task.cv,
-            refit=False,
-            random_state=seed,
-        ).fit(task.X, task.y)
-        results = search.cv_results_
-        tries = [
-            (params, 1.0, score, task.n_splits / times)
-            for params, score in zip(results["params"], results["mean_test_score"], strict=True)
-        ]
-        return choices(tries, task)
+        cost = task.n_splits / times
+        return choices([(params, 1.0, score, cost) for params, score in drawn(task, seed)], task)
 
     return run
+
+
+@lru_cache(maxsize=1)
+def drawn(task: Task, seed: int) -> list[tuple[Params, float]]:
+    """Return the candidates of the longest random search: the shorter ones have the first."""
+    search = RandomizedSearchCV(
+        task.estimator,
+        task.scenario.space,
+        n_iter=BUDGETS[-1] * 4,
+        cv=task.cv,
+        refit=False,
+        random_state=seed,
+    ).fit(task.X, task.y)
+    results = search.cv_results_
+    return list(zip(results["params"], results["mean_test_score"], strict=True))
 
 
 def tpe(task: Task, seed: int) -> list[Params | None]:
@@ -178,25 +182,30 @@ def bayes_gap(task: Task, seed: int) -> list[Params | None]:
     ]
 
 
-def race(task: Task, seed: int) -> list[Params | None]:
-    """Return what the race of random newcomers chooses, anew for each budget."""
-    return [
-        _own(
-            BanditSearchCV(
-                task.estimator,
-                task.scenario.space,
-                policy="incumbent_race",
-                n_pulls=int(budget),
-                n_candidates=int(budget) // min(2, task.n_splits),
-                cv=task.cv,
-                refit=False,
-                random_state=seed,
+def race(**options: Any) -> Runner:
+    """Return the race against the incumbent, run anew for each budget."""
+
+    def run(task: Task, seed: int) -> list[Params | None]:
+        return [
+            _own(
+                BanditSearchCV(
+                    task.estimator,
+                    task.scenario.space,
+                    policy="incumbent_race",
+                    n_pulls=int(budget),
+                    n_candidates=int(budget),
+                    cv=task.cv,
+                    refit=False,
+                    random_state=seed,
+                    **options,
+                )
+                .fit(task.X, task.y)
+                .best_params_
             )
-            .fit(task.X, task.y)
-            .best_params_
-        )
-        for budget in task.budgets
-    ]
+            for budget in task.budgets
+        ]
+
+    return run
 
 
 def halving(task: Task, seed: int) -> list[Params | None]:
@@ -229,7 +238,8 @@ SEARCHES: dict[str, Runner] = {
     'HyperbandSearchCV, "evolution"': hyperband(sampler="evolution"),
     'HyperbandSearchCV, "kernel_density"': hyperband(sampler="kernel_density"),
     "BayesGapSearchCV": bayes_gap,
-    'BanditSearchCV, "incumbent_race"': race,
+    "BanditSearchCV, race": race(),
+    'BanditSearchCV, race, "evolution"': race(sampler="evolution"),
     "Optuna TPE": tpe,
     "HalvingRandomSearchCV": halving,
     "RandomizedSearchCV": random_search(1),

@@ -116,6 +116,9 @@ class PullLoop:
         Keeps models between levels.
     signals : StopSignals, optional
         Tells when to stop early.
+    arrive : callable or None, default=None
+        Called with the arm of each pull when the policy asks for it: makes the candidate of a new
+        arm. What has been told by then does not depend on the workers.
 
     Attributes
     ----------
@@ -136,6 +139,7 @@ class PullLoop:
     journal: Journal | None = None
     models: ModelStore = field(default_factory=ModelStore)
     signals: StopSignals = field(default_factory=StopSignals)
+    arrive: Callable[[int], None] | None = None
     stopped_by: str = field(default="policy", init=False)
     n_replayed: int = field(default=0, init=False)
     _open: dict[Pull, None] = field(default_factory=dict, init=False)
@@ -208,6 +212,8 @@ class PullLoop:
                 f"{self.policy!r} asks for {pull} a second time. This is a mistake in the "
                 "policy: to look at an arm again, it must ask for another repetition."
             )
+        if self.arrive is not None:
+            self.arrive(pull.arm)
         self._open[pull] = None
         if self.journal is not None and pull in self.journal.records:
             record = self.journal.records[pull]

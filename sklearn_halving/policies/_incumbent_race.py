@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -12,16 +12,19 @@ from sklearn_halving.policies._types import (
     BoolArray,
     FloatArray,
     IntArray,
+    PolicyDescription,
     Problem,
     Pulls,
 )
 from sklearn_halving.policies.bases._base_policy import BasePolicy
+from sklearn_halving.policies.bases._bracket_policy import ClosedRung
 from sklearn_halving.policies.bases._contest import Contest, RaceRules
 from sklearn_halving.policies.bases._parameter_checks import (
     check_budget,
     check_count,
     check_not_negative,
 )
+from sklearn_halving.policies.noise._additive_model import fit_additive_model
 
 
 @dataclass
@@ -113,6 +116,10 @@ class IncumbentRace(BasePolicy):
         check_count("pulls_in_flight", self.pulls_in_flight)
         check_not_negative("z", self.z, "Use 1, the default.")
 
+    def describe(self, problem: Problem | None = None) -> PolicyDescription:
+        """Return what a caller may know before the first pull: among it, that arms may arrive."""
+        return replace(super().describe(problem), arms_may_arrive=True)
+
     def start(
         self,
         problem: Problem,
@@ -165,6 +172,23 @@ class IncumbentRace(BasePolicy):
         for row, contest in zip(alive, state.contests, strict=True):
             row[list(contest.dropped)] = False
         return alive.reshape(*state.batch_shape, state.n_arms)
+
+    def rungs_before(self, state: RaceState, place: int) -> list[ClosedRung]:
+        """Return what is known of the arms in one problem when an arm is asked for the first time.
+
+        The mean reward of each arm that has one, dropped or not, with the effects of its splits
+        taken off; arms that failed have NaN. They do not depend on ``place``, the new arm.
+        """
+        contest = state.contests[0]
+        arms = np.array(sorted(contest.rewards), dtype=np.int64)
+        failed = np.array(sorted(contest.dropped - contest.rewards.keys()), dtype=np.int64)
+        means = np.full(len(arms) + len(failed), np.nan)
+        if len(arms):
+            table = np.full((len(arms), contest.rules.n_splits), np.nan)
+            for row, arm in zip(table, arms.tolist(), strict=True):
+                row[list(contest.rewards[arm])] = list(contest.rewards[arm].values())
+            means[: len(arms)] = fit_additive_model(table, ~np.isnan(table)).mean
+        return [ClosedRung(np.concatenate([arms, failed]), contest.level, means)]
 
     def recommend(self, state: RaceState) -> IntArray:
         """Return the incumbent; ``NO_ARM`` if no arm has a reward."""

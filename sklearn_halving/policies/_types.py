@@ -279,6 +279,9 @@ class PolicyDescription:
         among given arms.
     n_arms : int or None, default=None
         The most arms that such a policy makes.
+    arms_may_arrive : bool, default=False
+        Whether each arm may be made when it is asked for the first time. The policy then has a
+        method ``rungs_before``, which returns what is known of the others.
     reward_range : (float, float) or None, default=None
         Smallest and largest reward for which the policy's bounds hold; None if it needs no range.
     confidence : float or None, default=None
@@ -302,6 +305,7 @@ class PolicyDescription:
     ranks_by_level: bool = True
     n_dimensions: int | None = None
     n_arms: int | None = None
+    arms_may_arrive: bool = False
     reward_range: tuple[float, float] | None = None
     confidence: float | None = None
 

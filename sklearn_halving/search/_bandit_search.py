@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from sklearn_halving._typing import (
 from sklearn_halving.policies._types import Policy, PolicyDescription
 from sklearn_halving.policies.bases._base_policy import BasePolicy, as_policy, name_of
 from sklearn_halving.resources import Resource
+from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._adaptive_search import (
     N_OF_DISTRIBUTIONS,
     PULLS_OF_GRID_SEARCH,
@@ -34,10 +35,12 @@ from sklearn_halving.search._shared_parameters import (
     PositiveInt,
     document_search,
 )
-from sklearn_halving.search.preparing._cube_candidates import (
-    Cube,
-    PointCandidates,
+from sklearn_halving.search.preparing._arriving import (
+    ArrivingCandidates,
+    arriving,
+    resolve_sampler,
 )
+from sklearn_halving.search.preparing._cube_candidates import Cube, PointCandidates
 from sklearn_halving.search.preparing._inputs import FitInputs
 from sklearn_halving.search.preparing._named_policies import (
     POINT_POLICIES,
@@ -57,6 +60,9 @@ from sklearn_halving.search.preparing._splitting import SplitRows, fixed_splits
 from sklearn_halving.search.reporting._cv_results import ResultRows
 from sklearn_halving.search.reporting._search_results import Run
 from sklearn_halving.search.watching._user_warnings import warn_user
+
+N_SAMPLED = N_OF_DISTRIBUTIONS * PULLS_OF_GRID_SEARCH
+"""Fits where candidates are made on the way and nothing says how many."""
 
 
 @document_search
@@ -93,6 +99,11 @@ class BanditSearchCV(AdaptiveSearchCV):
         Maximum number of fits, for a policy given by name. ``"auto"`` is 5 for each candidate, and
         50 for ``"hoo"``. A policy with a confidence level may need fewer fits. A policy object has
         its own budget.
+    sampler : {"random", "evolution", "kernel_density"} or Sampler, default="random"
+        How candidates are made, see HyperbandSearchCV. Samplers other than ``"random"`` are for
+        ``policy="incumbent_race"``: each new candidate is made when its turn comes, from the
+        scores so far. With ``n_candidates="exhaust"``, ``n_pulls`` is the only limit (50 for
+        ``"auto"``).
     confidence : float, default=0.95
         Confidence level at which a policy given by name stops, if it is one that stops when the
         best candidate is known.
@@ -150,6 +161,7 @@ class BanditSearchCV(AdaptiveSearchCV):
 
     policy: Annotated[str | Policy, object]
     n_candidates: Literal["exhaust"] | PositiveInt
+    sampler: Annotated[str | Sampler, object]
     confidence: Fraction
     reward_range: Literal["auto"] | Annotated[tuple[float, float], "array-like"]
     min_resources: Literal["auto"] | PositiveFloat
@@ -162,6 +174,7 @@ class BanditSearchCV(AdaptiveSearchCV):
         policy: str | Policy,
         n_candidates: int | Literal["exhaust"] = "exhaust",
         n_pulls: int | Literal["auto"] = "auto",
+        sampler: str | Sampler = "random",
         confidence: float = 0.95,
         reward_range: tuple[float, float] | Literal["auto"] = "auto",
         resource: str | Resource | None = None,
@@ -245,7 +258,24 @@ class BanditSearchCV(AdaptiveSearchCV):
             n_pulls = self._count_pulls(n_arms, rows)
             policy = policy_by_name(policy, n_arms, n_pulls, self.confidence)
             self._check_splits(n_arms, rows)
-        return as_policy(policy, reward_range=self._known_range())
+        complete = as_policy(policy, reward_range=self._known_range())
+        if resolve_sampler(self.sampler) and not complete.describe().arms_may_arrive:
+            raise ValueError(
+                f"sampler must be 'random' for policy={self.policy!r}, which chooses among given "
+                f"candidates; got {self.sampler!r}. Use policy='incumbent_race', or leave it out."
+            )
+        return complete
+
+    def _count_candidates(self, space: SearchSpace) -> int:
+        if resolve_sampler(self.sampler) is None or not isinstance(self.n_candidates, str):
+            return super()._count_candidates(space)
+        n_pulls = N_SAMPLED if isinstance(self.n_pulls, str) else int(self.n_pulls)
+        return min(n_pulls, space.size or n_pulls)  # the most that there can be
+
+    def _count_pulls(self, n_arms: int, rows: SplitRows) -> int:
+        if resolve_sampler(self.sampler) is None or not isinstance(self.n_pulls, str):
+            return super()._count_pulls(n_arms, rows)
+        return N_SAMPLED
 
     def _policy_of_points(self, space: SearchSpace, rows: SplitRows) -> Any:
         """Return a policy that makes its candidates, for a space of as many dimensions."""
@@ -258,8 +288,7 @@ class BanditSearchCV(AdaptiveSearchCV):
         policy: Any = self.policy
         if isinstance(policy, str):
             policy_class = getattr(policies, POINT_POLICIES[policy])
-            n_default = N_OF_DISTRIBUTIONS * PULLS_OF_GRID_SEARCH
-            n_pulls = n_default if isinstance(self.n_pulls, str) else int(self.n_pulls)
+            n_pulls = N_SAMPLED if isinstance(self.n_pulls, str) else int(self.n_pulls)
             return policy_class(n_pulls, n_dimensions, n_splits=rows.n_repetitions)
         if self._describe().n_dimensions != n_dimensions:
             raise ValueError(
@@ -281,8 +310,11 @@ class BanditSearchCV(AdaptiveSearchCV):
 
     def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Any:
         plan = prepared.plan
-        if plan.description.n_dimensions is None:
+        if not plan.makes_candidates:
             return super()._draw_candidates(prepared, rng)
+        sampler, n_arms = resolve_sampler(self.sampler), plan.problem.n_arms
+        if sampler is not None:
+            return arriving(self, sampler, [1] * n_arms, range(n_arms), rng)
         candidates = PointCandidates(Cube(prepared.space, str(self.policy)), plan.problem.n_arms)
         check_candidates(self.estimator, tuple(candidates))
         return candidates
@@ -303,6 +335,8 @@ class BanditSearchCV(AdaptiveSearchCV):
         state = super()._start(prepared, candidates, seed)
         if isinstance(candidates, PointCandidates):
             candidates.follow(partial(prepared.policy.points, state))
+        if isinstance(candidates, ArrivingCandidates):
+            candidates.follow(partial(cast(Any, prepared.policy).rungs_before, state))
         return state
 
 

@@ -23,6 +23,7 @@ from sklearn_halving.policies._types import Problem
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.resources import Rescaling, Resource, resolve_resource
 from sklearn_halving.search._shared_parameters import SharedParameters
+from sklearn_halving.search.preparing._arriving import resolve_sampler
 from sklearn_halving.search.preparing._checkpoint import Checkpoint, open_checkpoint
 from sklearn_halving.search.preparing._inputs import FitInputs, check_inputs
 from sklearn_halving.search.preparing._plan import SearchPlan, plan_table
@@ -76,7 +77,10 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         else:
             n_arms = policy.describe().n_arms or self._count_candidates(space)
         problem = Problem(n_arms, levels.smallest, levels.largest, rows.n_repetitions, space.size)
-        return SearchPlan(problem, policy.describe(problem), schedule)
+        description = policy.describe(problem)
+        has_sampler = resolve_sampler(getattr(self, "sampler", "random")) is not None
+        makes_candidates = has_sampler or description.n_dimensions is not None
+        return SearchPlan(problem, description, schedule, makes_candidates=makes_candidates)
 
     def _resolve_resource(self) -> Resource:
         """Return the resource that ``resource`` stands for."""
@@ -275,6 +279,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
                 journal=checkpoint.journal,
                 models=ModelStore(checkpoint.models),
                 signals=StopSignals(run.deadline, interrupt),
+                arrive=getattr(run.task.candidates, "arrive", None),
             )
             loop.run()
             run.stopped_by = "interrupt" if interrupt.is_requested else loop.stopped_by

@@ -22,7 +22,7 @@ from sklearn_halving.policies import FiniteHorizonHalving, Hyperband
 from sklearn_halving.policies.bases._bracket_policy import ScheduledPolicy
 from sklearn_halving.policies.bases._rungs import exact_factor
 from sklearn_halving.resources import Resource
-from sklearn_halving.samplers import Sampler, Space
+from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._base_search import BaseBanditSearchCV
 from sklearn_halving.search._shared_parameters import (
     PositiveFloat,
@@ -32,12 +32,12 @@ from sklearn_halving.search._shared_parameters import (
 from sklearn_halving.search.preparing._arriving import (
     BRACKETS_IN_PLAY,
     ArrivingCandidates,
+    arriving,
     resolve_sampler,
 )
 from sklearn_halving.search.preparing._preparation import (
     Levels,
     Preparation,
-    check_candidates,
     choose_levels,
     warn_of_small_grid,
 )
@@ -265,14 +265,8 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         if sampler is None or schedule is None:
             return super()._draw_candidates(prepared, rng)
         brackets = cast(ScheduledPolicy, prepared.policy)
-        candidates = ArrivingCandidates(
-            sampler,
-            Space.of(self.param_distributions),
-            schedule,
-            brackets.order_of_play(schedule),
-            seed=rng.randint(2**31 - 1, size=4).tolist(),
-        )
-        check_candidates(self.estimator, candidates.tried())
+        n_of_bracket, order = prepared.plan.n_of_bracket, brackets.order_of_play(schedule)
+        candidates = arriving(self, sampler, n_of_bracket, order, rng)
         self._warn_of_space(prepared)
         return candidates
 

@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from search.common import data, numbered
 from search.resuming import Steady, found, table
-from sklearn_halving import HyperbandSearchCV
+from sklearn_halving import BanditSearchCV, HyperbandSearchCV
 from sklearn_halving.samplers import EvolutionSampler, RandomSampler
 
 X, Y = numbered(120)
@@ -241,3 +241,72 @@ def test_refuses_a_sampler_that_proposes_too_few():
 def test_refuses_a_parameter_that_the_estimator_lacks():
     with pytest.raises(ValueError, match="unknown"):
         search_of("evolution", DecisionTreeClassifier(), {"unknown": uniform(0, 1)}).fit(*data())
+
+
+# ------------------------------------------------------------------ one candidate at a time
+
+
+def race_of(sampler, estimator=None, space=None, **params):
+    defaults = {"n_pulls": 80, "cv": 4, "random_state": 0, "refit": False}
+    return BanditSearchCV(
+        estimator or Steady(),
+        space or SPACE,
+        policy="incumbent_race",
+        sampler=sampler,
+        **{**defaults, **params},
+    )
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+@pytest.mark.parametrize("sampler", NAMES)
+def test_a_race_does_not_depend_on_the_workers(sampler, backend):
+    one = race_of(sampler).fit(X, Y)
+    with parallel_config(backend, n_jobs=3):
+        several = race_of(sampler).fit(X, Y)
+    assert found(several) == found(one)
+
+
+@pytest.mark.parametrize("sampler", NAMES)
+def test_a_race_that_was_broken_off_ends_as_one_in_one_piece(sampler, tmp_path):
+    unbroken = race_of(sampler).fit(X, Y)
+    estimator = Steady(log=str(tmp_path / "log"), event="interrupt", at=30)
+    with pytest.raises(KeyboardInterrupt):
+        race_of(sampler, estimator, checkpoint=tmp_path / "journal").fit(X, Y)
+    resumed = race_of(sampler, estimator, checkpoint=tmp_path / "journal").fit(X, Y)
+    assert table(resumed) == table(unbroken)
+
+
+@pytest.mark.parametrize("sampler", NAMES)
+def test_a_race_keeps_its_budget_and_has_rows_for_what_was_tried(sampler):
+    search = race_of(sampler, Peak(), PEAK).fit(X, Y)
+    assert search.n_fits_ <= 80
+    assert len(search.cv_results_["params"]) == search.history_["candidate"].nunique()
+    assert search.cv_results_["n_pulls"].min() >= 1
+    assert search.cv_results_["n_pulls"][search.best_index_] >= 4
+    assert not np.isnan(search.cv_results_["mean_test_score"]).any()
+
+
+def test_newcomers_of_a_race_gather_around_the_best():
+    best = {
+        name: np.mean(
+            [
+                race_of(name, Peak(), PEAK, n_pulls=300, random_state=seed).fit(X, Y).best_score_
+                for seed in range(5)
+            ]
+        )
+        for name in ("random", "evolution")
+    }
+    assert best["evolution"] > best["random"]
+
+
+def test_a_race_over_a_grid_tries_no_candidate_twice():
+    grid = {"value": np.linspace(0, 1, 12).tolist()}
+    search = race_of("evolution", space=grid).fit(X, Y)
+    values = [params["value"] for params in search.cv_results_["params"]]
+    assert len(values) == len(set(values)) == 12
+    assert search.best_params_["value"] == 1
+
+
+def test_policies_that_choose_among_given_candidates_refuse_a_sampler():
+    with pytest.raises(ValueError, match="sampler must be 'random'"):
+        BanditSearchCV(Steady(), SPACE, policy="uniform", sampler="evolution").fit(X, Y)

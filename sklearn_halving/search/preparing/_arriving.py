@@ -5,14 +5,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
-from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from sklearn_halving.policies._types import Schedule
 from sklearn_halving.policies.bases._bracket_policy import ClosedRung
 from sklearn_halving.samplers import EvolutionSampler, KernelDensitySampler, Sampler, Space, Told
+from sklearn_halving.search.preparing._preparation import check_candidates
 from sklearn_halving.search.preparing._search_space import Params
 
 SAMPLERS: dict[str, Callable[[], Sampler]] = {
@@ -42,8 +41,19 @@ def resolve_sampler(sampler: Any) -> Sampler | None:
     )
 
 
+def arriving(
+    search: Any, sampler: Sampler, n_of_bracket: Sequence[int], order: Sequence[int], rng: Any
+) -> ArrivingCandidates:
+    """Return candidates that arrive, after a look at whether the estimator has such parameters."""
+    space, seed = Space.of(search.param_distributions), rng.randint(2**31 - 1, size=4).tolist()
+    candidates = ArrivingCandidates(sampler, space, n_of_bracket, order, seed)
+    trial = np.random.default_rng(0)
+    check_candidates(search.estimator, tuple(space.draw(trial) for _ in range(N_TRIED)))
+    return candidates
+
+
 class ArrivingCandidates(Sequence[Params]):
-    """Candidates of brackets, made by a sampler when the first of them is asked for.
+    """Candidates of brackets, made by a sampler when a policy asks for the first of them.
 
     Those of a bracket are made from the rungs that are closed whenever it starts, and after those
     of all brackets before it: they depend on nothing but the seed and the scores.
@@ -52,8 +62,8 @@ class ArrivingCandidates(Sequence[Params]):
     ----------
     sampler : Sampler
     space : Space
-    schedule : Schedule
-        The brackets.
+    n_of_bracket : sequence of int
+        Number of candidates of each bracket; 1 for a policy that has none.
     order : sequence of int
         The places of the brackets in the order in which they start.
     seed : list of int
@@ -64,49 +74,42 @@ class ArrivingCandidates(Sequence[Params]):
         self,
         sampler: Sampler,
         space: Space,
-        schedule: Schedule,
+        n_of_bracket: Sequence[int],
         order: Sequence[int],
         seed: list[int],
     ) -> None:
         self._sampler, self._seed = sampler, seed
-        self._first_arms = [0, *accumulate(bracket.n_arms for bracket in schedule.brackets)]
+        self._first_arms = [0, *accumulate(n_of_bracket)]
         self._order = list(order)
+        self._position = {place: position for position, place in enumerate(order)}
         self._n_started = 0
-        self._arm_of_told: list[int] = []
+        self._number: dict[int, int] = {}
         self._told = Told(space)
         self._known: dict[int, Params] = {}
         self._rungs_before: Callable[[int], Iterable[ClosedRung]] = _nothing
-        self._lock = Lock()
         self._start_next()  # those of the first bracket are made from nothing
 
     def follow(self, rungs_before: Callable[[int], Iterable[ClosedRung]]) -> None:
         """Take the closed rungs from a policy at play: place of a bracket -> its rungs."""
         self._rungs_before = rungs_before
 
-    def tried(self) -> tuple[Params, ...]:
-        """Return some candidates from all over the space."""
-        rng = np.random.default_rng(0)
-        return tuple(self._told.space.draw(rng) for _ in range(N_TRIED))
+    def arrive(self, arm: int) -> None:
+        """Make a candidate that a policy asks for, with all of its bracket, if it is new."""
+        position = self._position[bisect_right(self._first_arms, arm) - 1]
+        while self._n_started <= position:
+            self._start_next()
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the candidates that there are, without the policy that they follow."""
-        return {**vars(self), "_rungs_before": _nothing, "_lock": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._lock = Lock()
+        return {**vars(self), "_rungs_before": _nothing}
 
     def __len__(self) -> int:
         return self._first_arms[-1]
 
     def __getitem__(self, arm: Any) -> Any:
-        if not 0 <= arm < len(self):
-            raise IndexError(f"there is no candidate {arm}")
-        with self._lock:  # workers may be threads
-            position = self._order.index(bisect_right(self._first_arms, arm) - 1)
-            while self._n_started <= position:
-                self._start_next()
-            return self._known[arm]
+        if arm not in self._known:
+            raise IndexError(f"there is no candidate {arm} yet")
+        return self._known[arm]
 
     def __iter__(self) -> Iterator[Params]:
         """Yield the candidates that there are, in the order of their numbers."""
@@ -116,10 +119,9 @@ class ArrivingCandidates(Sequence[Params]):
     def _start_next(self) -> None:
         """Make the candidates of the next bracket in the order of play."""
         place = self._order[self._n_started]
-        number = {arm: i for i, arm in enumerate(self._arm_of_told)}
         for rung in self._rungs_before(place):
             for arm, mean in zip(rung.arms.tolist(), rung.means.tolist(), strict=True):
-                self._told.tell(number[arm], rung.level, mean)
+                self._told.tell(self._number[arm], rung.level, mean)
         first, end = self._first_arms[place], self._first_arms[place + 1]
         rng = np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=(place,)))
         made = list(self._sampler.propose(self._told, end - first, rng))
@@ -130,7 +132,7 @@ class ArrivingCandidates(Sequence[Params]):
             )
         for arm, params in zip(range(first, end), made, strict=True):
             self._known[arm] = params
-            self._arm_of_told.append(arm)
+            self._number[arm] = len(self._number)
             self._told.add(params)
         self._n_started += 1
 

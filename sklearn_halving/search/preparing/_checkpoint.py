@@ -126,7 +126,7 @@ def session_of(search: Any, task: EvaluationTask, start: str | None) -> Session:
     if not isinstance(task.candidates, tuple):
         # Made on the way: which candidate an arm is depends on the budget too.
         fields["param_distributions"] = content_hash(params["param_distributions"])
-        if "sampler" in params:
+        if params.get("sampler", "random") != "random":
             fields["sampler"] = _shown("sampler", params["sampler"])
         if "policy" in params:
             fields["n_pulls"] = _shown("n_pulls", params["n_pulls"])

@@ -32,12 +32,15 @@ class SearchPlan:
         its rungs in the table then, else one row in all.
     eliminates : bool, default=False
         Whether candidates that left in an earlier stage rank behind those of a later one.
+    makes_candidates : bool, default=False
+        Whether candidates are made while the search runs, so that it may end before all are.
     """
 
     problem: Problem
     description: PolicyDescription
     schedule: Schedule | None
     eliminates: bool = False
+    makes_candidates: bool = False
 
     @property
     def n_of_bracket(self) -> list[int]:

@@ -95,7 +95,7 @@ def _rows_of_candidates(
     elif description.plays_levels and description.ranks_by_level:
         rank_group = level
     # Candidates that were made on the way have a row if they were.
-    has_row = n_pulls > 0 if description.n_dimensions is not None else np.full(n_arms, True)
+    has_row = n_pulls > 0 if plan.makes_candidates else np.full(n_arms, True)
     places = {name: column[has_row] for name, column in places.items()}
     # In pairs of numbers, so that there is room for the winner ahead of its group.
     rank_group = 2 * rank_group[has_row]

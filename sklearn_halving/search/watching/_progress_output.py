@@ -103,7 +103,7 @@ def headline(plan: SearchPlan) -> str:
             f"Fitting {plan.problem.max_repetitions} folds for {n_arms} candidates, brackets: "
             f"{len(plan.schedule.brackets)}, totalling {n_fits} fits"
         )
-    if plan.description.n_dimensions is not None:
+    if plan.makes_candidates:
         return (
             f"Fitting candidates that are made on the way, at most {n_arms}, totalling at most "
             f"{n_fits} fits"
