@@ -201,7 +201,8 @@ def test_bad_input_is_refused_before_any_fit(policy, params, message):
 
 
 def test_every_name_is_in_the_documentation():
-    listed = inspect.getdoc(BanditSearchCV).partition("policy : str")[2].partition("n_pulls")[0]
+    documented = inspect.getdoc(BanditSearchCV)
+    listed = documented.partition("policy : str")[2].partition("n_candidates :")[0]
     assert set(re.findall(r'``"(\w+)"``', listed)) == {*POLICIES, *POINT_POLICIES}
 
 
