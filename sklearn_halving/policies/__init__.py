@@ -2,7 +2,7 @@
 
 Play a schedule of rungs and brackets
     `Hyperband`, `SuccessiveHalving`, `FiniteHorizonHalving`, `InfiniteHorizonHalving`,
-    `DoublingHalving`, `InfiniteHyperband`, `GrowingHyperband`
+    `GridHalving`, `DoublingHalving`, `InfiniteHyperband`, `GrowingHyperband`
 Play single pulls at the largest level, for noisy arms
     `VarianceHalving`, `UniformAllocation`
 Find the best of correlated arms, with fewer pulls than arms if need be
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from sklearn_halving.policies._gap_e import AdaptiveGapEV as AdaptiveGapEV
     from sklearn_halving.policies._gap_e import GapE as GapE
     from sklearn_halving.policies._gap_e import GapEV as GapEV
+    from sklearn_halving.policies._grid_halving import GridHalving as GridHalving
     from sklearn_halving.policies._hoo import HOO as HOO
     from sklearn_halving.policies._hyperband import Hyperband as Hyperband
     from sklearn_halving.policies._incumbent_race import IncumbentRace as IncumbentRace
@@ -101,6 +102,7 @@ _NAMES_IN = {
     "_elimination": ("MedianElimination", "SuccessiveElimination"),
     "_exp3": ("EXP3",),
     "_gap_e": ("AdaptiveGapEV", "GapE", "GapEV"),
+    "_grid_halving": ("GridHalving",),
     "_hoo": ("HOO",),
     "_hyperband": ("Hyperband",),
     "_incumbent_race": ("IncumbentRace",),

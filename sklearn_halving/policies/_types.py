@@ -99,6 +99,9 @@ class Problem:
     n_available : int or None
         Number of different candidates among which the arms were drawn, where it is smaller
         than the number of arms: the same candidate can be an arm of several brackets.
+    tie_break : tuple of int or None
+        One number for each arm. A policy that uses them keeps the arms with the smaller numbers
+        among equal ones. None: the smaller arms.
 
     Examples
     --------
@@ -116,6 +119,7 @@ class Problem:
     max_level: int = 1
     max_repetitions: int | None = None
     n_available: int | None = None
+    tie_break: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -129,7 +133,9 @@ class Rung:
     level : int
         Amount of resource, in whole units.
     n_repetitions : int or None, default=None
-        On how many of the splits each arm is pulled, the first ones; None means all.
+        On how many of the splits each arm is compared, the first ones; None means all.
+    first_repetition : int, default=0
+        How many of these splits the rung before has pulled at the same level.
 
     Examples
     --------
@@ -143,15 +149,16 @@ class Rung:
     n_arms: int
     level: int
     n_repetitions: int | None = None
+    first_repetition: int = 0
 
     def n_splits(self, max_repetitions: int | None) -> int:
-        """Return on how many splits an arm is pulled, where there are so many."""
+        """Return on how many splits an arm is compared, where there are so many."""
         n_all = max_repetitions or 1
         return n_all if self.n_repetitions is None else min(self.n_repetitions, n_all)
 
     def n_pulls(self, max_repetitions: int | None) -> int:
         """Return the number of pulls of all arms, where there are so many splits."""
-        return self.n_arms * self.n_splits(max_repetitions)
+        return self.n_arms * (self.n_splits(max_repetitions) - self.first_repetition)
 
 
 @dataclass(frozen=True)
@@ -184,9 +191,14 @@ class Bracket:
         """Number of arms with which the bracket starts; one arm needs no rung."""
         return self.rungs[0].n_arms if self.rungs else 1
 
-    def rung_at(self, level: int) -> int:
-        """Return the place of the rung at this level; ValueError if there is none."""
-        return [rung.level for rung in self.rungs].index(level)
+    def n_pulls(self, max_repetitions: int | None) -> int:
+        """Return the number of pulls of all rungs, where there are so many splits."""
+        return sum(rung.n_pulls(max_repetitions) for rung in self.rungs)
+
+    def rung_of(self, level: int, repetition: int) -> int:
+        """Return the number of the rung that pulls at this level on this split."""
+        at_level = [i for i, rung in enumerate(self.rungs) if rung.level == level]
+        return max(i for i in at_level if self.rungs[i].first_repetition <= repetition)
 
 
 @dataclass(frozen=True)
@@ -217,8 +229,7 @@ class Schedule:
 
     def n_pulls_on(self, max_repetitions: int | None) -> int:
         """Return the number of pulls, where there are so many splits."""
-        rungs = (rung for bracket in self.brackets for rung in bracket.rungs)
-        return sum(rung.n_pulls(max_repetitions) for rung in rungs)
+        return sum(bracket.n_pulls(max_repetitions) for bracket in self.brackets)
 
     def bracket_of_arm(self) -> IntArray:
         """Return the index in ``brackets`` of each arm, shape ``(n_arms,)``."""

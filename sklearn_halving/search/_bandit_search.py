@@ -229,7 +229,7 @@ class BanditSearchCV(AdaptiveSearchCV):
             )
         return super()._resolve_resource()
 
-    def _make_levels(self, resource: Resource, rows: SplitRows) -> Levels:
+    def _make_levels(self, resource: Resource, space: SearchSpace, rows: SplitRows) -> Levels:
         described = self._describe()
         smallest, largest = resource.level_range(self.estimator, rows.n_train, rows.n_rows_needed)
         levels = choose_levels(

@@ -6,6 +6,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Iterator
 from copy import copy, deepcopy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -26,7 +27,7 @@ from sklearn_halving.search._shared_parameters import SharedParameters
 from sklearn_halving.search.preparing._arriving import resolve_sampler
 from sklearn_halving.search.preparing._checkpoint import Checkpoint, open_checkpoint
 from sklearn_halving.search.preparing._inputs import FitInputs, check_inputs
-from sklearn_halving.search.preparing._plan import SearchPlan, plan_table
+from sklearn_halving.search.preparing._plan import SearchPlan, add_costs, plan_table
 from sklearn_halving.search.preparing._preparation import (
     Levels,
     Preparation,
@@ -56,7 +57,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
     """Base of the searches: a subclass names its policy and the parameters of that."""
 
     @abstractmethod
-    def _make_levels(self, resource: Resource, rows: SplitRows) -> Levels:
+    def _make_levels(self, resource: Resource, space: SearchSpace, rows: SplitRows) -> Levels:
         """Return the range of levels."""
 
     @abstractmethod
@@ -165,7 +166,10 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
             One row for each rung or stage, or for all fits where a policy has neither, with
             the columns ``bracket`` (the paper's s) and ``rung``, or ``stage``, and
             ``n_candidates``, ``n_resources`` (for each fit) and ``n_fits`` (for all candidates
-            and splits, at most; without the refit).
+            and splits, at most; without the refit). Rungs also have ``full_fits``, what they cost
+            in fits with all of the resource if the cost of a fit is proportional to its
+            resource, and ``of_grid_search``, the share that this is of a GridSearchCV over the
+            same candidates.
         """
         validate_params(self)
         if isinstance(self.cv, Iterator):
@@ -180,7 +184,12 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         prepared = own._prepare(check_inputs(own, X, y, params), seed)
         candidates = own._draw_candidates(prepared, rng)
         own._start(prepared, candidates, seed)  # it refuses budgets that are too small
-        return plan_table(prepared.plan, prepared.resource)
+        resource = prepared.resource
+        table = plan_table(prepared.plan, resource)
+        if prepared.plan.schedule is not None:
+            continues = not self.rescale and resource.can_continue(self.estimator)
+            add_costs(table, prepared.plan.problem, continues=continues)
+        return table
 
     def _begin(
         self, inputs: FitInputs, checkpoint: Checkpoint, callbacks: CallbackTree, deadline: float
@@ -200,7 +209,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         resource = self._resolve_resource()
         resource.check(self.estimator, space.names)
         rows = self._split_rows(inputs, resource, seed)
-        levels = self._make_levels(resource, rows)
+        levels = self._make_levels(resource, space, rows)
         policy = self._make_policy(levels, space, rows)
         plan = self._make_plan(policy, levels, space, rows)
         return Preparation(inputs, resource, rows, levels, policy, plan, space)
@@ -217,7 +226,15 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
     def _start(self, prepared: Preparation, candidates: Any, seed: np.random.SeedSequence) -> Any:
         """Return the policy's state before the first pull."""
         own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, POLICY))
-        return prepared.policy.start(prepared.plan.problem, seed=own)
+        tie_break = self._tie_break(prepared.space, candidates, seed)
+        problem = replace(prepared.plan.problem, tie_break=tie_break)
+        return prepared.policy.start(problem, seed=own)
+
+    def _tie_break(
+        self, space: SearchSpace, candidates: Any, seed: np.random.SeedSequence
+    ) -> tuple[int, ...] | None:
+        """Return the numbers by which equal candidates are ordered; None: by their place."""
+        return None
 
     def _make_task(
         self,

@@ -283,7 +283,7 @@ default=None
         n_each = min(PULLS_OF_GRID_SEARCH, rows.n_repetitions or PULLS_OF_GRID_SEARCH)
         return min(n_each * n_arms, max(least, min(most, n_arms // 4)))
 
-    def _make_levels(self, resource: Resource, rows: SplitRows) -> Levels:
+    def _make_levels(self, resource: Resource, space: SearchSpace, rows: SplitRows) -> Levels:
         smallest, largest = resource.level_range(self.estimator, rows.n_train, rows.n_rows_needed)
         levels = choose_levels(
             resource,

@@ -18,9 +18,7 @@ from sklearn_halving._typing import (
     Rescale,
     Scoring,
 )
-from sklearn_halving.policies import FiniteHorizonHalving, Hyperband
 from sklearn_halving.policies.bases._bracket_policy import ScheduledPolicy
-from sklearn_halving.policies.bases._rungs import exact_factor
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._base_search import BaseBanditSearchCV
@@ -30,10 +28,17 @@ from sklearn_halving.search._shared_parameters import (
     document_search,
 )
 from sklearn_halving.search.preparing._arriving import (
-    BRACKETS_IN_PLAY,
     ArrivingCandidates,
     arriving,
     resolve_sampler,
+)
+from sklearn_halving.search.preparing._hyperband_policy import (
+    bracket_factor,
+    halves_grid,
+    make_bracket_policy,
+    make_grid_policy,
+    tie_break_of,
+    warn_of_left_out,
 )
 from sklearn_halving.search.preparing._preparation import (
     Levels,
@@ -41,29 +46,30 @@ from sklearn_halving.search.preparing._preparation import (
     choose_levels,
     warn_of_small_grid,
 )
-from sklearn_halving.search.preparing._search_space import SearchSpace
+from sklearn_halving.search.preparing._search_space import Params, SearchSpace
 from sklearn_halving.search.preparing._splitting import SplitRows
-
-N_WITHOUT_HALVING = 10
-"""Candidates drawn from distributions where only one level is possible, the default
-``n_iter`` of RandomizedSearchCV."""
 
 
 @document_search
 class HyperbandSearchCV(BaseBanditSearchCV):
-    """Search over parameters with Hyperband: many cheap fits, few expensive ones.
+    """Search that compares many candidates cheaply before it compares a few in full.
 
     A drop-in replacement for GridSearchCV and RandomizedSearchCV. Use it if a fit with little of
     a resource, such as few rows or few boosting iterations, is much cheaper than a full fit and
-    tells something about it. Many candidates are fitted with little of the resource. The best
-    of them are fitted with more, and only a few with all of it.
+    tells something about it.
 
-    Bracket s of the search starts with ``n = ceil((s_max + 1) / (s + 1) * factor ** s)``
-    candidates, which are fitted with ``max_resources / factor ** s`` of the resource. From rung
-    to rung, one of every ``factor`` candidates is kept and gets ``factor`` times the resource,
-    up to ``max_resources``. The brackets are a hedge: bracket s_max relies on cheap fits the
-    most, and bracket 0 not at all. All candidates of a rung are evaluated on the same splits.
-    Rungs below ``max_resources`` use only some of the splits, see ``early_splits``.
+    For a **grid**, the default is one bracket that starts every candidate. From rung to rung, the
+    better half of the candidates gets twice the resource. Rungs below ``max_resources`` use two
+    splits, and at least three candidates are compared at ``max_resources`` on all splits. The
+    plan never has more fits than GridSearchCV. If nothing can be halved, candidates are dropped
+    after two full splits instead. Grids of one or two candidates are searched as by GridSearchCV.
+
+    For **distributions**, the default is Hyperband. Bracket s starts with
+    ``n = ceil((s_max + 1) / (s + 1) * factor ** s)`` candidates, which are fitted with
+    ``max_resources / factor ** s`` of the resource. From rung to rung, one of every ``factor``
+    candidates is kept and gets ``factor`` times the resource, up to ``max_resources``. The
+    brackets are a hedge: the first one relies on cheap fits the most, and the last one (s = 0) not
+    at all. ``brackets="all"`` does the same for a grid.
 
     Parameters
     ----------
@@ -71,8 +77,8 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         Parameter names (str) as keys, and lists of values or distributions as values.
         Distributions must have a method ``rvs``, like those of `scipy.stats`. If all values are
         lists, this is a grid. In a list of dicts, each dict is a search space of its own.
-        Candidates are drawn without replacement. If a grid is smaller than a bracket, the bracket
-        takes all of it, and a warning is issued.
+        Candidates are drawn without replacement. If candidates of a grid are left out, a warning
+        gives their number.
     resource : str or Resource, default="n_samples"
         The resource that a fit gets more or less of:
 
@@ -89,22 +95,29 @@ class HyperbandSearchCV(BaseBanditSearchCV):
           ``"rbfsampler__n_components"``. The model is fitted anew in each rung.
         - an object from `sklearn_halving.resources`, or of your own.
     min_resources : "auto" or float, default="auto"
-        Smallest resource of a fit. ``"auto"`` is ``max_resources / factor ** 4``, which allows
-        five brackets, but at least one iteration, or as many rows as are needed to contain every
-        class.
+        Smallest resource of a fit. For Hyperband's brackets, ``"auto"`` is
+        ``max_resources / factor ** 4``, which allows five brackets, but at least one iteration, or
+        as many rows as are needed to contain every class. For one bracket of a grid, the rung
+        below all rows has at least 50 rows and 5 of each class. Rungs below that one have at least
+        200 rows and 10 of each class. All of them have at least as many rows as there are columns,
+        if the training fold has.
     max_resources : "auto" or float, default="auto"
         Resource of the fits in the last rung of every bracket. ``"auto"`` is the size of the
         smallest training fold, or the value of the parameter in ``estimator``.
-    factor : float, default=3
+    factor : "auto" or float, default="auto"
         The paper's eta, at least 2: one of every ``factor`` candidates of a rung goes on.
-    brackets : {"all", "most_exploratory"} or list of int, default="all"
-        Which brackets to play; numbers are values of the paper's s, as in ``brackets=[4]``.
+        ``"auto"`` is 2 for the bracket of a grid and 3 for Hyperband's brackets.
+    brackets : {"auto", "all", "most_exploratory"} or list of int, default="auto"
+        Which brackets to play. ``"auto"`` is one bracket that starts every candidate of a grid,
+        and all of Hyperband's brackets for distributions. ``"all"`` is Hyperband for both;
+        numbers are values of the paper's s, as in ``brackets=[4]``.
     n_loops : int, default=1
-        Number of times that the brackets are played, each time with new candidates.
+        Number of times that Hyperband's brackets are played, each time with new candidates.
     min_candidates : int or None, default=None
         Leave out brackets that start with fewer candidates than this (n_min in the paper).
     max_candidates : int or None, default=None
-        Maximum number of candidates with which a bracket starts (n_max in the paper). It is
+        Maximum number of candidates of a grid that start; they are drawn at random. For
+        Hyperband's brackets, it is the maximum with which a bracket starts (n_max in the paper),
         rounded down to a power of ``factor``. All brackets together have about twice as many
         candidates: 9 gives brackets of 9, 5 and 3 candidates.
     select : {"max_resources", "all_rungs"}, default="max_resources"
@@ -131,12 +144,15 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         scores of all brackets except the one before it. At most two brackets run at a time.
     early_splits : "auto", "all" or int, default="auto"
         Number of splits on which rungs below ``max_resources`` are evaluated: the first ones of
-        ``cv``. Rungs at ``max_resources`` always use all splits. ``"all"`` uses all splits in
-        all rungs, as in the paper. ``"auto"`` uses as few splits as contain 100 test rows, 10
-        rows of each class, and about the same mean target as all rows. It uses all splits with
-        ``groups``, if the splitter goes forward in time, and with ``select="all_rungs"``. With
-        a number and ``select="all_rungs"``, means over few splits are compared with means over
-        all, and the former are more often much too high.
+        ``cv``. Rungs at ``max_resources`` end on all splits. ``"all"`` uses all splits in all
+        rungs, as in the paper; a grid is then searched exhaustively. For the bracket of a grid,
+        ``"auto"`` uses two splits, or one if test folds have 2,000 rows. For Hyperband's
+        brackets, it uses as few splits as contain 100 test rows, 10 rows of each class, and about
+        the same mean target as all rows. It uses all splits with ``groups``, if the splitter goes
+        forward in time, with ``select="all_rungs"``, and for a grid if the target of the first two
+        test folds differs from that of all rows. With a number and ``select="all_rungs"``, means
+        over few splits are compared with means over all, and the former are more often much too
+        high.
     cv : int, cross-validation generator or iterable, default=None
         Determines the cross-validation splitting strategy, as in GridSearchCV. The default is
         5-fold cross-validation.
@@ -144,15 +160,17 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     Attributes
     ----------
     cv_results_ : dict of ndarrays
-        As in GridSearchCV, but with one row for each candidate and rung, and with the additional
-        columns ``bracket`` (the paper's s), ``iter`` (the rung), ``n_resources``, ``candidate``
-        and, if ``n_loops`` is larger than 1, ``loop``.
+        As in GridSearchCV, but with one row for each candidate and amount of resource, and with
+        the additional columns ``bracket`` (the paper's s), ``iter`` (the last rung of the
+        candidate at that amount), ``n_resources``, ``candidate`` and, if ``n_loops`` is larger
+        than 1, ``loop``.
 
     Warns
     -----
     UserWarning
-        If there is only one rung, if a grid is smaller than a bracket, if a bracket ended because
-        all scores of a rung were NaN, or if a model could not be trained further.
+        If candidates of a grid are left out, if there is only one rung, if a grid is smaller than
+        a bracket, if a bracket ended because all scores of a rung were NaN, or if a model could
+        not be trained further.
     sklearn.exceptions.FitFailedWarning
         If some fits failed.
 
@@ -160,13 +178,18 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     --------
     VarianceHalvingSearchCV : For few candidates whose scores differ by less than the noise.
     BayesGapSearchCV : For expensive fits, fewer than there are candidates.
-    sklearn_halving.policies.Hyperband : The policy, which does not depend on scikit-learn.
+    sklearn_halving.policies.GridHalving, sklearn_halving.policies.Hyperband : The policies, which
+        do not depend on scikit-learn.
 
     Notes
     -----
+    In the bracket of a grid, ties at a cut are broken by a hash of the parameters and of
+    ``random_state``, so the order of the grid does not matter. If several candidates have the best
+    score, the first one in the grid wins, as in GridSearchCV.
+
     If there is only one level of the resource (because there are few rows, or ``min_resources`` is
-    close to ``max_resources``), nothing can be halved. A grid is then searched exhaustively at
-    this level, and 10 candidates are drawn from distributions.
+    close to ``max_resources``), Hyperband's brackets cannot halve. 10 candidates are then drawn
+    from distributions, and ``brackets="all"`` searches a grid exhaustively at this level.
 
     If the score of a candidate is NaN on one of the splits, its mean is NaN as well, and it is
     eliminated. A bracket ends if all candidates of a rung are eliminated.
@@ -178,14 +201,25 @@ class HyperbandSearchCV(BaseBanditSearchCV):
 
     Examples
     --------
-    >>> from scipy.stats import loguniform
     >>> from sklearn.datasets import load_digits
     >>> from sklearn.svm import SVC
     >>> from sklearn_halving import HyperbandSearchCV
     >>> X, y = load_digits(return_X_y=True)
+    >>> grid = {"C": [0.1, 1, 10, 100], "gamma": [1e-5, 1e-4, 1e-3, 1e-2]}
+    >>> search = HyperbandSearchCV(SVC(), grid, random_state=0)
+    >>> search.plan(X, y)[["n_candidates", "n_resources", "n_fits", "of_grid_search"]]
+       n_candidates  n_resources  n_fits  of_grid_search
+    0            16          359      32           0.100
+    1             8          719      16           0.100
+    2             4         1437       8           0.100
+    3             3         1437       9           0.112
+    >>> bool(search.fit(X, y).best_score_ > 0.95)
+    True
+
+    >>> from scipy.stats import loguniform
     >>> space = {"C": loguniform(1e-1, 1e3), "gamma": loguniform(1e-5, 1e-1)}
     >>> search = HyperbandSearchCV(SVC(), space, max_candidates=9, random_state=0)
-    >>> search.plan(X, y)
+    >>> search.plan(X, y)[["bracket", "rung", "n_candidates", "n_resources", "n_fits"]]
        bracket  rung  n_candidates  n_resources  n_fits
     0        2     0             9          160       9
     1        2     1             3          479       3
@@ -193,17 +227,13 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     3        1     0             5          479       5
     4        1     1             1         1437       5
     5        0     0             3         1437      15
-    >>> search.fit(X, y).n_fits_
-    42
-    >>> bool(search.best_score_ > 0.95)
-    True
     """
 
     resource: Annotated[str | Resource, object]
     min_resources: Literal["auto"] | PositiveFloat
     max_resources: Literal["auto"] | PositiveFloat
-    factor: float
-    brackets: Literal["all", "most_exploratory"] | Annotated[Sequence[int], "array-like"]
+    factor: Literal["auto"] | float
+    brackets: Literal["auto", "all", "most_exploratory"] | Annotated[Sequence[int], "array-like"]
     n_loops: PositiveInt
     min_candidates: PositiveInt | None
     max_candidates: PositiveInt | None
@@ -220,8 +250,8 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         resource: str | Resource = "n_samples",
         min_resources: float | Literal["auto"] = "auto",
         max_resources: float | Literal["auto"] = "auto",
-        factor: float = 3,
-        brackets: Literal["all", "most_exploratory"] | Sequence[int] = "all",
+        factor: float | Literal["auto"] = "auto",
+        brackets: Literal["auto", "all", "most_exploratory"] | Sequence[int] = "auto",
         n_loops: int = 1,
         min_candidates: int | None = None,
         max_candidates: int | None = None,
@@ -249,7 +279,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     ) -> None:
         self._set_parameters(locals())
 
-    def _make_levels(self, resource: Resource, rows: SplitRows) -> Levels:
+    def _make_levels(self, resource: Resource, space: SearchSpace, rows: SplitRows) -> Levels:
         smallest, largest = resource.level_range(self.estimator, rows.n_train, rows.n_rows_needed)
         return choose_levels(
             resource,
@@ -257,13 +287,15 @@ class HyperbandSearchCV(BaseBanditSearchCV):
             largest,
             min_resources=self.min_resources,
             max_resources=self.max_resources,
-            factor=float(self.factor),
+            factor=None if halves_grid(self, space) else bracket_factor(self),
         )
 
     def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Any:
         sampler, schedule = resolve_sampler(self.sampler), prepared.plan.schedule
         if sampler is None or schedule is None:
-            return super()._draw_candidates(prepared, rng)
+            drawn = super()._draw_candidates(prepared, rng)
+            warn_of_left_out(self, prepared.space, drawn)
+            return drawn
         brackets = cast(ScheduledPolicy, prepared.policy)
         n_of_bracket, order = prepared.plan.n_of_bracket, brackets.order_of_play(schedule)
         candidates = arriving(self, sampler, n_of_bracket, order, rng)
@@ -277,45 +309,18 @@ class HyperbandSearchCV(BaseBanditSearchCV):
             candidates.follow(partial(brackets.rungs_before, state))
         return state
 
-    def _warn_of_space(self, prepared: Preparation) -> None:
-        levels = prepared.levels
-        wanted = prepared.policy.schedule(levels.smallest, levels.largest)
-        warn_of_small_grid(prepared, wanted)
-
     def _make_policy(self, levels: Levels, space: SearchSpace, rows: SplitRows) -> ScheduledPolicy:
-        eta = exact_factor(self.factor)
-        can_halve = levels.n_eliminations or levels.largest >= levels.smallest * eta
-        if self.max_candidates is not None and self.max_candidates < eta:
-            can_halve = False
-        if isinstance(self.brackets, str) and not can_halve:
-            # With one level there is nothing to halve, and Algorithm 1 would try one
-            # candidate. What is left is a plain search at that level.
-            n_arms = max(N_WITHOUT_HALVING, self.min_candidates or 1)
-            if space.size is not None:
-                n_arms = space.size if space.is_grid else min(n_arms, space.size)
-            n_arms = min(n_arms, self.max_candidates or n_arms)
-            return FiniteHorizonHalving(n_arms, n_arms * levels.largest, float(self.factor))
-        brackets = self.brackets
-        return Hyperband(
-            factor=self.factor,
-            brackets=brackets if isinstance(brackets, str) else tuple(brackets),
-            n_loops=self.n_loops,
-            min_candidates=self.min_candidates,
-            max_candidates=self.max_candidates,
-            max_eliminations=levels.n_eliminations,
-            select=self.select,
-            schedule_rule=self.schedule,
-            early_repetitions=self._n_early_splits(rows),
-            brackets_in_play=None if resolve_sampler(self.sampler) is None else BRACKETS_IN_PLAY,
-        )
+        if halves_grid(self, space):
+            return make_grid_policy(self, self._resolve_resource(), levels, space, rows)
+        return make_bracket_policy(self, levels, space, rows)
 
-    def _n_early_splits(self, rows: SplitRows) -> int | None:
-        """Return on how many splits the early rungs are evaluated; None for all."""
-        if self.early_splits == "all" or rows.n_repetitions is None:
-            return None
-        wanted = None if isinstance(self.early_splits, str) else int(self.early_splits)
-        if wanted is None and self.select == "max_resources":
-            # Elsewhere early rungs may win, and the best of many means over few splits would be
-            # taken for better than what all splits say.
-            wanted = rows.n_telling
-        return None if wanted is None or wanted >= rows.n_repetitions else wanted
+    def _tie_break(
+        self, space: SearchSpace, candidates: Sequence[Params], seed: np.random.SeedSequence
+    ) -> tuple[int, ...] | None:
+        return tie_break_of(candidates, seed) if halves_grid(self, space) else None
+
+    def _warn_of_space(self, prepared: Preparation) -> None:
+        if not halves_grid(self, prepared.space):
+            levels = prepared.levels
+            wanted = prepared.policy.schedule(levels.smallest, levels.largest)
+            warn_of_small_grid(prepared, wanted)

@@ -219,7 +219,7 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
         # each led to better choices; halving needs more fits to begin with.
         return 2 if self.allocation == "likelihood" else super()._pulls_of_a_drawn
 
-    def _make_levels(self, resource: Resource, rows: SplitRows) -> Levels:
+    def _make_levels(self, resource: Resource, space: SearchSpace, rows: SplitRows) -> Levels:
         smallest, largest = resource.level_range(self.estimator, rows.n_train, rows.n_rows_needed)
         levels = choose_levels(
             resource,

@@ -42,6 +42,7 @@ from sklearn_halving.policies import (
     FiniteHorizonHalving,
     GapE,
     GapEV,
+    GridHalving,
     GrowingHyperband,
     HoeffdingRace,
     Hyperband,
@@ -122,7 +123,10 @@ def play_schedule(case: Case, reward: Reward, *, in_any_rung: bool) -> tuple[set
             if not ranking:
                 break  # nothing speaks for any arm
             is_last = i + 1 == len(bracket.rungs)
-            if is_last or in_any_rung:
+            if rung.first_repetition:  # the rung before, on fewer splits, was for the time being
+                candidates.clear()
+            goes_on = not is_last and bracket.rungs[i + 1].first_repetition > 0
+            if is_last or in_any_rung or goes_on:
                 candidates.append((-mean[ranking[0]], ranking[0]))
             if not is_last:
                 arms = sorted(ranking[: bracket.rungs[i + 1].n_arms])
@@ -236,6 +240,11 @@ def finite_horizon(n_arms: int, budget: int, R: int, n_splits: int = 1, factor: 
     return Case(policy, Problem(n_arms, 1, R, n_splits), at_the_end, budget, cost="units")
 
 
+def grid_halving(n_arms: int, n_splits: int, R: int, **options: Any) -> Case:
+    policy = GridHalving(n_arms, n_splits, **options)
+    return Case(policy, Problem(n_arms, 1, R, n_splits), at_the_end, n_arms * n_splits)
+
+
 def variance_halving(
     n_arms: int,
     n_pulls: int,
@@ -321,6 +330,14 @@ CASES: dict[type, list[Case]] = {
         finite_horizon(27, 27 * 4, 27),
         finite_horizon(10, 200, 30, n_splits=2, factor=2),
         finite_horizon(5, 50, 10),
+    ],
+    GridHalving: [
+        grid_halving(24, 5, 800),
+        grid_halving(9, 4, 30, factor=3, deep_floor=10),
+        grid_halving(6, 5, 1),
+        grid_halving(40, 3, 64, early_repetitions=1),
+        grid_halving(2, 3, 9),
+        grid_halving(1, 1, 1),
     ],
     UniformAllocation: [
         Case(UniformAllocation(20), Problem(6, 1, 3), uniform, 20),
@@ -734,12 +751,13 @@ def test_the_schedule_is_what_is_asked_for(case: Case) -> None:
     bracket_of_arm = schedule.bracket_of_arm()
     counted: dict[tuple[int, int], int] = {}
     for pull in play(case, Table(11)).pulls:
-        key = int(bracket_of_arm[pull.arm]), pull.level
+        i = int(bracket_of_arm[pull.arm])
+        key = i, schedule.brackets[i].rung_of(pull.level, pull.repetition)
         counted[key] = counted.get(key, 0) + 1
     assert counted == {
-        (i, rung.level): rung.n_pulls(problem.max_repetitions)
+        (i, number): rung.n_pulls(problem.max_repetitions)
         for i, bracket in enumerate(schedule.brackets)
-        for rung in bracket.rungs
+        for number, rung in enumerate(bracket.rungs)
     }
 
 

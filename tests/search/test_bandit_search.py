@@ -86,13 +86,14 @@ def test_policy_objects(policy):
     assert search.n_fits_ <= getattr(policy, "n_pulls", 300)
 
 
+@pytest.mark.filterwarnings("ignore:1 of the 6 candidates of the grid are left out")
 def test_policies_that_play_rungs():
     X, y = data(120)
     tree, space = DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2, 3, 4, 5, 6]}
     policy = Hyperband(max_candidates=3)
     search = search_by(policy, tree, space, resource="n_samples", min_resources=10)
     reference = HyperbandSearchCV(
-        tree, space, max_candidates=3, min_resources=10, random_state=0
+        tree, space, brackets="all", max_candidates=3, min_resources=10, random_state=0
     ).fit(X, y)
     search.fit(X, y)
     for key, column in reference.cv_results_.items():

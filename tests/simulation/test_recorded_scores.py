@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import randint
 from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 
@@ -144,7 +145,7 @@ def test_numbers_of_candidates_without_a_meaning_are_refused() -> None:
 
 
 def test_hyperband_replayed_on_its_own_history() -> None:
-    space = {"max_depth": range(1, 20), "min_samples_leaf": range(1, 20)}
+    space = {"max_depth": randint(1, 20), "min_samples_leaf": randint(1, 20)}
     tree = DecisionTreeClassifier(random_state=0)
     rungs = {"min_resources": 8, "max_resources": 72, "select": "all_rungs"}
     search = HyperbandSearchCV(tree, space, cv=2, random_state=3, **rungs).fit(X, Y)

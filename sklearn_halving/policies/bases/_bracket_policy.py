@@ -79,10 +79,11 @@ class BracketState:
         self.n_asked = self.n_told = 0
         if self.is_finished:
             return
-        n_repetitions = self.n_repetitions
-        arm = np.concatenate([self.arms] * n_repetitions, axis=-1)
-        level = np.full_like(arm, self.bracket.rungs[self.rung].level)
-        repetition = np.repeat(np.arange(n_repetitions), self.arms.shape[-1])
+        rung = self.bracket.rungs[self.rung]
+        splits = np.arange(rung.first_repetition, self.n_repetitions)
+        arm = np.concatenate([self.arms] * len(splits), axis=-1)
+        level = np.full_like(arm, rung.level)
+        repetition = np.repeat(splits, self.arms.shape[-1])
         self.pulls = Pulls(arm, level, np.broadcast_to(repetition, arm.shape))
 
     @property
@@ -91,12 +92,12 @@ class BracketState:
 
     @property
     def n_repetitions(self) -> int:
-        """On how many splits the arms of the current rung are pulled."""
+        """On how many splits the arms of the current rung are compared."""
         return self.bracket.rungs[self.rung].n_splits(self.rewards.shape[-1])
 
     @property
     def n_pulls_of_rung(self) -> int:
-        return int(self.arms.shape[-1] * self.n_repetitions)
+        return len(self.pulls)
 
 
 @dataclass
@@ -218,18 +219,23 @@ class ScheduledPolicy(BasePolicy):
                     play.open_brackets.remove(index)
 
     def _close_rung(self, problem: Problem, play: BracketsState, bracket: BracketState) -> None:
-        means = _rung_means(bracket)
+        means, rung = _rung_means(bracket), bracket.bracket.rungs[bracket.rung]
         if self.brackets_in_play is not None:
-            level = bracket.bracket.rungs[bracket.rung].level
-            bracket.closed.append(ClosedRung(bracket.arms, level, means))
-        if self._may_win(bracket.bracket.rungs[bracket.rung].level, problem):
+            bracket.closed.append(ClosedRung(bracket.arms, rung.level, means))
+        if self._may_win(rung.level, problem):
+            if rung.first_repetition:
+                # The rung before was at the same level, on fewer splits: its best was the answer
+                # for the time being, and remains so only if all means of this rung are NaN.
+                is_known = ~np.isnan(means).all(axis=-1)
+                play.best_reward = np.where(is_known, np.nan, play.best_reward)
             _update_best(play, bracket, means)
         bracket.rung += 1
         if bracket.rung < len(bracket.bracket.rungs):
-            n_kept = bracket.bracket.rungs[bracket.rung].n_arms
-            bracket.arms = top_arms(bracket.arms, means, n_kept)
+            rung = bracket.bracket.rungs[bracket.rung]
+            bracket.arms = top_arms(bracket.arms, means, rung.n_arms, problem.tie_break)
             bracket.is_abandoned = bracket.arms.shape[-1] == 0
-            bracket.rewards.fill(np.nan)
+            if not rung.first_repetition:
+                bracket.rewards.fill(np.nan)
             bracket.open_rung()
 
     def is_finished(self, state: tuple[Problem, BracketsState]) -> bool:
@@ -250,14 +256,21 @@ class ScheduledPolicy(BasePolicy):
         return state[1].best_arm.copy()
 
 
-def top_arms(arms: IntArray, means: FloatArray, n_kept: int) -> IntArray:
+def top_arms(
+    arms: IntArray, means: FloatArray, n_kept: int, tie_break: Sequence[int] | None = None
+) -> IntArray:
     """Return the best arms, at most ``n_kept``, in increasing order.
 
-    Ties go to the smaller arm. An arm whose mean is NaN is not kept, also where there is room:
-    nothing speaks for it. Problems that keep fewer arms than others are padded with ``NO_ARM``
-    at the end, so the shape is ``(*batch, n)`` with the largest number that a problem keeps.
+    Ties go to the arm with the smaller number of ``tie_break``; None: to the smaller arm. An arm
+    whose mean is NaN is not kept, also where there is room. Problems that keep fewer arms than
+    others are padded with ``NO_ARM`` at the end, so the shape is ``(*batch, n)`` with the largest
+    number that a problem keeps.
     """
-    best = np.argsort(-means, axis=-1, kind="stable")[..., :n_kept]  # NaN sorts last
+    if tie_break is None:
+        best = np.argsort(-means, axis=-1, kind="stable")  # NaN sorts last
+    else:
+        best = np.lexsort((np.take(tie_break, arms), -means), axis=-1)
+    best = best[..., :n_kept]
     is_known = ~np.isnan(np.take_along_axis(means, best, axis=-1))
     n_columns = int(is_known.sum(axis=-1).max(initial=0))
     after_all = np.iinfo(np.int64).max

@@ -44,6 +44,7 @@ NOT_BY_NAME: dict[str, str] = {
     "GapEV": (
         "it needs an exploration: give GapEV(n_pulls, a); 'adaptive_gap_e_v' estimates its own"
     ),
+    "GridHalving": _RUNGS.format(name="GridHalving"),
     "GrowingHyperband": _RUNGS.format(name="GrowingHyperband"),
     "Hyperband": _RUNGS.format(name="Hyperband"),
     "InfiniteHorizonHalving": _RUNGS.format(name="InfiniteHorizonHalving"),

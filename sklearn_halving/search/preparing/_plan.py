@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sklearn_halving.policies._types import PolicyDescription, Problem, Pull, Schedule
 from sklearn_halving.resources import Resource, WholeFit
 
@@ -63,8 +65,11 @@ class SearchPlan:
         return n_all if most is None else min(most, n_all)
 
     def path_of(self, pull: Pull) -> tuple[int, ...]:
-        """Return the place of the bracket and the level; nothing where there are no brackets."""
-        return () if self.schedule is None else (self.bracket_of_arm[pull.arm], pull.level)
+        """Return the place of the bracket and of the rung; nothing where there are no brackets."""
+        if self.schedule is None:
+            return ()
+        place = self.bracket_of_arm[pull.arm]
+        return place, self.schedule.brackets[place].rung_of(pull.level, pull.repetition)
 
     @cached_property
     def bracket_of_arm(self) -> list[int]:
@@ -97,3 +102,30 @@ def plan_table(plan: SearchPlan, resource: Resource) -> pd.DataFrame:
         rows = [(0, plan.problem.n_arms, resource.to_amount(plan.problem.max_level), n_fits)]
     table = pd.DataFrame(rows, columns=["stage", *of_rungs[2:]])
     return table.drop(columns="n_resources") if isinstance(resource, WholeFit) else table
+
+
+def add_costs(plan: pd.DataFrame, problem: Problem, *, continues: bool) -> None:
+    """Add the cost of each rung in full fits, and its share of the cost of a grid search.
+
+    Parameters
+    ----------
+    plan : DataFrame
+        One row for each rung.
+    problem : Problem
+        Numbers of candidates and splits.
+    continues : bool
+        Whether a model is trained on from rung to rung, on the splits of the rung before.
+    """
+    amount, n_fits = plan["n_resources"], plan["n_fits"]
+    cost = amount * n_fits
+    if continues:
+        before = plan[["n_resources", "n_fits"]].shift(fill_value=0)
+        n_each = n_fits // plan["n_candidates"]
+        n_each_before = before["n_fits"] // plan["n_candidates"].shift(fill_value=1)
+        n_continued = np.minimum(n_each, n_each_before) * plan["n_candidates"]
+        has_lower_rung = (plan["rung"] > 0) & (before["n_resources"] < amount)
+        cost = cost - (before["n_resources"] * n_continued).where(has_lower_rung, 0)
+    n_different = min(problem.n_arms, problem.n_available or problem.n_arms)
+    n_grid_fits = n_different * (problem.max_repetitions or 1)
+    plan["full_fits"] = (cost / amount.max()).round(2)
+    plan["of_grid_search"] = (cost / amount.max() / n_grid_fits).round(3)

@@ -83,7 +83,7 @@ def choose_levels(
     *,
     min_resources: float | str,
     max_resources: float | str,
-    factor: float,
+    factor: float | None,
 ) -> Levels:
     """Return the smallest and the largest level, or say what is wrong with those asked for.
 
@@ -95,8 +95,8 @@ def choose_levels(
         What the resource allows; largest 0 means that it cannot know.
     min_resources, max_resources : float or "auto"
         What the user asked for, as amounts.
-    factor : float
-        Says how many eliminations fit between two levels.
+    factor : float or None
+        Says how many eliminations fit between two levels; None: the policy chooses them.
     """
     if isinstance(max_resources, str):
         if largest < 1:
@@ -118,6 +118,8 @@ def choose_levels(
             "training fold. Use max_resources='auto' for all rows."
         )
     if isinstance(min_resources, str):
+        if factor is None:
+            return Levels(min(smallest, max_level), max_level)
         return _automatic_levels(resource, smallest, max_level, factor)
     min_level = _level_of("min_resources", min_resources, resource)
     if min_level > max_level:

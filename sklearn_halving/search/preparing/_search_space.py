@@ -56,6 +56,10 @@ class SearchSpace:
         """Number of different candidates; None where there is no end of them."""
         return None if self._grid is None else len(self._grid)
 
+    def grid(self) -> Iterable[Params]:
+        """Return all candidates; none if there is no end of them."""
+        return self._grid or ()
+
     def draw(self, n_of_bracket: Sequence[int], rng: np.random.RandomState) -> tuple[Params, ...]:
         """Draw candidates for brackets of the given sizes, one bracket after the other.
 

@@ -58,6 +58,10 @@ class SplitRows:
     n_telling : int or None
         How many of the splits tell enough for a first look at a candidate, see
         `n_telling_splits`; None where that was not looked for.
+    has_like_folds : bool
+        Whether the first two splits are like the others, see `has_like_folds`.
+    n_columns, n_classes : int
+        Columns of X and classes of y, 0 if there are none or their number is not known.
     """
 
     splits: Folds
@@ -67,6 +71,9 @@ class SplitRows:
     n_rows: int
     n_rows_needed: int = 1
     n_telling: int | None = None
+    has_like_folds: bool = True
+    n_columns: int = 0
+    n_classes: int = 0
 
 
 def fixed_splits(
@@ -76,16 +83,16 @@ def fixed_splits(
     check_rows(inputs)
     pairs = ask_splitter(search, inputs)
     sizes = (*_smallest(pairs), num_samples(inputs.X))
-    n_telling = n_telling_splits(search, inputs, pairs)
+    known = _facts(search, inputs, pairs)
     if not resource.subsamples_rows:
         folds = tuple(Fold(train, test) for train, test in pairs)
-        return SplitRows(ListedFolds(folds), len(pairs), *sizes, n_telling=n_telling)
+        return SplitRows(ListedFolds(folds), len(pairs), *sizes, **known)
     orders = _subset_orders(search, inputs, pairs, seed)
     folds = tuple(
         Fold(train, test, orders.order(repetition, train), sizes[0])
         for repetition, (train, test) in enumerate(pairs)
     )
-    return SplitRows(ListedFolds(folds), len(pairs), *sizes, _needed(orders, folds), n_telling)
+    return SplitRows(ListedFolds(folds), len(pairs), *sizes, _needed(orders, folds), **known)
 
 
 def streamed_splits(
@@ -113,26 +120,57 @@ def streamed_splits(
     return SplitRows(splits, n_known, *sizes, _needed(orders, folds))
 
 
-def n_telling_splits(
+def _facts(
     search: BaseSearchCV, inputs: FitInputs, pairs: Sequence[tuple[Rows, Rows]]
-) -> int:
+) -> dict[str, Any]:
+    """Return what a first look at candidates depends on, as arguments of `SplitRows`."""
+    shape: tuple[int, ...] = getattr(inputs.X, "shape", ())
+    n_columns = int(shape[-1]) if len(shape) == 2 else 0
+    is_special = inputs.split_params.get("groups") is not None or _goes_forward(pairs)
+    try:
+        classes = _class_target(search, inputs)
+    except ValueError:  # of no kind that scikit-learn knows: the estimator may know better
+        is_special, classes = True, None
+    if is_special:
+        return {"n_telling": len(pairs), "has_like_folds": False, "n_columns": n_columns}
+    n_classes = 0 if classes is None else int(classes.max()) + 1
+    target = _numeric_target(inputs) if classes is None else None
+    tests = [test for _, test in pairs]
+    return {
+        "n_telling": n_telling_splits(classes, n_classes, target, tests),
+        "has_like_folds": has_like_folds(classes, target, tests),
+        "n_columns": n_columns,
+        "n_classes": n_classes,
+    }
+
+
+def has_like_folds(classes: Any, target: Any, tests: Sequence[Rows]) -> bool:
+    """Return whether the first two test folds have the target of all rows, but for chance.
+
+    The mean of a numeric target, or the share of each class, is to be what it is on all rows,
+    within `TELLING_ERRORS` standard errors. Rows may be sorted.
+    """
+    first = np.concatenate(tests[:2])
+    bound = TELLING_ERRORS / np.sqrt(len(first))
+    if target is not None:  # its mean is 0, its deviation 1
+        return bool(abs(target[first].mean()) <= bound)
+    if classes is None:
+        return True
+    counts = np.bincount(classes)
+    shares = counts / len(classes)
+    distance = np.abs(np.bincount(classes[first], minlength=len(counts)) / len(first) - shares)
+    return bool((distance <= bound * np.sqrt(shares * (1 - shares))).all())
+
+
+def n_telling_splits(classes: Any, n_classes: int, target: Any, tests: Sequence[Rows]) -> int:
     """Return how many of the splits are enough for a first look at a candidate.
 
     The fewest, from the first one on, whose test folds hold `TELLING_ROWS` rows and
     `TELLING_PER_CLASS` of each class, or on which the mean of a numeric target is what it is on
-    all rows, within `TELLING_ERRORS` standard errors: rows may be sorted. All of them where folds
-    are not alike: with groups, and where splits go forward in time.
+    all rows, within `TELLING_ERRORS` standard errors: rows may be sorted.
     """
-    if inputs.split_params.get("groups") is not None or _goes_forward(pairs):
-        return len(pairs)
-    try:
-        classes = _class_target(search, inputs)
-    except ValueError:  # of no kind that scikit-learn knows: the estimator may know better
-        return len(pairs)
-    n_classes = 0 if classes is None else int(classes.max()) + 1
-    target = _numeric_target(inputs) if classes is None else None
     n_rows, of_class, total = 0, np.zeros(n_classes, dtype=np.int64), 0.0
-    for n_splits, (_, test) in enumerate(pairs, start=1):
+    for n_splits, test in enumerate(tests, start=1):
         n_rows += len(test)
         if classes is not None:
             of_class += np.bincount(classes[test], minlength=n_classes)
@@ -142,7 +180,7 @@ def n_telling_splits(
                 continue
         if n_rows >= TELLING_ROWS and (of_class >= TELLING_PER_CLASS).all():
             return n_splits
-    return len(pairs)
+    return len(tests)
 
 
 def _numeric_target(inputs: FitInputs) -> Any:

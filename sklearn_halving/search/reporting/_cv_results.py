@@ -53,24 +53,31 @@ class ResultRows:
 def result_rows(
     plan: SearchPlan, outcomes: Sequence[Outcome], stage_of_arm: IntArray | None
 ) -> ResultRows:
-    """Return a row for each candidate of each rung; without rungs one for each candidate."""
+    """Return a row for each candidate and level, for its last rung there.
+
+    Without rungs there is one for each candidate.
+    """
     if plan.schedule is None:
         return _rows_of_candidates(plan, outcomes, stage_of_arm)
     brackets = plan.schedule.brackets
-    keys = {(outcome.pull.arm, outcome.pull.level) for outcome in outcomes}
-    table = sorted((plan.bracket_of_arm[arm], level, arm) for arm, level in keys)
+    last_rung: dict[tuple[int, int, int], int] = {}
+    for pull in (outcome.pull for outcome in outcomes):
+        place, number = plan.path_of(pull)
+        key = (place, pull.level, pull.arm)
+        last_rung[key] = max(number, last_rung.get(key, 0))
     columns = []
-    for place, level_of_row, arm_of_row in table:
+    for (place, at_level, of_arm), number in sorted(last_rung.items()):
         played = brackets[place]
-        rung_of_row = played.rung_at(level_of_row)
-        n_each = played.rungs[rung_of_row].n_repetitions or ALL_SPLITS
-        columns.append((arm_of_row, level_of_row, n_each, played.label, rung_of_row, played.loop))
-    by_column = np.array(columns, dtype=np.int64).reshape(-1, 6).T
-    arm, level, n_splits, bracket, rung, loop = by_column
+        here = played.rungs[number]
+        n_each, is_continued = here.n_repetitions or ALL_SPLITS, here.first_repetition > 0
+        columns.append((of_arm, at_level, n_each, is_continued, played.label, number, played.loop))
+    by_column = np.array(columns, dtype=np.int64).reshape(-1, 7).T
+    arm, level, n_splits, goes_on, bracket, rung, loop = by_column
     places = {"bracket": bracket, "iter": rung}
     if loop.any():
         places["loop"] = loop
-    rank_group = level if plan.description.ranks_by_level else np.zeros_like(level)
+    # Candidates that were compared on all splits of a level are ahead of those that left there.
+    rank_group = 2 * level + goes_on if plan.description.ranks_by_level else np.zeros_like(level)
     return ResultRows(arm, level, places, rank_group, n_splits)
 
 

@@ -115,8 +115,9 @@ def _place_of(plan: SearchPlan, pull: Pull) -> dict[str, int]:
     """Return bracket, loop and rung of a pull, where there are any."""
     if plan.schedule is None:
         return {}
-    bracket = plan.schedule.brackets[plan.bracket_of_arm[pull.arm]]
-    return {"bracket": bracket.label, "loop": bracket.loop, "rung": bracket.rung_at(pull.level)}
+    place, rung = plan.path_of(pull)
+    bracket = plan.schedule.brackets[place]
+    return {"bracket": bracket.label, "loop": bracket.loop, "rung": rung}
 
 
 def _row(record: SearchRecord, outcome: Outcome, metrics: list[str]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -177,10 +177,15 @@ class Overview:
             return {}
         rows = self._rows.assign(score=self._rows["score"].where(np.isfinite(self._rows["score"])))
         has_loops = rows["loop"].any()
+
+        def rung(own: Any) -> Rung:
+            # Two rungs at one amount are shown as one; the later has more splits.
+            best = own.loc[own["iter"] == own["iter"].max(), "score"].max()
+            return Rung(own["amount"].iloc[0], len(own), best, any(own["is_best"]))
+
         return {
             f"{bracket}, loop {loop}" if has_loops else f"{bracket}": [
-                Rung(own["amount"].iloc[0], len(own), own["score"].max(), any(own["is_best"]))
-                for _, own in group.groupby("iter")
+                rung(own) for _, own in group.groupby("amount")
             ]
             for (loop, bracket), group in rows.groupby(["loop", "bracket"], sort=False)
         }

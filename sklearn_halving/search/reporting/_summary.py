@@ -85,12 +85,15 @@ def _spent(overview: Overview) -> list[str]:
         text += f"; GridSearchCV would have made {fits}, {n_candidates} x {n_splits}"
     lines = [text]
     if overview.resource is not None:
-        units = f"{number_text(search.n_resources_spent_)} units of {overview.resource}"
+        n_full_fits = search.n_resources_spent_ / _units_of_a_full_fit(overview)
+        units = (
+            f"{number_text(search.n_resources_spent_)} units of {overview.resource}, as much as "
+            f"{n_full_fits:,.1f} full fits"
+        )
         if n_grid_fits is not None:
-            of_grid = n_grid_fits * _units_of_a_full_fit(overview)
-            share = 100 * search.n_resources_spent_ / of_grid
+            share = 100 * n_full_fits / n_grid_fits
             percent = f"{share:.0f}" if share >= 1 else f"{share:.1g}"
-            units += f", {percent} % of the {number_text(of_grid)} of that grid"
+            units += f": {percent} % of that grid"
         lines.append(units)
     times = (
         f"{seconds_text(overview.fit_seconds)} of fitting and scoring, "

@@ -46,11 +46,11 @@ def _branches_of(plan: SearchPlan, resource: Resource) -> list[Branch]:
     for place, bracket in enumerate(plan.schedule.brackets):
         rungs = tuple(
             Branch(
-                rung.level,
+                number,
                 f"rung n_resources={resource.to_amount(rung.level)}",
                 rung.n_pulls(plan.problem.max_repetitions),
             )
-            for rung in bracket.rungs
+            for number, rung in enumerate(bracket.rungs)
         )
         branches.append(Branch(place, f"bracket s={bracket.label}", len(rungs), rungs))
     return branches

@@ -69,14 +69,13 @@ def report_abandoned(task: EvaluationTask, plan: SearchPlan, outcomes: Iterable[
 
     A stop is told in a warning of its own; all rungs that were narrower are told in one.
     """
-    arms: dict[tuple[int, int], set[int]] = defaultdict(set)
+    arms: dict[tuple[int, ...], set[int]] = defaultdict(set)
     for outcome in outcomes:
-        arm, level, _ = outcome.pull
-        arms[plan.bracket_of_arm[arm], level].add(arm)
+        arms[plan.path_of(outcome.pull)].add(outcome.pull.arm)
     narrowed = []
     for place, bracket in enumerate(plan.schedule.brackets if plan.schedule else ()):
-        for rung, above in pairwise(bracket.rungs):
-            n_here, n_above = len(arms[place, rung.level]), len(arms[place, above.level])
+        for number, (rung, above) in enumerate(pairwise(bracket.rungs)):
+            n_here, n_above = len(arms[place, number]), len(arms[place, number + 1])
             where = f"n_resources={task.resource.to_amount(rung.level)}"
             if n_above == 0:
                 warn_user(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -112,11 +113,18 @@ def make_progress(search: Any, run: Run) -> Progress:
         task.resource,
         Standings(
             by_level=plan.description.ranks_by_level,
-            n_splits={p.level: p.n_fits // p.n_candidates for p in parts} if has_rungs else None,
+            n_splits=_n_splits_of_level(parts) if has_rungs else None,
         ),
         FitCosts(task.resource, continues, max(1, effective_n_jobs(search.n_jobs))),
         run.deadline,
     )
+
+
+def _n_splits_of_level(parts: Sequence[Part]) -> dict[int, list[int]]:
+    n_splits: dict[int, list[int]] = defaultdict(list)
+    for part in parts:
+        n_splits[part.level].append(part.n_splits)
+    return n_splits
 
 
 @contextmanager

@@ -30,6 +30,8 @@ class Part:
         The level of its fits.
     n_candidates, n_fits : int
         How many there are at most.
+    n_splits : int, default=1
+        On how many splits a candidate of a rung is compared.
     bracket : int or None, default=None
         The place of its bracket; None for a stage.
     previous_level : int, default=0
@@ -43,6 +45,7 @@ class Part:
     level: int
     n_candidates: int
     n_fits: int
+    n_splits: int = 1
     bracket: int | None = None
     previous_level: int = 0
     n_from_scratch: int = 0
@@ -67,7 +70,9 @@ def parts_of(plan: SearchPlan) -> tuple[Part, ...]:
             name = f"{loop}bracket {bracket.label}, rung {number} of {len(bracket.rungs)}"
             n_fits, n_splits = rung.n_pulls(n_repetitions), rung.n_splits(n_repetitions)
             n_new = rung.n_arms * max(0, n_splits - n_splits_before) if before else 0
-            parts.append(Part(name, rung.level, rung.n_arms, n_fits, place, before, n_new))
+            parts.append(
+                Part(name, rung.level, rung.n_arms, n_fits, n_splits, place, before, n_new)
+            )
             before, n_splits_before = rung.level, n_splits
     return tuple(parts)
 
@@ -118,24 +123,26 @@ class Standings:
     ----------
     by_level : bool
         Whether a candidate with more resource is ahead of all with less.
-    n_splits : dict of int to int, or None
-        How many scores a candidate needs at each level to have a mean; None: one.
+    n_splits : dict of int to list of int, or None
+        Numbers of scores with which a candidate has a mean at each level; None: any.
     """
 
     by_level: bool
-    n_splits: Mapping[int, int] | None
+    n_splits: Mapping[int, Sequence[int]] | None
     _sums: dict[int, dict[int, tuple[float, int]]] = field(default_factory=dict)
-    _ranked: dict[int, list[tuple[float, int]]] = field(default_factory=dict)
+    _ranked: dict[tuple[int, int], list[tuple[float, int]]] = field(default_factory=dict)
 
     def add(self, pull: Pull, score: float) -> None:
         """Take in the score of one fit."""
         sums = self._sums.setdefault(pull.level, {})
         total, n = sums.get(pull.arm, (0.0, 0))
         sums[pull.arm] = total + score, n + 1
-        if self.n_splits is None or n + 1 == self.n_splits[pull.level]:
+        if self.n_splits is None or n + 1 in self.n_splits[pull.level]:
             mean = self._mean(pull.level, pull.arm)
             if not isnan(mean):
-                heappush(self._ranked.setdefault(pull.level, []), (-mean, pull.arm))
+                # Who has been compared on more splits of a level is ahead of all others.
+                key = pull.level, 0 if self.n_splits is None else n + 1
+                heappush(self._ranked.setdefault(key, []), (-mean, pull.arm))
 
     def n_with_mean(self, level: int, arms: Sequence[int]) -> int:
         """Return how many of these arms have no score at this level that is NaN."""
@@ -144,17 +151,17 @@ class Standings:
 
     def best(self) -> tuple[float, int]:
         """Return the best mean and its level; NaN and 0 if there is none."""
-        best = {level: self._best_of(level) for level in self._ranked}
-        best = {level: mean for level, mean in best.items() if not isnan(mean)}
+        best = {key: self._best_of(key) for key in self._ranked}
+        best = {key: mean for key, mean in best.items() if not isnan(mean)}
         if not best:
             return nan, 0
-        level = max(best, key=lambda level: level if self.by_level else best[level])
-        return best[level], level
+        key = max(best) if self.by_level else max(best, key=lambda key: best[key])
+        return best[key], key[0]
 
-    def _best_of(self, level: int) -> float:
-        """Return the best mean of a level, without a look at all its candidates."""
-        ranked = self._ranked[level]
-        while ranked and -ranked[0][0] != self._mean(level, ranked[0][1]):
+    def _best_of(self, key: tuple[int, int]) -> float:
+        """Return the best mean at a level, without a look at all its candidates."""
+        ranked = self._ranked[key]
+        while ranked and -ranked[0][0] != self._mean(key[0], ranked[0][1]):
             heappop(ranked)  # what a candidate had before its latest score
         return -ranked[0][0] if ranked else nan
 
@@ -174,7 +181,7 @@ class Progress:
     n_planned : int or None
         How many fits there can be; None if nobody knows.
     path_of : callable
-        Pull -> its bracket and its level, or nothing where there are no brackets.
+        Pull -> its bracket and its rung, or nothing where there are no brackets.
     reward : callable
         Outcome -> the score that steers the search.
     resource : Resource
@@ -205,10 +212,12 @@ class Progress:
     _latest_level: int = 1
 
     def __post_init__(self) -> None:
-        """Find the rungs by bracket and level."""
+        """Find where the rungs of each bracket begin."""
         self._left = [part.n_fits for part in self.parts]
         self._has_rungs = bool(self.parts) and self.parts[0].bracket is not None
-        self._place_of = {(part.bracket, part.level): i for i, part in enumerate(self.parts)}
+        self._first_of: dict[int | None, int] = {}
+        for place, part in enumerate(self.parts):
+            self._first_of.setdefault(part.bracket, place)
         if self.parts and not self._has_rungs:
             self._place = 0
 
@@ -222,8 +231,8 @@ class Progress:
         self.standings.add(pull, self.reward(outcome))
         self.costs.add(outcome, None if is_replayed else time.monotonic())
         if self._has_rungs:
-            bracket, level = self.path_of(pull)
-            self._place = self._place_of[bracket, level]
+            bracket, rung = self.path_of(pull)
+            self._place = self._first_of[bracket] + rung
         if self._place is None:
             return None
         self._arms.setdefault(self._place, set()).add(pull.arm)

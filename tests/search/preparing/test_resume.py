@@ -199,7 +199,8 @@ CHANGES = {
 def test_a_difference_is_named_before_any_fit(search_class, name, tmp_path):
     path = tmp_path / "j"
     # All of the grid in its own order, so that with another seed nothing else differs.
-    n = {"max_candidates": 4, "brackets": [1]} if search_class is HyperbandSearchCV else {}
+    whole_grid = {"max_candidates": None, "brackets": "auto"}
+    n = whole_grid if search_class is HyperbandSearchCV else {}
     first = small(search_class, Steady(), GRID, checkpoint=path, **n).fit(X, Y)
     before, table_before = path.read_bytes(), table(first)
     change = dict(CHANGES[name])
@@ -216,7 +217,7 @@ def test_a_difference_is_named_before_any_fit(search_class, name, tmp_path):
 def test_what_differs_is_told_with_values_where_they_are_short(tmp_path):
     steady(HyperbandSearchCV, tmp_path / "j", scoring="accuracy").fit(X, Y)
     other = steady(HyperbandSearchCV, tmp_path / "j", scoring="f1", factor=2)
-    told = r"factor \(3 before, 2 now\).*'accuracy' before, 'f1' now"
+    told = r"factor \('auto' before, 2 now\).*'accuracy' before, 'f1' now"
     with pytest.raises(JournalError, match=told):
         other.fit(X, Y)
 
@@ -299,6 +300,7 @@ def test_a_larger_budget_extends_a_search(search_class, less, more, tmp_path):
     assert len(fits_of(log)) == n_whole + len(fits)
 
 
+@pytest.mark.filterwarnings("ignore:.* of the 50 candidates of the grid are left out")
 def test_loops_over_a_grid_whose_first_candidates_would_be_others_are_refused(tmp_path):
     grid = {"value": np.linspace(0, 1, 50).tolist()}
     search = small(HyperbandSearchCV, Steady(), grid, checkpoint=tmp_path / "j").fit(X, Y)

@@ -79,7 +79,7 @@ def test_promotions_of_hyperband(values, nan_below, n_loops, seed):
     """Ties, values without a score, and those without one on few rows."""
     search = HyperbandSearchCV(
         Known(nan_below=nan_below), {"value": values}, cv=KFold(2), min_resources=6,
-        max_candidates=9, n_loops=n_loops, random_state=seed, refit=False,
+        max_candidates=9, n_loops=n_loops, random_state=seed, refit=False, brackets="all",
     )  # fmt: skip
     with suppress(ValueError):  # where nobody has a score
         search.fit(*numbered(108))

@@ -43,7 +43,7 @@ def test_hyperband_line_by_line():
 HyperbandSearchCV of Known()
   searched   5 candidates; resource n_samples: 13 to 40 in a fit
   spent      18 fits; GridSearchCV would have made 12 fits, 4 candidates x 3 splits
-             477 units of n_samples, 99 % of the 480 of that grid
+             477 units of n_samples, as much as 11.9 full fits: 99 % of that grid
   ended      finished as planned
   brackets   candidates: best score; * has the winner
              n_samples   13       40
@@ -201,7 +201,7 @@ def test_many_brackets_are_not_all_shown():
 def test_many_rungs_do_not_make_lines_longer():
     search = HyperbandSearchCV(
         Known(), {"value": (np.arange(64) / 64).tolist()}, factor=2, cv=2, random_state=0,
-        min_resources=8, max_resources=512, max_candidates=64,
+        min_resources=8, max_resources=512, max_candidates=64, brackets="all",
     ).fit(*data(1100))  # fmt: skip
     lines = said(search)
     assert any("at n_samples -> best score" in line for line in lines)
@@ -333,7 +333,10 @@ def test_folds_of_unlike_size_and_candidates_in_several_brackets_are_counted_rig
     text = " ".join(search.summary().split())
     n_train = search.history_.query("n_resources == n_resources.max()")["n_train"].mean()
     of_grid = 4 * 4 * n_train  # four candidates, four splits
-    assert f"of the {of_grid:,.0f} of that grid" in text
+    share = search.n_resources_spent_ / of_grid
+    assert f"as much as {16 * share:.1f} full fits: {share:.0%} of that grid" in text.replace(
+        " % of", "% of"
+    )
     runner_up = text.partition("runner-up")[2]
     winner = search.best_params_["C"]
     assert f"C={winner:g} " not in runner_up

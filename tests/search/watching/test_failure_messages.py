@@ -103,7 +103,9 @@ class StaysHere(RandomForestClassifier):
 
 def test_models_that_cannot_be_sent_between_processes_are_told_of():
     options = {"resource": "n_estimators", "cv": 2, "max_candidates": 3, "random_state": 0}
-    search = HyperbandSearchCV(StaysHere(n_estimators=9), {"max_depth": [1, 2, 3]}, **options)
+    search = HyperbandSearchCV(
+        StaysHere(n_estimators=9), {"max_depth": [1, 2, 3]}, brackets="all", **options
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         search.fit(*data())

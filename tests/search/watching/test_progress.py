@@ -245,7 +245,7 @@ def test_milestones_without_an_end_come_less_and_less_often():
     st.booleans(),
 )
 def test_best_so_far_is_the_best_mean(pulls, scores, by_level):
-    standings, bests, told = Standings(by_level, n_splits={1: 2, 3: 2}), [], {}
+    standings, bests, told = Standings(by_level, n_splits={1: [2], 3: [2]}), [], {}
     for pull, score in zip(pulls, scores, strict=True):
         standings.add(Pull(*pull), score)
         told.setdefault(pull[:2], []).append(score)
@@ -332,7 +332,7 @@ def plan_of(schedule, n_splits=1):
 def progress_of(plan, n_planned, deadline=float("inf")):
     parts, resource = parts_of(plan), TrainingSize()
     has_rungs = bool(parts) and parts[0].bracket is not None
-    n_splits = {part.level: 1 for part in parts} if has_rungs else None
+    n_splits = {part.level: [1] for part in parts} if has_rungs else None
     standings = Standings(by_level=True, n_splits=n_splits)
     costs = FitCosts(resource, continues=False, n_workers=1)
     return Progress(
@@ -355,7 +355,7 @@ def test_time_left_is_never_more_than_the_budget():
 def test_time_left_knows_the_splits_that_the_rung_before_does_without():
     bracket = Bracket(1, (Rung(1, 1, n_repetitions=1), Rung(1, 3)))
     plan, resource = plan_of(Schedule((bracket,)), n_splits=2), TrainingSize()
-    standings = Standings(by_level=True, n_splits={1: 1, 3: 2})
+    standings = Standings(by_level=True, n_splits={1: [1], 3: [2]})
     costs = FitCosts(resource, continues=True, n_workers=1)
     progress = Progress(parts_of(plan), 3, plan.path_of, lambda o: 0.5, resource, standings, costs)
     progress.land(outcome(1, 1.0), is_replayed=True)

@@ -1,0 +1,245 @@
+"""Recorded learning curves: what HyperbandSearchCV's plan for a grid costs, and what it loses.
+
+LCDB 1.1 has error rates of 27 learners at growing numbers of training rows. Every search runs
+through its public interface, on an estimator whose score is the recorded validation curve at the
+number of rows that it was fitted on, plus noise of the recorded size for each split. Regret is the
+recorded test error of the learner that was chosen, less that of the best learner of the grid, both
+at all rows. The data sets at even places of the sorted list were looked at when the plan was made;
+those at odd places are fresh.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from _common import DATA, Report, one_thread, parse_options
+from sklearn.base import BaseEstimator
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, KFold
+
+from sklearn_halving import HyperbandSearchCV
+
+FOLDER = DATA / "lcdb"
+N_SPLITS = 5
+GRIDS = (3, 6, 12, 27)
+MOST_ROWS = 65_536
+"""Larger data sets are cut here, so that a search of a second is not spent on its row numbers."""
+FEWEST_LEARNERS = 20
+ILL_BEHAVED = 0.02
+"""A learner whose error at all rows is so much above its least error is ill-behaved."""
+
+
+@dataclass
+class Curves:
+    """The learners of a data set at sizes up to ``n_rows``."""
+
+    data_set: int
+    is_fresh: bool
+    n_rows: int
+    log_rows: list[np.ndarray]
+    validation: list[np.ndarray]
+    deviation: list[np.ndarray]
+    test: np.ndarray
+
+    def at(self, learner: int, n_rows: int) -> tuple[float, float]:
+        """Return mean and standard deviation of the validation error."""
+        x = np.log(n_rows)
+        columns = (self.validation[learner], self.deviation[learner])
+        mean, deviation = (np.interp(x, self.log_rows[learner], c) for c in columns)
+        return float(mean), float(deviation)
+
+    def is_ill_behaved(self, learner: int) -> bool:
+        """Return whether more rows made the learner worse."""
+        curve = self.validation[learner]
+        return bool(curve[-1] > curve.min() + ILL_BEHAVED)
+
+
+class Recorded(BaseEstimator):
+    """Scores what was recorded for a learner at the number of rows that it is fitted on."""
+
+    def __init__(self, curves: Curves | None = None, seed: int = 0, learner: int = 0) -> None:
+        self.curves = curves
+        self.seed = seed
+        self.learner = learner
+
+    def __sklearn_clone__(self) -> Recorded:
+        """Return a copy that shares the curves."""
+        return Recorded(self.curves, self.seed, self.learner)
+
+    def fit(self, X: Any, y: Any = None) -> Recorded:
+        """Take the number of rows."""
+        self.n_rows_ = len(X)
+        return self
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the accuracy; the first test row tells the split."""
+        mean, deviation = self.curves.at(self.learner, self.n_rows_)
+        split = int(X[0, 0]) * N_SPLITS // (self.curves.n_rows * 5 // 4)
+        rng = np.random.default_rng([self.seed, self.learner, self.n_rows_, split])
+        return 1 - mean - deviation * rng.standard_normal()
+
+
+def load(quick: bool) -> Iterator[Curves]:
+    """Yield the curves of each data set."""
+    meta = json.loads((FOLDER / "meta.json").read_text())
+    anchors = np.array(meta["anchors"])
+    learners = [i for i, name in enumerate(meta["learners"]) if name != "DummyClassifier"]
+    n_repeats = 25  # on which the recorded standard errors are based
+    for place, number in enumerate(sorted(meta["dataset_ids"])):
+        if quick and place % 26:
+            continue
+        with gzip.open(FOLDER / f"{number}.json.gz") as file:
+            table = np.array(json.load(file), dtype=float)[learners]
+        known = np.isfinite(table[:, 0]).all(axis=-1) & (anchors <= MOST_ROWS)
+        top = np.flatnonzero(known.sum(axis=0) >= FEWEST_LEARNERS).max()
+        rows, validation, deviation, test = [], [], [], []
+        for errors, is_known in zip(table, known, strict=True):
+            if not is_known[top]:
+                continue
+            use = np.flatnonzero(is_known[: top + 1])
+            spread = np.sqrt(n_repeats) * errors[1, use, 1]
+            rows.append(np.log(anchors[use]))
+            validation.append(errors[0, use, 1])
+            deviation.append(np.where(np.isfinite(spread), spread, np.nanmean(spread)))
+            test.append(errors[0, top, 2])
+        yield Curves(
+            number, place % 2 == 1, int(anchors[top]), rows, validation, deviation, np.array(test)
+        )
+
+
+SEARCHES = {
+    "GridSearchCV": GridSearchCV,
+    "HyperbandSearchCV": partial(HyperbandSearchCV, random_state=0),
+    'HyperbandSearchCV(brackets="all")': partial(
+        HyperbandSearchCV, brackets="all", random_state=0
+    ),
+    "HalvingGridSearchCV": partial(HalvingGridSearchCV, random_state=0),
+}
+
+
+@dataclass
+class Outcome:
+    """What a search chose, and what it spent, as a share of GridSearchCV's."""
+
+    regret: float
+    fits: float
+    units: float
+    lost_early: bool
+
+    @property
+    def with_fixed_cost(self) -> float:
+        """Cost if a fifth of every full fit does not depend on its rows."""
+        return 0.2 * self.fits + 0.8 * self.units
+
+
+def run(search_class: Any, curves: Curves, learners: list[int], seed: int) -> Outcome:
+    """Search a grid of learners."""
+    n_rows = curves.n_rows * 5 // 4
+    X = np.arange(n_rows, dtype=np.int32)[:, np.newaxis]
+    search = search_class(
+        Recorded(curves, seed), {"learner": learners}, cv=KFold(N_SPLITS), refit=False
+    )
+    search.fit(X, np.zeros(n_rows))
+    results = search.cv_results_
+    rows = np.array(results.get("n_resources", np.full(len(learners), curves.n_rows)))
+    n_fits = np.zeros(len(rows))
+    for split in range(N_SPLITS):
+        n_fits += np.isfinite(results[f"split{split}_test_score"])
+    if isinstance(search, HalvingGridSearchCV):
+        rows = rows * 4 // 5
+    n_grid = len(learners) * N_SPLITS
+    at_end = {
+        params["learner"]
+        for params, n, size in zip(results["params"], n_fits, rows, strict=True)
+        if n == N_SPLITS and size >= curves.n_rows - 1
+    }
+    best = min(learners, key=lambda learner: curves.validation[learner][-1])
+    chosen = results["params"][search.best_index_]["learner"]
+    return Outcome(
+        float(curves.test[chosen] - curves.test[learners].min()),
+        float(n_fits.sum() / n_grid),
+        float((n_fits * rows).sum() / (n_grid * curves.n_rows)),
+        best not in at_end,
+    )
+
+
+def rows_of(
+    outcomes: dict[str, list[tuple[Curves, int, bool, Outcome]]], select: Any
+) -> Iterator[list[Any]]:
+    """Yield a row for each search, over the cases that ``select`` takes."""
+    reference = [o.regret for c, k, ill, o in outcomes["GridSearchCV"] if select(c, k, ill)]
+    for name, cases in outcomes.items():
+        chosen = [(c, o) for c, k, ill, o in cases if select(c, k, ill)]
+        regret = np.array([o.regret for _, o in chosen])
+        difference = regret - reference
+        of_set: dict[int, list[float]] = {}
+        for (curves, _), d in zip(chosen, difference, strict=True):
+            of_set.setdefault(curves.data_set, []).append(float(d))
+        means = [np.mean(values) for values in of_set.values()]
+        fixed = [o.with_fixed_cost for _, o in chosen]
+        yield [
+            name,
+            f"{regret.mean():.4f}",
+            f"{difference.mean():+.4f} ({np.std(means) / np.sqrt(len(means)):.4f})",
+            f"{np.quantile(regret, 0.95):.4f}",
+            f"{np.mean(regret > 0.02):.3f}",
+            f"{np.mean([o.lost_early for _, o in chosen]):.3f}",
+            " / ".join(
+                f"{cost:.2f}"
+                for cost in (np.mean([o.units for _, o in chosen]), np.mean(fixed), max(fixed))
+            ),
+            f"{max(o.fits for _, o in chosen):.2f}",
+        ]
+
+
+def main() -> None:
+    """Run all searches on all grids, and report."""
+    options = parse_options(__doc__, seeds=5)
+    if not FOLDER.is_dir():
+        print(
+            f"No learning curves in {FOLDER}. Copy docs/data of github.com/"
+            "learning-curve-research/LCDB-1.1 to the folder lcdb/ of SKLEARN_HALVING_DATA, each "
+            "data set as <number>.json.gz, with meta.json.",
+            file=sys.stderr,
+        )
+        return
+    report = Report("Recorded learning curves (LCDB 1.1)", options)
+    outcomes: dict[str, list[tuple[Curves, int, bool, Outcome]]] = {n: [] for n in SEARCHES}
+    with one_thread():
+        for curves in load(options.quick):
+            for n_learners in GRIDS:
+                for seed in range(options.seeds):
+                    rng = np.random.default_rng([curves.data_set, n_learners, seed])
+                    learners = rng.permutation(len(curves.test))[:n_learners].tolist()
+                    ill = any(map(curves.is_ill_behaved, learners))
+                    for name, search_class in SEARCHES.items():
+                        outcome = run(search_class, curves, learners, seed)
+                        outcomes[name].append((curves, n_learners, ill, outcome))
+    columns = (
+        "search | regret | difference (se over data sets) | 95 % | > .02 | best lost early | "
+        "cost: linear / 20 % fixed / largest | fits, largest"
+    )
+    parts = {
+        "Fresh data sets": lambda c, k, ill: c.is_fresh,
+        "Data sets that were looked at": lambda c, k, ill: not c.is_fresh,
+        "All data sets": lambda c, k, ill: True,
+        **{f"Grids of {n}": lambda c, k, ill, n=n: k == n for n in GRIDS},
+        "8,000 rows and more, 27 learners": lambda c, k, ill: c.n_rows >= 8000 and k == 27,
+        "Grids with ill-behaved curves": lambda c, k, ill: ill,
+        "Grids without": lambda c, k, ill: not ill,
+    }
+    for title, select in parts.items():
+        if any(select(c, k, ill) for c, k, ill, _ in outcomes["GridSearchCV"]):
+            report.table(title, columns, rows_of(outcomes, select))
+    report.save()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,175 @@
+"""The policy of HyperbandSearchCV: one bracket for a grid, Hyperband's brackets otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from sklearn_halving.policies import FiniteHorizonHalving, GridHalving, Hyperband
+from sklearn_halving.policies.bases._rungs import exact_factor
+from sklearn_halving.resources import Resource
+from sklearn_halving.search.preparing._arriving import BRACKETS_IN_PLAY, resolve_sampler
+from sklearn_halving.search.preparing._content_hash import content_hash
+from sklearn_halving.search.preparing._preparation import Levels
+from sklearn_halving.search.preparing._search_space import Params, SearchSpace, n_different
+from sklearn_halving.search.preparing._splitting import SplitRows
+from sklearn_halving.search.watching._user_warnings import warn_user
+
+BRACKET_FACTOR = 3
+"""The factor of Hyperband's brackets, unless one is given."""
+N_WITHOUT_HALVING = 10
+"""Candidates drawn from distributions if only one level is possible, the default ``n_iter`` of
+RandomizedSearchCV."""
+GRID_FACTOR = 2
+EARLY_SPLITS = 2
+"""One split in the early rungs was worse on recorded learning curves, except where a test fold
+has `MANY_TEST_ROWS`."""
+MANY_TEST_ROWS = 2000
+FLOOR_ROWS, FLOOR_ROWS_OF_CLASS = 50, 5
+"""Rows of the rung right below the largest level."""
+DEEP_ROWS, DEEP_ROWS_OF_CLASS = 200, 10
+"""Rows of all rungs below that one."""
+ONLY_FOR_BRACKETS: dict[str, Any] = {
+    "n_loops": 1,
+    "min_candidates": None,
+    "schedule": "algorithm_1",
+    "select": "max_resources",
+}
+"""Parameters that say something about Hyperband's brackets only, and their defaults."""
+
+
+def halves_grid(search: Any, space: SearchSpace) -> bool:
+    """Return whether all candidates of a grid start in one bracket."""
+    is_automatic = isinstance(search.brackets, str) and search.brackets == "auto"
+    return is_automatic and space.is_grid and resolve_sampler(search.sampler) is None
+
+
+def bracket_factor(search: Any) -> float:
+    """Return the factor of Hyperband's brackets."""
+    return BRACKET_FACTOR if isinstance(search.factor, str) else search.factor
+
+
+def make_bracket_policy(
+    search: Any, levels: Levels, space: SearchSpace, rows: SplitRows
+) -> Hyperband | FiniteHorizonHalving:
+    """Return the policy that plays the brackets of Hyperband."""
+    eta = exact_factor(bracket_factor(search))
+    can_halve = levels.n_eliminations or levels.largest >= levels.smallest * eta
+    if search.max_candidates is not None and search.max_candidates < eta:
+        can_halve = False
+    if isinstance(search.brackets, str) and not can_halve:
+        # With one level there is nothing to halve, and Algorithm 1 would try one candidate.
+        # What is left is a plain search at that level.
+        n_arms = max(N_WITHOUT_HALVING, search.min_candidates or 1)
+        if space.size is not None:
+            n_arms = space.size if space.is_grid else min(n_arms, space.size)
+        n_arms = min(n_arms, search.max_candidates or n_arms)
+        return FiniteHorizonHalving(n_arms, n_arms * levels.largest, float(eta))
+    brackets = search.brackets
+    if isinstance(brackets, str):
+        brackets = "all" if brackets == "auto" else brackets
+    else:
+        brackets = tuple(brackets)
+    return Hyperband(
+        factor=bracket_factor(search),
+        brackets=brackets,
+        n_loops=search.n_loops,
+        min_candidates=search.min_candidates,
+        max_candidates=search.max_candidates,
+        max_eliminations=levels.n_eliminations,
+        select=search.select,
+        schedule_rule=search.schedule,
+        early_repetitions=_n_early_splits(search, rows),
+        brackets_in_play=None if resolve_sampler(search.sampler) is None else BRACKETS_IN_PLAY,
+    )
+
+
+def _n_early_splits(search: Any, rows: SplitRows) -> int | None:
+    """Return on how many splits the early rungs are evaluated; None for all."""
+    if search.early_splits == "all" or rows.n_repetitions is None:
+        return None
+    wanted = None if isinstance(search.early_splits, str) else int(search.early_splits)
+    if wanted is None and search.select == "max_resources":
+        # Elsewhere early rungs may win, and the best of many means over few splits would be
+        # taken for better than what all splits say.
+        wanted = rows.n_telling
+    return None if wanted is None or wanted >= rows.n_repetitions else wanted
+
+
+def _check_grid_options(search: Any) -> None:
+    """Refuse parameters that contradict one bracket that starts the whole grid."""
+    for name, default in ONLY_FOR_BRACKETS.items():
+        value = getattr(search, name)
+        if value != default:
+            raise ValueError(
+                f"{name}={value!r} cannot be combined with brackets='auto' for a grid, which is "
+                "one bracket that starts every candidate once and compares the last ones on all "
+                f"splits. Use {name}={default!r}, or brackets='all' for the brackets of Hyperband."
+            )
+
+
+def make_grid_policy(
+    search: Any, resource: Resource, levels: Levels, space: SearchSpace, rows: SplitRows
+) -> GridHalving:
+    """Return the policy for a grid, with the floors that the resource needs."""
+    _check_grid_options(search)
+    n_splits = rows.n_repetitions or 1
+    n_early = n_race = n_splits if search.early_splits == "all" else search.early_splits
+    if search.early_splits == "auto":
+        n_race = EARLY_SPLITS if rows.has_like_folds else n_splits
+        n_early = 1 if rows.has_like_folds and rows.n_test >= MANY_TEST_ROWS else n_race
+    first_floor = deep_floor = 1
+    if resource.subsamples_rows and isinstance(search.min_resources, str):
+        first_floor, deep_floor = row_floors(rows, levels.largest)
+    size = space.size or 1
+    return GridHalving(
+        n_arms=min(size, search.max_candidates or size),
+        n_repetitions=n_splits,
+        factor=GRID_FACTOR if isinstance(search.factor, str) else search.factor,
+        early_repetitions=n_early,
+        race_repetitions=n_race,
+        first_floor=first_floor,
+        deep_floor=deep_floor,
+    )
+
+
+def row_floors(rows: SplitRows, n_train: int) -> tuple[int, int]:
+    """Return the least rows of the rung below the largest level, and of the rungs below that.
+
+    A subset needs some rows of each class. It also needs as many rows as there are columns, if
+    the whole training fold has more rows than columns: models with and without enough rows to
+    determine their coefficients rank differently.
+    """
+    n_columns = rows.n_columns if rows.n_columns < n_train else 0
+    first = max(FLOOR_ROWS, FLOOR_ROWS_OF_CLASS * rows.n_classes, n_columns)
+    return first, max(first, DEEP_ROWS, DEEP_ROWS_OF_CLASS * rows.n_classes)
+
+
+def tie_break_of(candidates: Sequence[Params], seed: np.random.SeedSequence) -> tuple[int, ...]:
+    """Return a number for each candidate that depends on its parameters and on the seed."""
+    key = blake2b(repr((seed.entropy, seed.spawn_key)).encode(), digest_size=32).digest()
+    return tuple(
+        int.from_bytes(blake2b(content_hash(params).encode(), key=key, digest_size=7).digest())
+        for params in candidates
+    )
+
+
+def warn_of_left_out(search: Any, space: SearchSpace, candidates: tuple[Params, ...]) -> None:
+    """Say how many candidates of a grid are not tried, and which parameter changes that."""
+    n_started = n_different(candidates)
+    if not space.is_grid or n_started == space.size:
+        return
+    n_all = n_different(space.grid())  # the same candidate may be in it twice
+    if n_started == n_all:
+        return
+    if search.max_candidates is not None:
+        remedy = f"A larger max_candidates, now {search.max_candidates}, starts more of them"
+    else:
+        remedy = "brackets='auto', the default, starts every candidate"
+    warn_user(
+        f"{n_all - n_started} of the {n_all} candidates of the grid are left out: brackets="
+        f"{search.brackets!r} starts {n_started} of them, drawn at random. {remedy}."
+    )

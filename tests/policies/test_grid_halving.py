@@ -1,0 +1,121 @@
+"""One bracket that starts every arm and never makes more pulls than a grid search."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sklearn_halving.policies import GridHalving, Problem, Rung
+
+PLANS = st.builds(
+    GridHalving,
+    n_arms=st.integers(1, 200),
+    n_repetitions=st.integers(1, 12),
+    factor=st.sampled_from([2, 2.5, 3, 4]),
+    early_repetitions=st.integers(1, 4),
+    race_repetitions=st.integers(1, 4),
+    first_floor=st.sampled_from([1, 50]),
+    deep_floor=st.sampled_from([1, 200]),
+)
+
+
+def rungs_of(policy: GridHalving, min_level: int, max_level: int) -> tuple[Rung, ...]:
+    (bracket,) = policy.schedule(min_level, max_level).brackets
+    return bracket.rungs
+
+
+@given(PLANS, st.integers(1, 20), st.integers(0, 3000))
+def test_never_more_pulls_than_all_arms_on_all_splits(policy, min_level, above):
+    schedule = policy.schedule(min_level, min_level + above)
+    assert schedule.n_pulls_on(policy.n_repetitions) <= policy.n_arms * policy.n_repetitions
+
+
+@given(PLANS, st.integers(1, 20), st.integers(0, 3000))
+def test_every_arm_starts_and_three_are_compared_on_all_splits(policy, min_level, above):
+    first, *_, last = 2 * rungs_of(policy, min_level, min_level + above)
+    assert first.n_arms == policy.n_arms
+    assert last.n_arms >= max(1, min(3, policy.n_arms - 1))
+    assert last.level == min_level + above
+    assert last.n_repetitions is None
+
+
+@given(PLANS, st.integers(1, 20), st.integers(0, 3000))
+def test_rungs_are_above_the_floors_and_increase(policy, min_level, above):
+    rungs = rungs_of(policy, min_level, min_level + above)
+    levels = sorted({rung.level for rung in rungs})
+    assert [rung.level for rung in rungs] == sorted(rung.level for rung in rungs)
+    assert all(level >= policy.deep_floor for level in levels[:-2])
+    assert all(level >= max(min_level, policy.first_floor) for level in levels[:-1])
+    # Two rungs share a level only where the second goes on with the splits of the first.
+    for before, rung in pairwise(rungs):
+        assert rung.first_repetition == (before.n_repetitions if rung.level == before.level else 0)
+
+
+@pytest.mark.parametrize("n_arms", [1, 2])
+def test_one_or_two_arms_are_a_grid_search(n_arms):
+    assert rungs_of(GridHalving(n_arms, 5), 1, 1000) == (Rung(n_arms, 1000),)
+
+
+def test_what_cannot_be_halved_races_on_splits():
+    race = (Rung(6, 40, 2), Rung(3, 40, first_repetition=2))
+    assert rungs_of(GridHalving(6, 5, first_floor=50, deep_floor=200), 4, 40) == race
+    assert rungs_of(GridHalving(3, 5), 1, 1000) == (
+        Rung(3, 1000, 2),
+        Rung(2, 1000, first_repetition=2),
+    )
+
+
+def play(policy: GridHalving, problem: Problem, reward) -> tuple[set, int]:
+    state, pulled = policy.start(problem), set()
+    while not policy.is_finished(state):
+        pulls = policy.ask(state, 7)
+        pulled |= set(pulls.each())
+        policy.tell(state, pulls, np.array([reward(pull) for pull in pulls.each()]))
+    return pulled, int(policy.recommend(state))
+
+
+@given(
+    n_arms=st.integers(1, 40),
+    n_values=st.integers(1, 4),
+    max_level=st.sampled_from([8, 60, 900]),
+    seed=st.integers(0, 10_000),
+)
+def test_the_order_of_the_arms_does_not_change_who_survives(n_arms, n_values, max_level, seed):
+    """Rewards have few values, so that there are many ties."""
+    rng = np.random.default_rng(seed)
+    table = rng.integers(n_values, size=(n_arms, max_level + 1, 5)).astype(float)
+    tie_break, order = rng.permutation(n_arms), rng.permutation(n_arms)
+    policy = GridHalving(n_arms, 5)
+    pulled = [
+        play(
+            policy,
+            Problem(n_arms, 1, max_level, 5, tie_break=tuple(tie_break[arms].tolist())),
+            lambda pull, arms=arms: table[arms[pull.arm], pull.level, pull.repetition],
+        )[0]
+        for arms in (np.arange(n_arms), order)
+    ]
+    assert {(order[arm], level, split) for arm, level, split in pulled[1]} == pulled[0]
+
+
+def test_among_equal_arms_the_first_is_the_answer_whatever_the_tie_break():
+    problem = Problem(20, 1, 1000, 5, tie_break=tuple(range(20, 0, -1)))
+    pulled, answer = play(GridHalving(20, 5), problem, lambda pull: 1.0)
+    finalists = {pull.arm for pull in pulled if (pull.level, pull.repetition) == (1000, 4)}
+    assert finalists == {17, 18, 19}
+    assert answer == 17
+
+
+def test_finalists_without_a_mean_leave_the_answer_of_the_rung_before():
+    def reward(pull):
+        return np.nan if pull.repetition == 3 else float(pull.arm)
+
+    assert play(GridHalving(6, 5), Problem(6, 1, 1, 5), reward)[1] == 5
+
+
+def test_a_problem_with_another_number_of_splits_is_refused():
+    with pytest.raises(ValueError, match="n_repetitions=5 must be the number of splits"):
+        GridHalving(6, 5).start(Problem(6, 1, 100, 3))

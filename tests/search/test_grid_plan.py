@@ -1,0 +1,284 @@
+"""The bracket that HyperbandSearchCV plays for a grid by default."""
+
+from __future__ import annotations
+
+import signal
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import uniform
+from sklearn.datasets import load_digits, load_wine
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, TimeSeriesSplit
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+from sklearn_halving import HyperbandSearchCV
+from tests.search.common import FITS, Known, Recording, numbered
+
+TREE = DecisionTreeClassifier(random_state=0)
+DEPTHS = {"max_depth": [1, 2, 3, 4, 5, 6], "min_samples_leaf": [1, 2, 5, 10]}
+
+
+def grid_of(n_candidates: int) -> dict[str, list[float]]:
+    return {"value": np.linspace(0, 1, n_candidates).tolist()}
+
+
+@settings(max_examples=40)
+@given(
+    n_rows=st.integers(12, 700),
+    n_candidates=st.integers(1, 40),
+    n_splits=st.integers(2, 6),
+    options=st.fixed_dictionaries(
+        {},
+        optional={
+            "factor": st.sampled_from([2, 2.5, 3, 4]),
+            "early_splits": st.sampled_from(["all", 1, 2, 3]),
+            "min_resources": st.sampled_from([4, 6]),
+            "max_candidates": st.sampled_from([1, 3, 10]),
+        },
+    ),
+)
+def test_the_plan_is_kept_and_never_has_more_fits_than_grid_search(
+    n_rows, n_candidates, n_splits, options
+):
+    X, y = numbered(n_rows)
+    search = HyperbandSearchCV(
+        Recording(), grid_of(n_candidates), cv=KFold(n_splits), random_state=0, **options
+    )
+    FITS.clear()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".* are left out")
+        plan = search.plan(X, y)
+        assert len(FITS) == 0
+        history = search.fit(X, y).history_
+    n_started = min(n_candidates, options.get("max_candidates", n_candidates))
+    assert len(FITS) == len(history) + 1
+    assert history["candidate"].nunique() == n_started == plan["n_candidates"][0]
+    assert history.groupby("rung").size().tolist() == plan["n_fits"].tolist()
+    assert len(history) <= n_started * n_splits
+    at_end = history[history["n_resources"] == history["n_resources"].max()]
+    n_full = at_end.groupby("candidate").size()
+    assert (n_full == n_splits).sum() >= min(n_started, max(1, min(3, n_started - 1)))
+    tried = [params["value"] for params in search.cv_results_["params"]]
+    assert len(set(tried)) == n_started
+
+
+@settings(max_examples=15)
+@given(
+    values=st.lists(st.integers(0, 3), min_size=1, max_size=30),
+    n_rows=st.sampled_from([60, 700]),
+    seed=st.integers(0, 5),
+)
+def test_the_order_of_the_grid_does_not_change_who_survives(values, n_rows, seed):
+    """Candidates differ in a parameter that does nothing, so that many are equal."""
+
+    def survivors(space):
+        search = HyperbandSearchCV(Recording(), space, cv=KFold(5), random_state=seed, refit=False)
+        search.fit(*numbered(n_rows))
+        history, results = search.history_, search.cv_results_
+        params = dict(zip(results["candidate"].tolist(), results["params"], strict=True))
+        keys = history[["candidate", "n_resources", "split"]].itertuples(index=False)
+        return {(params[c]["value"], params[c]["other"], n, split) for c, n, split in keys}
+
+    space = [{"value": [value], "other": [i]} for i, value in enumerate(values)]
+    assert survivors(space) == survivors(space[::-1])
+
+
+def test_another_seed_breaks_ties_in_another_way():
+    def finalists(seed):
+        search = HyperbandSearchCV(Known(), {"value": [0.5], "fails": [False]}, random_state=seed)
+        search.set_params(param_distributions={"nan_below": list(range(30))})
+        results = search.fit(*numbered(700)).cv_results_
+        return set(results["candidate"][results["iter"] == results["iter"].max()].tolist())
+
+    assert len({frozenset(finalists(seed)) for seed in range(4)}) > 1
+
+
+def test_the_winner_among_equals_is_the_first_in_the_grid():
+    X, y = numbered(60)
+    grid = {"value": [0.1, 0.7, 0.3, 0.7, 0.7]}
+    assert HyperbandSearchCV(Known(), grid, random_state=0).fit(X, y).best_params_["value"] == 0.7
+    grid = {"nan_below": [0, 1, 2]}
+    search = HyperbandSearchCV(Known(), grid, cv=KFold(2), random_state=0).fit(X, y)
+    assert search.best_params_ == {"nan_below": 0}
+
+
+@pytest.mark.parametrize("grid", [{"max_depth": [2]}, {"max_depth": [2, 4]}])
+def test_one_or_two_candidates_are_searched_as_by_grid_search(grid):
+    X, y = load_wine(return_X_y=True)
+    ours = HyperbandSearchCV(TREE, grid, random_state=0).fit(X, y)
+    theirs = GridSearchCV(TREE, grid).fit(X, y)
+    for key in ("params", "mean_test_score", "std_test_score", "rank_test_score"):
+        assert list(ours.cv_results_[key]) == list(theirs.cv_results_[key])
+    assert ours.best_index_ == theirs.best_index_
+
+
+def test_a_race_has_one_row_a_candidate_and_ranks_the_finalists_first():
+    X, y = numbered(60)
+    search = HyperbandSearchCV(Known(), grid_of(9), random_state=0).fit(X, y)
+    results = pd.DataFrame(search.cv_results_)
+    assert results["candidate"].tolist() == list(range(9))
+    assert results["iter"].tolist() == 6 * [0] + 3 * [1]
+    assert results["rank_test_score"].tolist() == [9, 8, 7, 6, 5, 4, 3, 2, 1]
+    n_splits = results.filter(regex="^split").notna().sum(axis=1)
+    assert n_splits.tolist() == 6 * [2] + 3 * [5]
+    assert search.n_fits_ == 9 * 2 + 3 * 3
+
+
+@pytest.mark.parametrize(
+    ("cv", "groups"),
+    [(TimeSeriesSplit(4), None), (GroupKFold(4), np.repeat(np.arange(50), 8))],
+)
+def test_groups_and_forward_splits_are_compared_on_all_splits(cv, groups):
+    X, y = numbered(400)
+    plan = HyperbandSearchCV(Known(), grid_of(12), cv=cv).plan(X, y, groups=groups)
+    assert plan[["n_candidates", "n_fits"]].to_numpy().tolist() == [[12, 48]]
+
+
+def test_sorted_targets_are_compared_on_all_splits():
+    X, y = np.arange(400.0).reshape(-1, 1), np.arange(400.0)
+    search = HyperbandSearchCV(Ridge(), {"alpha": np.logspace(-3, 3, 12)}, cv=KFold(5))
+    assert search.plan(X, y)["n_fits"].tolist() == [60]
+    shuffled = np.random.default_rng(0).permutation(400)
+    assert search.plan(X[shuffled], y[shuffled])["n_fits"].tolist() == [24, 12, 9]
+
+
+def test_subsets_have_as_many_rows_as_columns_and_some_of_each_class():
+    def levels(n_columns, n_classes):
+        X, y = np.zeros((2000, n_columns)), np.arange(2000) % n_classes
+        search = HyperbandSearchCV(LogisticRegression(), {"C": np.logspace(-3, 3, 30)})
+        return search.plan(X, y)["n_resources"].unique().tolist()
+
+    assert levels(5, 2) == [200, 400, 800, 1600]
+    assert levels(500, 2) == [800, 1600]
+    assert levels(1700, 2) == [200, 400, 800, 1600]  # no level has as many rows as columns
+    assert levels(5, 50) == [800, 1600]
+
+
+def test_min_resources_is_the_floor_if_it_is_given():
+    X, y = numbered(100)
+    search = HyperbandSearchCV(Known(), grid_of(30), min_resources=10)
+    assert search.plan(X, y)["n_resources"].unique().tolist() == [10, 20, 40, 80]
+
+
+def test_iterations_have_the_same_plan_in_their_units():
+    X, y = load_wine(return_X_y=True)
+    forest = RandomForestClassifier(n_estimators=40, random_state=0)
+    search = HyperbandSearchCV(forest, DEPTHS, resource="n_estimators", random_state=0)
+    plan = search.plan(X, y)
+    assert plan["n_resources"].tolist() == [5, 10, 20, 40]
+    assert plan["n_candidates"].tolist() == [24, 12, 6, 3]
+    # Forests grow from rung to rung: on two splits 5, 5, 10 and 20 trees, on three splits 40.
+    assert plan["full_fits"].tolist() == [6, 3, 3, 3 * (2 * 0.5 + 3)]
+    assert search.fit(X, y).n_resources_spent_ == 40 * plan["full_fits"].sum()
+
+
+def test_large_test_folds_need_one_split_below_all_rows():
+    X, y = numbered(10_000)
+    plan = HyperbandSearchCV(Known(), grid_of(27)).plan(X, y)
+    assert plan["n_fits"].tolist() == [27, 14, 7, 4, 15]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_same_result_for_any_number_of_jobs_and_after_a_resume(tmp_path, n_jobs):
+    X, y = load_wine(return_X_y=True)
+    path = tmp_path / "journal.jsonl"
+    search = HyperbandSearchCV(TREE, DEPTHS, random_state=3, n_jobs=n_jobs, checkpoint=path)
+    first = search.fit(X, y).cv_results_
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join(lines[: len(lines) // 2]) + "\n")
+    again = search.fit(X, y).cv_results_
+    alone = HyperbandSearchCV(TREE, DEPTHS, random_state=3).fit(X, y).cv_results_
+    for other in (again, alone):
+        np.testing.assert_array_equal(first["mean_test_score"], other["mean_test_score"])
+        np.testing.assert_array_equal(first["rank_test_score"], other["rank_test_score"])
+
+
+def test_a_search_that_is_stopped_in_the_race_has_a_winner():
+    class Slow(Known):
+        def score(self, X, y=None):
+            if self.value == 1.0 and len(FITS) > 20:
+                signal.raise_signal(signal.SIGINT)
+            FITS.rows.append(X)
+            return super().score(X, y)
+
+    FITS.clear()
+    search = HyperbandSearchCV(Slow(), grid_of(9), refit_on_interrupt=True, random_state=0)
+    with pytest.warns(UserWarning, match="Ctrl-C"):
+        search.fit(*numbered(60))
+    assert search.best_params_["value"] >= 0.75
+
+
+CONTRADICTIONS = {
+    "n_loops": 2,
+    "min_candidates": 2,
+    "schedule": "table_1",
+    "select": "all_rungs",
+}
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_what_contradicts_one_bracket_is_refused(name):
+    X, y = numbered(60)
+    search = HyperbandSearchCV(Recording(), grid_of(9), **{name: CONTRADICTIONS[name]})
+    FITS.clear()
+    for call in (search.plan, search.fit):
+        with pytest.raises(ValueError, match=f"{name}=.* cannot be combined .*brackets='all'"):
+            call(X, y)
+    assert len(FITS) == 0
+    distributions = {"value": uniform(0, 1)}
+    search.set_params(param_distributions=distributions, random_state=0, min_resources=10).plan(
+        X, y
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("factor", "two", "'factor' parameter"),
+        ("factor", 1.5, "at least 2"),
+        ("factor", np.inf, "finite"),
+        ("brackets", "one", "'brackets' parameter"),
+        ("early_splits", 0, "'early_splits' parameter"),
+        ("early_splits", "two", "'early_splits' parameter"),
+    ],
+)
+def test_bad_arguments_are_refused(name, value, message):
+    search = HyperbandSearchCV(Recording(), grid_of(9), **{name: value})
+    with pytest.raises(ValueError, match=message):
+        search.fit(*numbered(60))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_candidates": 10}, "20 of the 30 .* larger max_candidates, now 10"),
+        (
+            {"brackets": [0]},
+            r"brackets=\[0\] starts .* brackets='auto', the default, starts every",
+        ),
+        ({"brackets": "all", "max_candidates": 3}, "25 of the 30 .* max_candidates, now 3"),
+    ],
+)
+def test_candidates_that_are_left_out_are_counted_with_the_parameter_that_changes_it(
+    options, message
+):
+    search = HyperbandSearchCV(Known(), grid_of(30), random_state=0, **options)
+    with pytest.warns(UserWarning, match=message):
+        search.fit(*numbered(60))
+
+
+def test_plan_and_summary_state_the_cost_beside_grid_search():
+    X, y = load_digits(return_X_y=True)
+    search = HyperbandSearchCV(SVC(), {"C": np.logspace(-1, 2, 16).tolist()}, random_state=0)
+    plan = search.plan(X, y)
+    assert plan["of_grid_search"].sum() == pytest.approx(plan["full_fits"].sum() / 80, abs=0.002)
+    summary = " ".join(search.fit(X, y).summary().split())
+    assert f"{plan['n_fits'].sum()} fits; GridSearchCV would have made 80 fits" in summary
+    assert f"as much as {plan['full_fits'].sum():.1f} full fits: 41 % of that grid" in summary
