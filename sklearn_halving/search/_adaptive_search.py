@@ -65,6 +65,11 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
     resource: Annotated[str | Resource, object] | None
     max_resources: Literal["auto"] | PositiveFloat
 
+    best_probability_: float
+    best_regret_: float
+    best_corrected_score_: float
+    n_pulls_left_: int | None
+
     def _least_n_pulls(self, n_arms: int) -> int:
         """Return the least budget that the policy can play with so many candidates."""
         return n_arms

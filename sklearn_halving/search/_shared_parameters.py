@@ -13,6 +13,7 @@ from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import (
     Annotated,
+    Any,
     ClassVar,
     Literal,
     TypeVar,
@@ -24,12 +25,15 @@ from typing import (
 
 from sklearn_halving._typing import (
     CrossValidation,
+    CvResults,
     Estimator,
     FilePath,
     ParamDistributions,
+    Params,
     RandomState,
     Refit,
     Rescale,
+    Scorer,
     Scoring,
 )
 from sklearn_halving._unstable_imports import BaseSearchCV, Interval, StrOptions
@@ -186,6 +190,19 @@ class SharedParameters:
     memory_limit: PositiveInt | None
     refit_on_interrupt: bool
     progress_bar: bool
+
+    cv_results_: CvResults
+    best_estimator_: Any
+    best_score_: float
+    best_params_: Params
+    best_index_: int
+    scorer_: Scorer | dict[str, Scorer]
+    n_splits_: int
+    n_fits_: int
+    n_resources_spent_: float
+    stopped_by_: str
+    refit_time_: float
+    multimetric_: bool
 
     def _set_parameters(self, arguments: Mapping[str, object]) -> None:
         """Store the arguments of a constructor as they are, as `clone` requires."""

@@ -1,73 +1,73 @@
-"""What a search says of fits that failed and of rungs that told it nothing."""
+"""Warnings and errors about failed fits, missing scores, and searches that were stopped."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.exceptions import FitFailedWarning
 
+from sklearn_halving._typing import CvResults
 from sklearn_halving.execution._types import EvaluationTask, Outcome
+from sklearn_halving.policies._types import Policy
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.watching._user_warnings import warn_user
 
+if TYPE_CHECKING:
+    from sklearn_halving.search.reporting._search_results import SearchResults
+
 MAX_NAMED = 5
-"""How many errors a message shows, and how many candidates it names for each."""
+"""Maximum number of errors in a message, and of candidates for each error."""
 
 
-def report_failures(task: EvaluationTask, outcomes: Iterable[Outcome]) -> None:
-    """Warn of failed fits, with their parameters; raise if all failed."""
-    outcomes = list(outcomes)
-    failed = [outcome for outcome in outcomes if outcome.error is not None]
-    if not failed:
+def report_failures(task: EvaluationTask, outcomes: Sequence[Outcome]) -> None:
+    """Warn of failed fits, with their parameters. Raise an error if all fits failed."""
+    by_error: dict[str, list[int]] = defaultdict(list)
+    for outcome in outcomes:
+        if outcome.error is not None:
+            by_error[outcome.error].append(outcome.pull.arm)
+    n_failed = sum(map(len, by_error.values()))
+    if n_failed == 0:
         return
-    details = _details(task, failed)
-    if len(failed) == len(outcomes):
+    where = "With error_score='raise', the first error is raised where it occurs."
+    details = f"\n\nThe errors, and the candidates that caused them:\n{_details(task, by_error)}"
+    # Both messages begin with the words of GridSearchCV, which users' code may look for.
+    if n_failed == len(outcomes):
         raise ValueError(
-            f"\nAll the {len(outcomes)} fits failed.\nMost likely your model is misconfigured; "
-            "with error_score='raise' the first error is raised where it happens.\n\n"
-            f"The errors, and which candidates met them:\n{details}"
+            f"\nAll the {n_failed} fits failed.\nIt is very likely that your model is "
+            f"misconfigured. {where}{details}"
         )
     warn_user(
-        f"\n{len(failed)} fits failed out of a total of {len(outcomes)}.\n"
-        # the words of GridSearchCV, which code that looks for them must find
+        f"\n{n_failed} fits failed out of a total of {len(outcomes)}.\n"
         "The score on these train-test partitions for these parameters will be set to "
-        f"{task.error_score}. With error_score='raise' the first error is raised where it "
-        "happens.\n\n"
-        f"The errors, and which candidates met them:\n{details}",
+        f"{task.error_score}. {where}{details}",
         FitFailedWarning,
     )
 
 
-def _details(task: EvaluationTask, failed: list[Outcome]) -> str:
-    by_error: dict[str, list[Outcome]] = defaultdict(list)
-    for outcome in failed:
-        by_error[outcome.error or ""].append(outcome)
-    shown = [
-        f"{'-' * 80}\n{len(group)} fits failed with the following error:\n{error}"
-        f"{_who(task, group)}"
-        for error, group in list(by_error.items())[:MAX_NAMED]
-    ]
+def _details(task: EvaluationTask, by_error: dict[str, list[int]]) -> str:
+    shown = []
+    for error, failed in list(by_error.items())[:MAX_NAMED]:
+        arms = list(dict.fromkeys(failed))
+        who = [f"candidate {arm}: {task.candidates[arm]}" for arm in arms[:MAX_NAMED]]
+        if len(arms) > MAX_NAMED:
+            who.append(f"and {len(arms) - MAX_NAMED} more candidates")
+        shown.append(
+            f"{'-' * 80}\n{len(failed)} fits failed with the following error:\n{error}"
+            "with the parameters of\n" + "".join(f"{line}\n" for line in who)
+        )
     if len(by_error) > MAX_NAMED:
         shown.append(f"{'-' * 80}\nand {len(by_error) - MAX_NAMED} other errors\n")
     return "\n".join(shown)
 
 
-def _who(task: EvaluationTask, group: list[Outcome]) -> str:
-    arms = list(dict.fromkeys(outcome.pull.arm for outcome in group))
-    lines = [f"candidate {arm}: {task.candidates[arm]}" for arm in arms[:MAX_NAMED]]
-    if len(arms) > MAX_NAMED:
-        lines.append(f"and {len(arms) - MAX_NAMED} more candidates")
-    return "with the parameters of\n" + "\n".join(lines) + "\n"
-
-
 def report_abandoned(task: EvaluationTask, plan: SearchPlan, outcomes: Iterable[Outcome]) -> None:
-    """Warn of brackets that NaN stopped, and of rungs that it left narrower than planned.
+    """Warn of brackets that ended because of NaN, and of rungs smaller than planned.
 
-    A stop is told in a warning of its own; all rungs that were narrower are told in one.
+    There is a warning for each bracket that ended, and a single one for all smaller rungs.
     """
     arms: dict[tuple[int, ...], set[int]] = defaultdict(set)
     for outcome in outcomes:
@@ -79,21 +79,20 @@ def report_abandoned(task: EvaluationTask, plan: SearchPlan, outcomes: Iterable[
             where = f"n_resources={task.resource.to_amount(rung.level)}"
             if n_above == 0:
                 warn_user(
-                    f"Bracket s={bracket.label} was stopped: all mean scores of its rung at "
-                    f"{where} are NaN, and nothing speaks for any of its candidates. A larger "
-                    "min_resources may help."
+                    f"Bracket s={bracket.label} was stopped, because all mean scores of its rung "
+                    f"at {where} are NaN. A larger min_resources may help."
                 )
                 break
-            # Only those with a mean go on, so where they are fewer than planned they are all.
+            # Only candidates with a mean score are kept: if they are too few, all of them.
             if n_above < min(n_here, above.n_arms):
                 narrowed.append(
                     f"bracket s={bracket.label} at {where}: {n_above} of {n_here} candidates "
-                    f"have a mean score, {above.n_arms} were to go on"
+                    f"have a mean score, {above.n_arms} were to be kept\n"
                 )
     if narrowed:
         warn_user(
-            "Rungs had fewer candidates than planned, since none goes on whose mean score is "
-            "NaN. A larger min_resources may help.\n" + "\n".join(narrowed)
+            "Rungs had fewer candidates than planned, because candidates whose mean score is NaN "
+            f"are eliminated. A larger min_resources may help.\n{''.join(narrowed).rstrip()}"
         )
 
 
@@ -101,39 +100,56 @@ def report_lost_models(task: EvaluationTask, lost: list[str]) -> None:
     """Warn of fitted models that could not be sent between processes."""
     if lost:
         warn_user(
-            f"{len(lost)} fitted models could not go on from rung to rung, since they cannot be "
-            f"sent between processes ({lost[0]}). Their next fits were from scratch, which takes "
-            "longer, and may give other scores than n_jobs=1 does. Define the classes that "
-            f"{type(task.estimator).__name__} holds in a module that can be imported, not in the "
-            "script itself."
+            f"{len(lost)} fitted models could not be trained further, because they cannot be sent "
+            f"between processes ({lost[0]}). Their next fits started from scratch, which takes "
+            "longer and may give other scores than n_jobs=1. Define the classes used in "
+            f"{type(task.estimator).__name__} in a module that can be imported, not in the script."
         )
 
 
-def report_non_finite(cv_results: dict[str, Any]) -> None:
-    """Warn of means that are not finite numbers, in the words of GridSearchCV.
-
-    Candidates that were never fitted have none, and are nothing to be warned of.
-    """
-    n_pulls = cv_results.get("n_pulls")
+def report_non_finite(cv_results: CvResults) -> None:
+    """Warn of mean scores that are not finite, unless the candidate was never fitted."""
+    is_fitted = cv_results.get("n_pulls", 1) > np.zeros(len(cv_results["params"]))
     for key, means in cv_results.items():
-        if not key.startswith(("mean_test_", "mean_train_")):
-            continue
-        is_bad = ~np.isfinite(means)
-        if n_pulls is not None:
-            is_bad &= n_pulls > 0
-        if is_bad.any():
-            warn_user(
-                f"One or more of the {key.split('_')[1]} scores are non-finite: {is_bad.sum()} "
-                f"of {len(means)} in {key!r}."
-            )
+        if key.startswith(("mean_test_", "mean_train_")):
+            n_bad = int(np.sum(is_fitted & ~np.isfinite(means)))
+            if n_bad:
+                # the words of GridSearchCV
+                warn_user(
+                    f"One or more of the {key.split('_')[1]} scores are non-finite: {n_bad} of "
+                    f"{len(means)} in {key!r}."
+                )
 
 
-def _causes(outcomes: list[Outcome]) -> str:
-    """Say how many fits and scores failed, and the first error."""
+def no_score_message(
+    cv_results: CvResults, select: str | None, outcomes: Sequence[Outcome]
+) -> str:
+    """Return why no candidate can be chosen."""
+    means = [v for key, v in cv_results.items() if key.startswith("mean_test_")]
+    if np.isnan(means).all():
+        return (
+            "Every mean score is NaN, so no candidate can be chosen: "
+            f"{_causes(outcomes)}. With error_score='raise', the first error is raised where it "
+            "occurs."
+        )
+    if select is None:
+        return (
+            "No candidate has a score in the metric that guides the search, so none can be "
+            "chosen. See cv_results_ for the scores; refit names the metric."
+        )
+    return (
+        f"No candidate has a score among the rows that select={select!r} considers, so none can "
+        "be chosen. See cv_results_ for the scores; a larger min_resources or "
+        "select='all_rungs' may help."
+    )
+
+
+def _causes(outcomes: Sequence[Outcome]) -> str:
+    """Return how many fits and scores failed, and the first error."""
     fits = [outcome.error for outcome in outcomes if outcome.error is not None]
     scores = [outcome.score_error for outcome in outcomes if outcome.score_error is not None]
     if not fits and not scores:
-        return "the scorer gives NaN for this data"
+        return "the scorer returns NaN for this data"
     parts = [
         f"{len(errors)} of {len(outcomes)} {what} failed"
         for what, errors in (("fits", fits), ("scores", scores))
@@ -143,68 +159,45 @@ def _causes(outcomes: list[Outcome]) -> str:
     return f"{' and '.join(parts)}, the first with {first}"
 
 
-def no_score_message(
-    cv_results: dict[str, Any], select: str | None, outcomes: list[Outcome]
-) -> str:
-    """Say that no candidate can be chosen, and what to look at."""
-    means = [v for key, v in cv_results.items() if key.startswith("mean_test_")]
-    if all(np.isnan(values).all() for values in means):
-        return (
-            "Every mean score is NaN, and no candidate can be chosen: "
-            f"{_causes(outcomes)}. error_score='raise' raises the first error where it happens."
-        )
-    if select is None:
-        return (
-            "No candidate has a score that is a number in the metric that steers the search, and "
-            "none can be chosen. cv_results_ has the scores; refit names the metric."
-        )
-    return (
-        f"No candidate has a score that is a number where select={select!r} looks for the best, "
-        "and none can be chosen. cv_results_ has the scores; a larger min_resources or "
-        "select='all_rungs' may help."
-    )
-
-
-def no_fit_message(policy: Any, task: EvaluationTask, time_budget: float | None) -> str:
-    """Say that a search ended before its first fit."""
+def no_fit_message(policy: Policy, task: EvaluationTask, time_budget: float | None) -> str:
+    """Return why a search ended before its first fit."""
     n_candidates = len(task.candidates)
     if time_budget is not None:
         return (
             f"time_budget={time_budget} seconds must be enough for the first fit; got none of "
-            f"{n_candidates} candidates fitted in that time. Give it more."
+            f"{n_candidates} candidates fitted in that time. Use a larger time_budget."
         )
     return (
-        f"{policy!r} ended without a single fit for {n_candidates} candidates. Give it more "
+        f"{policy!r} ended without a single fit for {n_candidates} candidates. Use more "
         "candidates, or another policy."
     )
 
 
-def no_refit_message(search: Any) -> str:
-    """Say why a search with results has no model to predict with, and how to get one."""
+def no_refit_message(search: SearchResults) -> str:
+    """Return why a search with results has no model to predict with, and how to get one."""
     why = {
-        "interrupt": "Ctrl-C ended it before the best candidate was refitted",
-        "error": "an exception ended it before the best candidate was refitted",
+        "interrupt": "Ctrl-C was pressed before the best candidate was refitted",
+        "error": "an error occurred before the best candidate was refitted",
     }.get(getattr(search, "stopped_by_", ""), "the refit failed, or refit was set after fit")
-    way_out = "With a checkpoint, fit goes on from there."
+    way_out = ""
     if hasattr(search, "best_params_"):
         way_out = (
             "clone(search.estimator).set_params(**search.best_params_).fit(X, y) trains the best "
-            "candidate so far; with refit_on_interrupt=True, Ctrl-C does. With a checkpoint, fit "
-            "goes on from there."
+            "candidate so far. With refit_on_interrupt=True, it is refitted after Ctrl-C. "
         )
     return (
         f"This {type(search).__name__} has results but no best_estimator_ to predict with: {why}. "
-        f"{way_out}"
+        f"{way_out}With a checkpoint, fit resumes the search."
     )
 
 
-def stopped_message(task: EvaluationTask, outcomes: list[Outcome], by: str) -> str:
-    """Say what a search that was stopped did, and what it did not do."""
+def stopped_message(task: EvaluationTask, outcomes: Sequence[Outcome], by: str) -> str:
+    """Return what a search did before it was stopped, and what it did not do."""
     n_candidates = len(task.candidates)
     n_fitted = len({outcome.pull.arm for outcome in outcomes})
     top = sum(outcome.pull.level == task.max_level for outcome in outcomes)
     return (
         f"The search was stopped by {by} after {len(outcomes)} fits, {top} of them with all of "
-        f"the resource; {n_candidates - n_fitted} of {n_candidates} candidates were not fitted "
-        "at all. The best is that of these fits. With a checkpoint, fit goes on from here."
+        f"the resource. {n_candidates - n_fitted} of {n_candidates} candidates were never fitted. "
+        "The best candidate is the best of these fits. With a checkpoint, fit resumes the search."
     )

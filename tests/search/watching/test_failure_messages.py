@@ -46,7 +46,7 @@ def test_a_narrow_rung_is_told_with_bracket_resource_and_numbers():
     assert widths(search) == [9, 2, 1]
     (message,) = [text for text in messages if NARROWED in text]
     assert message.splitlines()[1:] == [
-        "bracket s=2 at n_resources=6: 2 of 9 candidates have a mean score, 3 were to go on"
+        "bracket s=2 at n_resources=6: 2 of 9 candidates have a mean score, 3 were to be kept"
     ]
     assert not any("was stopped" in text for text in messages)
     assert search.best_params_ == {"value": 8}
@@ -110,7 +110,7 @@ def test_models_that_cannot_be_sent_between_processes_are_told_of():
         warnings.simplefilter("error")
         search.fit(*data())
     assert (search.history_["continued_from"] > 0).any()
-    with pytest.warns(UserWarning, match=r"models could not go on .* \(TypeError: .*generator"):
+    with pytest.warns(UserWarning, match=r"not be trained further.* \(TypeError: .*generator"):
         search.set_params(n_jobs=2).fit(*data())
     assert (search.history_["continued_from"] == 0).all()
 
