@@ -1,11 +1,11 @@
-"""Policies against synthetic or recorded arms, thousands of problems at a time.
+"""Play policies against synthetic or recorded arms, on thousands of problems at a time.
 
 Play
-    `simulate` -> `SimulationResult`, whose means are `Estimate`
-Environments, what problems are drawn from
+    `simulate` returns a `SimulationResult`, whose means are `Estimate`s
+Environments, from which problems are drawn
     `GaussianArms`, `BernoulliArms`, `GaussianProcessArms`, `LearningCurves` (with
     `PowerEnvelope` and `PowerLimits`), `RecordedScores`
-For an environment of one's own
+For your own environments
     `Environment`, `Arms`, `Randomness`
 """
 

@@ -10,14 +10,14 @@ from sklearn_halving.policies._types import FloatArray
 
 
 def refuse_unless(holds: bool, name: str, rule: str, got: Any, advice: str) -> None:
-    """Raise unless a parameter is as it must be."""
+    """Raise a ValueError if a parameter does not satisfy its rule."""
     if not holds:
         text = got if isinstance(got, str) else repr(got)
         raise ValueError(f"{name} must {rule}, got {text}. {advice}")
 
 
 def check_at_least_one(name: str, value: Any) -> None:
-    """Raise unless the value is a whole number of at least 1."""
+    """Raise a ValueError if the value is not an integer of at least 1."""
     is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     refuse_unless(
         is_whole and value >= 1, name, "be a whole number of at least 1", value, "Use 1 or more."
@@ -25,7 +25,7 @@ def check_at_least_one(name: str, value: Any) -> None:
 
 
 def as_vector(name: str, value: Any, n_arms: int | None = None) -> FloatArray:
-    """Return finite numbers of shape ``(n_arms,)``; a single one may stand for all."""
+    """Return finite numbers of shape ``(n_arms,)``, or a single number for all arms."""
     vector = np.asarray(value, dtype=np.float64)
     if n_arms is None:
         rule = "be a list of finite numbers, one for each arm"

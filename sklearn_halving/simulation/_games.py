@@ -1,4 +1,4 @@
-"""A batch of problems in lockstep: what is pulled, what it costs, what is chosen."""
+"""A batch of problems in lockstep: pulls, their cost, and the choices."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from sklearn_halving.policies.bases._base_policy import BasePolicy, name_of
 from sklearn_halving.simulation._types import Arms
 
 N_ASKED = 2**18
-"""Pulls of all problems together that are asked for at a time: what fits into the cache."""
+"""Number of pulls of all problems requested at a time; they fit into the cache."""
 
 MAX_IDLE = 3
-"""Times in a row that a policy may ask for nothing but padding."""
+"""Number of consecutive times that a policy may return only padding."""
 
 
 @dataclass
 class Outcomes:
-    """What came out of each problem; see `SimulationResult`."""
+    """Results of each problem; see `SimulationResult`."""
 
     recommended: IntArray
     regret: FloatArray
@@ -51,7 +51,7 @@ class Games:
         self.n_pulls = np.zeros(n_problems, dtype=np.int64)
         self._has_levels = problem.max_level > 1
         self.n_units = self.n_pulls.copy() if self._has_levels else self.n_pulls
-        # Where arms stand, (problem, arm, repetition), for repetitions with cheap pulls so far.
+        # Level of each (problem, arm, repetition), for repetitions with cheap pulls so far.
         self._standing = np.zeros((n_problems, problem.n_arms, 0), dtype=np.int64)
         shape = n_problems, len(checkpoints)
         self.checkpoint_regret = np.full(shape, np.nan)
@@ -83,19 +83,19 @@ class Games:
         return self._outcomes(policy, state)
 
     def _n_wanted(self, order_free: bool) -> int:
-        """Return how many pulls of each problem to ask for."""
+        """Return the number of pulls of each problem to request."""
         if not order_free:
-            return 1  # every reward is known before the next pull
+            return 1  # the policy knows every reward before the next pull
         wanted = max(1, N_ASKED // len(self._values))
         is_ahead = np.array(self.checkpoints) > self.n_units[:, np.newaxis]
         is_ahead &= self._plays_on[:, np.newaxis]
-        if is_ahead.any():  # no problem passes its next mark, whatever the levels of the pulls
+        if is_ahead.any():  # no problem may pass its next checkpoint, at any level
             left = np.array(self.checkpoints) - self.n_units[:, np.newaxis]
             wanted = max(1, min(wanted, int(left[is_ahead].min()) // self.problem.max_level))
         return wanted
 
     def _rewards(self, pulls: Pulls, policy: BasePolicy) -> FloatArray:
-        """Return the rewards of pulls, NaN for padding, and count the pulls."""
+        """Return the rewards of pulls, NaN for padding. Also count the pulls."""
         is_padding = pulls.arm == NO_ARM
         self._plays_on = ~is_padding.all(axis=1)
         if not is_padding.any():
@@ -133,7 +133,7 @@ class Games:
     def _count_units(
         self, row: IntArray, arm: IntArray, level: IntArray, repetition: IntArray
     ) -> None:
-        """Count what pulls cost beyond the level at which their arms stand."""
+        """Count the cost of pulls beyond the current level of their arms."""
         is_cheap = level < self.problem.max_level
         n_known = self._standing.shape[2]
         if is_cheap.any():
@@ -142,7 +142,7 @@ class Games:
                 more = np.zeros((*self._standing.shape[:2], n_needed - n_known), dtype=np.int64)
                 self._standing = np.concatenate([self._standing, more], axis=2)
                 n_known = n_needed
-        # A repetition beyond these has been pulled at the largest level only, hence once.
+        # Later repetitions were pulled at the largest level only, and therefore once.
         cost = level.copy()
         stands = repetition < n_known
         place = row[stands], arm[stands], repetition[stands]
@@ -151,7 +151,7 @@ class Games:
         np.add.at(self.n_units, row, cost)
 
     def _pass_checkpoints(self, policy: BasePolicy, state: Any) -> None:
-        """Note the choice of problems that have come to a checkpoint."""
+        """Record the choice of problems that have reached a checkpoint."""
         if not self.checkpoints:
             return
         due = self.n_units[:, np.newaxis] >= np.array(self.checkpoints)
@@ -177,7 +177,7 @@ class Games:
             )
 
     def _judged(self, recommended: Any) -> tuple[IntArray, FloatArray, BoolArray]:
-        """Return the candidate chosen in each problem, its regret, and whether it is wrong."""
+        """Return the chosen candidate of each problem, its regret, and whether it is a mistake."""
         arm = np.asarray(recommended)
         is_known = arm != NO_ARM
         rows = self._rows[:, 0]
@@ -190,7 +190,7 @@ class Games:
         return candidate, regret, is_mistake
 
     def _outcomes(self, policy: BasePolicy, state: Any) -> Outcomes:
-        """Return the last choice, which is also that of checkpoints that were not reached."""
+        """Return the final choice, which also counts for checkpoints that were not reached."""
         candidate, regret, is_mistake = self._judged(policy.recommend(state))
         self._mark(~self._is_marked, regret, is_mistake)
         is_confident = policy.is_confident(state)

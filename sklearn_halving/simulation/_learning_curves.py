@@ -1,4 +1,4 @@
-"""Learning curves: losses that come nearer to a limit, as fast as an envelope says."""
+"""Learning curves: losses that converge to a limit within an envelope."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class PowerEnvelope:
     Parameters
     ----------
     alpha : float, default=2.0
-        A large alpha means slow learning; 2 is the rate of means of independent draws.
+        A large alpha means slow learning; 2 is the rate of a mean of independent draws.
     scale : float, default=1.0
-        What a loss can be away from its limit after one unit.
+        Largest distance of a loss from its limit after one unit.
 
     References
     ----------
@@ -43,7 +43,7 @@ class PowerEnvelope:
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse an envelope that does not fall."""
+        """Check the parameters."""
         for name in ("alpha", "scale"):
             value = getattr(self, name)
             refuse_unless(value > 0, name, "be larger than 0", value, "Use 1 or 2.")
@@ -56,14 +56,14 @@ class PowerEnvelope:
 
 @dataclass(frozen=True)
 class PowerLimits:
-    """Limits drawn from the distribution ``F(x) = (x - optimum)^beta`` on an interval of 1.
+    """Limits with the distribution ``F(x) = (x - optimum)^beta`` on an interval of length 1.
 
     Parameters
     ----------
     beta : float, default=1.0
         A large beta means that arms near the optimum are rare; 1 is the uniform distribution.
     optimum : float, default=0.0
-        The infimum of the limits, which no arm reaches and from which regret is measured.
+        Infimum of the limits. No arm reaches it, and regret is measured from it.
 
     References
     ----------
@@ -81,11 +81,11 @@ class PowerLimits:
     optimum: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse what is no distribution."""
+        """Check the parameters."""
         refuse_unless(self.beta > 0, "beta", "be larger than 0", self.beta, "Use 1 or 2.")
 
     def __call__(self, uniform: Any) -> FloatArray:
-        """Return the limits of which a share of ``uniform`` is smaller."""
+        """Return the quantiles of the limits at ``uniform``."""
         share = np.asarray(uniform, dtype=np.float64)
         limits: FloatArray = self.optimum + share ** (1 / self.beta)
         return limits
@@ -95,24 +95,23 @@ class PowerLimits:
 class LearningCurves:
     """Arms whose loss after t units is ``limit + u * envelope(t)``, u between -1 and 1.
 
-    A reward is a negative loss. Nothing is noise: a second pull at the same level gives the same.
+    A reward is a negative loss. There is no noise: pulls at the same level give the same reward.
 
     Parameters
     ----------
     limits : array-like of shape (n_arms,) or callable
-        The paper's nu: the losses in the end. A callable, such as `PowerLimits`, is the inverse
-        of their distribution F, from which each arm of each problem is drawn; if it has an
-        ``optimum``, regret is measured from there, else from the best arm drawn.
+        The limits of the losses (nu in the paper). A callable, such as `PowerLimits`, is their
+        quantile function, from which each arm of each problem is drawn. If it has an
+        ``optimum``, regret is measured from there, otherwise from the best arm drawn.
     envelope : callable, default=PowerEnvelope()
-        The paper's gamma: number of units, array -> largest distance from the limit.
+        The envelope (gamma in the paper): largest distance from the limit for an array of units.
     deviation : {"random", "adversarial", "above"}, default="random"
-        How curves use their envelope. "random": u is drawn for each arm and stays, so that
-        curves cross. "adversarial": the best arm comes from above, ``u = 1``, all others from
-        below, which makes the bounds of the paper tight. "above": all come from above, and no
-        curves cross.
+        Position of the curves in the envelope. "random": u is drawn for each arm and constant, so
+        that curves cross. "adversarial": the best arm approaches its limit from above
+        (``u = 1``), all others from below, which makes the bounds of the paper tight. "above":
+        all curves approach from above and do not cross.
     n_arms : int or None, default=None
-        Number of arms where limits are drawn; None: as many as the policy's schedule has, from
-        infinitely many.
+        Number of arms if limits are drawn. None: as many as the schedule of the policy.
     max_level : int, default=1_000_000
         Largest number of units.
 
@@ -144,7 +143,7 @@ class LearningCurves:
     reward_range: tuple[float, float] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        """Refuse what are no curves."""
+        """Check the parameters."""
         refuse_unless(
             self.deviation in DEVIATIONS,
             "deviation",
@@ -203,7 +202,7 @@ class Curves:
         Negative limits.
     best_value : ndarray of shape (n_problems,)
     deviation : ndarray of shape (n_problems, n_arms)
-        The share u of the envelope by which each loss is above its limit.
+        The factor u of the envelope by which each loss exceeds its limit.
     envelope : callable
     """
 

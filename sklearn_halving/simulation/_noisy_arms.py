@@ -1,4 +1,4 @@
-"""Arms whose rewards are their mean and noise: Gaussian, Bernoulli, drawn from a process."""
+"""Arms with noisy rewards: Gaussian arms, Bernoulli arms, and draws of a Gaussian process."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from sklearn_halving.simulation._checks import (
 )
 from sklearn_halving.simulation._randomness import Randomness, running_mean_noise
 
-# What a random number of an arm is for; the last of its name.
+# Purposes of the random numbers of an arm.
 MEAN, VARIANCE, NOISE = 11, 12, 13
 
 
 @dataclass(frozen=True, eq=False)
 class GaussianArms:
-    """Arms whose rewards are normal.
+    """Arms with normally distributed rewards.
 
-    A pull at level l is the mean of the first l draws of its repetition, so that policies with
-    rungs go on where they stand.
+    A pull at level l returns the mean of the first l draws of its repetition, so that policies
+    with rungs continue from the previous level.
 
     Parameters
     ----------
@@ -33,13 +33,12 @@ class GaussianArms:
     sds : float or array-like of shape (n_arms,), default=1.0
         Standard deviation of one draw of each arm.
     mean_sd : float, default=0.0
-        Standard deviation of what is added to each mean, drawn for each problem: 0 makes all
-        problems alike; with all means 0 and ``mean_sd=1`` the arms are drawn at random.
+        Standard deviation of a random offset of each mean, drawn for each problem. With 0 all
+        problems are equal; with all means 0 and ``mean_sd=1`` the arms are random.
     variance_factors : (float, float), default=(1.0, 1.0)
-        Ends of the uniform distribution of what each variance is multiplied by, drawn for each
-        problem.
+        Bounds of the uniform distribution of a factor of each variance, drawn for each problem.
     max_level : int, default=1
-        Largest number of draws that one pull is the mean of.
+        Largest number of draws averaged in one pull.
 
     References
     ----------
@@ -67,7 +66,7 @@ class GaussianArms:
     reward_range: tuple[float, float] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        """Refuse what is no distribution, and keep arrays."""
+        """Check the parameters, and convert them to arrays."""
         means = as_vector("means", self.means)
         sds = np.broadcast_to(as_vector("sds", self.sds, len(means)), means.shape)
         for name, least in (("sds", float(sds.min())), ("mean_sd", self.mean_sd)):
@@ -122,7 +121,7 @@ class NormalArms:
 
     @property
     def best_value(self) -> FloatArray:
-        """The best arm's mean, shape ``(n_problems,)``."""
+        """Mean of the best arm, shape ``(n_problems,)``."""
         best: FloatArray = self.values.max(axis=1)
         return best
 
@@ -142,17 +141,17 @@ class NormalArms:
 
 @dataclass(frozen=True, eq=False)
 class BernoulliArms:
-    """Arms whose rewards are 1 with a probability, and else 0.
+    """Arms whose rewards are 1 with some probability, and otherwise 0.
 
     Parameters
     ----------
     probabilities : array-like of shape (n_arms,)
-        Of the reward 1.
+        Probability of the reward 1.
 
     Examples
     --------
-    A policy that stops when it is sure makes mistakes less often than it promises. That rewards
-    are between 0 and 1 it is told.
+    A policy with a confidence makes fewer mistakes than it allows. The environment provides the
+    range of rewards.
 
     >>> from sklearn_halving.policies import LUCB
     >>> from sklearn_halving.simulation import BernoulliArms, simulate
@@ -169,7 +168,7 @@ class BernoulliArms:
     reward_range: tuple[float, float] | None = field(default=(0.0, 1.0), init=False)
 
     def __post_init__(self) -> None:
-        """Refuse what is no probability."""
+        """Check the probabilities."""
         p = as_vector("probabilities", self.probabilities)
         refuse_unless(
             bool(((p >= 0) & (p <= 1)).all()),
@@ -192,7 +191,7 @@ class BernoulliArms:
 
 @dataclass(frozen=True, eq=False)
 class CoinArms:
-    """Drawn arms with rewards 0 and 1, the same in all problems."""
+    """Drawn arms with rewards 0 and 1; all problems are equal."""
 
     randomness: Randomness
     probabilities: FloatArray
@@ -206,7 +205,7 @@ class CoinArms:
 
     @property
     def best_value(self) -> FloatArray:
-        """The best arm's probability, shape ``(n_problems,)``."""
+        """Probability of the best arm, shape ``(n_problems,)``."""
         return np.full(self.randomness.n_problems, self.probabilities.max())
 
     def rewards(
@@ -220,18 +219,18 @@ class CoinArms:
 
 @dataclass(frozen=True, eq=False)
 class GaussianProcessArms:
-    """Arms whose means are, in each problem, one draw of a Gaussian process.
+    """Arms whose means are a draw of a Gaussian process in each problem.
 
     Parameters
     ----------
     covariance : array-like of shape (n_arms, n_arms)
-        Prior covariance of the means: a kernel matrix.
+        Prior covariance of the means, such as a kernel matrix.
     noise_sd : float, default=0.5
         Standard deviation of one draw around the mean.
     prior_mean : float or array-like of shape (n_arms,), default=0.0
-        What the means are drawn around.
+        Prior mean of each arm.
     max_level : int, default=1
-        Largest number of draws that one pull is the mean of.
+        Largest number of draws averaged in one pull.
 
     References
     ----------
@@ -261,7 +260,7 @@ class GaussianProcessArms:
     reward_range: tuple[float, float] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        """Refuse a matrix that is no covariance."""
+        """Check that the matrix is a covariance."""
         matrix = np.asarray(self.covariance, dtype=np.float64)
         is_square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] and matrix.size > 0
         refuse_unless(
@@ -291,10 +290,10 @@ class GaussianProcessArms:
         return len(self.covariance)
 
     def draw(self, randomness: Randomness, n_arms: int) -> NormalArms:
-        """Return the arms of ``randomness.n_problems`` problems, each a function of its own."""
+        """Return the arms of ``randomness.n_problems`` problems, each a draw of the process."""
         values, vectors = np.linalg.eigh(self.covariance)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         normal = randomness.of_each_arm(randomness.normal, n_arms, MEAN)
-        # One product for each problem: that of a whole batch may differ in the last bit.
+        # One product per problem: the product of a batch may differ in the last bit.
         means = self.prior_mean + np.array([root @ one for one in normal])
         return NormalArms(randomness, means, np.full(means.shape, self.noise_sd), self.max_level)

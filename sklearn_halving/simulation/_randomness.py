@@ -1,8 +1,8 @@
-"""Random numbers that are a function of the problem and of what they are for.
+"""Random numbers that are a function of the problem and of their purpose.
 
-Nothing is drawn one after the other: the noise of a pull depends on the pull alone. So two
-policies meet the same rewards where they make the same pulls, and it does not matter in which
-order pulls are made or how many problems are played at a time.
+Nothing is drawn sequentially: the noise of a pull depends only on the pull. Two policies therefore
+get the same rewards for the same pulls, and neither the order of pulls nor the number of problems
+played at a time matters.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from sklearn_halving.policies._types import FloatArray, IntArray
 
 KeyArray = npt.NDArray[np.uint64]
 
-# Odd numbers without a pattern, one for each place: of the counters that they weigh only the sum
-# is scrambled, and sums of small multiples of them do not meet.
+# One arbitrary odd number per position. Only the weighted sum of the counters is scrambled, and
+# sums of small multiples of these numbers do not collide.
 _WEIGHTS = tuple(
     np.uint64(weight | 1)
     for weight in np.random.SeedSequence(20151105).generate_state(6, np.uint64).tolist()
@@ -29,15 +29,15 @@ _MULTIPLIERS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 @dataclass(frozen=True, eq=False)
 class Randomness:
-    """Uniform and normal numbers, each named by a problem and up to six whole numbers.
+    """Uniform and normal numbers, each identified by a problem and up to six integers.
 
-    The same name gives the same number, other names give independent ones: SplitMix64 of a
-    weighted sum of the name.
+    The same identifier gives the same number, and different identifiers give independent numbers:
+    SplitMix64 of a weighted sum of the identifier.
 
     Parameters
     ----------
     keys : ndarray of uint64 of shape (n_problems,)
-        One for each problem.
+        One key for each problem.
 
     References
     ----------
@@ -68,22 +68,22 @@ class Randomness:
         return len(self.keys)
 
     def uniform(self, problem: npt.ArrayLike, *name: npt.ArrayLike) -> FloatArray:
-        """Return numbers between 0 and 1, ends left out.
+        """Return numbers between 0 and 1, both excluded.
 
         Parameters
         ----------
         problem : array-like of int
             Index of the problem.
         *name : array-like of int
-            Not negative; what the number is for. They and ``problem`` are broadcast together,
-            to one axis at least.
+            Nonnegative integers that identify the number. They are broadcast with ``problem`` to
+            at least one axis.
         """
         if len(name) > len(_WEIGHTS):
             raise ValueError(
                 f"A number is named by at most {len(_WEIGHTS)} whole numbers, got {len(name)}. "
                 "Combine some of them into one."
             )
-        # One axis at least: with single numbers NumPy warns of what is meant to overflow.
+        # At least one axis, because NumPy warns of overflow of scalars, which is intended here.
         bits = self.keys[np.atleast_1d(problem)]
         for weight, place in zip(_WEIGHTS, name, strict=False):
             bits = bits + np.atleast_1d(place).astype(np.uint64) * weight
@@ -95,7 +95,7 @@ class Randomness:
         return numbers
 
     def normal(self, problem: npt.ArrayLike, *name: npt.ArrayLike) -> FloatArray:
-        """Return numbers of the standard normal distribution, named as in `uniform`."""
+        """Return standard normal numbers, identified as in `uniform`."""
         numbers: FloatArray = ndtri(self.uniform(problem, *name))
         return numbers
 
@@ -108,14 +108,14 @@ class Randomness:
             `uniform` or `normal` of this object.
         n_arms : int
         *name : int
-            What the numbers are for.
+            Identifies the purpose of the numbers.
         """
         problem = np.arange(self.n_problems)[:, np.newaxis]
         return kind(problem, np.arange(n_arms), *name)
 
 
 def _scramble(bits: KeyArray) -> KeyArray:
-    """Return bits of which each depends on all of ``bits``; an array of one axis or more."""
+    """Return scrambled bits, each depending on all input bits, for arrays of at least one axis."""
     first, second = _MULTIPLIERS
     bits = bits ^ (bits >> np.uint64(30))
     bits *= first
@@ -130,14 +130,14 @@ def running_mean_noise(
 ) -> FloatArray:
     """Return the mean of the first ``level`` standard normal draws of each (arm, repetition).
 
-    Means at several levels belong to one sequence of draws, which is never written down: the sum
-    of the first draws is a Brownian motion, refined to the level that is asked for by halving
-    (Lévy's construction).
+    Means at several levels belong to one sequence of draws, which is never stored. The sum of the
+    first draws is a Brownian motion, refined to the requested level by bisection (Lévy's
+    construction).
     """
     name = problem, arm, repetition
     n_halvings = int(level.max(initial=1) - 1).bit_length()
-    # The root depends on nothing that is asked for here: all sums up to any power of two belong
-    # together, so begin at 1 and double, then halve.
+    # The sums at powers of two do not depend on the requested levels, so that all calls agree:
+    # start at 1 and double, then bisect.
     total = randomness.normal(*name, 1, 0)
     low, low_sum = np.zeros_like(level), np.zeros(len(level))
     high, high_sum = np.ones_like(level), total

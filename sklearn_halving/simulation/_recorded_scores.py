@@ -1,4 +1,4 @@
-"""Scores that were recorded once, to be replayed as often as one likes."""
+"""Replays of recorded scores."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ ORDER, COLUMN = 31, 32
 
 @dataclass(frozen=True, eq=False)
 class RecordedScores:
-    """Arms that are real candidates, with the scores that they had on real splits.
+    """Real candidates as arms, with the scores that they had on real splits.
 
     Parameters
     ----------
     scores : array-like of shape (n_candidates, n_splits) or (n_candidates, n_splits, n_levels)
-        Larger is better. NaN where nothing was recorded: a pull that would need it is refused.
+        Scores, larger is better. NaN marks a missing score; a pull that needs it raises an error.
     levels : sequence of int or None, default=None
-        The levels of the last axis, increasing. None: scores have no such axis, and a pull is at
-        level 1.
+        Levels of the last axis in increasing order. None: there is no such axis, and all pulls
+        are at level 1.
     truth : array-like of shape (n_candidates,) or None, default=None
-        What each candidate is worth. None: its mean over all splits, at the highest level at
-        which it has a score.
+        True value of each candidate. None: its mean over all splits, at the highest level with a
+        score.
     splits : {"common", "own", "recorded"}, default="common"
-        Which split a repetition is. "common": drawn with replacement for each problem, the same
-        for all candidates, as in a search. "own": drawn for each candidate from the splits on
-        which it has a score; rewards of different candidates are independent. "recorded":
-        repetition j is split j, and there are no more than were recorded.
+        The split of a repetition. "common": drawn with replacement for each problem, the same for
+        all candidates, as in a search. "own": drawn for each candidate from the splits on which
+        it has a score, so that rewards of different candidates are independent. "recorded":
+        repetition j is split j, up to the number of recorded splits.
     shuffle : bool, default=False
-        Whether candidates come in another order in each problem, so that none gains from ties
-        that go to the smaller arm.
+        Whether candidates are in a random order in each problem, so that none gains from ties,
+        which the first arm wins.
     reward_range : (float, float) or None, default=None
-        The smallest and largest score that is possible, such as (0, 1) for accuracy.
+        Smallest and largest possible score, such as (0, 1) for accuracy.
     candidates : array-like of int of shape (n_candidates,) or None, default=None
-        The number of the candidate in each row of ``scores``, different and at least 0, by which
-        `SimulationResult.recommended` names it. None: rows are counted from 0.
+        Candidate number of each row of ``scores``, used in `SimulationResult.recommended`. The
+        numbers are distinct and at least 0. None: rows are counted from 0.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class RecordedScores:
     >>> from sklearn_halving.simulation import RecordedScores, simulate
     >>> scores = np.array([[0.90, 0.92, 0.91], [0.86, 0.97, 0.90], [0.80, 0.70, 0.75]])
     >>> result = simulate(UniformAllocation(n_pulls=60), RecordedScores(scores))
-    >>> np.bincount(result.recommended, minlength=3)[2]  # nobody takes the last for the best
+    >>> np.bincount(result.recommended, minlength=3)[2]  # the last is never chosen
     np.int64(0)
     """
 
@@ -67,7 +67,7 @@ class RecordedScores:
     candidates: Any = None
 
     def __post_init__(self) -> None:
-        """Refuse what is no table of scores."""
+        """Check the table of scores."""
         scores = np.asarray(self.scores, dtype=np.float64)
         expected = 2 if self.levels is None else 3
         refuse_unless(
@@ -114,25 +114,25 @@ class RecordedScores:
     def from_history(
         cls, history: pd.DataFrame, metric: str = "test_score", **options: Any
     ) -> RecordedScores:
-        """Return the scores of a fitted search, whose candidates keep their numbers.
+        """Return the scores of a fitted search; candidates keep their numbers.
 
         Parameters
         ----------
         history : pandas.DataFrame
-            The ``history_`` of a search, one row for each pull; or any table with the columns
-            "candidate" and "split", and "n_resources" if there are levels. Candidates are whole
-            numbers of at least 0, of which any may be missing: ``candidates`` lists those there
-            are, in increasing order.
+            The ``history_`` of a search with one row for each pull, or any table with the columns
+            "candidate" and "split", and "n_resources" if there are levels. Candidates are
+            integers of at least 0 and need not be consecutive: ``candidates`` lists them in
+            increasing order.
         metric : str, default="test_score"
-            The column of the scores; ``"test_" + name`` where the search had several metrics.
+            Column of the scores; ``"test_" + name`` if the search had several metrics.
         **options
-            ``truth``, ``splits``, ``shuffle`` and ``reward_range``, as for the class; ``truth``
-            in the order of ``candidates``.
+            ``truth``, ``splits``, ``shuffle`` and ``reward_range`` of the class; ``truth`` in the
+            order of ``candidates``.
 
         Raises
         ------
         ValueError
-            If there is no such column, or a candidate is no number.
+            If a column is missing, or a candidate is not an integer.
         """
         for column in ("candidate", "split", metric):
             refuse_unless(
@@ -172,7 +172,7 @@ class RecordedScores:
 
     @property
     def max_repetitions(self) -> int | None:
-        """Number of splits, where they are not drawn with replacement."""
+        """Number of splits, unless they are drawn with replacement."""
         return int(self.scores.shape[1]) if self.splits == "recorded" else None
 
     def draw(self, randomness: Randomness, n_arms: int) -> Replays:
@@ -194,7 +194,7 @@ class Replays:
     randomness : Randomness
     recorded : RecordedScores
     row : ndarray of shape (n_problems, n_arms)
-        The row of the scores that each arm is.
+        Row of the scores of each arm.
     """
 
     randomness: Randomness
@@ -203,26 +203,26 @@ class Replays:
     _columns: tuple[IntArray, IntArray] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """List the splits that each (candidate, level) has."""
+        """List the splits with a score for each (candidate, level)."""
         known = ~np.isnan(self.recorded.scores)
         columns = np.argsort(~known, axis=1, kind="stable")
         object.__setattr__(self, "_columns", (columns, known.sum(axis=1)))
 
     @property
     def candidate(self) -> IntArray:
-        """The number of the candidate that each arm is, shape ``(n_problems, n_arms)``."""
+        """Candidate number of each arm, shape ``(n_problems, n_arms)``."""
         candidate: IntArray = self.recorded.candidates[self.row]
         return candidate
 
     @property
     def values(self) -> FloatArray:
-        """The truth of each arm, shape ``(n_problems, n_arms)``."""
+        """True value of each arm, shape ``(n_problems, n_arms)``."""
         values: FloatArray = self.recorded.truth[self.row]
         return values
 
     @property
     def best_value(self) -> FloatArray:
-        """The truth of the best candidate, shape ``(n_problems,)``."""
+        """True value of the best candidate, shape ``(n_problems,)``."""
         return np.full(self.randomness.n_problems, self.recorded.truth.max())
 
     def rewards(
@@ -262,7 +262,7 @@ class Replays:
             uniform = self.randomness.uniform(problem, repetition, COLUMN)
             split: IntArray = (uniform * self.recorded.scores.shape[1]).astype(np.int64)
             return split
-        # The same split at every level, if the candidate has as many there.
+        # The split is the same at every level if all levels have the same number of splits.
         uniform = self.randomness.uniform(problem, repetition, COLUMN, row)
         columns, n_columns = self._columns
         index = (uniform * n_columns[row, place]).astype(np.int64)
@@ -271,7 +271,7 @@ class Replays:
 
 
 def _checked_candidates(candidates: Any, n_candidates: int) -> IntArray:
-    """Return the numbers of the candidates, those of the rows if there are none."""
+    """Return the candidate numbers, or the row numbers if there are none."""
     numbers = np.arange(n_candidates) if candidates is None else np.asarray(candidates)
     refuse_unless(
         np.issubdtype(numbers.dtype, np.integer)
@@ -287,7 +287,7 @@ def _checked_candidates(candidates: Any, n_candidates: int) -> IntArray:
 
 
 def _truth_of(scores: FloatArray) -> FloatArray:
-    """Return the mean of each candidate at the highest level at which it has a score."""
+    """Return the mean of each candidate at the highest level with a score."""
     known = ~np.isnan(scores)
     total = np.where(known, scores, 0.0).sum(axis=1)
     n_known = known.sum(axis=1)

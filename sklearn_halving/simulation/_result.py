@@ -1,4 +1,4 @@
-"""What came out of a simulation."""
+"""The result of a simulation."""
 
 from __future__ import annotations
 
@@ -22,13 +22,12 @@ class Estimate(NamedTuple):
     value : float
         The mean.
     standard_error : float
-        Of the mean, from the spread over the problems.
+        Standard error of the mean, from the variation over problems.
 
     Examples
     --------
     >>> from sklearn_halving.policies import UniformAllocation
-    >>> from sklearn_halving.policies.bases._base_policy import name_of
-    from sklearn_halving.simulation import GaussianArms, simulate
+    >>> from sklearn_halving.simulation import GaussianArms, simulate
     >>> result = simulate(UniformAllocation(n_pulls=4), GaussianArms([0, 1]), n_problems=1000)
     >>> mistake, error = result.mistake_probability
     >>> 0 < error < 0.02
@@ -41,39 +40,38 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SimulationResult:
-    """What a policy did in each problem, and what that is on average.
+    """The outcome of a policy in each problem, and averages.
 
     Parameters
     ----------
     policy : object
-        The policy as it was played.
+        The policy.
     environment : object
-        What the problems were drawn from.
+        The environment from which the problems were drawn.
     recommended : ndarray of int of shape (n_problems,)
-        The candidate that was chosen in the end, by its number in the environment; -1 if none.
+        Number of the finally chosen candidate; -1 if none.
     regret : ndarray of shape (n_problems,)
-        How much less it is worth than the best; NaN if none was chosen.
+        Value of the best arm minus that of the chosen one; NaN if none was chosen.
     is_mistake : ndarray of bool of shape (n_problems,)
-        Whether another arm was worth more than the one chosen; also true if none was.
+        Whether another arm has a higher value than the chosen one, or none was chosen.
     n_pulls : ndarray of int of shape (n_problems,)
-        Number of pulls: how many losses were observed.
+        Number of pulls, which is the number of observed losses.
     n_units : ndarray of int of shape (n_problems,)
-        Units of resource, each counted once: an arm that stands at level 15 and goes to 46 costs
-        31 more.
+        Units of resource, each counted once: an arm that continues from level 15 to 46 costs 31
+        units.
     is_confident : ndarray of bool of shape (n_problems,) or None
-        Where the policy says that its guarantee holds; None if it makes no such statement.
+        Whether the guarantee of the policy holds; None if the policy has none.
     checkpoints : ndarray of int of shape (n_checkpoints,)
-        Numbers of units after which it was asked for its choice.
+        Numbers of units after which the choice was recorded.
     checkpoint_regret : ndarray of shape (n_problems, n_checkpoints)
-        Regret of these choices; NaN where there was none. Where the policy ended before: of its
-        last choice.
+        Regret of these choices; NaN if there was none. If the policy stopped before, regret of its
+        final choice.
     checkpoint_is_mistake : ndarray of bool of shape (n_problems, n_checkpoints)
 
     Examples
     --------
     >>> from sklearn_halving.policies import UniformAllocation
-    >>> from sklearn_halving.policies.bases._base_policy import name_of
-    from sklearn_halving.simulation import GaussianArms, simulate
+    >>> from sklearn_halving.simulation import GaussianArms, simulate
     >>> result = simulate(UniformAllocation(n_pulls=30), GaussianArms([0.0, 0.5, 1.0]))
     >>> result.mean_pulls
     Estimate(value=30.0, standard_error=0.0)
@@ -100,9 +98,9 @@ class SimulationResult:
 
     @property
     def mistake_probability(self) -> Estimate:
-        """How often another arm was better; the error of a share of 0 or 1 is not 0.
+        """Share of problems in which another arm was better.
 
-        The standard error is that of ``(mistakes + 1) / (n_problems + 2)``.
+        Its standard error is that of ``(mistakes + 1) / (n_problems + 2)``, so it is never 0.
         """
         share, n = float(self.is_mistake.mean()), self.n_problems
         smoothed = (self.is_mistake.sum() + 1) / (n + 2)
@@ -110,7 +108,7 @@ class SimulationResult:
 
     @property
     def simple_regret(self) -> Estimate:
-        """Mean regret of the arm chosen in the end; NaN if none was chosen in some problem."""
+        """Mean regret of the final choice; NaN if there is a problem without a choice."""
         return _estimate(self.regret)
 
     @property
@@ -125,18 +123,18 @@ class SimulationResult:
 
     @property
     def confident_share(self) -> Estimate:
-        """How often the policy's guarantee holds; NaN if it gives none."""
+        """Share of problems in which the guarantee holds; NaN if the policy has none."""
         if self.is_confident is None:
             return Estimate(np.nan, np.nan)
         return _estimate(self.is_confident)
 
     def summary(self) -> pd.Series[float]:
-        """Return all means and standard errors, to be put side by side with others'.
+        """Return all means and standard errors, for comparison with other policies.
 
         Returns
         -------
         pandas.Series
-            Named after the policy's class.
+            Named after the class of the policy.
         """
         import pandas as pd
 
@@ -163,14 +161,14 @@ class SimulationResult:
         return pd.DataFrame(columns)
 
     def plot(self, ax: Any = None, *, label: str | None = None) -> Any:
-        """Draw the mean regret against the units that it took, with two standard errors.
+        """Plot the mean regret against units of resource, with two standard errors.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes or None, default=None
-            None: axes of a new figure. Pass the same axes for several policies.
+            None makes a new figure. Pass the same axes to compare several policies.
         label : str or None, default=None
-            The policy's name in the legend; None: that of its class.
+            Name of the policy in the legend; None uses the name of its class.
 
         Returns
         -------
@@ -198,7 +196,7 @@ class SimulationResult:
 
 
 def _estimate(values: Any) -> Estimate:
-    """Return the mean of one number for each problem."""
+    """Return the mean over problems and its standard error."""
     values = np.asarray(values, dtype=np.float64)
     error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
     return Estimate(float(values.mean()), float(error))

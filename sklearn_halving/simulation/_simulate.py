@@ -1,4 +1,4 @@
-"""Policies against an environment, many problems in lockstep."""
+"""Play policies against an environment, with many problems in lockstep."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ N_VALUES = 2**16
 """Problems times arms of one batch, if nothing else is asked for: what fits into the cache."""
 
 N_PLANNED = 2**21
-"""Pulls of one batch that a policy may write down ahead: some 50 MB."""
+"""Largest number of pulls of one batch that a policy may plan ahead, about 50 MB."""
 
 
 def simulate(
@@ -34,29 +34,29 @@ def simulate(
 ) -> SimulationResult:
     """Play a policy on many problems drawn from an environment.
 
-    The randomness of a pull depends on the seed, the problem and the pull alone: with the same
-    seed all policies meet the same problems and, where they make the same pulls, the same rewards.
+    The randomness of a pull depends only on the seed, the problem and the pull. With the same
+    seed, all policies play the same problems, and the same pulls give the same rewards.
 
     Parameters
     ----------
     policy : Policy
-        An object of `sklearn_halving.policies`, or of a class of your own with the same methods.
-        If it has a ``reward_range`` of None and the environment knows one, it is told.
+        An object of `sklearn_halving.policies`, or of your own class with the same methods. If its
+        ``reward_range`` is None and the environment knows the range, it is filled in.
     environment : Environment
         `GaussianArms`, `BernoulliArms`, `GaussianProcessArms`, `LearningCurves`,
-        `RecordedScores`, or of a class of your own.
+        `RecordedScores`, or an object of your own class.
     n_problems : int, default=1000
-        Number of problems; standard errors fall with its square root.
+        Number of problems. Standard errors decrease with its square root.
     seed : int or numpy.random.SeedSequence, default=0
         The same seed gives the same result.
     checkpoints : sequence of int, default=()
-        Numbers of units of resource (of pulls, where there is one level) after which the policy
-        is asked for its choice, in increasing order.
+        Numbers of units of resource (pulls, if there is one level) after which the choice of the
+        policy is recorded, in increasing order.
     max_pulls : int, default=1_000_000
-        Number of pulls of one problem by which the policy must have ended by itself.
+        Number of pulls of one problem within which the policy must stop by itself.
     batch_size : int or None, default=None
-        Number of problems in lockstep; None: what fits into a processor's cache. It changes the
-        result of policies that draw at random themselves, such as `EXP3`, and of no others.
+        Number of problems in lockstep. None chooses a number that fits into the processor's
+        cache. It affects the result only for policies that draw at random, such as `EXP3`.
 
     Returns
     -------
@@ -65,19 +65,19 @@ def simulate(
     Raises
     ------
     TypeError
-        If the policy or the environment has not the methods of one, or the policy makes points
-        of its own, as `HOO` does.
+        If the policy or the environment lacks a method, or the policy makes its own arms, like
+        `HOO`.
     ValueError
-        If parameters do not go together: the policy's number of arms, its levels, a range of
-        rewards that it needs and does not know.
+        If policy and environment do not match: different numbers of arms or levels, or an unknown
+        range of rewards that the policy needs.
     RuntimeError
-        If the policy has not ended after ``max_pulls``, or asks for nothing without having ended.
+        If the policy does not stop within ``max_pulls``, or neither asks for pulls nor stops.
 
     Examples
     --------
     >>> from sklearn_halving.policies import SuccessiveRejects, UniformAllocation
     >>> from sklearn_halving.simulation import GaussianArms, simulate
-    >>> arms = GaussianArms(means=[0] * 20, mean_sd=1, sds=2)  # drawn anew in each problem
+    >>> arms = GaussianArms(means=[0] * 20, mean_sd=1, sds=2)  # drawn again for each problem
     >>> uniform = simulate(UniformAllocation(n_pulls=400), arms, n_problems=2000)
     >>> rejects = simulate(SuccessiveRejects(n_pulls=400), arms, n_problems=2000)
     >>> bool(rejects.simple_regret.value < 0.7 * uniform.simple_regret.value)
@@ -110,7 +110,7 @@ def simulate(
 
 
 def _checked_environment(environment: Any) -> Environment:
-    """Return the environment, or raise if it is none."""
+    """Return the environment, or raise a TypeError if it is not one."""
     if isinstance(environment, type) or not isinstance(environment, Environment):
         raise TypeError(
             "environment must be an object with the methods of "
@@ -121,7 +121,7 @@ def _checked_environment(environment: Any) -> Environment:
 
 
 def _checked_policy(given: Any, environment: Environment) -> BasePolicy:
-    """Return the policy, with the range of rewards if the environment knows it; or raise."""
+    """Return the policy, with the range of rewards if the environment knows it."""
     policy = as_policy(given, reward_range=environment.reward_range)
     if policy.describe().n_dimensions is not None:
         raise TypeError(
@@ -174,7 +174,7 @@ def _batch_size(policy: Any, problem: Problem, n_most: int) -> int:
 def _result(
     policy: Any, environment: Any, played: list[Outcomes], marks: list[int]
 ) -> SimulationResult:
-    """Put the batches together."""
+    """Concatenate the batches."""
 
     def joined(name: str) -> Any:
         return np.concatenate([getattr(one, name) for one in played])

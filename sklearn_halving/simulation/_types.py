@@ -1,4 +1,4 @@
-"""What an environment is: all that `simulate` asks of it."""
+"""The protocol of an environment: everything that `simulate` needs from it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sklearn_halving.simulation._randomness import Randomness
 
 
 class Arms(Protocol):
-    """The arms of many problems, drawn: what they are worth and what a pull of them gives.
+    """The drawn arms of many problems: their values and the rewards of pulls.
 
     Examples
     --------
@@ -24,15 +24,15 @@ class Arms(Protocol):
 
     @property
     def values(self) -> FloatArray:
-        """What each arm is worth, larger is better, shape ``(n_problems, n_arms)``."""
+        """Value of each arm, larger is better, shape ``(n_problems, n_arms)``."""
 
     @property
     def best_value(self) -> FloatArray:
-        """What regret is measured from, shape ``(n_problems,)``."""
+        """Value from which regret is measured, shape ``(n_problems,)``."""
 
     @property
     def candidate(self) -> IntArray | None:
-        """The candidate that each arm is, shape ``(n_problems, n_arms)``; None: arm i is i."""
+        """Candidate number of each arm, shape ``(n_problems, n_arms)``; None: the arm itself."""
 
     def rewards(
         self, problem: IntArray, arm: IntArray, level: IntArray, repetition: IntArray
@@ -42,7 +42,7 @@ class Arms(Protocol):
 
 @runtime_checkable
 class Environment(Protocol):
-    """What problems are drawn from: a frozen dataclass of parameters.
+    """A distribution of problems: a frozen dataclass of parameters.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class Environment(Protocol):
 
     @property
     def n_arms(self) -> int | None:
-        """Number of arms of each problem; None: as many as the policy's schedule has."""
+        """Number of arms of each problem; None: as many as the schedule of the policy."""
 
     @property
     def min_level(self) -> int:
@@ -66,11 +66,11 @@ class Environment(Protocol):
 
     @property
     def max_repetitions(self) -> int | None:
-        """Number of splits on which an arm can be pulled at one level; None: no end of them."""
+        """Number of splits on which an arm can be pulled at one level; None: unlimited."""
 
     @property
     def reward_range(self) -> tuple[float, float] | None:
-        """The smallest and largest reward that is possible; None: no such numbers."""
+        """The smallest and the largest possible reward; None: unbounded."""
 
     def draw(self, randomness: Randomness, n_arms: int) -> Arms:
         """Return the arms of ``randomness.n_problems`` problems."""
