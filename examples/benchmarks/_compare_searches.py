@@ -39,6 +39,7 @@ from sklearn_halving.execution._types import Landing, Outcome
 from sklearn_halving.policies._types import NO_ARM
 from sklearn_halving.search.preparing._checkpoint import open_checkpoint
 from sklearn_halving.search.preparing._inputs import check_inputs
+from sklearn_halving.search.preparing._preparation import seed_of
 from sklearn_halving.search.watching._callbacks import CallbackTree
 
 TIMES = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 0.85, 1.0, 1.1)
@@ -102,7 +103,10 @@ def replayed(
     with open_checkpoint(again) as checkpoint:
         inputs = check_inputs(again, X, y, {})
         callbacks = CallbackTree.begin(again, inputs.X, inputs.y, inputs.fit_params)
-        run = again._begin(inputs, checkpoint, callbacks, float("inf"))
+        rng, seed = seed_of(checkpoint.random_state)
+        prepared = again._prepare(inputs, seed)
+        task = again._draw(prepared, rng, seed, callbacks)
+        run = again._start(prepared, task, checkpoint, seed, float("inf"))
     run.stopped_by = "time_budget"
     found: list[Incumbent] = []
 
@@ -111,7 +115,7 @@ def replayed(
             return
         arm = run.best_arm
         if arm == NO_ARM:
-            again._set_results(run)
+            again._tabulate(run)
             arm = again._best_arm(run)
         if arm != NO_ARM:
             found.append(Incumbent(moment, len(run.log.outcomes), run.task.candidates[arm]))

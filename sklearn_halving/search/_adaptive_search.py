@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from numbers import Real
 from typing import Annotated, Any, Literal
 
@@ -19,10 +18,9 @@ from sklearn_halving.search.reporting._choice_statistics import (
     ChoiceStatistics,
     Overlap,
     add_standard_errors,
-    additive_means,
 )
 from sklearn_halving.search.reporting._cv_results import ResultRows, make_cv_results, ranks
-from sklearn_halving.search.reporting._search_results import Run
+from sklearn_halving.search.reporting._search_results import ResultTable, Run
 from sklearn_halving.search.watching._user_warnings import warn_user
 
 N_OF_DISTRIBUTIONS = 10
@@ -60,15 +58,15 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
         because there were no splits left, or because the stages do not divide the budget evenly.
     """
 
-    n_candidates: str | int
-    n_pulls: Literal["auto"] | PositiveInt
-    resource: Annotated[str | Resource, object] | None
-    max_resources: Literal["auto"] | PositiveFloat
-
     best_probability_: float
     best_regret_: float
     best_corrected_score_: float
     n_pulls_left_: int | None
+
+    n_candidates: str | int
+    n_pulls: Literal["auto"] | PositiveInt
+    resource: Annotated[str | Resource, object] | None
+    max_resources: Literal["auto"] | PositiveFloat
 
     def _least_n_pulls(self, n_arms: int) -> int:
         """Return the least budget that the policy can play with so many candidates."""
@@ -137,23 +135,16 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
                 "as a number of folds."
             )
 
-    def _make_table(self, run: Run, rows: ResultRows) -> tuple[dict[str, Any], str, Overlap]:
-        """Return the table with standard errors, the metric that steers, and the overlap."""
+    def _results_with_errors(self, run: Run, rows: ResultRows) -> tuple[dict[str, Any], Overlap]:
+        """Return the columns with standard errors, and the overlap of the splits."""
         outcomes = run.outcomes
-        has_failed = np.isin(rows.arm, [o.pull.arm for o in outcomes if o.error is not None])
-        means = partial(additive_means, level=rows.level, has_failed=has_failed)
-        results = make_cv_results(run.task, outcomes, rows, means)
-        # A fit that failed under a callable that returns a dict has one number for all metrics.
-        scores = [outcome.test_scores for outcome in outcomes]
-        metric = run.reward.metric_of(next((s for s in scores if isinstance(s, dict)), scores[0]))
+        results = make_cv_results(run.task, outcomes, rows, run.comparable_means(rows))
         overlap = Overlap.of(outcomes, run.prepared.rows.n_rows)
         add_standard_errors(results, overlap)
-        n_pulls = run.prepared.plan.description.max_pulls
-        self.n_pulls_left_ = None if n_pulls is None else n_pulls - len(outcomes)
-        return results, metric, overlap
+        return results, overlap
 
-    def _make_results(self, run: Run, rows: ResultRows) -> dict[str, Any]:
-        results, metric, overlap = self._make_table(run, rows)
+    def _make_results(self, run: Run, rows: ResultRows) -> ResultTable:
+        (results, overlap), metric = self._results_with_errors(run, rows), run.metric
         statistics = ChoiceStatistics.of(results, metric, rows.level, overlap)
         results["probability_best"] = statistics.probability_best()
         is_winner = rows.arm == run.best_arm
@@ -161,11 +152,10 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
             # The policy may know more than the means, as where it forgot earlier stages.
             of_all = results[f"mean_test_{metric}"]
             results[f"rank_test_{metric}"] = ranks(of_all, rows.rank_group + is_winner)
-        self._statistics = statistics
-        return results
+        return ResultTable(results, statistics)
 
-    def _set_best(self, inputs: FitInputs, best_arm: int) -> None:
-        super()._set_best(inputs, best_arm)
+    def _choose(self, run: Run) -> None:
+        super()._choose(run)
         if hasattr(self, "best_index_") and "probability_best" in self.cv_results_:
             best = int(self.best_index_)
             self.best_probability_ = float(self.cv_results_["probability_best"][best])

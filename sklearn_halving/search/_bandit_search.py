@@ -58,7 +58,7 @@ from sklearn_halving.search.preparing._preparation import (
 from sklearn_halving.search.preparing._search_space import SearchSpace
 from sklearn_halving.search.preparing._splitting import SplitRows, fixed_splits
 from sklearn_halving.search.reporting._cv_results import ResultRows
-from sklearn_halving.search.reporting._search_results import Run
+from sklearn_halving.search.reporting._search_results import ResultTable, Run
 from sklearn_halving.search.watching._user_warnings import warn_user
 
 N_SAMPLED = N_OF_DISTRIBUTIONS * PULLS_OF_GRID_SEARCH
@@ -319,20 +319,25 @@ class BanditSearchCV(AdaptiveSearchCV):
         check_candidates(self.estimator, tuple(candidates))
         return candidates
 
-    def _make_results(self, run: Run, rows: ResultRows) -> dict[str, Any]:
+    def _make_results(self, run: Run, rows: ResultRows) -> ResultTable:
         if run.prepared.plan.schedule is not None:
             return BaseBanditSearchCV._make_results(self, run, rows)
-        results = super()._make_results(run, rows)
-        _warn_of_range(run)
-        _warn_of_doubt(run)
-        return results
+        return super()._make_results(run, rows)
+
+    def _report(self, run: Run) -> None:
+        super()._report(run)
+        if run.prepared.plan.schedule is None:
+            _warn_of_range(run)
+            _warn_of_doubt(run)
 
     def _warn_of_space(self, prepared: Preparation) -> None:
         if prepared.plan.schedule is None:
             super()._warn_of_space(prepared)
 
-    def _start(self, prepared: Preparation, candidates: Any, seed: np.random.SeedSequence) -> Any:
-        state = super()._start(prepared, candidates, seed)
+    def _start_policy(
+        self, prepared: Preparation, candidates: Any, seed: np.random.SeedSequence
+    ) -> Any:
+        state = super()._start_policy(prepared, candidates, seed)
         if isinstance(candidates, PointCandidates):
             candidates.follow(partial(prepared.policy.points, state))
         if isinstance(candidates, ArrivingCandidates):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Iterator
+from contextlib import suppress
 from copy import copy, deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
@@ -41,6 +42,7 @@ from sklearn_halving.search.preparing._splitting import SplitRows, fixed_splits
 from sklearn_halving.search.reporting._reward import Reward
 from sklearn_halving.search.reporting._search_results import Run, SearchResults
 from sklearn_halving.search.watching._callbacks import CallbackTree
+from sklearn_halving.search.watching._failure_messages import stopped_message
 from sklearn_halving.search.watching._observer import open_watch, write_end
 from sklearn_halving.search.watching._progress import Progress
 from sklearn_halving.search.watching._progress_output import check_progress_bar
@@ -137,16 +139,22 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         inputs = check_inputs(self, X, y, params)
         callbacks = CallbackTree.begin(self, inputs.X, inputs.y, inputs.fit_params)
         with open_checkpoint(self) as checkpoint:
-            run = self._begin(inputs, checkpoint, callbacks, deadline)
-            self._forget()
+            rng, seed = seed_of(checkpoint.random_state)
+            prepared = self._prepare(inputs, seed)
+            task = self._draw(prepared, rng, seed, callbacks)
+            run = self._start(prepared, task, checkpoint, seed, deadline)
             try:
                 progress = self._pull(run, callbacks)
             except BaseException as error:
                 self._save_results(run, error)
                 raise
-        self._set_results(run)
+        self._tabulate(run)
+        if run.stopped_by == "interrupt" and not (self.refit_on_interrupt and run.outcomes):
+            with suppress(ValueError):  # no candidate has a score yet
+                self._choose(run)
+            raise KeyboardInterrupt(stopped_message(run.task, run.outcomes, "Ctrl-C"))
         self._report(run)
-        self._set_best(inputs, self._best_arm(run))
+        self._choose(run)
         write_end(self, run, progress)
         self._refit_best(run, callbacks)
         callbacks.end()
@@ -183,25 +191,13 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         rng, seed = seed_of(deepcopy(check_random_state(self.random_state)))
         prepared = own._prepare(check_inputs(own, X, y, params), seed)
         candidates = own._draw_candidates(prepared, rng)
-        own._start(prepared, candidates, seed)  # it refuses budgets that are too small
+        own._start_policy(prepared, candidates, seed)  # it refuses budgets that are too small
         resource = prepared.resource
         table = plan_table(prepared.plan, resource)
         if prepared.plan.schedule is not None:
             continues = not self.rescale and resource.can_continue(self.estimator)
             add_costs(table, prepared.plan.problem, continues=continues)
         return table
-
-    def _begin(
-        self, inputs: FitInputs, checkpoint: Checkpoint, callbacks: CallbackTree, deadline: float
-    ) -> Run:
-        """Do everything that comes before the first pull."""
-        rng, seed = seed_of(checkpoint.random_state)
-        prepared = self._prepare(inputs, seed)
-        task = self._make_task(prepared, rng, seed, callbacks)
-        checkpoint.begin(self, task)
-        reward = Reward(self.refit, inputs.refit_metric)
-        state = self._start(prepared, task.candidates, seed)
-        return Run(prepared, task, state, reward, checkpoint, deadline)
 
     def _prepare(self, inputs: FitInputs, seed: np.random.SeedSequence) -> Preparation:
         """Check everything that can be checked before the first fit."""
@@ -223,7 +219,24 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         self._warn_of_space(prepared)
         return candidates
 
-    def _start(self, prepared: Preparation, candidates: Any, seed: np.random.SeedSequence) -> Any:
+    def _start(
+        self,
+        prepared: Preparation,
+        task: EvaluationTask,
+        checkpoint: Checkpoint,
+        seed: np.random.SeedSequence,
+        deadline: float,
+    ) -> Run:
+        """Compare the search with its journal, start the policy, and drop earlier results."""
+        checkpoint.begin(self, task)
+        reward = Reward(self.refit, prepared.inputs.refit_metric)
+        state = self._start_policy(prepared, task.candidates, seed)
+        self._forget()
+        return Run(prepared, task, state, reward, checkpoint, deadline)
+
+    def _start_policy(
+        self, prepared: Preparation, candidates: Any, seed: np.random.SeedSequence
+    ) -> Any:
         """Return the policy's state before the first pull."""
         own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, POLICY))
         tie_break = self._tie_break(prepared.space, candidates, seed)
@@ -236,7 +249,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         """Return the numbers by which equal candidates are ordered; None: by their place."""
         return None
 
-    def _make_task(
+    def _draw(
         self,
         prepared: Preparation,
         rng: np.random.RandomState,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from numbers import Real
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -48,7 +48,6 @@ from sklearn_halving.search.candidate_model._posterior import (
     posterior_columns,
 )
 from sklearn_halving.search.candidate_model._prior import KernelName, make_prior
-from sklearn_halving.search.preparing._inputs import FitInputs
 from sklearn_halving.search.preparing._preparation import (
     Levels,
     Preparation,
@@ -57,8 +56,9 @@ from sklearn_halving.search.preparing._preparation import (
 )
 from sklearn_halving.search.preparing._search_space import Params, SearchSpace
 from sklearn_halving.search.preparing._splitting import SplitRows
+from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics
 from sklearn_halving.search.reporting._cv_results import ResultRows, ranks
-from sklearn_halving.search.reporting._search_results import Run
+from sklearn_halving.search.reporting._search_results import ResultTable, Run
 
 N_OF_DISTRIBUTIONS = 100
 """Candidates drawn from distributions: they cost no fits."""
@@ -336,33 +336,33 @@ default=None
             make_prior(*args, is_whole_grid=is_whole)
         return candidates
 
-    def _make_results(self, run: Run, rows: ResultRows) -> dict[str, Any]:
+    def _make_results(self, run: Run, rows: ResultRows) -> ResultTable:
+        policy, state = run.prepared.policy, run.state
         has_several = run.prepared.plan.problem.n_arms > 1
         if has_several and self.acquisition in BOUNDS:
-            results = super()._make_results(run, rows)
-            ugap = cast(UGapOverCandidates, run.prepared.policy)
-            self.regret_bounds_ = ugap.regret_bounds(run.state)
-            _warn_of_range(run)
-            return results | interval_columns(ugap, run.state, self._statistics)
-        results, metric, _ = self._make_table(run, rows)
-        key, prepared = f"test_{metric}", run.prepared
-        mean_score = results[f"mean_{key}"]
+            table = super()._make_results(run, rows)
+            ugap = cast(UGapOverCandidates, policy)
+            columns = interval_columns(ugap, state, cast(ChoiceStatistics, table.statistics))
+            results = table.cv_results | columns
+            return ResultTable(results, table.statistics, ugap.regret_bounds(state))
+        results, _ = self._results_with_errors(run, rows)
+        key = f"test_{run.metric}"
+        mean_score, bounds = results[f"mean_{key}"], np.zeros(0)
         if has_several:
-            gap = cast(GapOverCandidates, prepared.policy)
-            columns, self._statistics = posterior_columns(gap, run.state)
-            self.regret_bounds_ = gap.regret_bounds(run.state)
+            gap = cast(GapOverCandidates, policy)
+            columns, statistics = posterior_columns(gap, state)
+            bounds = gap.regret_bounds(state)
         else:
-            columns, self._statistics = columns_of_one(
-                mean_score, results[f"standard_error_{key}"]
-            )
-            self.regret_bounds_ = np.zeros(0)
-        results.update(columns)
-        is_alive = prepared.policy.is_alive(run.state)
-        order = np.where(is_alive, columns["posterior_mean"], mean_score)
-        results[f"rank_{key}"] = ranks(order, (rows.arm == run.best_arm).astype(np.int64))
-        return results
+            columns, statistics = columns_of_one(mean_score, results[f"standard_error_{key}"])
+        order = np.where(policy.is_alive(state), columns["posterior_mean"], mean_score)
+        rank = ranks(order, (rows.arm == run.best_arm).astype(np.int64))
+        return ResultTable(results | columns | {f"rank_{key}": rank}, statistics, bounds)
 
-    def _set_best(self, inputs: FitInputs, best_arm: int) -> None:
-        super()._set_best(inputs, best_arm)
+    def _report(self, run: Run) -> None:
+        super()._report(run)
+        _warn_of_range(run)
+
+    def _choose(self, run: Run) -> None:
+        super()._choose(run)
         if hasattr(self, "best_score_") and self.cv_results_["n_pulls"][self.best_index_] == 0:
             self.best_score_ = self.cv_results_["posterior_mean"][self.best_index_]

@@ -302,8 +302,10 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         self._warn_of_space(prepared)
         return candidates
 
-    def _start(self, prepared: Preparation, candidates: Any, seed: np.random.SeedSequence) -> Any:
-        state = super()._start(prepared, candidates, seed)
+    def _start_policy(
+        self, prepared: Preparation, candidates: Any, seed: np.random.SeedSequence
+    ) -> Any:
+        state = super()._start_policy(prepared, candidates, seed)
         if isinstance(candidates, ArrivingCandidates):
             brackets = cast(ScheduledPolicy, prepared.policy)
             candidates.follow(partial(brackets.rungs_before, state))

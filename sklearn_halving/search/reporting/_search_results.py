@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,16 +14,22 @@ from sklearn_halving._unstable_imports import (
     BaseSearchCV,
     check_refit_metric,
     named_scorers,
+    num_samples,
     select_best_index,
 )
+from sklearn_halving.execution._evaluation import arm_estimator, seed_random_states
 from sklearn_halving.execution._types import EvaluationTask, Outcome
-from sklearn_halving.policies._types import NO_ARM
+from sklearn_halving.policies._types import NO_ARM, FloatArray, Pull
 from sklearn_halving.search.preparing._checkpoint import Checkpoint
-from sklearn_halving.search.preparing._inputs import FitInputs
 from sklearn_halving.search.preparing._preparation import Preparation
 from sklearn_halving.search.preparing._search_space import n_different
-from sklearn_halving.search.reporting._choice_statistics import additive_means
-from sklearn_halving.search.reporting._cv_results import ResultRows, make_cv_results, result_rows
+from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics, additive_means
+from sklearn_halving.search.reporting._cv_results import (
+    Means,
+    ResultRows,
+    make_cv_results,
+    result_rows,
+)
 from sklearn_halving.search.reporting._history import (
     SearchRecord,
     StagedLog,
@@ -34,7 +39,6 @@ from sklearn_halving.search.reporting._history import (
 from sklearn_halving.search.reporting._html import search_html
 from sklearn_halving.search.reporting._reward import Reward
 from sklearn_halving.search.reporting._summary import summary_text
-from sklearn_halving.search.reporting._winner import unfitted_winner
 from sklearn_halving.search.watching._callbacks import CallbackTree
 from sklearn_halving.search.watching._failure_messages import (
     no_fit_message,
@@ -50,6 +54,9 @@ from sklearn_halving.search.watching._user_warnings import warn_user
 
 if TYPE_CHECKING:
     import pandas as pd
+
+REFIT = 2**31 - 1
+"""Stands for the repetition in the seed of the refit, which uses all rows."""
 
 
 @dataclass
@@ -119,6 +126,37 @@ class Run:
     def best_arm(self) -> int:
         """The arm that the policy recommends."""
         return int(self.prepared.policy.recommend(self.state))
+
+    @property
+    def metric(self) -> str:
+        """The name of the metric that steers the search."""
+        # A fit that failed under a callable that returns a dict has one number for all metrics.
+        scores = [outcome.test_scores for outcome in self.outcomes]
+        return self.reward.metric_of(next((s for s in scores if isinstance(s, dict)), scores[0]))
+
+    def comparable_means(self, rows: ResultRows) -> Means:
+        """Return how to average scores of candidates that are not on the same splits."""
+        failed = [outcome.pull.arm for outcome in self.outcomes if outcome.error is not None]
+        return partial(additive_means, level=rows.level, has_failed=np.isin(rows.arm, failed))
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """What the outcomes of a search amount to.
+
+    Parameters
+    ----------
+    cv_results : dict
+        What becomes ``cv_results_``.
+    statistics : ChoiceStatistics or None, default=None
+        How sure the choice is, where the search says so.
+    regret_bounds : ndarray or None, default=None
+        What becomes ``regret_bounds_``, where the policy has any.
+    """
+
+    cv_results: dict[str, Any]
+    statistics: ChoiceStatistics | None = None
+    regret_bounds: FloatArray | None = None
 
 
 class SearchResults(BaseSearchCV):
@@ -190,15 +228,11 @@ class SearchResults(BaseSearchCV):
     def _html_repr(self) -> str:  # the name of `_unstable_imports.HTML_HOOK`
         return search_html(self)
 
-    def _make_results(self, run: Run, rows: ResultRows) -> dict[str, Any]:
-        """Return ``cv_results_``."""
-        outcomes = run.outcomes
-        if run.stopped_by == "policy":
-            return make_cv_results(run.task, outcomes, rows)
-        # Broken off, most candidates lack splits: their means are made comparable.
-        has_failed = np.isin(rows.arm, [o.pull.arm for o in outcomes if o.error is not None])
-        means = partial(additive_means, level=rows.level, has_failed=has_failed)
-        return make_cv_results(run.task, outcomes, rows, means)
+    def _make_results(self, run: Run, rows: ResultRows) -> ResultTable:
+        """Return the table of what the pulls gave."""
+        # If the search was stopped, most candidates lack splits.
+        means = None if run.stopped_by == "policy" else run.comparable_means(rows)
+        return ResultTable(make_cv_results(run.task, run.outcomes, rows, means))
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether ``fit`` came to its end, or far enough for what ``refit`` asks.
@@ -215,11 +249,11 @@ class SearchResults(BaseSearchCV):
         """Set what the pulls gave before an error, which must not be hidden by another."""
         run.stopped_by = "interrupt" if isinstance(error, KeyboardInterrupt) else "error"
         try:
-            self._set_results(run)
+            self._tabulate(run)
         except Exception as another:  # noqa: BLE001 - such as what a user's policy raises
             error.add_note(f"cv_results_ of the fits before it could not be made: {another!r}")
 
-    def _set_results(self, run: Run) -> None:
+    def _tabulate(self, run: Run) -> None:
         """Set what the pulls gave, also where the search was broken off."""
         outcomes, resource = run.outcomes, run.task.resource
         self.stopped_by_ = run.stopped_by
@@ -233,7 +267,14 @@ class SearchResults(BaseSearchCV):
         self.n_splits_ = n_used if n_known is None else n_known
         stage_of_arm = run.prepared.policy.stage_of_arm(run.state)
         run.rows = result_rows(run.prepared.plan, outcomes, stage_of_arm)
-        self.cv_results_ = self._make_results(run, run.rows)
+        table = self._make_results(run, run.rows)
+        self.cv_results_ = table.cv_results
+        if table.statistics is not None:
+            self._statistics = table.statistics
+            most = run.prepared.plan.description.max_pulls
+            self.n_pulls_left_ = None if most is None else most - len(outcomes)
+        if table.regret_bounds is not None:
+            self.regret_bounds_ = table.regret_bounds
         self.n_resources_spent_ = sum(
             o.n_train
             if resource.subsamples_rows
@@ -243,22 +284,13 @@ class SearchResults(BaseSearchCV):
         self.scorer_ = named_scorers(run.task.scorer) or run.task.scorer
 
     def _report(self, run: Run) -> None:
-        """Warn of what went wrong; raise where there is nothing to choose from.
-
-        After Ctrl-C, unless asked to refit, choose the best so far and raise KeyboardInterrupt.
-        """
-        is_complete = run.stopped_by == "policy"
-        if run.stopped_by == "interrupt" and not (self.refit_on_interrupt and run.outcomes):
-            with suppress(ValueError):  # no candidate has a score yet
-                if run.outcomes:
-                    self._set_best(run.prepared.inputs, self._best_arm(run))
-            raise KeyboardInterrupt(stopped_message(run.task, run.outcomes, "Ctrl-C"))
+        """Warn of what went wrong; raise if there is nothing to choose from."""
         if not run.outcomes:
             raise ValueError(no_fit_message(run.prepared.policy, run.task, self.time_budget))
         report_failures(run.task, run.outcomes)
         report_lost_models(run.task, run.log.lost_models)
         report_non_finite(self.cv_results_)
-        if is_complete:
+        if run.stopped_by == "policy":
             report_abandoned(run.task, run.prepared.plan, run.outcomes)
         else:
             by = "a callback" if run.stopped_by == "callback" else "Ctrl-C"
@@ -271,15 +303,13 @@ class SearchResults(BaseSearchCV):
         arm = run.best_arm
         if arm != NO_ARM or run.stopped_by == "policy":
             return arm
-        scores = [outcome.test_scores for outcome in run.outcomes]
-        metric = run.reward.metric_of(next((s for s in scores if isinstance(s, dict)), scores[0]))
-        first = int(self.cv_results_[f"rank_test_{metric}"].argmin())
-        has_score = np.isfinite(self.cv_results_[f"mean_test_{metric}"][first])
+        first = int(self.cv_results_[f"rank_test_{run.metric}"].argmin())
+        has_score = np.isfinite(self.cv_results_[f"mean_test_{run.metric}"][first])
         return int(self.cv_results_["candidate"][first]) if has_score else arm
 
-    def _set_best(self, inputs: FitInputs, best_arm: int) -> None:
+    def _choose(self, run: Run) -> None:
         """Set ``best_*`` where GridSearchCV sets them."""
-        refit_metric = inputs.refit_metric
+        refit_metric = run.prepared.inputs.refit_metric
         if callable(self.scoring) and self.multimetric_:
             metrics = [key[10:] for key in self.cv_results_ if key.startswith("mean_test_")]
             check_refit_metric(self, metrics)
@@ -289,7 +319,7 @@ class SearchResults(BaseSearchCV):
         if callable(self.refit):
             self.best_index_ = select_best_index(self, refit_metric, self.cv_results_)
         else:
-            self.best_index_ = self._row_of(best_arm, f"rank_test_{refit_metric}")
+            self.best_index_ = self._row_of(self._best_arm(run), f"rank_test_{refit_metric}")
             self.best_score_ = self.cv_results_[f"mean_test_{refit_metric}"][self.best_index_]
         self.best_params_ = self.cv_results_["params"][self.best_index_]
 
@@ -327,3 +357,19 @@ class SearchResults(BaseSearchCV):
         found = [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]
         for name in [*found, *(n for n in ("_record", "_statistics") if n in vars(self))]:
             delattr(self, name)
+
+
+def unfitted_winner(task: EvaluationTask, arm: int, level: int) -> Any:
+    """Return the arm's estimator with its parameters rescaled to what the refit uses."""
+    as_drawn = replace(task, rescaling=None, seed=None)
+    estimator = arm_estimator(as_drawn, Pull(arm, level, REFIT))
+    if task.rescaling is not None:
+        is_of_rows = task.resource.subsamples_rows
+        amount = num_samples(task.X) if is_of_rows else task.resource.to_amount(level)
+        max_amount = task.resource.to_amount(task.max_level)
+        changed = task.rescaling.apply(task.candidates[arm], estimator, amount, max_amount)
+        if changed:
+            estimator.set_params(**changed)
+    if task.seed is not None:
+        seed_random_states(estimator, task.seed, (arm, REFIT))
+    return estimator
