@@ -218,7 +218,7 @@ def test_a_branch_says_a_little_of_another_if_it_may(kernel):
 
 def test_a_kernel_that_knows_the_branches_says_how_alike_they_are():
     search = surface_search(kernel=np.eye(160), branch_correlation=0.2)
-    with pytest.raises(ValueError, match=r"branch_correlation must be 0 with.*; got 0\.2"):
+    with pytest.raises(ValueError, match=r"branch_correlation must be 0 if.*; got 0\.2"):
         search.fit(*numbered(60))
 
 

@@ -1,4 +1,4 @@
-"""Candidates -> points: a number becomes one from 0 to 1, any other value a category."""
+"""Convert candidates to points: numbers are scaled to 0 to 1, other values one-hot encoded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray
 from sklearn_halving.search.preparing._search_space import Params
 
 CATEGORY_DISTANCE = 0.5
-"""Between two categories of a parameter: half of the range of a number."""
+"""Distance of two categories of a parameter; the range of a number is 1."""
 
 Space = Mapping[str, Any]
 
@@ -29,14 +29,14 @@ class CandidateFeatures:
     Parameters
     ----------
     matrix : ndarray of shape (n_candidates, n_columns)
-        A number has a column from 0 to 1, a category one for each value it can have. Parameters
-        that are the same in all candidates of each dict have none.
+        A numeric parameter has one column, a categorical parameter one for each value.
+        Parameters that do not vary within any dict have no column.
     parameter : ndarray of int of shape (n_columns,)
-        Which parameter a column is of, in ``names``.
+        Parameter of each column, as an index of ``names``.
     names : tuple of str
         Parameters that vary.
     branch : ndarray of int of shape (n_candidates,)
-        Candidates of different branches say nothing about each other.
+        Branch of each candidate. Candidates of different branches are not similar.
     """
 
     matrix: FloatArray
@@ -45,14 +45,14 @@ class CandidateFeatures:
     branch: IntArray
 
     def with_branches(self) -> FloatArray:
-        """Return the matrix, and behind it a column of 0 and 1 for each of several branches."""
+        """Return the matrix, with an indicator column for each branch if there are several."""
         n_branches = int(self.branch.max()) + 1
         if n_branches == 1:
             return self.matrix
         return np.column_stack([self.matrix, np.eye(n_branches)[self.branch]])
 
     def points(self) -> FloatArray:
-        """Return the matrix over the root of how many parameters vary, and then the branch."""
+        """Return the matrix over the root of the number of parameters that vary, and the branch."""
         scaled = self.matrix.copy()
         for branch in range(int(self.branch.max()) + 1):
             rows = self.branch == branch
@@ -67,9 +67,9 @@ class CandidateFeatures:
 def make_features(candidates: Sequence[Params], spaces: Sequence[Space]) -> CandidateFeatures:
     """Return candidates as points.
 
-    Numbers are scaled by the distribution that they come from (its quantiles), or by the list;
-    on a logarithmic scale if a list is more evenly spaced on that, as a geometric one is. Each
-    dict of a list is scaled for itself, in columns that all dicts share; so do categories.
+    Numbers are scaled by the cumulative distribution function of their distribution, or by the
+    range of their list, on a logarithmic scale if the list is more evenly spaced on it. Each dict
+    is scaled separately. All dicts share their columns.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def make_features(candidates: Sequence[Params], spaces: Sequence[Space]) -> Cand
     Raises
     ------
     ValueError
-        If there is a value that can neither be hashed nor pickled; the candidate is named.
+        If a value can neither be hashed nor pickled. The error names the candidate.
     """
     labels = _Labels(candidates)
     space_of = _space_of_candidates(candidates, spaces, labels)
@@ -93,10 +93,10 @@ def make_features(candidates: Sequence[Params], spaces: Sequence[Space]) -> Cand
         given = {number: spaces[number][name] for number in np.unique(space_of[rows]).tolist()}
         block = _encoded(values, labels.of_rows(rows, name), given, space_of[rows])
         varies = [np.ptp(block[space_of[rows] == number], axis=0) for number in given]
-        if not np.any(varies):  # inside of no dict: the branches tell as much
+        if not np.any(varies):  # it varies between dicts only, like the branches
             continue
         for values_of_column in block[:, np.ptp(block, axis=0) > 0].T:
-            # Who lacks the parameter is in the middle of those that have it.
+            # Candidates without the parameter get the mean of those that have it.
             columns.append(np.full(len(candidates), values_of_column.mean()))
             columns[-1][rows] = values_of_column
             parameter.append(len(names))
@@ -107,7 +107,7 @@ def make_features(candidates: Sequence[Params], spaces: Sequence[Space]) -> Cand
 
 
 def _branches(candidates: Sequence[Params], space_of: IntArray) -> IntArray:
-    """Number what has nothing in common: the dict of a list, and the classes of predictors."""
+    """Number the branches: combinations of the dict and the classes of predictors."""
     number_of: dict[Hashable, int] = {}
     branch = [
         number_of.setdefault(
@@ -120,12 +120,12 @@ def _branches(candidates: Sequence[Params], space_of: IntArray) -> IntArray:
 
 
 def _predicts(value: Any) -> bool:
-    """Return whether a value is a model, and not a step that prepares the data for one."""
+    """Return whether a value is a predictor rather than a transformer."""
     return hasattr(value, "fit") and hasattr(value, "predict") and not isinstance(value, type)
 
 
 class _Labels:
-    """What equal values share, and others do not."""
+    """Labels of values: equal for equal values, and different otherwise."""
 
     def __init__(self, candidates: Sequence[Params]) -> None:
         self._candidates = candidates
@@ -138,9 +138,9 @@ class _Labels:
             return self.of_value(value)
         except TypeError as error:
             raise ValueError(
-                "param_distributions must have values of which features can be made: numbers, or "
-                f"what can be pickled or hashed; got {name}={value!r} in candidate {row}. Give "
-                "the covariance of all candidates as kernel, or another value."
+                "param_distributions must have values that can be converted to features: numbers, "
+                f"or objects that can be pickled or hashed; got {name}={value!r} in candidate "
+                f"{row}. Use another value, or pass the covariance of all candidates as kernel."
             ) from error
 
     def of_rows(self, rows: IntArray, name: str) -> list[Hashable]:
@@ -148,7 +148,7 @@ class _Labels:
         return [self.of(row, name) for row in rows.tolist()]
 
     def of_value(self, value: Any) -> Hashable:
-        """Return the label; TypeError if there is none."""
+        """Return the label of a value. Raise a TypeError if there is none."""
         number = _number(value)
         if number is not None:
             return number
@@ -164,7 +164,7 @@ class _Labels:
 
 
 def _number(value: Any) -> float | None:
-    """Return a value as a finite number; None if it is none."""
+    """Return a value as a float; None if it is not a finite number."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         return None
     try:
@@ -177,7 +177,7 @@ def _number(value: Any) -> float | None:
 def _space_of_candidates(
     candidates: Sequence[Params], spaces: Sequence[Space], labels: _Labels
 ) -> IntArray:
-    """Return from which dict each candidate comes: the first that has its names and values."""
+    """Return the dict of each candidate: the first one with its names and values."""
     by_names: dict[frozenset[str], list[int]] = defaultdict(list)
     for number, space in enumerate(spaces):
         by_names[frozenset(space)].append(number)
@@ -216,14 +216,14 @@ def _may_give(distribution: Any, value: Any) -> bool:
 def _encoded(
     values: list[Any], labels: list[Hashable], given: Mapping[int, Any], space_of: IntArray
 ) -> FloatArray:
-    """Return the columns of one parameter, for those who have it.
+    """Return the columns of one parameter, for the candidates that have it.
 
-    Numbers are scaled by what was given in their dict; equal categories are equal in all dicts.
+    Numbers are scaled by the values of their dict. Categories are the same in all dicts.
     """
     numbers = [_number(value) for value in values]
     is_number = np.array([number is not None for number in numbers])
     known = np.array([np.nan if number is None else number for number in numbers])
-    column = np.full(len(values), 0.5)  # a category is as far from all numbers as it can be
+    column = np.full(len(values), 0.5)  # a category is in the middle of the numbers
     for number, values_of_dict in given.items():
         here = space_of == number
         are_all = bool(is_number[here].all())
@@ -240,7 +240,7 @@ def _encoded(
 def _scaled(numbers: FloatArray, given: Any, are_all: bool) -> FloatArray:
     """Return numbers between 0 and 1."""
     if are_all and hasattr(given, "cdf"):
-        # Those of a uniform distribution are linear, those of a log-uniform one logarithmic.
+        # This is linear for a uniform distribution, and logarithmic for a log-uniform one.
         first = np.asarray(given.cdf(given.support()[0]) if hasattr(given, "support") else 0.0)
         shares: FloatArray = (np.asarray(given.cdf(numbers)) - first) / (1 - first)
         if np.isfinite(shares).all():
@@ -251,7 +251,7 @@ def _scaled(numbers: FloatArray, given: Any, are_all: bool) -> FloatArray:
         return np.full(len(numbers), 0.5)
     if is_geometric(different):
         numbers, different = np.log(numbers), np.log(different)
-    # Halves, since the difference of two numbers may be more than there is room for.
+    # Halves, because the difference of two numbers may overflow.
     low, high = different[0] / 2, different[-1] / 2
     scaled: FloatArray = (numbers / 2 - low) / (high - low)
     return scaled
@@ -260,7 +260,8 @@ def _scaled(numbers: FloatArray, given: Any, are_all: bool) -> FloatArray:
 def is_geometric(numbers: FloatArray) -> bool:
     """Return whether increasing numbers are more evenly spaced on a logarithmic scale.
 
-    Three positive numbers are needed. Those with a constant ratio are, and also 1, 2, 5, 10.
+    This requires at least three positive numbers. It holds for numbers with a constant ratio, and
+    also for 1, 2, 5, 10.
     """
     if len(numbers) < 3 or numbers[0] <= 0:
         return False
@@ -268,22 +269,21 @@ def is_geometric(numbers: FloatArray) -> bool:
     return bool(np.std(log_gaps) / np.mean(log_gaps) < 0.99 * np.std(gaps) / np.mean(gaps))
 
 
-# ------------------------------------------------------------------- candidates, evenly spread
+# ------------------------------------------------------------- candidates that are spread evenly
 
 
 def draw_evenly(
     spaces: Sequence[Space], n: int, rng: np.random.RandomState
 ) -> tuple[Params, ...] | None:
-    """Draw candidates that fill the space more evenly than independent ones.
+    """Draw candidates that are spread more evenly than independent ones.
 
-    A scrambled Halton sequence goes through the quantiles of the distributions. Every dict gets
-    an equal share.
+    The points of a scrambled Halton sequence are mapped by the quantiles of the distributions.
+    Every dict gets the same number of candidates.
 
     Returns
     -------
     candidates : tuple of dict or None
-        None if there is a dict without a continuous distribution, or a distribution without
-        quantiles (a method ``ppf``).
+        None if a dict has no continuous distribution, or a distribution has no method ``ppf``.
     """
     if not all(_has_quantiles(space) for space in spaces):
         return None

@@ -1,4 +1,4 @@
-"""UGap over the candidates of BayesGapSearchCV: as if none were like another."""
+"""UGap over the candidates of BayesGapSearchCV, which treats them as independent."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ BOUNDS: dict[str, Literal["hoeffding", "bernstein"]] = {
 }
 """Acquisitions for independent candidates, and the bounds that they use."""
 NOT_FOR_UGAP = {"kernel": None, "branch_correlation": 0, "noise": "auto", "beta": "effective"}
-"""Parameters of the model of candidates that are alike, and their defaults."""
+"""Parameters of the model of similar candidates, and their defaults."""
 
 
 @dataclass(frozen=True)
 class UGapOverCandidates(AdaptiveUGapEb):
-    """UGap with a number of pulls that are open at a time."""
+    """UGap with several pulls in flight."""
 
     pulls_in_flight: int = 1
 
 
 def n_first_fits(acquisition: str) -> int:
-    """Return how many fits every candidate needs; 0 if some may go without."""
+    """Return the number of fits that every candidate needs; 0 if some may have none."""
     return {"ugap": 1, "ugap_bernstein": 2}.get(acquisition, 0)
 
 
 def make_ugap(search: Any, n_pulls: int, n_splits: int | None) -> UGapOverCandidates:
-    """Return the policy, or raise if its bounds cannot be had or something is not for it."""
+    """Return the policy. Raise an error if a parameter does not apply to it."""
     acquisition = search.acquisition
     reward_range = range_of_steering_score(search)
     if reward_range is None:
@@ -48,8 +48,8 @@ def make_ugap(search: Any, n_pulls: int, n_splits: int | None) -> UGapOverCandid
         value = getattr(search, name)
         if value is not None if default is None else value != default:
             raise ValueError(
-                f"{name} must be {default!r} with acquisition={acquisition!r}, for which no "
-                "candidate is like another and which has bounds of its own; "
+                f"{name} must be {default!r} with acquisition={acquisition!r}, which treats "
+                "candidates as independent and has its own bounds; "
                 f"got {value!r}. Leave it out, or use another acquisition."
             )
     if n_splits is not None and n_splits < n_first_fits(acquisition):
@@ -70,7 +70,7 @@ def make_ugap(search: Any, n_pulls: int, n_splits: int | None) -> UGapOverCandid
 def interval_columns(
     ugap: UGapOverCandidates, state: Any, statistics: ChoiceStatistics
 ) -> dict[str, FloatArray]:
-    """Return what stands for a posterior where there is none: each candidate's own scores."""
+    """Return the posterior columns, computed from each candidate's own scores."""
     mean, error = statistics.mean, statistics.error
     half_width = ugap.half_width(state)
     return {

@@ -1,4 +1,4 @@
-"""The posterior of candidates: a prior that is known late, and the columns it ends in."""
+"""The posterior of candidates, and the columns of ``cv_results_`` that describe it."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from sklearn_halving.policies.posterior._state import PosteriorState
 from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics
 
 NOISE = 0.25
-"""Variance of the noise of a fit, and of the effect of a split, before anything is known, in
-prior variances of a candidate."""
+"""Initial variance of the noise of a fit, and of the effect of a split, in prior variances of a
+candidate."""
 MAX_DRAWN = 2 * 10**7
-"""Numbers drawn for the probabilities to be the best."""
+"""Number of draws for the probabilities of being the best, over all candidates."""
 
 
 @dataclass
 class OpenPrior:
-    """The prior of candidates that are drawn after the policy is made."""
+    """The prior of candidates that are drawn after the policy is created."""
 
     covariance: Any = None
     noise_variance: float = NOISE
 
     def set(self, covariance: Any, noise: float | str, n_arms: int) -> None:
-        """Fill in what the candidates and the user say."""
+        """Set the covariance of the candidates, and the noise that the user passed."""
         if isinstance(covariance, KernelFamily) and not isinstance(noise, str):
             covariance = covariance.at(np.log(covariance.lengths))
         self.covariance = covariance
@@ -40,7 +40,7 @@ class OpenPrior:
 
 
 class GapOverCandidates(BayesGap):
-    """BayesGap whose covariance is a `OpenPrior`, known when it starts."""
+    """BayesGap with an `OpenPrior` as covariance, which is set before it starts."""
 
     def start(
         self,
@@ -64,18 +64,18 @@ class GapOverCandidates(BayesGap):
 
 @dataclass(frozen=True)
 class JointDraws(ChoiceStatistics):
-    """What draws of all candidates together say about a choice among them.
+    """Statistics of a choice among candidates, from joint draws of all of them.
 
     Parameters
     ----------
     mean, error : ndarray of shape (n_candidates,)
         Of the posterior.
     n_best : ndarray of shape (n_candidates,)
-        In how many draws each candidate is the best.
+        Number of draws in which each candidate is the best.
     sums : ndarray of shape (n_candidates,)
-        Of all draws of a candidate.
+        Sum of all draws of each candidate.
     sum_of_largest : float
-        Of the best of every draw.
+        Sum of the largest values of all draws.
     n_draws : int
     """
 
@@ -85,11 +85,11 @@ class JointDraws(ChoiceStatistics):
     n_draws: int
 
     def probability_best(self) -> FloatArray:
-        """Return the probability of each candidate to be the best."""
+        """Return the probability that each candidate is the best."""
         return self.n_best / self.n_draws
 
     def regret(self, candidate: int) -> float:
-        """Return by how much the best is expected to be better."""
+        """Return the expected difference between the best candidate and this one."""
         if np.isnan(self.error[candidate]):
             return np.nan  # the draws have no unit
         return float(self.sum_of_largest - self.sums[candidate]) / self.n_draws
@@ -102,7 +102,7 @@ class JointDraws(ChoiceStatistics):
 def posterior_columns(
     gap: BayesGap, state: PosteriorState
 ) -> tuple[dict[str, FloatArray], JointDraws]:
-    """Return what the posterior says of each candidate, and of a choice among them."""
+    """Return the columns for the posterior of each candidate, and the statistics of a choice."""
     mean, deviation = gap.posterior(state)
     beliefs, alive = state.beliefs(), state.alive
     scale = float(beliefs.scale[0])
@@ -122,7 +122,7 @@ def posterior_columns(
 def _draw_jointly(
     mean: FloatArray, deviation: FloatArray, scale: float, state: PosteriorState
 ) -> JointDraws:
-    """Draw from the posterior; with numbers of its own, so that the policy's are left alone."""
+    """Draw from the posterior, with a generator other than the policy's."""
     rng, n_arms = np.random.default_rng(0), len(mean)
     n_draws = int(np.clip(MAX_DRAWN // n_arms, 100, 2000))
     n_best, sums, sum_of_largest = np.zeros(n_arms, dtype=np.int64), np.zeros(n_arms), 0.0
@@ -141,7 +141,7 @@ def _draw_jointly(
 def columns_of_one(
     mean: FloatArray, error: FloatArray
 ) -> tuple[dict[str, FloatArray], JointDraws]:
-    """Return the columns for a single candidate, which has no others to be compared with."""
+    """Return the columns for a single candidate."""
     draws = JointDraws(mean, error, np.ones(1, dtype=np.int64), mean, float(mean[0]), 1)
     columns = dict.fromkeys(("posterior_mean", "lower_bound", "upper_bound"), mean)
     more = {"posterior_sd": error, "probability_best": draws.probability_best()}

@@ -1,4 +1,4 @@
-"""Points -> what a policy believes of the candidates before any pull."""
+"""The prior covariance of candidates."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from sklearn_halving.search.candidate_model._features import (
 from sklearn_halving.search.preparing._search_space import Params
 
 LENGTH = 8**-0.5
-"""Length scale, to begin with, where one parameter varies; with d of them sqrt(d) times that, so
-that the correlation from one corner of a space of numbers to the opposite one is exp(-4)."""
+"""Initial length scale if one parameter varies. With d parameters it is sqrt(d) times this, such
+that the correlation between opposite corners of a space of numbers is exp(-4)."""
 N_CHECKED = 5000
-"""Up to so many candidates a covariance matrix is searched for negative eigenvalues."""
+"""Maximum number of candidates for which negative eigenvalues are looked for."""
 
 
 @dataclass(frozen=True, eq=False)
 class ParameterFamily(KernelFamily):
-    """Kernels with a length scale for each parameter, and little in common across branches.
+    """Kernels with a length scale for each parameter, and a lower correlation between branches.
 
     Parameters
     ----------
     kernel, points, lengths, length_bounds
-        As for `KernelFamily`, but that points end in the number of their branch, and lengths are
-        those of parameters.
+        As for `KernelFamily`, except that the last column of the points is the branch, and that
+        there is a length for each parameter.
     parameter : ndarray of int of shape (n_columns,)
-        Which parameter a column is of.
+        Parameter of each column.
     branch_correlation : float, default=0.0
-        What correlations across branches are multiplied with.
+        Factor for the covariance of candidates from different branches.
     steepness : callable, default=squared_exponential
         Minus twice the derivative of the kernel by the squared distance.
     """
@@ -49,7 +49,7 @@ class ParameterFamily(KernelFamily):
     )
 
     def __post_init__(self) -> None:
-        """Check nothing: there is no user between the features and this."""
+        """Skip the checks of users' input."""
 
     def at(self, log_lengths: FloatArray) -> KernelCovariance:
         """Return the covariance of all candidates for some length scales."""
@@ -137,35 +137,35 @@ def make_prior(
     spaces : sequence of dict
         Where they come from.
     branch_correlation : float, default=0.0
-        What the kernel between candidates of different branches is multiplied with.
+        Factor for the covariance of candidates from different branches.
     is_whole_grid : bool, default=True
-        Whether candidates are all of a grid in its order, which an array can refer to.
+        Whether the candidates are a whole grid in its order, as an array requires.
 
     Returns
     -------
     prior : KernelFamily, ArmCovariance or ndarray of shape (n_candidates, n_candidates)
-        A family, whose length scales are still open, for None and for a name.
+        A family, whose length scales are estimated later, for None and for a name.
 
     Raises
     ------
     ValueError
-        If a matrix is no covariance of these candidates, or comes with candidates whose order
-        nobody knows, there is a candidate of which no features can be made, or a correlation of
-        branches comes with a kernel that knows them.
+        If a matrix is not a covariance of these candidates, if an array is given although the
+        candidates are drawn, if the parameters of a candidate cannot be converted to features, or
+        if ``branch_correlation`` is set although the kernel is a function or an array.
     """
     is_kernel = hasattr(kernel, "diag") and hasattr(kernel, "theta")
     if branch_correlation and not (kernel is None or isinstance(kernel, str) or is_kernel):
         raise ValueError(
-            "branch_correlation must be 0 with a kernel that is a function or an array, which "
-            f"says how alike candidates of different branches are; got {branch_correlation!r}. "
-            "Let the kernel say it."
+            "branch_correlation must be 0 if kernel is a function or an array, which determines "
+            f"the covariance of different branches itself; got {branch_correlation!r}. Leave it "
+            "out."
         )
     if not (kernel is None or isinstance(kernel, str) or callable(kernel)):
         if not is_whole_grid:
             raise ValueError(
-                "kernel must be no array unless the candidates are all of a grid, whose order is "
-                f"known; got an array for {len(candidates)} candidates that are drawn. Give a "
-                "callable, which gets their features, or all of a grid."
+                "kernel must not be an array unless the candidates are a whole grid, whose order "
+                f"is known; got an array for {len(candidates)} candidates that are drawn. Use a "
+                "callable, which is called with their features, or a whole grid."
             )
         return checked_matrix(kernel, len(candidates))
     features = make_features(candidates, spaces)
@@ -187,8 +187,8 @@ def make_prior(
 
 
 def checked_matrix(matrix: Any, n_candidates: int) -> FloatArray:
-    """Return a user's covariance matrix, or raise with what is wrong with it."""
-    way_out = "Compute it from a function of features that measures how alike candidates are."
+    """Return a user's covariance matrix. Raise an error if it is not valid."""
+    way_out = "Compute it with a function of the features that measures similarity."
     try:
         covariance = np.ascontiguousarray(matrix, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -228,7 +228,7 @@ def checked_matrix(matrix: Any, n_candidates: int) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class _KernelWithNoise(KernelCovariance):
-    """A kernel that may give equal points less than a point with itself (a white kernel)."""
+    """A kernel that is larger for a point with itself than for equal points (a white kernel)."""
 
     def column(self, arm: int) -> FloatArray:
         column = super().column(arm)
@@ -239,7 +239,7 @@ class _KernelWithNoise(KernelCovariance):
 def _of_scikit_learn(
     kernel: Any, features: CandidateFeatures, branch_correlation: float
 ) -> KernelCovariance:
-    """Return the covariance by an object of ``sklearn.gaussian_process.kernels``, as it is."""
+    """Return the covariance of a kernel object of ``sklearn.gaussian_process``."""
     matrix = features.matrix
     if matrix.shape[1] == 0:
         matrix = np.zeros((len(matrix), 1))
