@@ -470,7 +470,7 @@ def test_a_covariance_of_ones_own_decides_what_a_fit_says():
 )
 def test_an_array_cannot_know_the_order_of_what_is_drawn(space, n_candidates):
     search = surface_search(space, n_candidates=n_candidates, kernel=np.eye(8), n_pulls=3)
-    with pytest.raises(ValueError, match=r"got an array for 8 candidates.*Give a callable"):
+    with pytest.raises(ValueError, match=r"got an array for 8 candidates.*Use a callable"):
         search.fit(*numbered(60))
     search.set_params(kernel=lambda features: np.eye(len(features)))
     assert search.fit(*numbered(60)).n_fits_ == 3
@@ -511,7 +511,7 @@ def test_a_white_covariance_gives_every_candidate_a_fit():
         ),
         ({"acquisition": "ucb"}, "'acquisition' parameter of BayesGapSearchCV must be"),
         ({"pulls_in_flight": 0}, "'pulls_in_flight' parameter of BayesGapSearchCV must be"),
-        ({"grid": {"a": [[0, 1], [(n for n in "ab")]]}}, "in candidate 1. Give"),
+        ({"grid": {"a": [[0, 1], [(n for n in "ab")]]}}, "in candidate 1. Use"),
     ],
 )
 def test_bad_input_is_refused_before_any_fit(params, message):

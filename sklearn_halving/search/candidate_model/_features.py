@@ -52,7 +52,7 @@ class CandidateFeatures:
         return np.column_stack([self.matrix, np.eye(n_branches)[self.branch]])
 
     def points(self) -> FloatArray:
-        """Return the matrix over the root of the number of parameters that vary, and the branch."""
+        """Return the matrix over the root of the number of varying parameters, and the branch."""
         scaled = self.matrix.copy()
         for branch in range(int(self.branch.max()) + 1):
             rows = self.branch == branch

@@ -185,7 +185,10 @@ def test_true_is_not_one():
 def test_a_value_without_features_is_named_with_its_candidate():
     generators = [[0, 1], [(n for n in range(2))]]
     space = {"a": generators, "b": [1, 2]}
-    with pytest.raises(ValueError, match=r"got a=\[<generator.* in candidate 2\. Give the covar"):
+    with pytest.raises(
+        ValueError,
+        match=r"got a=\[<generator.* in candidate 2\. Use another value, or pass the covar",
+    ):
         features(space)
 
 
@@ -400,7 +403,7 @@ def test_a_matrix_is_taken_as_it_is_and_needs_no_features():
 def test_a_matrix_needs_an_order_that_is_known():
     space = {"a": [1, 2, 3]}
     candidates = list(ParameterGrid(space))
-    with pytest.raises(ValueError, match=r"got an array for 3 candidates.*Give a callable"):
+    with pytest.raises(ValueError, match=r"got an array for 3 candidates.*Use a callable"):
         make_prior(np.eye(3), candidates, [space], is_whole_grid=False)
     found = make_prior(lambda given: np.eye(3), candidates, [space], is_whole_grid=False)
     np.testing.assert_array_equal(found, np.eye(3))
