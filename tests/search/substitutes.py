@@ -83,6 +83,7 @@ class _WithoutRungs(_Hyperband):
     """Gives every candidate all rows, and has no columns that say on how many it was tried."""
 
     resource = WholeFold()
+    brackets = "all"  # on one level it compares every candidate on all splits
 
     def fit(self, X, y=None, **params):
         super().fit(X, y, **params)
@@ -107,10 +108,11 @@ class Halving:
     """Candidates are eliminated on subsets of the rows; ``n_iter`` follows from the brackets."""
 
     class GridSearchCV(_Grid, _Hyperband):
+        brackets = "all"
         random_state = 0  # two searches are only equal on equal subsets of the rows
 
     class RandomizedSearchCV(_Randomized, _Hyperband):
-        pass
+        brackets = "all"
 
 
 class Adaptive:
