@@ -33,7 +33,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold
 
 from sklearn_halving import HyperbandSearchCV
-from sklearn_halving.execution.workers import _chunk_queue
+from sklearn_halving.execution.workers import _chunk_queue, _executors
 
 N_SPLITS = 5
 X, Y = np.zeros((100, 2)), np.zeros(100)
@@ -100,7 +100,7 @@ def growth_rows(sizes: tuple[int, int], repeats: int) -> Iterator[list[Any]]:
     n_fits = many // 2
 
     def in_one_batch() -> None:
-        with patch.object(_chunk_queue, "SERIAL_WINDOW", n_fits):
+        with patch.object(_executors, "SERIAL_WINDOW", n_fits):
             one_rung(n_fits)
 
     for name, kind in (("asked", AskedOneByOne), ("asked and told", AskedAndToldOneByOne)):

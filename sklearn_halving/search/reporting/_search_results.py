@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -250,6 +251,9 @@ class SearchResults(BaseSearchCV):
         run.stopped_by = "interrupt" if isinstance(error, KeyboardInterrupt) else "error"
         try:
             self._tabulate(run)
+            if run.outcomes:
+                with suppress(ValueError):  # no candidate has a score yet
+                    self._choose(run)
         except Exception as another:  # noqa: BLE001 - such as what a user's policy raises
             error.add_note(f"cv_results_ of the fits before it could not be made: {another!r}")
 

@@ -14,6 +14,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 from joblib import parallel_config
 from sklearn.exceptions import NotFittedError
@@ -343,3 +344,15 @@ def pulls_of(folder):
 
 def whole_log(folder):
     return fits_of(Path(folder) / "unbroken" / "log")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends itself a signal")
+@parametrize_searches
+def test_the_best_so_far_is_set_after_a_second_ctrl_c(search_class, tmp_path):
+    search = eventful(search_class, tmp_path, "interrupt twice", at=8)
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X, Y)
+    assert search.stopped_by_ == "interrupt"
+    assert search.n_fits_ == 8
+    assert search.best_params_ == search.cv_results_["params"][search.best_index_]
+    assert np.isfinite(search.best_score_)
