@@ -1,4 +1,4 @@
-"""scikit-learn's callbacks (1.9 and later): one task for the search, each bracket, rung, pull."""
+"""scikit-learn's callbacks (1.9 or later): a task for the search, each bracket, rung and pull."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Branch(NamedTuple):
     Parameters
     ----------
     key : int
-        Tells it from its siblings.
+        Distinguishes it from its siblings.
     name : str
-        What callbacks call it.
+        Name of the task.
     n_parts : int
-        How many branches or pulls it has.
+        Number of its branches or pulls.
     branches : tuple of Branch
-        The branches; none where the parts are pulls.
+        Its branches; empty if its parts are pulls.
     """
 
     key: int
@@ -39,7 +39,7 @@ class Branch(NamedTuple):
 
 
 def _branches_of(plan: SearchPlan, resource: Resource) -> list[Branch]:
-    """Return a task for each bracket, and in it one for each rung."""
+    """Return a task for each bracket, with a task for each of its rungs."""
     if plan.schedule is None:
         return []
     branches = []
@@ -58,7 +58,7 @@ def _branches_of(plan: SearchPlan, resource: Resource) -> list[Branch]:
 
 @dataclass
 class _Task:
-    """A node of the tree, how many parts are still to end, and how many have begun."""
+    """A node of the tree, with the numbers of parts left and of parts begun."""
 
     context: Any
     n_left: int
@@ -67,17 +67,16 @@ class _Task:
 
 @dataclass
 class CallbackTree:
-    """Tells callbacks where a search is.
+    """Informs callbacks of the progress of a search.
 
-    With a scikit-learn that has no callbacks, and in a search that has none, every method
-    does nothing.
+    Every method does nothing if scikit-learn has no callbacks or the search has none.
 
     Parameters
     ----------
     search : estimator
         The search.
     root : CallbackContext or None
-        The context of `fit`; None without support for callbacks.
+        The context of `fit`; None if callbacks are not supported.
     data : dict
         ``X``, ``y`` and ``metadata`` for the hooks.
     """
@@ -106,9 +105,9 @@ class CallbackTree:
         return self.root is not None and has_callbacks(self.search)
 
     def begin_search(self, plan: SearchPlan, resource: Resource) -> None:
-        """Open the task of the search, with one for each bracket and in it one for each rung.
+        """Open the task of the search, with tasks for its brackets and rungs.
 
-        Without brackets, pulls are parts of the search itself.
+        Without brackets, pulls are direct parts of the search.
         """
         if self.root is None:
             return
@@ -135,7 +134,7 @@ class CallbackTree:
             self._lay_out(branch.branches, (*path, branch.key))
 
     def context_of(self, pull: Pull) -> Any:
-        """Return the context of a pull, with its ancestors but none of their other tasks."""
+        """Return the context of a pull with its ancestors, but without their other tasks."""
         path = self._path(pull)
         for depth in range(1, len(path) + 1):
             task = self._tasks[path[:depth]]
@@ -151,12 +150,12 @@ class CallbackTree:
         return lone_branch(context)
 
     def end_pull(self, pull: Pull) -> bool:
-        """Close the rung and the bracket whose last pull this was.
+        """Close the rung and the bracket if this was their last pull.
 
         Returns
         -------
         stop : bool
-            Whether a callback wants to stop: all hooks are called all the same.
+            Whether a callback requests a stop. All hooks are called in any case.
         """
         path, stop = self._path(pull), False
         for depth in range(len(path), 0, -1):
@@ -168,14 +167,14 @@ class CallbackTree:
         return stop
 
     def replay_pull(self, pull: Pull) -> bool:
-        """Begin and end a pull that an earlier fit did; return whether to stop."""
+        """Begin and end a pull from a checkpoint; return whether to stop."""
         context = self.context_of(pull)
         context.call_on_fit_task_begin(estimator=self.search)
         stop = bool(context.call_on_fit_task_end(estimator=self.search))
         return self.end_pull(pull) or stop
 
     def end_search(self) -> None:
-        """Close the task of the search, and first the branches that were stopped early."""
+        """Close the task of the search, after branches that were stopped early."""
         inner_first = sorted(self._tasks, key=len, reverse=True)
         for path in inner_first:
             task = self._tasks[path]
@@ -188,13 +187,13 @@ class CallbackTree:
         return () if self._path_of is None else self._path_of(pull)
 
     def refit_task(self) -> Any:
-        """Return the context of the refit, begun; None without support for callbacks."""
+        """Return the context of the refit; None if callbacks are not supported."""
         if self.root is None:
             return None
         return self.root.subcontext(task_name="refit-with-best-params")
 
     def propagating(self, context: Any, estimator: Any) -> Any:
-        """Hand callbacks down to the estimator of the refit."""
+        """Propagate callbacks to the estimator of the refit."""
         return propagated_callbacks(context, estimator)
 
     def end(self) -> None:

@@ -1,4 +1,4 @@
-"""Who is told of each pull that comes back: lines, a bar, scikit-learn's callbacks."""
+"""The observer of the pull loop: it updates progress output and scikit-learn's callbacks."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ from sklearn_halving.search.watching._remaining_time import FitCosts
 
 @dataclass
 class Watch(PullObserver):
-    """Passes on each outcome: first to the counts, then to those who show them.
+    """Passes each outcome to the progress counts, then to output and callbacks.
 
     Parameters
     ----------
     search : estimator
-        The search; callbacks find where it is as its ``progress_``.
+        The search. Callbacks can read the current state from its ``progress_``.
     progress : Progress
-        The counts.
+        The progress counts.
     callbacks : CallbackTree
         scikit-learn's callbacks.
     milestones : Milestones
-        When there are lines if there are neither rungs nor stages.
+        Decides when to print lines without rungs or stages.
     stage_now : callable or None
-        Returns the stage that is played now, None after the last; None where there are none.
+        Returns the current stage, None after the last. None if there are no stages.
     bar : Bar or None
-        The bar.
+        The progress bar.
     """
 
     search: Any
@@ -59,15 +59,15 @@ class Watch(PullObserver):
 
     @property
     def is_needed(self) -> bool:
-        """Whether anybody listens. If not, pulls are not counted."""
+        """Whether there is any output or callback. If not, pulls are not counted."""
         return self.search.verbose > 0 or self.bar is not None or self.callbacks.is_watched
 
     def context_of(self, pull: Pull) -> Any:
-        """Return scikit-learn's callback context of a pull, if anybody listens to pulls."""
+        """Return scikit-learn's callback context of a pull, if a callback follows pulls."""
         return self.callbacks.context_of(pull) if self.callbacks.is_watched else None
 
     def land(self, outcome: Outcome, *, is_replayed: bool) -> bool:
-        """Take in a pull that came back; return whether a callback wants to stop."""
+        """Process a completed pull; return whether a callback requests a stop."""
         progress = self.progress
         self._tell_of(progress.land(outcome, is_replayed=is_replayed))
         is_told_of_fits = self.search.verbose > 0 and not progress.parts
@@ -83,7 +83,7 @@ class Watch(PullObserver):
         return end(outcome.pull)
 
     def tell(self) -> None:
-        """See whether a stage has ended, now that the policy has been told something."""
+        """Check whether a stage has ended after the policy received rewards."""
         if self.stage_now is not None:
             self._tell_of(self.progress.enter_stage(self.stage_now()))
 
@@ -92,17 +92,17 @@ class Watch(PullObserver):
             self.write(part_line(part, self.progress.report(), self.progress.resource))
 
     def write(self, line: str) -> None:
-        """Write a line, above the bar if there is one."""
+        """Write a line above the bar, if there is one."""
         write_above(self.bar, line)
 
 
 def make_progress(search: Any, run: Run) -> Progress:
-    """Return the counts of a search in which nothing has come back yet."""
+    """Return the progress counts for the start of a search."""
     prepared, task = run.prepared, run.task
     plan, parts = prepared.plan, parts_of(prepared.plan)
     has_rungs = bool(parts) and parts[0].bracket is not None
     n_planned = plan.n_fits
-    if parts and n_planned is not None:  # stages may not divide the budget evenly
+    if parts and n_planned is not None:  # stages may not use the whole budget
         n_planned = min(n_planned, sum(part.n_fits for part in parts))
     continues = task.rescaling is None and task.resource.can_continue(task.estimator)
     return Progress(
@@ -129,7 +129,7 @@ def _n_splits_of_level(parts: Sequence[Part]) -> dict[int, list[int]]:
 
 @contextmanager
 def open_watch(search: Any, run: Run, callbacks: CallbackTree) -> Iterator[Watch]:
-    """Say what the search is going to do, and show how far it is until it ends."""
+    """Print the first lines, and show progress until the search ends."""
     progress = make_progress(search, run)
     has_stages = bool(progress.parts) and run.prepared.plan.schedule is None
     stage_now = partial(run.prepared.policy.current_stage, run.state) if has_stages else None
@@ -156,7 +156,7 @@ def _first_lines(run: Run, n_planned: int | None) -> Iterator[str]:
 
 
 def write_end(search: Any, run: Run, progress: Progress) -> None:
-    """Write the line at the end of a search, if lines are asked for."""
+    """Write the last line of a search, if ``verbose``."""
     if search.verbose > 0:
         best_score = getattr(search, "best_score_", None)
         write_above(None, end_line(progress.report(), best_score, run.stopped_by))

@@ -1,4 +1,4 @@
-"""What a search has done so far, and how long the rest may take."""
+"""The progress of a search, and an estimate of the remaining time."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.watching._remaining_time import FitCosts
 
 MAX_STAGES = 20
-"""With more stages than these, there is no line at the end of each of them."""
+"""With more stages than this, no line is printed at the end of each stage."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a search whose end is told: a rung or a stage.
+    """A part of a search, a rung or a stage, at whose end a line is printed.
 
     Parameters
     ----------
     name : str
-        What it is called, with its bracket.
+        Name of the part, with its bracket.
     level : int
-        The level of its fits.
+        Level of its fits.
     n_candidates, n_fits : int
-        How many there are at most.
+        Largest number of candidates and of fits.
     n_splits : int, default=1
-        On how many splits a candidate of a rung is compared.
+        Number of splits on which the candidates of a rung are compared.
     bracket : int or None, default=None
-        The place of its bracket; None for a stage.
+        Index of its bracket; None for a stage.
     previous_level : int, default=0
-        The level of the rung before it in its bracket, 0 if it is the first.
+        Level of the previous rung of its bracket; 0 for the first rung.
     n_from_scratch : int, default=0
-        How many of its fits, the last ones, are on splits that the rung before does without:
-        there is no model to be trained on.
+        Number of its last fits that are on splits which the previous rung does not use, so that
+        there is no model to continue from.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Part:
 
 
 def parts_of(plan: SearchPlan) -> tuple[Part, ...]:
-    """Return the rungs of all brackets, or the stages if they are several but not too many."""
+    """Return the rungs of all brackets, or the stages if their number is 2 to `MAX_STAGES`."""
     if plan.schedule is None:
         stages = plan.description.stages
         if not 1 < len(stages) <= MAX_STAGES:
@@ -79,29 +79,29 @@ def parts_of(plan: SearchPlan) -> tuple[Part, ...]:
 
 @dataclass(frozen=True)
 class ProgressReport:
-    """Where a search is.
+    """The current state of a search.
 
     Parameters
     ----------
     n_fits : int
-        Fits that are done, those from a checkpoint among them.
+        Number of completed fits, including those from a checkpoint.
     n_planned : int or None
-        Fits that there will be at most; None if nobody knows.
+        Largest number of fits; None if unknown.
     n_from_checkpoint : int
-        Fits that were taken from the checkpoint.
+        Number of fits from the checkpoint.
     n_candidates : int
-        Candidates that were fitted at least once.
+        Number of candidates with at least one fit.
     place : str
-        Bracket and rung, or stage, of the latest fit; empty where there are none.
+        Bracket and rung, or stage, of the latest fit; empty if there are none.
     best_score : float
-        The mean score of the candidate that would win if the search ended now, as far as its
-        own scores tell; NaN if there is none yet.
+        Mean score of the candidate that would win now, judged by its own scores; NaN if there is
+        no score yet.
     best_resources : float
-        The resource of the fits that ``best_score`` is of.
+        Amount of resource at which ``best_score`` was reached.
     seconds : float
-        Since the search began.
+        Time since the start of the search.
     seconds_left : float or None
-        About how long the rest takes, without the refit; None if nobody knows.
+        Estimate of the remaining time without the refit; None if unknown.
     """
 
     n_fits: int
@@ -117,14 +117,14 @@ class ProgressReport:
 
 @dataclass
 class Standings:
-    """The mean scores of candidates at each level, and the best of them.
+    """Mean scores of candidates at each level, and the best mean.
 
     Parameters
     ----------
     by_level : bool
-        Whether a candidate with more resource is ahead of all with less.
+        Whether candidates with more resource rank before all with less.
     n_splits : dict of int to list of int, or None
-        Numbers of scores with which a candidate has a mean at each level; None: any.
+        Numbers of scores for which a candidate has a mean at each level; None: any number.
     """
 
     by_level: bool
@@ -133,24 +133,24 @@ class Standings:
     _ranked: dict[tuple[int, int], list[tuple[float, int]]] = field(default_factory=dict)
 
     def add(self, pull: Pull, score: float) -> None:
-        """Take in the score of one fit."""
+        """Add the score of one fit."""
         sums = self._sums.setdefault(pull.level, {})
         total, n = sums.get(pull.arm, (0.0, 0))
         sums[pull.arm] = total + score, n + 1
         if self.n_splits is None or n + 1 in self.n_splits[pull.level]:
             mean = self._mean(pull.level, pull.arm)
             if not isnan(mean):
-                # Who has been compared on more splits of a level is ahead of all others.
+                # Candidates compared on more splits of a level rank before all others.
                 key = pull.level, 0 if self.n_splits is None else n + 1
                 heappush(self._ranked.setdefault(key, []), (-mean, pull.arm))
 
     def n_with_mean(self, level: int, arms: Sequence[int]) -> int:
-        """Return how many of these arms have no score at this level that is NaN."""
+        """Return how many of these arms have scores at this level, none of them NaN."""
         sums = self._sums.get(level, {})
         return sum(not isnan(sums[arm][0]) for arm in arms if arm in sums)
 
     def best(self) -> tuple[float, int]:
-        """Return the best mean and its level; NaN and 0 if there is none."""
+        """Return the best mean and its level, or NaN and 0."""
         best = {key: self._best_of(key) for key in self._ranked}
         best = {key: mean for key, mean in best.items() if not isnan(mean)}
         if not best:
@@ -159,10 +159,10 @@ class Standings:
         return best[key], key[0]
 
     def _best_of(self, key: tuple[int, int]) -> float:
-        """Return the best mean at a level, without a look at all its candidates."""
+        """Return the best mean at a level without visiting all candidates."""
         ranked = self._ranked[key]
         while ranked and -ranked[0][0] != self._mean(key[0], ranked[0][1]):
-            heappop(ranked)  # what a candidate had before its latest score
+            heappop(ranked)  # outdated by a later score
         return -ranked[0][0] if ranked else nan
 
     def _mean(self, level: int, arm: int) -> float:
@@ -172,26 +172,26 @@ class Standings:
 
 @dataclass
 class Progress:
-    """Counts the fits of a search, and says what is left.
+    """Counts the fits of a search and estimates the rest.
 
     Parameters
     ----------
     parts : sequence of Part
-        The rungs, bracket by bracket, or the stages; none where there is neither.
+        The rungs, bracket by bracket, or the stages; may be empty.
     n_planned : int or None
-        How many fits there can be; None if nobody knows.
+        Largest number of fits; None if unknown.
     path_of : callable
-        Pull -> its bracket and its rung, or nothing where there are no brackets.
+        Returns the bracket and the rung of a pull, or nothing without brackets.
     reward : callable
-        Outcome -> the score that steers the search.
+        Returns the score that guides the search.
     resource : Resource
-        What a level means.
+        The resource of the levels.
     standings : Standings
-        Who is ahead.
+        Mean scores so far.
     costs : FitCosts
-        How long fits take.
+        Times of fits.
     deadline : float, default=inf
-        No fit begins after this, by the clock of ``time.monotonic``.
+        No fit starts after this, by the clock of ``time.monotonic``.
     """
 
     parts: Sequence[Part]
@@ -212,7 +212,7 @@ class Progress:
     _latest_level: int = 1
 
     def __post_init__(self) -> None:
-        """Find where the rungs of each bracket begin."""
+        """Find the first rung of each bracket."""
         self._left = [part.n_fits for part in self.parts]
         self._has_rungs = bool(self.parts) and self.parts[0].bracket is not None
         self._first_of: dict[int | None, int] = {}
@@ -222,7 +222,7 @@ class Progress:
             self._place = 0
 
     def land(self, outcome: Outcome, *, is_replayed: bool = False) -> Part | None:
-        """Take in a fit; return the rung that it ended, if it did."""
+        """Add a fit; return the rung that it completes, if any."""
         pull = outcome.pull
         self.n_fits += 1
         self.n_from_checkpoint += is_replayed
@@ -243,11 +243,11 @@ class Progress:
         return self._ended(self._place)
 
     def _ended(self, place: int) -> Part:
-        """Return a part with as many candidates as it really had."""
+        """Return a part with its actual number of candidates."""
         return replace(self.parts[place], n_candidates=len(self._arms.pop(place, ())))
 
     def _narrow(self, place: int) -> None:
-        """Plan no more for the next rungs than the candidates that can go on."""
+        """Reduce the plan of later rungs to the candidates that can be promoted."""
         part = self.parts[place]
         n_going_on = self.standings.n_with_mean(part.level, list(self._arms[place]))
         for later in range(place + 1, len(self.parts)):
@@ -261,18 +261,18 @@ class Progress:
                 self.n_planned -= n_lost
 
     def enter_stage(self, stage: int | None) -> Part | None:
-        """Go on to a stage, None after the last; return the one that has ended, if one has."""
+        """Enter a stage, None after the last; return the stage that has ended, if any."""
         before = self._place
         if before is None or stage == before:
             return None
-        # What was planned for those before it is not needed any more.
+        # Fits planned for earlier stages are no longer needed.
         first = len(self._left) if stage is None else stage
         self._left[:first] = [0] * first
         self._place = stage
         return self._ended(before)
 
     def report(self) -> ProgressReport:
-        """Return where the search is now."""
+        """Return the current state."""
         now = time.monotonic()
         score, level = self.standings.best()
         return ProgressReport(

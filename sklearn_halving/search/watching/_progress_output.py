@@ -1,4 +1,4 @@
-"""Where progress is shown: lines at ``verbose`` of 1 and more, and a bar of tqdm's."""
+"""Output of progress: lines if ``verbose`` is at least 1, and a tqdm progress bar."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.watching._progress import Part, ProgressReport
 
 N_LINES = 10
-"""Lines of a search without rungs or stages, if it is known how long it is."""
+"""Number of lines of a search without rungs or stages, if its length is known."""
 FIRST_LINE = 10
-"""Fits before the first line if that is not known; each further line takes twice as many."""
+"""Fits before the first line if the length is unknown; doubled for each further line."""
 REFRESH_SECONDS = 0.1
-"""A bar is not written anew more often: it takes longer than counting."""
+"""Shortest time between two updates of a bar."""
 
 
 def check_progress_bar(progress_bar: bool) -> None:
-    """Raise if a bar is asked for that cannot be had.
+    """Raise an ImportError if a bar is requested and tqdm is missing.
 
     Raises
     ------
@@ -34,20 +34,20 @@ def check_progress_bar(progress_bar: bool) -> None:
     except ImportError as error:
         raise ImportError(
             f"progress_bar={progress_bar} needs the package tqdm, which cannot be imported: "
-            f"{error}. Install it with pip install 'sklearn-halving[progress]', or leave "
-            "progress_bar out: verbose=1 writes lines instead."
+            f"{error}. Install it with pip install 'sklearn-halving[progress]', or use "
+            "verbose=1, which prints lines instead."
         ) from error
 
 
 class Bar:
-    """A bar of tqdm's, which knows terminals and notebooks.
+    """A tqdm progress bar for terminals and notebooks.
 
     Parameters
     ----------
     name : str
-        What stands before it.
+        Text before the bar.
     n_planned : int or None
-        How many fits there will be; None if nobody knows.
+        Number of fits; None if unknown.
     """
 
     def __init__(self, name: str, n_planned: int | None) -> None:
@@ -69,11 +69,11 @@ class Bar:
         self._n_shown = -1
 
     def is_due(self) -> bool:
-        """Return whether it is time to write it anew."""
+        """Return whether the bar may be updated now."""
         return time.monotonic() >= self._next
 
     def update(self, report: ProgressReport) -> None:
-        """Show where the search is, if anything has come back since."""
+        """Show the current state, if it has changed."""
         if report.n_fits == self._n_shown:
             return
         self._n_shown = report.n_fits
@@ -87,16 +87,16 @@ class Bar:
         self._tqdm.refresh()
 
     def write(self, line: str) -> None:
-        """Write a line above it."""
+        """Write a line above the bar."""
         self._tqdm.write(line, file=sys.stdout)
 
     def close(self) -> None:
-        """Leave it as it is."""
+        """Close the bar and leave it on the screen."""
         self._tqdm.close()
 
 
 def headline(plan: SearchPlan) -> str:
-    """Return the line that is written at the start if ``verbose`` is above 0."""
+    """Return the line for the start of a search."""
     n_arms, n_fits = plan.problem.n_arms, plan.n_fits
     if plan.schedule is not None:
         return (
@@ -105,21 +105,21 @@ def headline(plan: SearchPlan) -> str:
         )
     if plan.makes_candidates:
         return (
-            f"Fitting candidates that are made on the way, at most {n_arms}, totalling at most "
-            f"{n_fits} fits"
+            f"Fitting candidates that are made during the search, at most {n_arms}, totalling at "
+            f"most {n_fits} fits"
         )
     if n_fits is None:
-        return f"Fitting {n_arms} candidates, as often as the policy asks for"
+        return f"Fitting {n_arms} candidates until the policy stops"
     return f"Fitting {n_arms} candidates, totalling at most {n_fits} fits"
 
 
 class Milestones:
-    """After which numbers of fits there is a line, where there are no rungs.
+    """Numbers of fits after which a line is printed in a search without rungs.
 
     Parameters
     ----------
     n_planned : int or None
-        How many fits there will be; None if nobody knows.
+        Number of fits; None if unknown.
     """
 
     def __init__(self, n_planned: int | None) -> None:
@@ -134,7 +134,7 @@ class Milestones:
         return ceil(self._n_planned * self._n_lines / N_LINES)
 
     def is_reached(self, n_fits: int) -> bool:
-        """Return whether this number of fits, each of which is asked about once, is one."""
+        """Return whether a line is due; called once for each number of fits."""
         if n_fits < self._next:
             return False
         while self._next <= n_fits:
@@ -143,13 +143,13 @@ class Milestones:
 
 
 def checkpoint_line(n_done: int, n_planned: int | None) -> str:
-    """Return the line that says what a checkpoint has."""
+    """Return the line on the contents of a checkpoint."""
     line = f"The checkpoint has {_count(n_done, 'fit')}"
     return line if n_planned is None else f"{line}; {max(0, n_planned - n_done):,} remain"
 
 
 def part_line(part: Part, report: ProgressReport, resource: Resource) -> str:
-    """Return the line that is written when a rung or a stage has ended."""
+    """Return the line for the end of a rung or stage."""
     at = resource_text(resource, resource.to_amount(part.level))
     what = _count(part.n_candidates, "candidate") + (f" at {at}" if at else "")
     best = _best_text(report, resource, resource.to_amount(part.level))
@@ -157,14 +157,14 @@ def part_line(part: Part, report: ProgressReport, resource: Resource) -> str:
 
 
 def milestone_line(report: ProgressReport, resource: Resource) -> str:
-    """Return the line that is written after a number of fits."""
+    """Return the line for a number of fits."""
     what = f"{_count(report.n_candidates, 'candidate')} tried"
     best = _best_text(report, resource)
     return f"{_fits_text(report)}: {what}; {best}; {_times_text(report)}"
 
 
 def end_line(report: ProgressReport, best_score: float | None, stopped_by: str) -> str:
-    """Return the line that is written at the end of a search, before the refit."""
+    """Return the line for the end of a search, before the refit."""
     line = f"Done: {_count(report.n_fits, 'fit')} in {clock_text(report.seconds)}"
     if stopped_by != "policy":
         line += f", stopped by {stopped_by}"
@@ -172,7 +172,7 @@ def end_line(report: ProgressReport, best_score: float | None, stopped_by: str) 
 
 
 def resource_text(resource: Resource, amount: float) -> str:
-    """Return an amount with what it is of; nothing where every fit is a whole one."""
+    """Return an amount of resource with its unit; empty without a resource."""
     number = f"{amount:,}" if isinstance(amount, int) else f"{amount:.4g}"
     if resource.name == "whole_fit":
         return ""
@@ -184,24 +184,24 @@ def resource_text(resource: Resource, amount: float) -> str:
 
 
 def score_text(score: float) -> str:
-    """Return a score in four digits."""
+    """Return a score with four significant digits."""
     return f"{score:.4g}"
 
 
 def clock_text(seconds: float) -> str:
-    """Return a time as minutes and seconds, with hours before them if there are any."""
+    """Return a time as ``m:ss``, or ``h:mm:ss`` from one hour."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def left_text(seconds: float) -> str:
-    """Return the time left, which is never quite nothing."""
+    """Return the remaining time, at least one second."""
     return f"about {clock_text(max(1.0, seconds))} left"
 
 
 def write_above(bar: Bar | None, line: str) -> None:
-    """Write a line where ``print`` would, above the bar if there is one."""
+    """Write a line to the standard output, above the bar if there is one."""
     if bar is None:
         write_line(line)
     else:
@@ -213,7 +213,7 @@ def _count(n: int, name: str) -> str:
 
 
 def _best_text(report: ProgressReport, resource: Resource, said: float | None = None) -> str:
-    """Return the best score, with its resource if that is not the one that was said."""
+    """Return the best score, with its amount of resource unless it was mentioned already."""
     if isnan(report.best_score):
         return "no score yet"
     text = f"best so far {score_text(report.best_score)}"

@@ -1,4 +1,4 @@
-"""How long fits take at each level, and so how long the rest of a search takes."""
+"""Estimate of the remaining time of a search, from the times of fits at each level."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ from sklearn_halving.resources import Resource
 
 @dataclass
 class FitCosts:
-    """The mean time of fits, by what they were given, and the pace at which they come back.
+    """Mean times of fits by amount of resource, and the rate at which fits complete.
 
-    A fit costs its training, which depends on how much resource it is given, or given more
-    than the model that it goes on from, and its scoring, which does not. Training at a level
-    that nobody has seen yet is on the straight line through the two nearest that were seen;
-    after a single one it is in proportion to the resource.
+    The time of a fit is that of training, which depends on the additional amount of resource, plus
+    that of scoring, which does not. For amounts without any fit, training time is interpolated
+    linearly between the two nearest amounts. With a single amount, it is proportional to it.
 
     Parameters
     ----------
     resource : Resource
-        What a level means.
+        The resource of the levels.
     continues : bool
-        Whether models are trained on from rung to rung.
+        Whether training continues from rung to rung.
     n_workers : int
-        How many fits run at a time, until it is seen how many do.
+        Assumed number of parallel fits, until the actual rate is known.
     """
 
     resource: Resource
@@ -37,7 +36,7 @@ class FitCosts:
     _since: float | None = None
 
     def add(self, outcome: Outcome, now: float | None = None) -> None:
-        """Take in the times of a fit that came back now; of an earlier search without ``now``."""
+        """Add the times of a fit that completed at ``now``; None if it is from a checkpoint."""
         work = self._work(outcome.previous_level, outcome.pull.level)
         total, n = self._training.get(work, (0.0, 0))
         self._training[work] = total + outcome.fit_seconds, n + 1
@@ -46,23 +45,23 @@ class FitCosts:
         if now is not None:
             seconds = outcome.fit_seconds + outcome.score_seconds
             self._busy += seconds
-            if self._since is None:  # workers may have taken their time to start before that
+            if self._since is None:  # the start of the workers does not count
                 self._since = now - seconds
 
     def seconds_of(self, fits: Iterable[tuple[int, int, int]], now: float) -> float | None:
-        """Return how long these fits take.
+        """Return the estimated time of these fits.
 
         Parameters
         ----------
         fits : iterable of (int, int, int)
-            The level before, the level, and how many such fits there are.
+            Previous level, level, and number of such fits.
         now : float
-            The time, by the same clock as in `add`.
+            Current time, by the same clock as in `add`.
 
         Returns
         -------
         seconds : float or None
-            None if no fit has been seen yet.
+            None if there is no fit yet.
         """
         fits = [(before, level, n) for before, level, n in fits if n > 0]
         if not fits:
@@ -76,7 +75,7 @@ class FitCosts:
         )
         if self._since is None or self._busy <= 0 or now <= self._since:
             return busy / self.n_workers
-        # What has come back in the time so far counts workers, and all that is not fitting.
+        # The rate so far accounts for the number of workers and for all overhead.
         return busy * (now - self._since) / self._busy
 
     def _work(self, before: int, level: int) -> float:

@@ -1,4 +1,4 @@
-"""Warnings that point at the user's line."""
+"""Warnings that point at the line of the user."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ LIBRARIES = tuple(
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line that called us: the first that is not in a library on the way here.
+    """Warn at the first line outside of this library, scikit-learn and joblib.
 
-    A fixed ``stacklevel`` would be wrong: scikit-learn's decorator lies between `fit` and its
-    caller, and a pipeline or a nested cross-validation puts further frames there.
+    A fixed ``stacklevel`` would be wrong: there is a decorator of scikit-learn between `fit` and
+    its caller, and a pipeline or a nested cross-validation adds more frames.
     """
     level = 1
     frame = inspect.currentframe()

@@ -447,7 +447,7 @@ def test_lines_where_nobody_knows_how_many_fits(capsys, bars):
     policy = LUCB(0.3, epsilon=0.9, reward_range=(0, 1))
     search = BanditSearchCV(Known(), KNOWN, policy=policy, random_state=0, verbose=1)
     lines = lines_of(search.set_params(progress_bar=True), capsys, Xy=data(200))
-    assert lines[0] == "Fitting 4 candidates, as often as the policy asks for"
+    assert lines[0] == "Fitting 4 candidates until the policy stops"
     assert [line.partition(":")[0] for line in lines[1:-1]] == [
         *("10 fits", "20 fits", "40 fits", "80 fits")
     ]
