@@ -171,7 +171,7 @@ class SharedParameters:
     _parameter_constraints: ClassVar[dict[str, list[object]]]
 
     estimator: Estimator
-    param_distributions: Annotated[ParamDistributions, object]
+    param_distributions: Annotated[ParamDistributions, dict, list, tuple]
     rescale: Annotated[Rescale, dict] | None
     # Those of GridSearchCV, whose rules are scikit-learn's own.
     scoring: Scoring | None

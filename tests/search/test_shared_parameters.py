@@ -72,6 +72,15 @@ def test_a_wrong_option_is_refused_with_those_there_are(search_class):
         search.fit([[0.0]], [0])
 
 
+@parametrize_searches
+@pytest.mark.parametrize("space", [None, "abc", 5])
+def test_a_space_of_the_wrong_type_is_refused_as_any_other_parameter(search_class, space):
+    search = small(search_class, SVC(), space)
+    for method in (search.fit, search.plan):
+        with pytest.raises(ValueError, match=r"'param_distributions' .* 'dict', .*list"):
+            method(*data())
+
+
 @pytest.mark.parametrize(
     ("hint", "constraint"),
     [
