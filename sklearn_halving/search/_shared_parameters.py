@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import wraps
 from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import (
@@ -41,6 +42,12 @@ from sklearn_halving._unstable_imports import BaseSearchCV, Interval, StrOptions
 PositiveFloat = Annotated[float, Interval(Real, 0, None, closed="neither")]
 PositiveInt = Annotated[int, Interval(Integral, 1, None, closed="left")]
 Fraction = Annotated[float, Interval(Real, 0, 1, closed="neither")]
+
+NAMES_OF_GRID_SEARCH = {
+    "param_grid": {"param_distributions": "a grid or distributions"},
+    "n_iter": dict.fromkeys(("n_candidates", "max_candidates"), "the number of candidates"),
+}
+"""Parameters of GridSearchCV and RandomizedSearchCV that a search has under another name."""
 
 Search = TypeVar("Search", bound=type["SharedParameters"])
 
@@ -214,6 +221,8 @@ class SharedParameters:
 def document_search(search: Search) -> Search:
     """Complete a search, as a class decorator: its docstring, and the rules of its parameters.
 
+    Its constructor names the parameter to use if it is given one of `NAMES_OF_GRID_SEARCH`.
+
     Parameters without an entry in the docstring get that of a base class, in the order of the
     signature; attributes of base classes follow those of the search. Under ``python -OO`` there
     is no docstring to complete.
@@ -222,9 +231,27 @@ def document_search(search: Search) -> Search:
     names = [name for name in inspect.signature(search.__init__).parameters if name != "self"]
     rules = {name: constraint_of(hints[name]) for name in names}
     search._parameter_constraints = rules | BaseSearchCV._parameter_constraints
+    search.__init__ = _naming_parameters(search.__init__, names)  # type: ignore[method-assign]
     if search.__doc__:
         search.__doc__ = _completed(search, names)
     return search
+
+
+def _naming_parameters(init: Callable[..., None], names: Collection[str]) -> Callable[..., None]:
+    """Return the constructor with an error that says what a parameter is called here."""
+
+    @wraps(init)  # so that its signature remains, from which scikit-learn has the parameters
+    def checked(self: object, *args: Any, **params: Any) -> None:
+        for unknown, known in NAMES_OF_GRID_SEARCH.items():
+            if unknown in params and unknown not in names:
+                uses = [f"; use {name}, {what}" for name, what in known.items() if name in names]
+                raise TypeError(
+                    f"{init.__qualname__}() got an unexpected keyword argument {unknown!r}"
+                    f"{''.join(uses)}"
+                )
+        init(self, *args, **params)
+
+    return checked
 
 
 def constraint_of(hint: object) -> list[object]:

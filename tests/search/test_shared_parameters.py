@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import subprocess
 import sys
@@ -9,9 +10,11 @@ from inspect import cleandoc, signature
 from typing import Annotated, Literal
 
 import pytest
+from sklearn.base import clone
 from sklearn.svm import SVC
 
 from search.common import SEARCHES, data, small
+from sklearn_halving import HyperbandSearchCV
 from sklearn_halving.search._shared_parameters import (
     PositiveInt,
     SharedParameters,
@@ -79,6 +82,34 @@ def test_a_space_of_the_wrong_type_is_refused_as_any_other_parameter(search_clas
     for method in (search.fit, search.plan):
         with pytest.raises(ValueError, match=r"'param_distributions' .* 'dict', .*list"):
             method(*data())
+
+
+@parametrize_searches
+def test_names_of_grid_search_are_refused_with_the_name_to_use(search_class):
+    with pytest.raises(TypeError, match=r"argument 'param_grid'; use param_distributions"):
+        search_class(SVC(), param_grid={"C": [1.0]})
+    number = "max_candidates" if search_class is HyperbandSearchCV else "n_candidates"
+    with pytest.raises(TypeError, match=rf"{search_class.__name__}.*'n_iter'; use {number}"):
+        search_class(SVC(), {"C": [1.0]}, n_iter=10)
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'nonsense'$"):
+        search_class(SVC(), {"C": [1.0]}, nonsense=10)
+    assert number in signature(search_class).parameters
+
+
+@parametrize_searches
+def test_searches_are_subclassed_cloned_and_pickled(search_class):
+    class Own(search_class):
+        def __init__(self, estimator, param_grid, n_iter=10):
+            super().__init__(estimator, param_grid, random_state=n_iter)
+            self.param_grid = param_grid
+            self.n_iter = n_iter
+
+    own = clone(Own(SVC(), param_grid={"C": [1.0]}, n_iter=3))
+    assert own.get_params(deep=False).keys() == {"estimator", "param_grid", "n_iter"}
+    assert own.random_state == 3
+    search = pickle.loads(pickle.dumps(clone(search_class(SVC(), {"C": [1.0]}, n_jobs=2))))
+    assert search.get_params(deep=False).keys() == signature(search_class).parameters.keys()
+    assert (search.n_jobs, search.param_distributions) == (2, {"C": [1.0]})
 
 
 @pytest.mark.parametrize(
