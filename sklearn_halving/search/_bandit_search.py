@@ -81,7 +81,7 @@ class BanditSearchCV(AdaptiveSearchCV):
 
     Parameters
     ----------
-    policy : str or Policy
+    policy : str or Policy, default="successive_rejects"
         An object from `sklearn_halving.policies`, an object of your own, or one of the names
         ``"uniform"``, ``"variance_halving"``, ``"successive_rejects"``,
         ``"anytime_successive_rejects"``, ``"adaptive_ucb_e"``, ``"adaptive_gap_e_v"``,
@@ -171,7 +171,7 @@ class BanditSearchCV(AdaptiveSearchCV):
         estimator: Estimator,
         param_distributions: ParamDistributions,
         *,
-        policy: str | Policy,
+        policy: str | Policy = "successive_rejects",
         n_candidates: int | Literal["exhaust"] = "exhaust",
         n_pulls: int | Literal["auto"] = "auto",
         sampler: str | Sampler = "random",

@@ -50,6 +50,14 @@ def test_every_named_policy_finds_the_best_within_the_budget(name):
     assert search.cv_results_["n_pulls"].min() >= 1
 
 
+def test_the_default_policy_is_successive_rejects():
+    default = BanditSearchCV(Known(), KNOWN, random_state=0).fit(*data())
+    named = search_by("successive_rejects").fit(*data())
+    assert default.cv_results_["n_pulls"].tolist() == named.cv_results_["n_pulls"].tolist()
+    assert default.cv_results_["stage"].tolist() == named.cv_results_["stage"].tolist()
+    assert default.best_params_ == {"value": 0.9}
+
+
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_single_candidate_is_evaluated(name):
     search = search_by(name, space={"value": [0.4]}).fit(*data())
