@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
@@ -138,7 +139,8 @@ class Overview:
     @property
     def first_error(self) -> str:
         """The last line of the first traceback."""
-        return str(self.history["error"].dropna().iloc[0]).strip().rpartition("\n")[2]
+        error = str(self.history["error"].dropna().iloc[0])
+        return without_addresses(error.strip().rpartition("\n")[2])
 
     @property
     def status(self) -> str:
@@ -315,7 +317,19 @@ def value_text(value: object) -> str:
         return str(int(value))
     if isinstance(value, Real):
         return f"{float(value):.6g}"
-    return shortened(repr(value.item() if isinstance(value, np.generic) else value), MAX_VALUE)
+    text = repr(value.item() if isinstance(value, np.generic) else value)
+    return shortened(without_addresses(text), MAX_VALUE)
+
+
+def without_addresses(text: str) -> str:
+    """Return the text with a name in place of each object that is shown by its address.
+
+    A function becomes its name, and an object without a `repr` of its own its class, such as
+    ``<Scorer>``. The address differs from process to process.
+    """
+    text = re.sub(r"<function (\S+) at 0x[0-9a-fA-F]+>", r"\1", text)
+    text = re.sub(r"<(?:[\w<>]+\.)*(\w+) object at 0x[0-9a-fA-F]+>", r"<\1>", text)
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
 
 def params_text(params: Params) -> str:

@@ -18,6 +18,7 @@ from sklearn_halving.search.reporting._overview import (
     score_text,
     seconds_text,
     shortened,
+    without_addresses,
 )
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ def summary_text(search: SearchResults) -> str:
         ("runner-up", _runner_up(overview)),
         ("failures", _failures(overview)),
     ]
-    lines = [f"{name} of {shortened(repr(search.estimator), WIDTH - len(name) - 4)}"]
+    estimator = without_addresses(repr(search.estimator))
+    lines = [f"{name} of {shortened(estimator, WIDTH - len(name) - 4)}"]
     for subject, paragraphs in parts:
         lines += _block(subject, paragraphs)
     return "\n".join(lines)

@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 
 from search.common import SEARCHES, Interrupting, Known, data, interrupted, small
@@ -340,3 +340,54 @@ def test_folds_of_unlike_size_and_candidates_in_several_brackets_are_counted_rig
     runner_up = text.partition("runner-up")[2]
     winner = search.best_params_["C"]
     assert f"C={winner:g} " not in runner_up
+
+
+class Unnamed:
+    """Has the repr of any object: its class and its address."""
+
+    def method(self):
+        """Be a bound method."""
+
+
+def accuracy_of(estimator, X, y):
+    return estimator.score(X, y)
+
+
+def first_row(results):
+    return int(results["rank_test_score"].argmin())
+
+
+class Choosy(Known):
+    """Takes any object as a parameter, and complains about lists."""
+
+    def __init__(self, value=0.5, thing=None):
+        super().__init__(value)
+        self.thing = thing
+
+    def fit(self, X, y=None):
+        if isinstance(self.thing, list):
+            raise TypeError(f"no use for {self.thing}")
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize("search_class", SEARCHES)
+@pytest.mark.parametrize(
+    ("thing", "name"),
+    [
+        (accuracy_of, "accuracy_of"),
+        (Unnamed(), "<Unnamed>"),
+        (Unnamed().method, "<bound method Unnamed.method of <Unnamed>>"),
+        (FunctionTransformer(accuracy_of), "FunctionTransformer(func=accuracy_of)"),
+    ],
+)
+def test_objects_are_shown_by_name_and_never_by_address(search_class, thing, name):
+    space = [{"value": [0.6], "thing": [thing]}, {"value": [0.1, 0.2], "thing": [[thing]]}]
+    options = {"scoring": accuracy_of, "refit": first_row, "max_candidates": 4}
+    if search_class is not HyperbandSearchCV:
+        del options["max_candidates"]
+    search = small(search_class, Choosy(thing=thing), space, **options).fit(*data())
+    text = " ".join(search.summary().split())
+    assert "0x" not in text
+    assert text.startswith(f"{search_class.__name__} of Choosy(thing={name})"[:60])
+    assert f"thing={name}" in text.partition("winner")[2]
+    assert f"TypeError: no use for [{name}]" in text
