@@ -1,26 +1,25 @@
-"""Which arm next: pure ask/tell policies. NumPy and SciPy only.
+"""Policies decide which arm to pull next, with an ask/tell interface. NumPy and SciPy only.
 
-Play a schedule of rungs and brackets
+Rungs and brackets, planned in advance
     `Hyperband`, `SuccessiveHalving`, `FiniteHorizonHalving`, `InfiniteHorizonHalving`,
     `GridHalving`, `DoublingHalving`, `InfiniteHyperband`, `GrowingHyperband`
-Play single pulls at the largest level, for noisy arms
+Pulls at the largest level, for noisy arms
     `VarianceHalving`, `UniformAllocation`
-Find the best of correlated arms, with fewer pulls than arms if need be
-    `BayesGap`; prior covariances: `FactorCovariance`, `KernelCovariance`,
-    `KernelFamily`
-Find the best arm within a number of pulls
+Best of correlated arms, also with fewer pulls than arms
+    `BayesGap`; prior covariances: `FactorCovariance`, `KernelCovariance`, `KernelFamily`
+Best arm with a fixed number of pulls
     `SuccessiveRejects`, `AnytimeSuccessiveRejects`, `UCBE`, `AdaptiveUCBE`, `GapE`, `GapEV`,
     `AdaptiveGapEV`, `UGapEb`, `AdaptiveUGapEb`, `VarianceRejects`, `IncumbentRace`
-Stop when the best arm is known with a confidence
+Best arm with a fixed confidence
     `UGapEc`, `LUCB`, `LilUCB`, `SuccessiveElimination`, `MedianElimination`, `HoeffdingRace`,
     `BernsteinRace`
-Earn large rewards on the way
+Large cumulative reward
     `UCB1`, `UCBV`, `MOSS`, `EXP3`
-Search a space of numbers
+Optimization over a continuous space
     `HOO`
-Learn a mean well enough
+Estimation of a mean with a given precision
     `BernsteinStopping`
-Types that policies exchange with their caller
+Types of the interface between a policy and its caller
     `Policy`, `BasePolicy`, `PolicyDescription`, `Stage`, `Problem`, `Pull`, `Pulls`, `Schedule`,
     `Bracket`, `Rung`
 """
@@ -91,7 +90,7 @@ if TYPE_CHECKING:
     )
     from sklearn_halving.policies.posterior._hyperparameters import KernelFamily as KernelFamily
 
-# A search needs one policy: the others, and their dataclasses, would be most of what it takes
+# A search needs only one policy. Importing all of them would take most of the time that it takes
 # to import the package.
 _NAMES_IN = {
     "_anytime_halving": ("DoublingHalving", "InfiniteHorizonHalving"),
@@ -129,7 +128,7 @@ __all__ = list(_MODULE_OF)
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for."""
+    """Import a name on first use."""
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
@@ -138,5 +137,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return what there is, imported or not."""
+    """Return all public names, whether they have been imported or not."""
     return [*__all__, "__all__", "__doc__", "__name__"]

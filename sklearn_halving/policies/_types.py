@@ -1,7 +1,7 @@
-"""What a policy is, and the few types that it exchanges with its caller.
+"""The protocol of a policy, and the types that it exchanges with its caller.
 
-Everything here is NumPy only. A leading ``*batch`` in a shape means any number of
-leading axes: ``()`` inside a search, ``(n_problems,)`` inside a simulation.
+This module needs only NumPy. ``*batch`` in a shape stands for any number of leading axes: ``()``
+in a search, ``(n_problems,)`` in a simulation.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
 NO_ARM = -1
-"""Stands in ``Pulls.arm`` where a problem of a batch has nothing to pull."""
+"""Padding of ``Pulls.arm``, for a problem of a batch that has nothing to pull."""
 
 
 class Pull(NamedTuple):
-    """One evaluation: the key of its randomness, its record and its place in a table.
+    """One evaluation of an arm. It is also the key of its random numbers and of its record.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Pull(NamedTuple):
 class Pulls(NamedTuple):
     """Several pulls as arrays of shape ``(*batch, n)``.
 
-    An entry whose arm is ``NO_ARM`` is padding and is not to be pulled.
+    An entry whose arm is ``NO_ARM`` is padding and must not be pulled.
 
     Examples
     --------
@@ -67,13 +67,13 @@ class Pulls(NamedTuple):
     @classmethod
     def of(cls, *pulls: Pull) -> Pulls:
         """Return single pulls as arrays of shape ``(len(pulls),)``."""
-        if len(pulls) == 1:  # as a policy that decides after every pull is told; it is quicker
+        if len(pulls) == 1:  # faster, for policies that decide after every pull
             return cls(*(np.array([number]) for number in pulls[0]))
         columns = np.array(pulls, dtype=np.int64).reshape(-1, 3).T
         return cls(*columns)
 
     def each(self) -> Iterator[Pull]:
-        """Yield the pulls of an unbatched set one by one, padding left out."""
+        """Yield the pulls one by one, without padding. There must be no batch axes."""
         columns = (self.arm.tolist(), self.level.tolist(), self.repetition.tolist())
         for arm, level, repetition in zip(*columns, strict=True):
             if arm != NO_ARM:
@@ -85,7 +85,7 @@ class Pulls(NamedTuple):
 
 @dataclass(frozen=True)
 class Problem:
-    """All that a policy knows at the start.
+    """Everything that a policy knows at the start.
 
     Parameters
     ----------
@@ -94,18 +94,17 @@ class Problem:
     min_level, max_level : int
         Smallest and largest amount of resource, in whole units.
     max_repetitions : int or None
-        Number of splits on which an arm can be pulled at one level; None if there is no end
-        of them.
+        Number of splits on which an arm can be pulled at one level; None if it is unlimited.
     n_available : int or None
-        Number of different candidates among which the arms were drawn, where it is smaller
-        than the number of arms: the same candidate can be an arm of several brackets.
+        Number of different candidates from which the arms were drawn, if it is smaller than the
+        number of arms. The same candidate can be an arm of several brackets.
     tie_break : tuple of int or None
-        One number for each arm. A policy that uses them keeps the arms with the smaller numbers
-        among equal ones. None: the smaller arms.
+        One number for each arm. If arms are tied, a policy that breaks ties keeps those with the
+        smallest numbers. None keeps the arms with the smallest indices.
 
     Examples
     --------
-    Three candidates, fitted on all there is, on as many splits as the policy asks for:
+    Three candidates at a single level, on as many splits as the policy asks for:
 
     >>> from sklearn_halving.policies import Problem, UniformAllocation
     >>> policy = UniformAllocation(n_pulls=6)
@@ -124,7 +123,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Rung:
-    """``n_arms`` arms that stand at ``level`` units of the resource.
+    """A set of arms that are compared at one level.
 
     Parameters
     ----------
@@ -133,9 +132,10 @@ class Rung:
     level : int
         Amount of resource, in whole units.
     n_repetitions : int or None, default=None
-        On how many of the splits each arm is compared, the first ones; None means all.
+        Number of splits on which each arm is compared, counted from the first; None means all.
     first_repetition : int, default=0
-        How many of these splits the rung before has pulled at the same level.
+        Number of these splits on which the previous rung has already pulled the arms at the same
+        level.
 
     Examples
     --------
@@ -152,12 +152,12 @@ class Rung:
     first_repetition: int = 0
 
     def n_splits(self, max_repetitions: int | None) -> int:
-        """Return on how many splits an arm is compared, where there are so many."""
+        """Return the number of splits on which an arm is compared, given the number of splits."""
         n_all = max_repetitions or 1
         return n_all if self.n_repetitions is None else min(self.n_repetitions, n_all)
 
     def n_pulls(self, max_repetitions: int | None) -> int:
-        """Return the number of pulls of all arms, where there are so many splits."""
+        """Return the number of pulls of all arms, given the number of splits."""
         return self.n_arms * (self.n_splits(max_repetitions) - self.first_repetition)
 
 
@@ -168,11 +168,11 @@ class Bracket:
     Parameters
     ----------
     label : int
-        The paper's s: the number of eliminations that were planned for the bracket.
+        Number of planned eliminations (s in the paper).
     rungs : tuple of Rung
-        From the widest and cheapest to the narrowest and dearest.
+        From the smallest level, with the most arms, to the largest level.
     loop : int, default=0
-        Which run of the outer loop the bracket belongs to.
+        Index of the run of the outer loop that the bracket belongs to.
 
     Examples
     --------
@@ -188,22 +188,22 @@ class Bracket:
 
     @property
     def n_arms(self) -> int:
-        """Number of arms with which the bracket starts; one arm needs no rung."""
+        """Number of arms with which the bracket starts; 1 if there are no rungs."""
         return self.rungs[0].n_arms if self.rungs else 1
 
     def n_pulls(self, max_repetitions: int | None) -> int:
-        """Return the number of pulls of all rungs, where there are so many splits."""
+        """Return the number of pulls of all rungs, given the number of splits."""
         return sum(rung.n_pulls(max_repetitions) for rung in self.rungs)
 
     def rung_of(self, level: int, repetition: int) -> int:
-        """Return the number of the rung that pulls at this level on this split."""
+        """Return the index of the rung that pulls at a level on a split."""
         at_level = [i for i, rung in enumerate(self.rungs) if rung.level == level]
         return max(i for i in at_level if self.rungs[i].first_repetition <= repetition)
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """The brackets that a policy will play, known before the first pull.
+    """The brackets that a policy plans before the first pull.
 
     Examples
     --------
@@ -219,36 +219,36 @@ class Schedule:
 
     @property
     def n_arms(self) -> int:
-        """Number of arms of all brackets together; no arm is in two brackets."""
+        """Total number of arms of all brackets. Brackets do not share arms."""
         return sum(bracket.n_arms for bracket in self.brackets)
 
     @property
     def n_pulls(self) -> int:
-        """Number of (arm, level) pairs: of pulls, if there is one split."""
+        """Number of pulls if there is one split."""
         return self.n_pulls_on(1)
 
     def n_pulls_on(self, max_repetitions: int | None) -> int:
-        """Return the number of pulls, where there are so many splits."""
+        """Return the number of pulls, given the number of splits."""
         return sum(bracket.n_pulls(max_repetitions) for bracket in self.brackets)
 
     def bracket_of_arm(self) -> IntArray:
-        """Return the index in ``brackets`` of each arm, shape ``(n_arms,)``."""
+        """Return the index of the bracket of each arm, shape ``(n_arms,)``."""
         sizes = [bracket.n_arms for bracket in self.brackets]
         return np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A part of a search between two decisions about who stays in play.
+    """The part of a search between two eliminations of arms.
 
     Parameters
     ----------
     n_arms : int
-        The most arms that are in play at a time.
+        Maximum number of arms in play.
     n_pulls : int
-        The most pulls, of all arms together.
+        Maximum number of pulls of all arms together.
     level : int
-        The level of the pulls.
+        Level of the pulls.
 
     Examples
     --------
@@ -267,36 +267,38 @@ class Stage:
 
 @dataclass(frozen=True)
 class PolicyDescription:
-    """What a caller may know of a policy before the first pull; every field has a default.
+    """The properties of a policy that are known before the first pull.
 
     Parameters
     ----------
     stages : tuple of Stage, default=()
-        The stages in the order in which they are played. Empty if there are none, or if nobody
-        knows beforehand how many there will be. Rungs are in the `Schedule`.
+        The stages, in the order of play. Empty if there are none, or if their number is not known
+        in advance. Rungs are described by the `Schedule` instead.
     max_pulls : int or None, default=None
-        The number of pulls that is never exceeded; None if the policy has no such number.
+        Maximum number of pulls; None if there is no maximum.
     window : int or None, default=None
-        How many pulls a search has open at a time. None leaves it to the search: 8 for a policy
-        whose decisions depend on the order of the rewards, else as many as there are workers for.
+        Number of pulls that a search keeps in flight. With None, it is 8 if the decisions of the
+        policy depend on the order of the rewards, and otherwise depends on the number of workers.
     plays_levels : bool, default=False
-        Whether the policy pulls at several levels; else all pulls are at the largest.
+        Whether the policy pulls at several levels. If False, all pulls are at the largest level.
     factor : float, default=3.0
-        The ratio of neighbouring levels, where the policy plays several.
+        Ratio of consecutive levels, if the policy pulls at several levels.
     ranks_by_level : bool, default=True
-        Whether an arm that was pulled at a larger level is ahead of all that were not.
+        Whether arms that were pulled at a larger level rank before all others.
     n_dimensions : int or None, default=None
-        The dimensions of the cube whose points the policy makes its arms of; None if it chooses
-        among given arms.
+        For a policy that creates its arms as points of a unit cube, the number of dimensions.
+        None if the arms are given.
     n_arms : int or None, default=None
-        The most arms that such a policy makes.
+        Maximum number of arms that such a policy creates.
     arms_may_arrive : bool, default=False
-        Whether each arm may be made when it is asked for the first time. The policy then has a
-        method ``rungs_before``, which returns what is known of the others.
+        Whether arms may be created when they are first pulled. The policy must then have a method
+        ``rungs_before``, which returns the rungs that are closed before a bracket starts.
     reward_range : (float, float) or None, default=None
-        Smallest and largest reward for which the policy's bounds hold; None if it needs no range.
+        Smallest and largest reward for which the bounds of the policy hold; None if it needs no
+        range.
     confidence : float or None, default=None
-        The probability with which the choice is right if `is_confident` says so.
+        Probability that the choice is right if `is_confident` returns True; None if the policy
+        has no such guarantee.
 
     Examples
     --------
@@ -323,15 +325,16 @@ class PolicyDescription:
 
 @runtime_checkable
 class Policy(Protocol):
-    """What decides the next pulls: a frozen dataclass of parameters.
+    """The protocol of a policy, which decides the next pulls.
 
-    All that changes lives in the state that `start` makes and the other methods take. Rewards
-    are larger-is-better; NaN is worse than every number. These members are required.
-    `BasePolicy` has defaults for what a policy may say besides.
+    A policy is a frozen dataclass of parameters. Everything that changes is in the state that
+    `start` creates and the other methods receive. Larger rewards are better, and NaN is worse
+    than every number. All members of this protocol are required. `BasePolicy` has defaults for
+    the optional members of a policy.
 
     Examples
     --------
-    Every policy is played in the same way:
+    All policies are used in the same way:
 
     >>> from sklearn_halving.policies import Policy, Problem, SuccessiveRejects
     >>> policy = SuccessiveRejects(n_pulls=20)
@@ -346,14 +349,14 @@ class Policy(Protocol):
     """
 
     order_free: ClassVar[bool]
-    """Whether decisions depend on the set of outcomes told, not on their order."""
+    """Whether the decisions depend only on the set of rewards told, and not on their order."""
 
     def schedule(
         self, min_level: int, max_level: int, n_available: int | None = None
     ) -> Schedule | None:
-        """Return the planned brackets, or None if the policy adapts as it goes.
+        """Return the planned brackets, or None if the policy has no fixed plan.
 
-        ``n_available`` is the number of candidates there are; None: no end of them.
+        ``n_available`` is the number of available candidates; None means unlimited.
         """
 
     def start(
@@ -366,13 +369,13 @@ class Policy(Protocol):
         """Return the state before the first pull."""
 
     def ask(self, state: Any, max_pulls: int) -> Pulls:
-        """Return at most ``max_pulls`` pulls; none means: tell me something first."""
+        """Return at most ``max_pulls`` pulls; none if the policy has to wait for rewards."""
 
     def tell(self, state: Any, pulls: Pulls, rewards: FloatArray) -> None:
-        """Take in the rewards, shape ``(*batch, n)``, of pulls that were asked for."""
+        """Update the state with the rewards of pulls, shape ``(*batch, n)``."""
 
     def is_finished(self, state: Any) -> bool:
-        """Return whether there is nothing left to ask, in any problem of the batch."""
+        """Return whether all problems of the batch are finished."""
 
     def is_alive(self, state: Any) -> BoolArray:
         """Return which arms may still be pulled, shape ``(*batch, n_arms)``."""

@@ -1,10 +1,10 @@
-"""What parameters a new candidate gets. NumPy and SciPy only.
+"""Samplers choose the parameters of new candidates. NumPy and SciPy only.
 
 Samplers
     `RandomSampler`, `EvolutionSampler`, `KernelDensitySampler`
-What they are given
-    `Space`, a search space as the unit cube; `Told`, the candidates and scores so far
-What a sampler of one's own must have
+Inputs of samplers
+    `Space`, a search space mapped to the unit cube; `Told`, the candidates and scores so far
+The protocol for a sampler of your own
     `Sampler`
 """
 

@@ -1,4 +1,4 @@
-"""One parameter as an axis of the unit cube: its values to (0, 1) and back."""
+"""One parameter as an axis of the unit cube: maps its values to (0, 1) and back."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy as np
 from scipy.stats import rv_continuous, rv_discrete
 
 EDGE = 1e-12
-"""Coordinates stay this far inside (0, 1), where no ppf is infinite."""
+"""Distance of all coordinates from 0 and 1, where a ppf may be infinite."""
 NEUTRAL = 0.5
-"""Coordinate of a parameter that a candidate does not have, or that has no axis."""
+"""Coordinate of a parameter that a candidate lacks, or that has no axis."""
 MAX_CHOICES = 10_000
-"""A discrete distribution with more values is treated as one that has no end of them."""
+"""A discrete distribution with more values is treated as infinite."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,12 @@ class Dimension:
 
     @property
     def is_ordered(self) -> bool:
-        """Whether values that are close on the axis are alike."""
+        """Whether close coordinates stand for similar values."""
         return True
 
     @property
     def n_cells(self) -> int | None:
-        """Number of values; None where there is no end of them."""
+        """Number of values; None if it is infinite."""
         return None
 
     def value_at(self, x: float) -> Any:
@@ -46,20 +46,20 @@ class Dimension:
         raise NotImplementedError
 
     def coordinate_of(self, value: Any) -> float:
-        """Return the coordinate of a value; NaN if the parameter cannot have it."""
+        """Return the coordinate of a value; NaN if the value is not possible."""
         raise NotImplementedError
 
     def snap(self, x: float) -> float:
-        """Return the centre of the cell in which a coordinate is."""
+        """Return the centre of the cell that contains a coordinate."""
         return x
 
 
 @dataclass(frozen=True)
 class Uniform(Dimension):
-    """A number that is spread evenly, or evenly in its logarithm, between two ends.
+    """A uniform or log-uniform number between two bounds.
 
-    The two distributions that nearly every search space has: SciPy takes 0.05 ms to look up one
-    value of a frozen distribution.
+    Nearly every search space uses these two distributions. They are computed here because SciPy
+    takes 0.05 ms for one value of a frozen distribution.
     """
 
     low: float
@@ -75,7 +75,7 @@ class Uniform(Dimension):
         return min(max(value, self.low), self.high)
 
     def coordinate_of(self, value: Any) -> float:
-        """Return the coordinate of a value; NaN if it is outside the ends."""
+        """Return the coordinate of a value; NaN if it is outside the bounds."""
         if not _is_number(value) or not self.low <= value <= self.high:
             return float("nan")
         if self.is_log:
@@ -85,7 +85,7 @@ class Uniform(Dimension):
 
 @dataclass(frozen=True)
 class Continuous(Dimension):
-    """A number with a distribution that has ``cdf`` and ``ppf``."""
+    """A number whose distribution has the methods ``cdf`` and ``ppf``."""
 
     distribution: Any
 
@@ -94,20 +94,20 @@ class Continuous(Dimension):
         return float(self.distribution.ppf(x))
 
     def coordinate_of(self, value: Any) -> float:
-        """Return the coordinate of a value; NaN if it has no probability."""
+        """Return the coordinate of a value; NaN if it is outside the support."""
         x = float(self.distribution.cdf(value)) if _is_number(value) else 0.0
         return x if 0 < x < 1 else float("nan")
 
 
 @dataclass(frozen=True)
 class Whole(Dimension):
-    """A discrete distribution: each value has a cell as wide as its probability."""
+    """A discrete distribution: the width of the cell of a value is its probability."""
 
     distribution: Any
 
     @cached_property
     def values(self) -> list[int] | None:
-        """All values, if they are whole numbers and there is a practical end of them."""
+        """All values; None if they are not integers, or more than `MAX_CHOICES`."""
         first, last = getattr(self.distribution, "support", lambda: (0, np.inf))()
         if not last - first < MAX_CHOICES:
             return None
@@ -118,7 +118,7 @@ class Whole(Dimension):
 
     @property
     def n_cells(self) -> int | None:
-        """Number of values."""
+        """Number of values; None if `values` is None."""
         return None if self.values is None else len(self.values)
 
     def value_at(self, x: float) -> int | float:
@@ -127,27 +127,27 @@ class Whole(Dimension):
         return int(value) if value.is_integer() else value
 
     def coordinate_of(self, value: Any) -> float:
-        """Return the centre of a value's cell; NaN if it has no probability."""
+        """Return the centre of the cell of a value; NaN if its probability is 0."""
         if not _is_number(value):
             return float("nan")
         width = float(self.distribution.pmf(value))
         return float(self.distribution.cdf(value)) - width / 2 if width > 0 else float("nan")
 
     def snap(self, x: float) -> float:
-        """Return the centre of the cell in which a coordinate is."""
+        """Return the centre of the cell that contains a coordinate."""
         return self.coordinate_of(self.value_at(x))
 
 
 @dataclass(frozen=True)
 class Choices(Dimension):
-    """A list of values in cells of equal width: numbers by size, others in no order."""
+    """A list of values in cells of equal width. Numbers are ordered, other values are not."""
 
     values: Sequence[Any]
     by_size: bool = False
 
     @property
     def is_ordered(self) -> bool:
-        """Whether the values are numbers, from the smallest to the largest."""
+        """Whether the values are numbers, in increasing order."""
         return self.by_size
 
     @property
@@ -156,7 +156,7 @@ class Choices(Dimension):
         return len(self.values)
 
     def cell_of(self, x: float) -> int:
-        """Return the place of the value at a coordinate."""
+        """Return the index of the value at a coordinate."""
         return min(floor(x * len(self.values)), len(self.values) - 1)
 
     def value_at(self, x: float) -> Any:
@@ -168,43 +168,43 @@ class Choices(Dimension):
         return {value_key(value): place for place, value in enumerate(self.values)}
 
     def coordinate_of(self, value: Any) -> float:
-        """Return the centre of a value's cell; NaN if it is not in the list."""
+        """Return the centre of the cell of a value; NaN if it is not in the list."""
         place = self._place_of.get(value_key(value))
         return float("nan") if place is None else (place + 0.5) / len(self.values)
 
     def snap(self, x: float) -> float:
-        """Return the centre of the cell in which a coordinate is."""
+        """Return the centre of the cell that contains a coordinate."""
         return (self.cell_of(x) + 0.5) / len(self.values)
 
 
 @dataclass(frozen=True)
 class Opaque(Dimension):
-    """An object that has ``rvs`` and no ``ppf``: its values can be drawn, and no more."""
+    """A distribution with ``rvs`` but without ``ppf``: it has no coordinates."""
 
     distribution: Any
 
     @property
     def is_ordered(self) -> bool:
-        """Whether values that are close on the axis are alike: there is no axis."""
+        """Whether close coordinates stand for similar values: False, as there is no axis."""
         return False
 
     def draw(self, rng: np.random.Generator) -> Any:
-        """Return a value."""
-        # Whoever writes `rvs` for scikit-learn may count on the methods of RandomState.
+        """Return a random value."""
+        # An `rvs` written for scikit-learn may rely on the methods of RandomState.
         return self.distribution.rvs(random_state=np.random.RandomState(rng.integers(2**31)))
 
     def coordinate_of(self, value: Any) -> float:
-        """Return the coordinate that stands for any value."""
+        """Return the coordinate of all values."""
         return NEUTRAL
 
 
 def dimension_of(name: str, values: Any) -> Dimension:
-    """Return the axis of one parameter, for what a search was given."""
+    """Return the axis of one parameter, given its list of values or its distribution."""
     if not hasattr(values, "rvs"):
         return choices_of(name, list(values))
     if not (hasattr(values, "ppf") and hasattr(values, "cdf")):
         return Opaque(name, values)
-    inner = getattr(values, "dist", values)  # a frozen distribution has its family inside
+    inner = getattr(values, "dist", values)  # `dist` is the family of a frozen distribution
     if isinstance(inner, rv_discrete) or (
         hasattr(values, "pmf") and not isinstance(inner, rv_continuous)
     ):
@@ -220,14 +220,14 @@ def dimension_of(name: str, values: Any) -> Dimension:
 
 
 def choices_of(name: str, values: list[Any]) -> Choices:
-    """Return the axis of a list, each value once, and numbers in increasing order."""
+    """Return the axis of a list of values: each value once, numbers in increasing order."""
     different = list({value_key(value): value for value in values}.values())
     by_size = all(_is_number(value) for value in different)
     return Choices(name, sorted(different) if by_size else different, by_size)
 
 
 def value_key(value: Any) -> Any:
-    """Return what equal values share; what cannot be hashed is equal to itself only."""
+    """Return a key that equal values share; an unhashable value only equals itself."""
     try:
         hash(value)
     except TypeError:
@@ -244,7 +244,7 @@ def _discrete(name: str, values: Any) -> Dimension:
 
 
 def _location(frozen: Any) -> float:
-    """Return the ``loc`` of a frozen distribution, by which a logarithmic one is moved."""
+    """Return the ``loc`` of a frozen distribution, 0 by default."""
     args = getattr(frozen, "args", ())
     n_shapes = getattr(getattr(frozen, "dist", None), "numargs", 0)
     by_place = args[n_shapes] if len(args) > n_shapes else 0.0

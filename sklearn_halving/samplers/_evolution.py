@@ -1,4 +1,4 @@
-"""Mutations of the best candidates: evolution inside Hyperband."""
+"""Mutations of the best candidates, for evolution inside Hyperband."""
 
 from __future__ import annotations
 
@@ -14,38 +14,39 @@ from sklearn_halving.samplers._space import FloatArray, IntArray, Params, Space
 from sklearn_halving.samplers._types import Told
 
 P_NUMBER = 0.5
-"""Chance that a number of the parent changes."""
+"""Probability that a number of the parent is changed."""
 P_CATEGORY = 0.25
-"""Chance that a value without an order changes."""
+"""Probability that an unordered value of the parent is changed."""
 MAX_MUTATIONS = 10
-"""Mutations that were made before, after which a candidate is drawn at random instead."""
+"""If this many mutations in a row are known, a candidate is drawn at random instead."""
 WIDENING = 1.3
-"""Factor of the step from one such mutation to the next."""
+"""Factor by which the step grows from one such mutation to the next."""
 
 
 @dataclass(frozen=True)
 class EvolutionSampler:
-    """Change some parameters of one of the best candidates.
+    """Propose mutations of the best candidates so far.
 
-    Parents are the best share of the candidates at the largest level at which enough have a
-    score. A child has each number of its parent moved by a normal step, or left as it is; each
-    value of an unordered list replaced, or left as it is. Parameters that its parent did not
-    have are drawn.
+    The parents are the best candidates at the largest level at which at least ``min_told``
+    candidates have a score. For each child, a random subset of the parameters of a parent is
+    changed: a normally distributed step is added to a number, and a value of an unordered list is
+    replaced by another one. Parameters that the parent does not have are drawn at random.
 
     Parameters
     ----------
     step : float, default=0.2
-        Standard deviation of a step, as a share of the parameter's range: of its distribution
-        function, so that the step of a log-uniform parameter is one in the logarithm.
+        Standard deviation of a step, as a share of the range of the parameter. It is measured on
+        the scale of the distribution function, so the steps of a log-uniform parameter are steps
+        of the logarithm.
     share_of_parents : float, default=0.15
-        Which share of the candidates that have a score are parents; at least two.
+        Share of the candidates with a score that become parents. There are at least two parents.
     share_random : float, default=0.2
-        Which share of the candidates is drawn at random, so that no part of the space is left
-        out for good; larger than 0. The best candidate of a bracket is then at least as good as
-        the best of so many random ones, and successive halving is guaranteed to return one that
-        is close to it, given the budget.
+        Share of the candidates that are drawn at random, so that no part of the space is excluded.
+        It is above 0 and at most 1. The best candidate of a bracket is at least as good as the
+        best of its random candidates. With a sufficient budget, successive halving is guaranteed
+        to return a candidate close to it.
     min_told : int, default=4
-        Number of candidates with a score that it takes for parents; before, all are random.
+        Minimum number of candidates with a score. All candidates are random until it is reached.
 
     References
     ----------
@@ -73,13 +74,13 @@ class EvolutionSampler:
     min_told: int = 4
 
     def __post_init__(self) -> None:
-        """Refuse what no proposal can be made from."""
+        """Validate the parameters."""
         check_share(self, "step", "Use 0.2, the default.")
         check_share(self, "share_of_parents", "Use 0.15, the default.")
         check_share(self, "share_random", "Use 0.2, the default, or RandomSampler.", may_be_1=True)
 
     def propose(self, told: Told, n: int, rng: np.random.Generator) -> list[Params]:
-        """Return ``n`` candidates, mutations and random ones."""
+        """Return ``n`` candidates: mutations and random candidates."""
         parents = self.parents(told)
         batch = Batch(told)
         while len(batch.candidates) < n:
@@ -90,22 +91,22 @@ class EvolutionSampler:
         return batch.candidates
 
     def parents(self, told: Told) -> IntArray:
-        """Return the arms that are mutated, best first; none before enough is known."""
+        """Return the arms to mutate, best first; none before ``min_told`` arms have a score."""
         level = told.top_level(self.min_told)
         if level is None:
             return np.arange(0)
         arms, scores = told.at_level(level)
         n_parents = max(2, ceil(self.share_of_parents * len(arms)))
-        n_known = int((scores > -np.inf).sum())  # what failed is no parent
+        n_known = int((scores > -np.inf).sum())  # failed candidates are not parents
         best: IntArray = arms[np.argsort(-scores, kind="stable")[: min(n_parents, n_known)]]
         return best
 
     def _child(
         self, told: Told, parent: int, batch: Batch, rng: np.random.Generator
     ) -> Params | None:
-        """Return a mutation that was not made before; None if none was found."""
+        """Return a new mutation; None if none is found."""
         point, step = told.point(parent), self.step
-        if point is None:  # it is outside the space
+        if point is None:  # outside the space
             return None
         for _ in range(MAX_MUTATIONS):
             child = mutated(told.space, point, step, rng)
@@ -117,7 +118,7 @@ class EvolutionSampler:
 
 
 def mutated(space: Space, point: FloatArray, step: float, rng: np.random.Generator) -> FloatArray:
-    """Return a point near another: at least one parameter is changed, if one can be."""
+    """Return a mutated point. At least one parameter is changed, if that is possible."""
     axes = space.active(point)
     chance = [P_NUMBER if space.dimensions[axis].is_ordered else P_CATEGORY for axis in axes]
     chosen = [axes[i] for i in np.flatnonzero(rng.random(len(axes)) < chance)]
@@ -140,13 +141,13 @@ def _moved(space: Space, axis: int, x: float, step: float, rng: np.random.Genera
         n_cells = dimension.n_cells or 2
         return (x + int(rng.integers(1, n_cells)) / n_cells) % 1
     size = step * rng.standard_normal()
-    if isinstance(dimension, Choices):  # at least to the next value
+    if isinstance(dimension, Choices):  # move to the next value at least
         size = np.copysign(max(abs(size), 1 / dimension.n_cells), size)
     return dimension.snap(_reflected(x + size))
 
 
 def _reflected(x: float) -> float:
-    """Return a coordinate that went beyond 0 or 1 as if it had been thrown back there."""
+    """Return a coordinate reflected at 0 and 1."""
     x = abs(x) % 2
     return 2 - x if x > 1 else x
 
@@ -154,7 +155,7 @@ def _reflected(x: float) -> float:
 def _move_to_branch(
     space: Space, point: FloatArray, child: FloatArray, rng: np.random.Generator
 ) -> None:
-    """Draw the parameters that only the child's dict has, and drop those it lacks."""
+    """Draw the parameters that only the dict of the child has, and reset those that it lacks."""
     before = set(space.branches[space.branch_of(point)])
     after = set(space.branches[space.branch_of(child)])
     child[sorted(before - after)] = NEUTRAL

@@ -15,37 +15,37 @@ from sklearn_halving.samplers._space import FloatArray, IntArray, Params, Space
 from sklearn_halving.samplers._types import Told
 
 MIN_BANDWIDTH = 1e-3
-"""Of a kernel, where all points agree on a parameter."""
+"""Smallest bandwidth, which is used if all points have the same value."""
 MAX_POINTS = 100
-"""Points of a density; of more, as many that are spread evenly over their ranks."""
+"""Maximum number of points of a density. If there are more, they are thinned evenly by rank."""
 
 
 @dataclass(frozen=True)
 class KernelDensitySampler:
-    """Propose what is likely among the good candidates and unlikely among the others.
+    """Propose candidates that are likely among the good and unlikely among the other candidates.
 
-    At the largest level at which there are enough, one kernel density is fitted to the best
-    share of the candidates, one to the rest. Points are drawn from the first, with wider kernels,
-    and the one with the largest ratio of the two densities becomes a candidate.
+    At the largest level with enough scores, one kernel density is fitted to the best candidates
+    and another one to the rest. Points are drawn from the first density, with wider kernels. The
+    point with the largest ratio of the two densities becomes a candidate.
 
     Parameters
     ----------
     share_good : float, default=0.15
-        Which share of the candidates is good, the paper's q; at least one more than there are
-        parameters.
+        Share of the candidates that count as good (q in the paper). Their number is at least one
+        more than the number of parameters.
     share_random : float, default=1/3
-        Which share of the candidates is drawn at random, the paper's rho.
+        Share of the candidates that are drawn at random (rho in the paper).
     n_draws : int, default=64
-        Number of points among which the one with the largest ratio is chosen, the paper's N_s.
+        Number of points that are drawn for each candidate (N_s in the paper).
     widening : float, default=3
-        Factor of the bandwidths from which points are drawn, the paper's b_w.
+        Factor by which the bandwidths are multiplied when points are drawn (b_w in the paper).
 
     Notes
     -----
-    The paper's kernels, bandwidths by Scott's rule, and the numbers of points by its section 4.1.
-    Parameters that a candidate does not have are filled in at random, as in the authors'
-    implementation. A density has no more than 100 points, which keeps the time
-    of a proposal from growing with the search.
+    The kernels are those of the paper. Bandwidths follow Scott's rule, and the numbers of points
+    follow section 4.1 of the paper. Parameters that a candidate lacks are filled in at random, as
+    in the authors' implementation. A density has at most 100 points, so that the time for a
+    proposal does not grow with the number of candidates.
 
     References
     ----------
@@ -72,12 +72,12 @@ class KernelDensitySampler:
     widening: float = 3.0
 
     def __post_init__(self) -> None:
-        """Refuse what no proposal can be made from."""
+        """Validate the parameters."""
         check_share(self, "share_good", "Use 0.15, the default.")
         check_share(self, "share_random", "Use 1/3, the default.", may_be_1=True)
 
     def propose(self, told: Told, n: int, rng: np.random.Generator) -> list[Params]:
-        """Return ``n`` candidates, from the densities and at random."""
+        """Return ``n`` candidates, from the densities or at random."""
         densities = self._densities(told, rng)
         batch = Batch(told)
         while len(batch.candidates) < n:
@@ -88,7 +88,7 @@ class KernelDensitySampler:
         return batch.candidates
 
     def _densities(self, told: Told, rng: np.random.Generator) -> tuple[_Density, _Density] | None:
-        """Return the densities of good and of bad candidates; None before there are enough."""
+        """Return the densities of good and of bad candidates; None if there are too few scores."""
         n_least = told.space.n_dimensions + 1  # the paper's N_min
         level = told.top_level(n_least + 2)
         if level is None:
@@ -123,9 +123,9 @@ class _Density:
     ----------
     points : ndarray of shape (n_points, n_dimensions)
     bandwidth : ndarray of shape (n_dimensions,)
-        Of an axis without an order: the chance of another value.
+        For an unordered axis, the probability of another value.
     n_values : ndarray of int of shape (n_dimensions,)
-        Number of values of an axis without an order, 0 elsewhere.
+        Number of values of an unordered axis, 0 for other axes.
     """
 
     points: FloatArray
@@ -134,7 +134,7 @@ class _Density:
 
     @classmethod
     def of(cls, told: Told, arms: list[int], rng: np.random.Generator) -> _Density:
-        """Return the density of some arms, with a bandwidth for each axis."""
+        """Return the density of some arms, with one bandwidth for each axis."""
         if len(arms) > MAX_POINTS:
             arms = [arms[i] for i in np.linspace(0, len(arms) - 1, MAX_POINTS).round().astype(int)]
         space = told.space
@@ -147,7 +147,7 @@ class _Density:
         return cls(points, np.minimum(bandwidth, most), n_values)
 
     def draw(self, n: int, widening: float, rng: np.random.Generator) -> FloatArray:
-        """Return points of the density with wider kernels, shape (n, n_dimensions)."""
+        """Draw points from the density with wider kernels, shape (n, n_dimensions)."""
         centre = self.points[rng.integers(len(self.points), size=n)]
         width = self.bandwidth * widening
         uniform = rng.random(centre.shape)
@@ -160,7 +160,7 @@ class _Density:
         return np.clip(np.where(self.n_values > 0, unordered, near), 0.0, 1.0)
 
     def log_at(self, x: FloatArray) -> FloatArray:
-        """Return the logarithm of the density at points, shape (n,), up to a constant."""
+        """Return the logarithm of the density at each point, shape (n,), up to a constant."""
         distance = x[:, np.newaxis] - self.points
         z = distance / self.bandwidth
         numeric = -0.5 * z**2 - np.log(self.bandwidth)
@@ -174,13 +174,13 @@ class _Density:
 
 
 def _n_unordered(dimension: Dimension) -> int:
-    """Return the number of values of an axis without an order, 0 for the others."""
+    """Return the number of values of an unordered axis, 0 for other axes."""
     is_one = dimension.n_cells == 1
     return 0 if dimension.is_ordered or is_one else dimension.n_cells or 0
 
 
 def _filled_in(space: Space, point: Any, rng: np.random.Generator) -> FloatArray:
-    """Return the point with a random coordinate for each parameter that it does not have."""
+    """Return the point with random coordinates for the parameters that it lacks."""
     filled = rng.random(space.n_dimensions)
     own = space.branches[space.branch_of(point)]
     has_values = [0, *own] if len(space.branches) > 1 else list(own)
@@ -189,7 +189,7 @@ def _filled_in(space: Space, point: Any, rng: np.random.Generator) -> FloatArray
 
 
 def _snapped(space: Space, point: FloatArray) -> FloatArray:
-    """Return the centre of a point's cells, NaN for values that have to be drawn."""
+    """Return the centres of the cells of a point; NaN for values that have to be drawn."""
     snapped = [
         np.nan if isinstance(dimension, Opaque) else dimension.snap(float(x))
         for dimension, x in zip(space.dimensions, point, strict=True)

@@ -1,4 +1,4 @@
-"""Random sampling, and how the other samplers fill up with it."""
+"""Random sampling, on its own and as a part of the other samplers."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from sklearn_halving.samplers._types import Told
 
 @dataclass(frozen=True)
 class RandomSampler:
-    """Draw each candidate at random, without regard to scores.
+    """Draw candidates at random, independently of the scores.
 
-    A list of dicts gives each dict the same chance, each list of values the same chance to each
-    of them. No candidate comes twice while there are others.
+    In a list of dicts, all dicts are equally likely. In a list of values, all values are equally
+    likely. Candidates are not repeated as long as there are others.
 
     References
     ----------
@@ -42,12 +42,14 @@ class RandomSampler:
 
 
 class Batch:
-    """Candidates that are being made, and whether one of them was made before.
+    """The candidates of one proposal.
+
+    ``key in batch`` is True for the keys of these and of all earlier candidates.
 
     Parameters
     ----------
     told : Told
-        What there is already.
+        The earlier candidates.
     """
 
     def __init__(self, told: Told) -> None:
@@ -56,13 +58,13 @@ class Batch:
         self._own: set[Hashable] = set()
 
     def draw(self, rng: np.random.Generator) -> Params:
-        """Return a random candidate: new if there is one, else one that is new in the batch."""
+        """Return a random candidate that is new if possible, or else new in the batch."""
         space = self._told.space
         params = space.draw(rng, self)
         return space.draw(rng, self._own) if space.key(params) in self else params
 
     def add(self, params: Params) -> None:
-        """Take in a candidate."""
+        """Add a candidate."""
         self.candidates.append(params)
         self._own.add(self._told.space.key(params))
 

@@ -1,4 +1,4 @@
-"""A search space as the unit cube: an axis for each parameter, cells where it is discrete."""
+"""A search space as the unit cube: one axis for each parameter, with cells if it is discrete."""
 
 from __future__ import annotations
 
@@ -26,29 +26,31 @@ IntArray = npt.NDArray[np.int64]
 Params = dict[str, Any]
 
 MAX_DRAWS = 100
-"""Draws without a new candidate after which a finite space is searched for one in turn."""
+"""After this many draws without a new candidate, a finite space is searched in order."""
 MAX_ENDLESS_DRAWS = 1000
-"""The same for a space without an end, which may still hold few values."""
+"""Maximum number of draws from an infinite space, which may have only a few likely values."""
 BRANCH = "(which dict)"
-"""Name of the axis that says which of several dicts a candidate is from."""
+"""Name of the axis for the dict that a candidate comes from."""
 
 
 @dataclass(frozen=True)
 class Space:
-    """Parameters to points of the unit cube and back.
+    """A search space, which maps parameters to points of the unit cube and back.
 
-    Each parameter has an axis: a distribution by its ``cdf`` and ``ppf``, so that an axis is
-    logarithmic where its distribution is; a list of numbers by their order; any other list in
-    cells that have no order. With a list of dicts, the first axis says which dict a candidate is
-    from, and the axes of parameters that this dict lacks are inactive. Dicts share the axis of a
-    parameter for which they give the same values.
+    Each parameter has one axis. A distribution is mapped by its ``cdf`` and ``ppf``, so the axis
+    of a log-uniform distribution is logarithmic. A list has one cell for each value. The cells of
+    numbers are in increasing order, those of other values have no order.
+
+    For a list of dicts, the first axis is the dict that a candidate comes from. The axes of
+    parameters that this dict lacks are inactive. If several dicts give the same values for a
+    parameter, they share its axis.
 
     Parameters
     ----------
     dimensions : tuple of Dimension
         The axes.
     branches : tuple of tuple of int
-        The axes of each dict, in the order of the names.
+        The indices of the axes of each dict, sorted by parameter name.
 
     Examples
     --------
@@ -67,18 +69,28 @@ class Space:
 
     @classmethod
     def of(cls, param_distributions: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Space:
-        """Return the space of what a search is given as ``param_distributions``.
+        """Return the space for the ``param_distributions`` of a search.
 
         Parameters
         ----------
         param_distributions : dict or list of dict
-            Parameter names to lists of values or distributions with a method ``rvs``.
+            Parameter names (str) as keys, and lists of values or distributions with a method
+            ``rvs`` as values.
+
+        Returns
+        -------
+        space : Space
+
+        Raises
+        ------
+        ValueError
+            If the list of dicts is empty.
         """
         one = isinstance(param_distributions, Mapping)
         dicts: Sequence[Any] = [param_distributions] if one else list(param_distributions)
         if not dicts:
             raise ValueError(
-                "param_distributions must hold candidates; got an empty list. Give a dict of "
+                "param_distributions must hold candidates, got an empty list. Pass a dict of "
                 "parameter names and values, or a list of such dicts."
             )
         dimensions: list[Dimension] = []
@@ -104,21 +116,22 @@ class Space:
 
     @cached_property
     def size(self) -> int | None:
-        """Number of candidates; None where there is no end of them."""
+        """Number of candidates; None if it is infinite."""
         sizes = [self._size_of(branch) for branch in self.branches]
         return None if None in sizes else sum(size or 0 for size in sizes)
 
     def branch_of(self, point: FloatArray) -> int:
-        """Return which dict a point is in, counted from 0."""
+        """Return the index of the dict that a point belongs to."""
         if len(self.branches) == 1:
             return 0
         branch: int = self.dimensions[0].value_at(float(point[0]))
         return branch
 
     def active(self, point: FloatArray) -> list[int]:
-        """Return the axes that count at a point, that of the dict first where there are several.
+        """Return the indices of the active axes at a point.
 
-        Axes of a single value are left out: nothing can change along them.
+        If there are several dicts, the first of them is the axis of the dict. Axes with a single
+        value are not included, since they cannot change.
         """
         own = self.branches[self.branch_of(point)]
         axes = own if len(self.branches) == 1 else (0, *own)
@@ -137,9 +150,15 @@ class Space:
         point : ndarray of shape (n_dimensions,)
             Numbers in (0, 1).
         rng : numpy.random.Generator, default=None
-            Draws the values of parameters that have a method ``rvs`` and no ``ppf``.
+            Used for parameters whose distribution has ``rvs`` but no ``ppf``. None uses a
+            generator with seed 0.
         like : dict, default=None
-            Where such a value is taken from instead, unless its coordinate is NaN.
+            A candidate from which the values of such parameters are copied. They are drawn if
+            it is None, if it lacks the parameter, or if the coordinate is NaN.
+
+        Returns
+        -------
+        params : dict
         """
         params = {}
         for axis in self.branches[self.branch_of(point)]:
@@ -154,12 +173,12 @@ class Space:
         return params
 
     def point_of(self, params: Params) -> FloatArray | None:
-        """Return where a candidate is, or None if it is outside the space.
+        """Return the point of a candidate, or None if it is outside the space.
 
         Returns
         -------
         point : ndarray of shape (n_dimensions,) or None
-            0.5 along inactive axes, the centre of its cell where a value is discrete.
+            Inactive axes have the coordinate 0.5. Discrete values have the centre of their cell.
         """
         for place, branch in enumerate(self.branches):
             if {self.dimensions[axis].name for axis in branch} != params.keys():
@@ -175,9 +194,9 @@ class Space:
         return None
 
     def draw_point(self, rng: np.random.Generator) -> FloatArray:
-        """Return a random point: a dict by equal chances, then each of its parameters.
+        """Return a random point. All dicts are equally likely.
 
-        NaN for parameters with ``rvs`` alone, which `params_at` then draws.
+        The coordinate is NaN for distributions without ``ppf``, which `params_at` draws from.
         """
         point = np.full(self.n_dimensions, NEUTRAL)
         if len(self.branches) > 1:
@@ -187,18 +206,22 @@ class Space:
         return point
 
     def draw_coordinate(self, axis: int, rng: np.random.Generator) -> float:
-        """Return a random coordinate on one axis; NaN if `params_at` has to draw the value."""
+        """Return a random coordinate of one axis; NaN if `params_at` has to draw the value."""
         dimension = self.dimensions[axis]
         return np.nan if isinstance(dimension, Opaque) else dimension.snap(float(rng.random()))
 
     def draw(self, rng: np.random.Generator, known: Container[Hashable] = ()) -> Params:
-        """Return a random candidate, one whose key is not in ``known`` while there is one.
+        """Return a random candidate whose key is not in ``known``, if there is one left.
 
         Parameters
         ----------
         rng : numpy.random.Generator
-        known : set of hashable, default=()
-            Keys of candidates that were made before, see `key`.
+        known : container of hashable, default=()
+            Keys of earlier candidates, see `key`.
+
+        Returns
+        -------
+        params : dict
         """
         params: Params = {}
         for _ in range(MAX_ENDLESS_DRAWS if self.size is None else MAX_DRAWS):
@@ -206,7 +229,7 @@ class Space:
             if self.key(params) not in known:
                 return params
         if self.size is not None:
-            # Nearly used up: from a random place on, the first that is new.
+            # Few new candidates are left: return the first one after a random index.
             first = int(rng.random() * self.size)
             for step in range(self.size):
                 other = self.candidate((first + step) % self.size)
@@ -215,7 +238,7 @@ class Space:
         return params
 
     def candidate(self, index: int) -> Params:
-        """Return a candidate of a finite space by its number, from 0 to ``size`` - 1."""
+        """Return a candidate of a finite space by its index, from 0 to ``size`` - 1."""
         left = index
         for branch in self.branches:
             size = self._size_of(branch) or 0
@@ -227,10 +250,10 @@ class Space:
                     params[dimension.name] = dimension.values[cell]
                 return dict(reversed(params.items()))
             left -= size
-        raise IndexError(f"candidate {index} is beyond the end of the space")
+        raise IndexError(f"candidate {index} does not exist: the space has {self.size} candidates")
 
     def key(self, params: Params) -> Hashable:
-        """Return what equal candidates share, whatever dict they are from."""
+        """Return a key that equal candidates share, even if they come from different dicts."""
         return frozenset((name, value_key(value)) for name, value in params.items())
 
     def _size_of(self, branch: tuple[int, ...]) -> int | None:
@@ -239,10 +262,10 @@ class Space:
 
 
 def _key_of_values(values: Any) -> Hashable:
-    """Return what two descriptions of the same values share."""
+    """Return a key that two definitions of the same values share."""
     if not hasattr(values, "rvs"):
         return tuple(value_key(value) for value in values)
-    if hasattr(values, "dist"):  # frozen: equal if family and parameters are
+    if hasattr(values, "dist"):  # frozen: equal if family and parameters are equal
         try:
             key = values.dist.name, values.args, tuple(sorted(values.kwds.items()))
             hash(key)

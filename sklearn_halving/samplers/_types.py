@@ -1,4 +1,4 @@
-"""What a sampler is, and what it is told."""
+"""The protocol of samplers, and the candidates and scores that they are given."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from sklearn_halving.samplers._space import FloatArray, IntArray, Params, Space
 
 @dataclass
 class Told:
-    """What a sampler may know: all candidates so far, and the scores that were told.
+    """All candidates so far and their scores, as input of a sampler.
 
     Parameters
     ----------
     space : Space
-        Where the candidates are from.
+        The search space.
 
     Attributes
     ----------
     candidates : list of dict
-        All that were made, whether they have scores or not; arm i is candidate i.
+        All candidates so far, with or without scores. Arm i is candidate i.
     keys : set
-        Their keys, see `Space.key`: what was made must not be made again.
+        The keys of the candidates (see `Space.key`), to avoid repeating them.
 
     Examples
     --------
@@ -48,25 +48,26 @@ class Told:
     _points: dict[int, FloatArray | None] = field(default_factory=dict)
 
     def add(self, params: Params) -> None:
-        """Take in a candidate: the next arm."""
+        """Add a candidate, which becomes the next arm."""
         self.candidates.append(params)
         self.keys.add(self.space.key(params))
 
     def tell(self, arm: int, level: int, score: float) -> None:
-        """Take in the mean score of an arm at a level; larger is better, NaN is worst.
+        """Set the mean score of an arm at a level. Larger is better, NaN is worst.
 
-        It takes the place of what was told before of this arm at this level.
+        An earlier score of the same arm at the same level is replaced.
         """
         self._scores.setdefault(level, {})[arm] = score
 
     def at_level(self, level: int) -> tuple[IntArray, FloatArray]:
-        """Return the arms that have a score at a level, in the order of telling, and the scores.
+        """Return the arms that have a score at a level, and their scores.
 
         Returns
         -------
         arms : ndarray of int of shape (n_told,)
+            In the order in which their first scores were set.
         scores : ndarray of shape (n_told,)
-            Without NaN: a candidate that failed has -inf.
+            NaN is replaced by -inf.
         """
         of_arm = self._scores.get(level, {})
         scores = np.array(list(of_arm.values()), dtype=np.float64)
@@ -74,12 +75,12 @@ class Told:
         return arms, np.where(np.isnan(scores), -np.inf, scores)
 
     def top_level(self, n_least: int) -> int | None:
-        """Return the largest level at which so many arms have a score; None if there is none."""
+        """Return the largest level at which at least ``n_least`` arms have a score, or None."""
         levels = [level for level, of_arm in self._scores.items() if len(of_arm) >= n_least]
         return max(levels, default=None)
 
     def point(self, arm: int) -> FloatArray | None:
-        """Return where an arm is in the cube; None if it is outside the space."""
+        """Return the point of an arm in the unit cube; None if it is outside the space."""
         if arm not in self._points:
             self._points[arm] = self.space.point_of(self.candidates[arm])
         return self._points[arm]
@@ -87,7 +88,7 @@ class Told:
 
 @runtime_checkable
 class Sampler(Protocol):
-    """What makes candidates: a frozen dataclass of parameters with one method.
+    """The protocol of a sampler: a frozen dataclass of parameters with one method.
 
     Examples
     --------
@@ -102,7 +103,20 @@ class Sampler(Protocol):
     """
 
     def propose(self, told: Told, n: int, rng: np.random.Generator) -> Sequence[Params]:
-        """Return ``n`` candidates, from what was told so far and ``rng`` alone.
+        """Return ``n`` candidates.
 
-        ``told`` is not to be changed: who asked adds the candidates to it.
+        Parameters
+        ----------
+        told : Told
+            The candidates so far and their scores. It must not be changed: the caller adds the
+            new candidates.
+        n : int
+            Number of candidates.
+        rng : numpy.random.Generator
+            The only source of randomness.
+
+        Returns
+        -------
+        candidates : sequence of dict
+            Parameter names and values.
         """
