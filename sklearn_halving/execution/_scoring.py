@@ -20,11 +20,32 @@ class Part:
 
 
 def scores_of(task: EvaluationTask, estimator: Any, part: Part, errors: list[str]) -> Scores:
-    """Score a fitted estimator; the tracebacks of scorers that raise are added to ``errors``."""
+    """Score a fitted estimator.
+
+    The tracebacks of scorers that raise are added to ``errors``. Scores that are not numbers are
+    a ValueError for any ``error_score``, as in GridSearchCV.
+    """
     is_single = named_scorers(task.scorer) is None
     scorer = (_WatchedScorer if is_single else _WatchedScorers)(task.scorer, errors)
     scores: Scores = score(estimator, part.X, part.y, scorer, part.params, task.error_score)
+    _check_numbers(scores, task.scorer)
     return scores
+
+
+def _check_numbers(scores: Scores, scorer: Any) -> None:
+    """Raise for scores that `score` accepts but that cannot be compared."""
+    values = scores.values() if isinstance(scores, dict) else [scores]
+    if not values:
+        raise ValueError(
+            "scoring must return a number, or a dict with one number for each metric; got an "
+            f"empty dict. (scorer={scorer})"
+        )
+    for value in values:
+        if isinstance(value, complex):
+            raise ValueError(
+                f"scoring must return a number that can be compared, got {value} "
+                f"({type(value)}) instead. Return its real part or its modulus. (scorer={scorer})"
+            )
 
 
 def failed_scores(task: EvaluationTask) -> Scores:
@@ -35,7 +56,7 @@ def failed_scores(task: EvaluationTask) -> Scores:
 
 
 class _WatchedScorer:
-    """A scorer whose tracebacks are kept; `score` only makes warnings of them."""
+    """A scorer that keeps its tracebacks; `score` only turns them into warnings."""
 
     def __init__(self, scorer: Any, errors: list[str]) -> None:
         self._watched = scorer
@@ -53,7 +74,7 @@ class _WatchedScorer:
 
 
 class _WatchedScorers(_WatchedScorer, MultimetricScorer):  # type: ignore[misc]
-    """Several named scorers, which return tracebacks in place of scores."""
+    """Several named scorers, which return a traceback if they fail."""
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         scores = self._watched(*args, **params)

@@ -1,4 +1,4 @@
-"""What a companion does: it takes a task, and runs the pulls it is given."""
+"""What a companion process does: it receives a task and runs the pulls that it is given."""
 
 from __future__ import annotations
 
@@ -26,14 +26,16 @@ from sklearn_halving.execution.workers._task_transfer import unpack
 from sklearn_halving.execution.workers._worker import ChunkResult, evaluate_chunk
 
 IDLE_SECONDS = 10.0
-"""A companion that is asked for nothing ends after this long: its worker may live on."""
+"""An idle companion ends after this time; its worker may live on."""
 GRACE_SECONDS = 10.0
-"""A pull that nobody ends, since its worker is gone, ends itself this long after its time."""
+"""If its worker is gone, a pull ends itself this long after its time limit."""
+MAX_ALARM_SECONDS = 1e8
+"""More than three years. Longer times are no limit: `signal.setitimer` may refuse them."""
 LOADED, BEGUN = b"loaded", b"begun"
 
 
 class Request(NamedTuple):
-    """A pull to run: a job and its candidate as bytes, and what it may use."""
+    """A pull to run: a job and its candidate as bytes, and its limits."""
 
     token: str
     job: bytes
@@ -42,23 +44,23 @@ class Request(NamedTuple):
 
 
 class MappedFile(NamedTuple):
-    """Bytes that lie in a file already, and are mapped rather than sent."""
+    """Bytes that are in a file already. They are mapped instead of sent."""
 
     path: str
     offset: int
     size: int
 
     def array(self) -> Any:
-        """Return the bytes, mapped."""
+        """Return the mapped bytes."""
         return np.memmap(self.path, np.uint8, "r", self.offset, (self.size,))
 
 
 def serve(control: Any, *, forks: bool) -> None:
-    """Run what is asked for, here or in copies of this process, until nothing is."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whether to stop is for the search to say
+    """Run requests in this process or in copies of it, until there are no more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the search decides whether to stop
     token, sent = pickle.loads(control.recv_bytes())
     arrays = [array.array() if isinstance(array, MappedFile) else array for array in sent]
-    unpack(token, arrays)  # on no pull's time
+    unpack(token, arrays)  # before the time of the first pull starts
     control.send_bytes(LOADED)
     if forks:
         _serve_in_copies(control, token, arrays)
@@ -67,20 +69,20 @@ def serve(control: Any, *, forks: bool) -> None:
 
 
 def _serve_in_copies(control: Any, token: str, arrays: list[Any]) -> None:
-    """Copy this process when asked to, and report how the copy ended.
+    """Fork this process on request and report how the copy ended.
 
-    This process has no threads and runs no fit, so there is nothing that a copy could break.
+    This process has no threads and runs no fits, so forking it is safe.
     """
     try:
         while control.poll(IDLE_SECONDS):
             handle = recv_handle(control)
             with warnings.catch_warnings():
-                # Python 3.12 warns of threads; those of BLAS libraries are made for this.
+                # Python 3.12 warns about threads. Those of BLAS libraries can be forked.
                 warnings.simplefilter("ignore")
                 pid = os.fork()
             if pid == 0:
                 control.close()
-                np.random.seed()  # noqa: NPY002 - else it would be the same in every copy
+                np.random.seed()  # noqa: NPY002 - all copies would have the same state
                 _run_to_the_end(Connection(handle), token, arrays)
             os.close(handle)
             control.send_bytes(str(pid).encode())
@@ -95,7 +97,7 @@ def _run_to_the_end(pipe: Any, token: str, arrays: list[Any]) -> None:
     try:
         _run_requests(pipe, token, arrays)
         code = 0
-    except BaseException:  # noqa: BLE001 - what follows in the stack is not for a copy
+    except BaseException:  # noqa: BLE001 - a copy must not return to the caller
         print_exc()
     finally:
         sys.stdout.flush()
@@ -114,7 +116,7 @@ def _run_requests(pipe: Any, token: str, arrays: list[Any]) -> None:
         request: Request = pickle.loads(content)
         jobs = [pickle.loads(request.job)]
         limits = request.limits
-        # Threads, if the estimator wants to be parallel: they end with this process.
+        # An estimator with n_jobs uses threads, because they end with this process.
         with parallel_config("threading"), _alarm(limits.seconds), memory_limit(limits.memory):
             result = evaluate_chunk(jobs, request.candidates, token, *arrays)
         sys.stdout.flush()
@@ -122,7 +124,7 @@ def _run_requests(pipe: Any, token: str, arrays: list[Any]) -> None:
 
 
 def _read(pipe: Any, requests: SimpleQueue[bytes]) -> None:
-    """Take requests; end the process, also amid a pull, when the worker is gone."""
+    """Receive requests. If the worker is gone, end the process, even during a pull."""
     try:
         while True:
             requests.put(pipe.recv_bytes())
@@ -131,7 +133,7 @@ def _read(pipe: Any, requests: SimpleQueue[bytes]) -> None:
 
 
 def _dumped(result: ChunkResult) -> bytes:
-    """Return a result as bytes; an exception that does not survive that, in words."""
+    """Return a result as bytes. An exception that cannot be pickled is replaced by its repr."""
     failure = result.failure
     try:
         content: bytes = cloudpickle.dumps(result)
@@ -147,8 +149,8 @@ def _dumped(result: ChunkResult) -> bytes:
 
 @contextmanager
 def _alarm(seconds: float | None) -> Iterator[None]:
-    """Have the system end this process if the pull hangs and the worker is gone."""
-    if seconds is None or not hasattr(signal, "setitimer"):
+    """Let the system end this process if the pull hangs and the worker is gone."""
+    if seconds is None or seconds > MAX_ALARM_SECONDS or not hasattr(signal, "setitimer"):
         yield
         return
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -161,7 +163,7 @@ def _alarm(seconds: float | None) -> Iterator[None]:
 
 @contextmanager
 def memory_limit(n_bytes: int | None) -> Iterator[None]:
-    """Let this process take so many bytes of address space on top of what it has now."""
+    """Limit the address space of this process to its present size plus ``n_bytes``."""
     if n_bytes is None or sys.platform != "linux":
         yield
         return

@@ -1,4 +1,4 @@
-"""Ctrl-C: once to stop when the pulls under way are done, twice to stop at once."""
+"""Ctrl-C: the first one lets the running pulls finish, the second one stops at once."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ STDERR = 2
 
 
 class Interrupt:
-    """Takes the first Ctrl-C as a wish, and lets the second one through.
+    """Sets ``is_requested`` at the first Ctrl-C and raises KeyboardInterrupt at the second.
 
-    Only in the main thread, which alone may handle signals, and only where Ctrl-C would raise
-    KeyboardInterrupt: a handler of the user's own, or that of a search around this one, stays.
+    It acts only in the main thread, because no other thread can handle signals, and only if
+    Ctrl-C would raise KeyboardInterrupt. A handler set by the user or by an outer search is kept.
     """
 
     def __init__(self) -> None:
@@ -49,14 +49,15 @@ class Interrupt:
             self._restore()
             raise KeyboardInterrupt
         self.is_requested = True
-        with suppress(OSError):  # not by sys.stderr, which may be in the middle of a line
+        with suppress(OSError):  # sys.stderr may be in use when the signal arrives
             os.write(STDERR, MESSAGE)
 
 
 def leave_interrupts_to_the_search() -> None:
-    """Ignore Ctrl-C in a worker: a terminal sends it to all processes, busy or idle.
+    """Ignore Ctrl-C in a worker, because a terminal sends it to all processes.
 
-    For as long as the worker lives: one that is interrupted while it waits takes the pool down.
+    It is ignored for as long as the worker lives. If an idle worker were interrupted, the whole
+    pool would break.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if is_main and multiprocessing.current_process().name != "MainProcess":

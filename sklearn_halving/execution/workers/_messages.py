@@ -1,4 +1,4 @@
-"""The lines that workers write at ``verbose`` > 1, in the form of GridSearchCV's."""
+"""The lines that workers write if ``verbose > 1``, in the format of GridSearchCV."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ WIDTH = 80
 
 
 def write_line(line: str) -> None:
-    """Write a line where ``print`` would."""
+    """Write a line to the standard output, like ``print``."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
 
 def start_message(task: EvaluationTask, pull: Pull) -> str:
-    """Return the line that a pull writes before it starts."""
+    """Return the line that is written before a pull starts."""
     line = f"[CV{_progress(task, pull)}] START {_params_text(task, pull)}"
     return line.ljust(WIDTH, ".")
 
 
 def end_message(task: EvaluationTask, outcome: Outcome) -> str:
-    """Return the line that a pull writes when it is done."""
+    """Return the line that is written when a pull is done."""
     params = _params_text(task, outcome.pull)
     result = params + (";" if params else "")
     if task.verbose > 2:
@@ -38,7 +38,7 @@ def end_message(task: EvaluationTask, outcome: Outcome) -> str:
 
 
 def pull_text(task: EvaluationTask, pull: Pull) -> str:
-    """Return a text that tells a pull from all others of the search."""
+    """Return a text that identifies a pull within the search."""
     amount = task.resource.to_amount(pull.level)
     return (
         f"{pull.arm} at n_resources={amount}, split {pull.repetition}: {task.candidates[pull.arm]}"
@@ -61,7 +61,7 @@ def _params_text(task: EvaluationTask, pull: Pull) -> str:
     params = task.candidates[pull.arm] | level_params
     texts = [f"{name}={params[name]}" for name in sorted(params)]
     if not level_params and pull.level < task.max_level:
-        # Without it the same candidate would seem to get several scores on one split.
+        # Without it, one candidate would seem to have several scores on the same split.
         texts.append(f"n_resources={task.resource.to_amount(pull.level)}")
     return ", ".join(texts)
 

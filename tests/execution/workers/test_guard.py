@@ -203,6 +203,14 @@ def test_a_fit_that_hangs_is_an_error_if_errors_are_raised() -> None:
     assert "{'quality': 2.0}" in info.value.__notes__[0]
 
 
+@pytest.mark.parametrize("seconds", [1e8, 1e10, 1e300])
+def test_a_limit_too_long_for_a_timer_is_no_limit(seconds: float) -> None:
+    task = make_task(Known(), QUALITIES[:1])
+    (outcome,) = results(task, n_jobs=None, limits=PullLimits(seconds=seconds)).values()
+    assert outcome.error is None
+    assert np.isfinite(outcome.test_scores)
+
+
 @on_linux
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_memory_beyond_the_limit_is_an_error_of_that_fit(n_jobs: int | None) -> None:

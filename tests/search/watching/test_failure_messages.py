@@ -123,3 +123,28 @@ def test_who_cannot_choose_says_what_failed_first():
     search.set_params(scoring="f1", cv=KFold(3))
     with pytest.raises(ValueError, match=r"(\d+) of \1 scores failed, the first with .*pos_label"):
         search.fit(X, lone)
+
+
+@pytest.mark.parametrize(
+    ("score", "complaint"),
+    [
+        (0.5 + 1j, r"can be compared, got \(0.5\+1j\)"),
+        (np.complex128(1j), "can be compared, got 1j"),
+        ({"real": 0.5, "complex": 1j}, "can be compared, got 1j"),
+        ({}, "got an empty dict"),
+    ],
+)
+def test_a_score_that_is_no_real_number_ends_the_search_at_its_first_fit(score, complaint):
+    calls = []
+
+    def score_of(estimator, X, y):
+        calls.append(score)
+        return score
+
+    search = HyperbandSearchCV(
+        Known(), {"value": list(range(9))}, scoring=score_of, cv=KFold(2), refit=False,
+        random_state=0,
+    )  # fmt: skip
+    with pytest.raises(ValueError, match=f"scoring must return .*{complaint}"):
+        search.fit(*numbered(108))
+    assert len(calls) == 1
