@@ -244,9 +244,10 @@ class JoblibExecutor:
         self._queue.put(job)
 
     def stop(self) -> None:
-        """Send no further job."""
+        """Send no further job, and tell the workers to start none of those they have."""
         self._is_stopped = True
         self._queue.clear()
+        self._shared.stop()
 
     def wait_any(self, timeout: float | None = None) -> list[Landing]:
         """Send the jobs that wait, and return all that came back, at least one landing.
@@ -276,11 +277,18 @@ class JoblibExecutor:
         """End the processes beside threads of this one; others end by themselves."""
         for token in self._shared.tokens:
             COMPANIONS.close(token)
+        self._shared.close()
 
     def _must_wait(self) -> bool:
-        """Return whether chunks are under way; after `stop`, abort those that did not start."""
+        """Return whether chunks are under way; after `stop`, abort those that did not start.
+
+        Workers on this machine are not aborted. They return the jobs that they have finished,
+        so that no finished fit is lost.
+        """
         under_way = self._under_way
-        if not self._is_stopped or under_way.await_only(self._session.n_workers):
+        if not self._is_stopped or self._shared.can_stop_workers:
+            return bool(under_way.chunks)
+        if under_way.await_only(self._session.n_workers):
             return bool(under_way.chunks)
         if under_way.chunks:
             under_way.chunks.clear()

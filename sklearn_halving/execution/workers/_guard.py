@@ -17,7 +17,7 @@ from sklearn_halving.execution.workers._companion import Companion, EndedError
 from sklearn_halving.execution.workers._companion_process import Request
 from sklearn_halving.execution.workers._interrupt import leave_interrupts_to_the_search
 from sklearn_halving.execution.workers._messages import pull_text
-from sklearn_halving.execution.workers._task_transfer import local_array
+from sklearn_halving.execution.workers._task_transfer import local_array, stop_file
 from sklearn_halving.execution.workers._worker import Casualty, ChunkResult
 
 MAX_DEATHS = 3
@@ -103,6 +103,8 @@ def guarded_jobs(
     landings: list[Landing] = []
     casualties: list[Casualty] = []
     for job in jobs:
+        if stop_file(token).exists():
+            break
         request = Request(token, cloudpickle.dumps(job), candidates, limits)
         result = _survived(job, request, arrays)
         if isinstance(result, Casualty):

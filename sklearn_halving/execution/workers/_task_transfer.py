@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pickle
 import sys
+import tempfile
 import uuid
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -61,6 +64,28 @@ class SharedTask:
     def forget(self) -> None:
         """Share the task anew with the next call: what was shared went with the workers."""
         self._packed = []
+
+    @property
+    def can_stop_workers(self) -> bool:
+        """Whether the workers are other processes of this machine, which `stop` reaches."""
+        return self._session.library == "joblib" and not self._session.shares_memory
+
+    def stop(self) -> None:
+        """Tell the workers of this machine to start no further job of a chunk."""
+        for token in self.tokens:
+            with suppress(OSError):  # without the file, the workers finish their chunks
+                stop_file(token).touch(mode=0o600, exist_ok=False)
+
+    def close(self) -> None:
+        """Remove what `stop` left."""
+        for token in self.tokens:
+            with suppress(OSError):
+                stop_file(token).unlink(missing_ok=True)
+
+
+def stop_file(token: str) -> Path:
+    """Return the file whose existence stops the jobs of a task, on the same machine."""
+    return Path(tempfile.gettempdir()) / f"sklearn_halving_{token}.stop"
 
 
 def packed(task: EvaluationTask) -> list[Any]:

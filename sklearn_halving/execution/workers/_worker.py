@@ -16,7 +16,7 @@ from sklearn_halving._unstable_joblib import cloudpickle
 from sklearn_halving.execution._evaluation import evaluate
 from sklearn_halving.execution._types import EvaluationTask, Job, Landing
 from sklearn_halving.execution.workers._interrupt import leave_interrupts_to_the_search
-from sklearn_halving.execution.workers._task_transfer import unpack
+from sklearn_halving.execution.workers._task_transfer import stop_file, unpack
 
 
 class RemoteError(Exception):
@@ -63,11 +63,11 @@ class ChunkResult(NamedTuple):
 def evaluate_jobs(task: EvaluationTask, jobs: list[Job]) -> ChunkResult:
     """Evaluate jobs in a thread of the calling process, until one raises."""
     with config_context(**task.config):
-        return _landings(task, jobs, is_remote=False)
+        return _landings(task, jobs)
 
 
 def evaluate_chunk(jobs: list[Job], candidates: bytes, token: str, *arrays: Any) -> ChunkResult:
-    """Evaluate jobs in a worker process, until one raises.
+    """Evaluate jobs in a worker process, until one raises or the search stops.
 
     scikit-learn's configuration and the warning filters are those of the calling process.
     ``token`` and ``arrays`` come from `packed`. Each array is a separate argument, so that
@@ -77,12 +77,16 @@ def evaluate_chunk(jobs: list[Job], candidates: bytes, token: str, *arrays: Any)
     task, filters = unpack(token, arrays)
     task = replace(task, candidates=pickle.loads(candidates))
     with config_context(**task.config), _warning_filters(filters):
-        return _landings(task, jobs, is_remote=True)
+        return _landings(task, jobs, token)
 
 
-def _landings(task: EvaluationTask, jobs: list[Job], *, is_remote: bool) -> ChunkResult:
+def _landings(task: EvaluationTask, jobs: list[Job], token: str | None = None) -> ChunkResult:
+    """Evaluate jobs; with a token, they come from another process, which may stop them."""
     landings: list[Landing] = []
+    is_remote = token is not None
     for job in jobs:
+        if token is not None and stop_file(token).exists():
+            break
         try:
             landings.append(_evaluate_remotely(task, job) if is_remote else evaluate(task, job))
         except Exception as error:  # noqa: BLE001 - raised where the search runs

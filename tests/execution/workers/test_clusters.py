@@ -47,9 +47,8 @@ class Batches(ThreadingBackend):
 
 
 def search_of(**options: Any) -> HyperbandSearchCV:
-    return HyperbandSearchCV(
-        Known(), QUALITIES, max_resources=36, min_resources=4, cv=3, random_state=0, **options
-    )
+    levels = {"max_resources": 36, "min_resources": 4, "brackets": "all"}
+    return HyperbandSearchCV(Known(), QUALITIES, cv=3, random_state=0, **levels, **options)
 
 
 def check_same_as_serial(backend: Any) -> None:

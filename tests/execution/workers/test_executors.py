@@ -23,6 +23,7 @@ from sklearn_halving.execution.workers._executors import (
     SerialExecutor,
     open_executor,
 )
+from sklearn_halving.execution.workers._worker import evaluate_chunk
 from sklearn_halving.policies import Pull
 
 
@@ -246,3 +247,21 @@ def scores_of(executor: Any, pulls: list[Pull]) -> dict[Pull, Any]:
         for landing in executor.wait_any():
             scores[landing.outcome.pull] = landing.outcome.test_scores
     return scores
+
+
+def test_workers_stop_between_the_jobs_of_a_chunk_and_nothing_is_left() -> None:
+    """A fit that has begun comes back; one that has not is not begun after a stop."""
+    task = make_task(Known(), [0.1])
+    token, *arrays = _task_transfer.packed(task)
+    jobs = [Job(Pull(0, task.max_level, repetition)) for repetition in range(2)]
+    arguments = jobs, _task_transfer.candidates_of(task, jobs), token, *arrays
+    with parallel_config("loky"), JoblibSession(2) as session:
+        shared = _task_transfer.SharedTask(task, session)
+        shared.tokens.append(token)
+        assert shared.can_stop_workers
+        assert len(evaluate_chunk(*arguments).landings) == 2
+        shared.stop()
+        assert not evaluate_chunk(*arguments).landings
+        shared.close()
+        assert len(evaluate_chunk(*arguments).landings) == 2
+        assert not _task_transfer.stop_file(token).exists()
