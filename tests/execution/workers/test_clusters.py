@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 from joblib.parallel import ThreadingBackend
+from scipy.stats import uniform
 
 from doubles import (
     Faulty,
@@ -34,7 +35,7 @@ from sklearn_halving.policies import Pull
 
 X = np.random.default_rng(0).random((90, 2))
 y = np.arange(90) % 2
-QUALITIES = {"quality": np.random.default_rng(1).permutation(40).tolist()}
+QUALITIES = {"quality": uniform(0, 40)}
 BALLAST = 50_000
 """Floats in a model: enough for it to be sent apart from the job."""
 
@@ -47,8 +48,9 @@ class Batches(ThreadingBackend):
 
 
 def search_of(**options: Any) -> HyperbandSearchCV:
-    levels = {"max_resources": 36, "min_resources": 4, "brackets": "all"}
-    return HyperbandSearchCV(Known(), QUALITIES, cv=3, random_state=0, **levels, **options)
+    return HyperbandSearchCV(
+        Known(), QUALITIES, max_resources=36, min_resources=4, cv=3, random_state=0, **options
+    )
 
 
 def check_same_as_serial(backend: Any) -> None:
