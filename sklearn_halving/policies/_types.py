@@ -239,7 +239,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Stage:
-    """The part of a search between two eliminations of arms.
+    """The part of a search between two decisions on which arms stay in play.
 
     Parameters
     ----------
