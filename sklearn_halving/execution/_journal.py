@@ -1,6 +1,6 @@
-"""The journal of a search: one line for each pull that is done, on disk before it counts.
+"""The journal of a search: one line for each finished pull, written before the pull counts.
 
-It is data. Reading one runs nothing that is in it, whoever wrote it.
+A journal is plain data. Reading it never runs code, no matter who wrote the file.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from sklearn_halving.policies._types import Pull
 __all__ = ["Journal", "JournalError", "Record", "Session"]
 
 SYNC_SECONDS = 5.0
-"""How much of the latest work a power cut may cost; a process that dies loses nothing."""
+"""A power cut can lose the work of this many seconds; a process that dies loses nothing."""
 LOCKED_BYTE = 2**40
-"""Where Windows locks: beyond the end of every journal, so that it can still be read."""
+"""The byte that is locked on Windows: beyond the end of a journal, which stays readable."""
 
 
 class Journal:
@@ -40,25 +40,27 @@ class Journal:
     Parameters
     ----------
     path : str or path-like
-        The file; made if there is none.
+        The file. It is created if it does not exist.
 
     Raises
     ------
     JournalError
-        If another search writes to the file, or it is not a whole journal. What a crash left
-        at the end of the file, half a line or lines whose checksum is wrong, is cut off.
+        If another search writes to the file, if it is not a regular file, or if its content is
+        not a journal. An incomplete line or lines with a wrong checksum at the end of the file,
+        as a crash leaves them, are cut off.
     OSError
-        If the file cannot be opened, such as a folder, or in a folder that does not exist.
+        If the file cannot be opened, for example because its folder does not exist.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).absolute()
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
         try:
+            _check_regular(self.path)
             self._fd = os.open(self.path, flags, 0o666)
         except OSError as error:
             error.add_note(
-                "checkpoint must be a file, in a folder that exists and can be written."
+                "checkpoint must be a file in a folder that exists and can be written to."
             )
             raise
         self._last_sync = time.monotonic()
@@ -72,29 +74,29 @@ class Journal:
 
     @property
     def sessions(self) -> list[Session]:
-        """What the searches that wrote here said of themselves; none in a new file."""
+        """The searches that wrote to this file; none if it is new."""
         return self._content.sessions
 
     @property
     def records(self) -> Mapping[Pull, Record]:
-        """The pulls that are done."""
+        """The finished pulls."""
         return self._content.records
 
     def begin(self, session: Session) -> None:
-        """Write what this search says of itself."""
+        """Write the description of a search that begins or resumes."""
         self._write(session_line(session, is_first=not self.sessions))
         self._sync()
         self.sessions.append(session)
 
     def append(self, record: Record) -> None:
-        """Write a pull."""
+        """Write a finished pull."""
         self._write(record_line(record))
         self._content.records[record.outcome.pull] = record
         if time.monotonic() - self._last_sync > SYNC_SECONDS:
             self._sync()
 
     def close(self) -> None:
-        """Close the file, and leave it to others."""
+        """Close and unlock the file."""
         fd, self._fd = self._fd, -1
         _open_journals.discard(self)
         if fd >= 0:
@@ -115,7 +117,7 @@ class Journal:
 
     def _write(self, line: bytes) -> None:
         rest = memoryview(line)
-        while rest:  # a full disk takes a part of it; the next attempt says so
+        while rest:  # a full disk may take a part; the next call raises
             rest = rest[os.write(self._fd, rest) :]
 
     def _sync(self) -> None:
@@ -123,14 +125,15 @@ class Journal:
         self._last_sync = time.monotonic()
 
     def _read(self) -> Content:
-        """Read the file, and cut off what is torn at its end."""
+        """Read the file and cut off incomplete lines at its end."""
         with os.fdopen(os.dup(self._fd), "rb") as file:
             file.seek(0)
             try:
                 content, end, damaged = read_lines(file)
             except JournalError as error:
                 raise JournalError(
-                    f"The journal {self.path} cannot be used: {error} The file was left as it is."
+                    f"checkpoint={str(self.path)!r} cannot be used: {error} The file was left as "
+                    "it is."
                 ) from error
         self._cut(end, damaged)
         return content
@@ -141,8 +144,8 @@ class Journal:
             return
         if damaged:
             warnings.warn(
-                f"The journal {self.path} was damaged from line {damaged} to its end, as a power "
-                f"cut may leave it: {size - end} bytes were cut off, and their pulls are done "
+                f"The journal {self.path} was damaged from line {damaged} to its end, which a "
+                f"power cut can cause. {size - end} bytes were cut off, and their pulls are done "
                 "again.",
                 UserWarning,
                 stacklevel=2,
@@ -154,7 +157,7 @@ _open_journals: WeakSet[Journal] = WeakSet()
 
 
 def _close_in_child() -> None:
-    """Close the journals of the parent: a lock lasts until every copy of the file is closed."""
+    """Close the journals of the parent: a file is locked until all its copies are closed."""
     for journal in list(_open_journals):
         journal.close()
 
@@ -163,11 +166,21 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_close_in_child)
 
 
+def _check_regular(path: Path) -> None:
+    """Refuse devices, pipes and folders: reading or opening one may never end."""
+    if path.exists() and not path.is_file():
+        kind = "folder" if path.is_dir() else "device, pipe or socket"
+        raise JournalError(
+            f"checkpoint must be the path of a regular file, or of a new one; got {str(path)!r}, "
+            f"which is a {kind}. Give checkpoint another path."
+        )
+
+
 def _lock(fd: int, path: Path) -> None:
     """Lock the file against other writers; the system unlocks it when the process ends."""
     busy = JournalError(
-        f"{path} must be the journal of one search at a time; got another that is writing to it, "
-        "here or in another process. Wait for it, or give checkpoint another path."
+        f"{path} must be the journal of one search at a time, but another search is writing to "
+        "it, here or in another process. Wait for it, or give checkpoint another path."
     )
     try:
         _lock_file(fd)
@@ -175,8 +188,8 @@ def _lock(fd: int, path: Path) -> None:
         raise busy from error
     except OSError as error:
         warnings.warn(
-            f"{path} is on a file system that cannot lock files ({error}): nothing keeps a second "
-            "search from writing to it.",
+            f"{path} is on a file system that cannot lock files ({error}). Make sure that no "
+            "other search writes to it.",
             UserWarning,
             stacklevel=2,
         )
@@ -196,5 +209,5 @@ def _lock_file(fd: int) -> None:
 
 
 def model_folder(path: Any) -> Path:
-    """Return where the models that belong to a journal are kept."""
+    """Return the folder with the models of a journal."""
     return Path(f"{os.fspath(path)}.models").absolute()

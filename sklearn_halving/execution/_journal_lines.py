@@ -1,4 +1,4 @@
-"""The lines of a journal: plain JSON with a checksum, written and read without trust."""
+"""The lines of a journal: plain JSON with a checksum. Nothing in them is trusted."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from sklearn_halving.execution._types import Outcome, Scores
 from sklearn_halving.policies._types import Pull
 
 FORMAT = 1
-"""Number of the format; a journal with another one is not read."""
+"""Number of the format. Journals with another number are refused."""
 MAGIC = b'{"journal":"sklearn_halving",'
-"""How every journal begins."""
+"""The first bytes of every journal."""
 MAX_COUNT = 2**62
 _CHECKSUM = re.compile(rb',"crc":"([0-9a-f]{8})"\}')
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 _CHECKSUM_BYTES = len(',"crc":"00000000"}')
 WAY_OUT = "Give checkpoint another path."
-REPAIR = "Remove that line, and its pull is done again; or give checkpoint another path."
+NEW_PATH = "Give checkpoint another path, or delete the file if it is not needed."
+REPAIR = "Remove that line to repeat its pull, or give checkpoint another path."
 _NON_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 Plain = str | int | float | bool | None
@@ -33,21 +34,21 @@ class JournalError(ValueError):
 
 
 class DamageError(Exception):
-    """A line is not what was once written."""
+    """A line differs from what was written."""
 
 
 @dataclass(frozen=True)
 class Record:
-    """A pull that is done.
+    """A finished pull.
 
     Parameters
     ----------
     outcome : Outcome
-        What it gave.
+        Its scores, times and errors.
     levels : tuple of int
-        The levels through which the model went that may be trained on; none if there is none.
+        The levels to which the model was trained, if it can be trained further; else empty.
     model : str or None, default=None
-        Digest of that model's file, if it was kept in one.
+        Digest of the file of that model, if it was saved.
     """
 
     outcome: Outcome
@@ -57,12 +58,12 @@ class Record:
 
 @dataclass(frozen=True)
 class Session:
-    """What a search says of itself when it begins to write; those that go on must say the same.
+    """The description that a search writes when it begins. It must be the same at a resume.
 
     Parameters
     ----------
     fields : dict of str to plain value
-        What must not change, each a number, a short text or a digest.
+        Settings that must not change: numbers, short texts or digests.
     versions : dict of str to str
         Packages and their versions.
     n_candidates : int
@@ -70,8 +71,8 @@ class Session:
     candidates : str
         Their digest.
     random_state : str or None, default=None
-        State of the generator from which candidates and splits were drawn, where the search
-        has no number to make it from.
+        State of the generator from which candidates and splits were drawn, if the random state
+        of the search is not a number.
     """
 
     fields: dict[str, Plain]
@@ -83,14 +84,14 @@ class Session:
 
 @dataclass
 class Content:
-    """All that a journal holds."""
+    """The content of a journal."""
 
     sessions: list[Session] = field(default_factory=list)
     records: dict[Pull, Record] = field(default_factory=dict)
 
 
 def session_line(session: Session, *, is_first: bool) -> bytes:
-    """Return the line of a session; the first one is the header of the file."""
+    """Return the line of a session. The first one is the header of the file."""
     content: dict[str, Any] = {"journal": "sklearn_halving", "format": FORMAT} if is_first else {}
     content["session"] = {
         "fields": {name: _number(value) for name, value in session.fields.items()},
@@ -132,39 +133,40 @@ def read_lines(lines: Iterable[bytes]) -> tuple[Content, int, int]:
     Parameters
     ----------
     lines : iterable of bytes
-        With their end-of-line bytes.
+        The lines with their end-of-line bytes.
 
     Returns
     -------
     content : Content
-        What it holds.
+        The sessions and the pulls.
     end : int
-        Number of bytes of that; what comes after them is torn.
+        Number of bytes that were read. Bytes after them are incomplete or damaged.
     damaged : int
-        Number of the first whole line that is torn, 0 if there is none.
+        Number of the first damaged line that is complete, 0 if there is none.
 
     Raises
     ------
     JournalError
-        If it is not a journal, or not whole before its last lines.
+        If it is not a journal, or if lines other than the last ones are damaged.
     """
     content, end, damaged = Content(), 0, 0
     for number, line in enumerate(lines, 1):
         if number == 1 and not _may_be_header(line):
-            raise JournalError("its first line is not that of a journal, or damaged. " + WAY_OUT)
+            problem = "its first line is damaged or not that of a journal. "
+            raise JournalError(problem + NEW_PATH)
         if not line.endswith(b"\n"):
             break
         try:
             values = _checked(line[:-1])
             if damaged:
-                raise JournalError(f"line {damaged} is damaged, its checksum is wrong. {REPAIR}")
+                raise JournalError(f"line {damaged} is damaged: its checksum is wrong. {REPAIR}")
             _add(values, content)
         except DamageError:
             damaged = damaged or number
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             if isinstance(error, JournalError):
                 raise
-            problem = f"line {number} says something impossible: {error!r}. {REPAIR}"
+            problem = f"line {number} has an impossible value: {error!r}. {REPAIR}"
             raise JournalError(problem) from error
         else:
             end += len(line)
@@ -172,29 +174,31 @@ def read_lines(lines: Iterable[bytes]) -> tuple[Content, int, int]:
 
 
 def _may_be_header(line: bytes) -> bool:
-    """Return whether a first line is whole, or torn but not that of something else."""
-    if line.endswith(b"\n"):
-        return line.startswith(MAGIC) and _is_whole(line[:-1])
-    return line.startswith(MAGIC) or MAGIC.startswith(line) or not line.strip(b"\0")
+    """Return whether a first line is the header of a journal, complete or cut short.
+
+    A header that is cut short must still have its first bytes: a file with ``{`` or zeros may be
+    something else, which must not be overwritten.
+    """
+    return line.startswith(MAGIC) and (not line.endswith(b"\n") or _is_whole(line[:-1]))
 
 
 def _add(values: dict[str, Any], content: Content) -> None:
-    """Add what a line says."""
+    """Add the values of a line to the content."""
     if not content.sessions:
         if values["format"] != FORMAT:
             raise JournalError(
-                f"it has format {values['format']!r}, and only format {FORMAT} can be read: it "
-                f"was written by another version of sklearn_halving. {WAY_OUT}"
+                f"it has format {values['format']!r}, but this version of sklearn_halving reads "
+                f"only format {FORMAT}. {WAY_OUT}"
             )
         content.sessions.append(_session(values["session"]))
     elif "journal" in values:
-        raise ValueError("a first line, in the middle of the file")
+        raise ValueError("a header in the middle of the file")
     elif "session" in values:
         content.sessions.append(_session(values["session"]))
     else:
         record = _record(values)
         if record.outcome.pull in content.records:
-            raise ValueError(f"{record.outcome.pull} is there a second time")
+            raise ValueError(f"{record.outcome.pull} appears a second time")
         content.records[record.outcome.pull] = record
 
 
@@ -210,7 +214,7 @@ def _is_whole(line: bytes) -> bool:
 
 
 def _checked(line: bytes) -> dict[str, Any]:
-    """Return what is in a line, if its checksum says that it is whole."""
+    """Return the values of a line, if its checksum is right."""
     if not _is_whole(line):
         raise DamageError
     try:
@@ -218,7 +222,7 @@ def _checked(line: bytes) -> dict[str, Any]:
     except RecursionError as error:
         raise ValueError("too many brackets") from error
     if not isinstance(values, dict):
-        raise TypeError("no JSON object")
+        raise TypeError("not a JSON object")
     return values
 
 
@@ -228,19 +232,19 @@ def _scores(scores: Scores) -> Any:
     for name in scores:
         if not isinstance(name, str):
             raise TypeError(
-                f"names of metrics must be strings to be written to a checkpoint; got {name!r}. "
-                "Rename it, or leave checkpoint out."
+                f"Names of metrics must be strings if a checkpoint is written, got {name!r}. "
+                "Rename the metric, or search without a checkpoint."
             )
     return {name: _score(score) for name, score in scores.items()}
 
 
 def _score(score: Any) -> Any:
-    """Return a score as a number: True and False would not be read back."""
+    """Return a score as a number, because True and False are refused when read."""
     return _number(score if type(score) is int else float(score))
 
 
 def _number(value: Any) -> Any:
-    """Return a value that strict JSON can hold, and that `_read_number` turns back."""
+    """Return a value for strict JSON that `_read_number` can restore."""
     if value is None or isinstance(value, str | bool | int):
         return value
     value = float(value)
@@ -255,9 +259,9 @@ def _read_number(value: Any) -> float:
 
 
 def _typed(value: Any, *types: type) -> Any:
-    """Return the value if it is of one of the types; True and False are no numbers."""
+    """Return the value if it has one of the types. True and False are not numbers."""
     if type(value) not in types:
-        raise TypeError(f"{value!r} is no {types[0].__name__}")
+        raise TypeError(f"{value!r} is not of type {types[0].__name__}")
     return value
 
 

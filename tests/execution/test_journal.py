@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from scripts import ROOT
 from sklearn_halving.execution._journal import Journal, JournalError, Record, Session
-from sklearn_halving.execution._journal_lines import read_lines
+from sklearn_halving.execution._journal_lines import MAGIC, read_lines
 from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies import Pull
 
@@ -90,7 +90,7 @@ def test_the_file_is_strict_json_one_line_a_pull(tmp_path):
 
 
 def test_metrics_whose_names_are_no_strings_are_refused(tmp_path):
-    with pytest.raises(TypeError, match="names of metrics must be strings"):
+    with pytest.raises(TypeError, match="Names of metrics must be strings"):
         written(tmp_path / "j", record(0, {1: 0.5}))
 
 
@@ -169,12 +169,39 @@ def test_a_file_of_something_else_is_refused_and_left_alone(tmp_path, content):
     assert (tmp_path / "j").read_bytes() == content
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b'{"journal":"sklearn_halving","fo', b"\0\0\0"])
+@pytest.mark.parametrize("content", [b"{", b'{"journal":', b"\0\0\0", b"\0" * 4096])
+def test_a_start_that_may_be_of_another_file_is_refused_and_left_alone(tmp_path, content):
+    path = tmp_path / "j"
+    path.write_bytes(content)
+    with pytest.raises(JournalError, match="or delete the file") as info:
+        reread(path)
+    assert str(path) in str(info.value)
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("content", [b"", MAGIC, MAGIC + b'"fo'])
 def test_a_file_whose_first_line_was_never_finished_is_new(tmp_path, content):
     (tmp_path / "j").write_bytes(content)
     assert reread(tmp_path / "j") == ([], {})
     written(tmp_path / "j", record(0))
     assert len(reread(tmp_path / "j")[1]) == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has other names for devices")
+@pytest.mark.parametrize("kind", ["device", "pipe", "folder", "link to a device"])
+def test_what_is_no_regular_file_is_refused_unread(tmp_path, kind):
+    path = tmp_path / "j"
+    if kind == "device":
+        path = Path("/dev/zero")
+    elif kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to("/dev/zero")
+    with pytest.raises(JournalError, match="must be the path of a regular file") as info:
+        Journal(path)
+    assert str(path) in str(info.value)
 
 
 # ------------------------------------------------------------------- files from strangers
@@ -222,7 +249,7 @@ FORGED = [
 def test_forged_lines_are_one_clear_error(tmp_path, line):
     path = written(tmp_path / "j", record(1))
     path.write_bytes(path.read_bytes() + signed(line))
-    with pytest.raises(JournalError, match=r"line 3 says something impossible: .* another path"):
+    with pytest.raises(JournalError, match=r"line 3 has an impossible value: .* another path"):
         reread(path)
 
 
