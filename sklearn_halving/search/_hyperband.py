@@ -34,6 +34,7 @@ from sklearn_halving.search.preparing._arriving import (
 )
 from sklearn_halving.search.preparing._hyperband_policy import (
     bracket_factor,
+    check_width,
     halves_grid,
     make_bracket_policy,
     make_grid_policy,
@@ -105,7 +106,8 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         Resource of the fits in the last rung of every bracket. ``"auto"`` is the size of the
         smallest training fold, or the value of the parameter in ``estimator``.
     factor : "auto" or float, default="auto"
-        The paper's eta, at least 2: one of every ``factor`` candidates of a rung goes on.
+        The paper's eta, at least 2 and usually at most 5: one of every ``factor`` candidates of a
+        rung goes on.
         ``"auto"`` is 2 for the bracket of a grid and 3 for Hyperband's brackets.
     brackets : {"auto", "all", "most_exploratory"} or list of int, default="auto"
         Which brackets to play. ``"auto"`` is one bracket that starts every candidate of a grid,
@@ -292,6 +294,8 @@ class HyperbandSearchCV(BaseBanditSearchCV):
 
     def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Any:
         sampler, schedule = resolve_sampler(self.sampler), prepared.plan.schedule
+        if not prepared.space.is_grid:
+            check_width(self, prepared.plan)
         if sampler is None or schedule is None:
             drawn = super()._draw_candidates(prepared, rng)
             warn_of_left_out(self, prepared.space, drawn)

@@ -204,6 +204,7 @@ def test_with_one_rung_a_small_space_is_tried_whole(space):
 
 FOREST = RandomForestClassifier(n_estimators=27)
 TREES = {"resource": "n_estimators"}
+EPOCHS, RATES = {"resource": "max_iter"}, {"alpha": uniform()}
 BAD_INPUT = {
     "searched resource": (FOREST, {"n_estimators": [1, 2]}, TREES, "part of the searched"),
     "unknown resource": (FOREST, {"max_depth": [1]}, {"resource": "n_estimator"}, "Did you mean"),
@@ -214,6 +215,9 @@ BAD_INPUT = {
     "max below min": (Recording(), VALUES, {"min_resources": 40, "max_resources": 20}, "at most"),
     "max above all": (Recording(), VALUES, {"max_resources": 10_000}, "more than the 60 rows"),
     "max infinite": (Recording(), VALUES, {"max_resources": np.inf}, "range"),
+    "max overflows": (SGDClassifier(), RATES, {"max_resources": 1e300, **EPOCHS}, "at most 1e.12"),
+    "max beyond int64": (SGDClassifier(), RATES, {"max_resources": 2**63, **EPOCHS}, "at most 1e"),
+    "max beyond float": (SGDClassifier(), RATES, {"max_resources": 10**400, **EPOCHS}, "at most"),
     "max below classes": (Recording(), VALUES, {"max_resources": 2}, "at least 4 rows"),
     "min below classes": (Recording(), VALUES, {"min_resources": 2}, "at least 4 rows"),
     "min below one": (FOREST, VALUES, {"min_resources": 0.1, **TREES}, "least 1"),
@@ -222,6 +226,8 @@ BAD_INPUT = {
     "factor 0": (Recording(), VALUES, {"factor": 0}, "at least 2"),
     "factor nan": (Recording(), VALUES, {"factor": np.nan}, "at least 2"),
     "factor infinite": (Recording(), VALUES, {"factor": np.inf}, "finite"),
+    "factor 1e5": (SGDClassifier(), RATES, {"factor": 1e5}, "one would start 100000"),
+    "factor 1e6": (SGDClassifier(), RATES, {"factor": 1e6}, "one would start 1000000"),
     "factor text": (Recording(), VALUES, {"factor": "3"}, "'factor' parameter"),
     "bracket too high": (Recording(), VALUES, {"brackets": [9]}, "0 <= s <= "),
     "bracket below 0": (Recording(), VALUES, {"brackets": [-1]}, "0 <= s <= "),
@@ -251,6 +257,23 @@ BAD_INPUT = {
     "random_state": (Recording(), VALUES, {"random_state": "x"}, "random_state"),
     "error_score": (Recording(), VALUES, {"error_score": "rise"}, "error_score"),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(("factor", "n_fits"), [(10, None), (11, 164), (1000, 1009)])
+def test_a_large_factor_is_warned_of_with_the_number_of_fits(factor, n_fits):
+    X, y = data(300)
+    search = HyperbandSearchCV(SGDClassifier(), RATES, factor=factor, cv=3, random_state=0)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        plan = search.plan(X, y)
+    messages = [str(warning.message) for warning in said]
+    if n_fits is None:
+        assert messages == []
+    else:
+        assert plan["n_fits"].sum() == n_fits
+        assert len(messages) == 1
+        assert f"Up to {n_fits} fits" in messages[0]
+        assert "from 2 to 5" in messages[0]
 
 
 @pytest.mark.filterwarnings("ignore:The grid has")

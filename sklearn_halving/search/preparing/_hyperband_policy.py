@@ -13,6 +13,7 @@ from sklearn_halving.policies.bases._rungs import exact_factor
 from sklearn_halving.resources import Resource
 from sklearn_halving.search.preparing._arriving import BRACKETS_IN_PLAY, resolve_sampler
 from sklearn_halving.search.preparing._content_hash import content_hash
+from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._preparation import Levels
 from sklearn_halving.search.preparing._search_space import Params, SearchSpace, n_different
 from sklearn_halving.search.preparing._splitting import SplitRows
@@ -23,6 +24,10 @@ BRACKET_FACTOR = 3
 N_WITHOUT_HALVING = 10
 """Candidates drawn from distributions if only one level is possible, the default ``n_iter`` of
 RandomizedSearchCV."""
+USUAL_FACTOR = 10
+"""A larger factor is a warning."""
+MAX_STARTED = 2**16
+"""The most candidates that a bracket may start. Drawing them takes a few seconds."""
 GRID_FACTOR = 2
 EARLY_SPLITS = 2
 """One split in the early rungs was worse on recorded learning curves, except where a test fold
@@ -155,6 +160,23 @@ def tie_break_of(candidates: Sequence[Params], seed: np.random.SeedSequence) -> 
         int.from_bytes(blake2b(content_hash(params).encode(), key=key, digest_size=7).digest())
         for params in candidates
     )
+
+
+def check_width(search: Any, plan: SearchPlan) -> None:
+    """Refuse brackets that take minutes to plan, and warn of an unusual factor."""
+    factor, n_widest = search.factor, max(plan.n_of_bracket)
+    if n_widest > MAX_STARTED:
+        raise ValueError(
+            f"factor={factor!r} must be small enough that no bracket starts more than "
+            f"{MAX_STARTED} candidates, but one would start {n_widest}. Use a smaller factor, "
+            "usually from 2 to 5, raise min_resources, or set max_candidates."
+        )
+    if not isinstance(factor, str) and factor > USUAL_FACTOR:
+        warn_user(
+            f"factor={factor!r} is unusually large: only 1 of {factor!r} candidates is kept from "
+            f"rung to rung. Up to {plan.n_fits} fits of {sum(plan.n_of_bracket)} candidates are "
+            "planned. Usually factor is from 2 to 5."
+        )
 
 
 def warn_of_left_out(search: Any, space: SearchSpace, candidates: tuple[Params, ...]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,8 @@ from sklearn_halving.search.watching._user_warnings import warn_user
 MAX_ELIMINATIONS = 4
 """``min_resources="auto"`` allows at most this many eliminations, that is five brackets, as
 in the experiments of Li et al. (2018, sections 4.1 and 4.2)."""
+MAX_LEVEL = 10**12
+"""The largest level of a resource that has no limit of its own: schedules are int64."""
 FEWEST_ROWS = 10
 """Rows of the smallest rung with ``min_resources="auto"`` where no classes say how many it
 takes; a third of all rows if that is less."""
@@ -138,11 +141,14 @@ def choose_levels(
 
 def _level_of(name: str, amount: float, resource: Resource) -> int:
     """Return the level of an amount that the user gave."""
-    level = resource.to_level(amount) if np.isfinite(amount) else 0
-    if level < 1:
+    # A training fold limits rows, and has a message of its own.
+    most = math.inf if resource.subsamples_rows else MAX_LEVEL
+    level = resource.to_level(amount) if amount < math.inf and amount <= most else 0
+    if not 1 <= level <= most:
         raise ValueError(
-            f"{name}={amount} must be finite and at least {resource.to_amount(1)}, the smallest "
-            f"amount of resource={resource.name!r}. Give another number or 'auto'."
+            f"{name}={amount} must be finite, at least {resource.to_amount(1)}, the smallest "
+            f"amount of resource={resource.name!r}, and at most {MAX_LEVEL:.0e} times that. Give "
+            "another number or 'auto'."
         )
     return level
 
