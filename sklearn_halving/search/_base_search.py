@@ -123,8 +123,8 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         ------
         ValueError
             If the arguments do not fit together, or ``checkpoint`` is the journal of another
-            search, in use, or damaged, before any fit; if every fit failed, or no candidate has
-            a score at all, after them.
+            search, in use, or damaged, before any fit; if every fit failed, or no candidate that
+            ``select`` allows has a score while others have, after them.
         KeyboardInterrupt
             After Ctrl-C, unless ``refit_on_interrupt``; ``cv_results_``, ``history_`` and
             ``best_*`` but for ``best_estimator_`` are those of the fits that were done.
@@ -132,7 +132,9 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         Warns
         -----
         UserWarning
-            If the search was stopped before its end, with what was not done.
+            If the search was stopped before its end, with what was not done; if all mean scores
+            are NaN. As in GridSearchCV, the first candidate is then chosen, among those with the
+            largest resource that was used.
         """
         deadline = time.monotonic() + (self.time_budget or float("inf"))
         check_progress_bar(self.progress_bar)

@@ -290,22 +290,58 @@ def test_a_rung_without_any_number_stops_its_bracket(search_class):
 @parametrize_searches
 @pytest.mark.filterwarnings("ignore:One or more", "ignore:Bracket")
 @pytest.mark.parametrize("refit", [True, False])
-def test_without_any_number_there_is_no_choice(search_class, refit):
+def test_if_all_scores_are_nan_the_first_candidate_is_chosen_as_in_grid_search(
+    search_class, refit
+):
     X, y = data()
     search = small(search_class, Known(nan_below=1000), KNOWN, refit=refit)
-    with pytest.raises(ValueError, match="Every mean score is NaN"):
+    with pytest.warns(UserWarning, match="Every mean score is NaN, so the first candidate is"):
         search.fit(X, y)
-    assert len(search.cv_results_["params"]) > 0
+    results = search.cv_results_
+    amounts = np.asarray(results.get("n_resources", np.ones(len(results["params"]))))
+    assert search.best_index_ == np.flatnonzero(amounts == amounts.max())[0]
+    assert search.best_params_ == results["params"][search.best_index_]
+    assert np.isnan(search.best_score_)
+    assert results["rank_test_score"][search.best_index_] == 1
+    assert hasattr(search, "best_estimator_") == refit
+    if refit:
+        assert search.best_estimator_.value == search.best_params_["value"]
+        assert len(search.predict(X)) == len(X)
+    for name in ("best_probability_", "best_regret_", "best_corrected_score_"):
+        assert np.isnan(getattr(search, name, np.nan))
+    assert "rank 1 of" in search.summary()
+    assert ": no score in" in search.summary()
 
 
 @parametrize_searches
-def test_a_scorer_that_takes_no_weights_is_warned_of(search_class):
-    # of scikit-learn's test, the part in which scores are numbers
-    X, y = data()
-    scorer = make_scorer(lambda y_true, y_pred: 0.5)
-    search = small(search_class, LogisticRegression(), {"C": [1, 2, 3, 4]}, scoring=scorer)
-    with pytest.warns(UserWarning, match="does not support sample_weight"):
-        search.fit(X, y, sample_weight=np.ones(len(y)))
+@pytest.mark.filterwarnings("ignore:One or more", "ignore:Bracket")
+def test_if_the_metric_of_refit_is_always_nan_the_first_candidate_is_chosen(search_class):
+    nothing = make_scorer(lambda y_true, y_pred: np.nan)
+    search = small(search_class, Known(), KNOWN, refit="nothing")
+    search.set_params(scoring={"accuracy": "accuracy", "nothing": nothing})
+    with pytest.warns(UserWarning, match="of nothing is NaN, .*: the scorer returns NaN for"):
+        search.fit(*data())
+    assert np.isnan(search.best_score_)
+    assert not np.isnan(search.cv_results_["mean_test_accuracy"][search.best_index_])
+
+
+@pytest.mark.filterwarnings("ignore:One or more", "ignore:Bracket")
+def test_no_candidate_is_chosen_if_only_rows_that_select_leaves_out_have_scores():
+    def score(estimator, X, y):
+        return np.nan if estimator.n_rows_ >= 40 else estimator.value
+
+    search = small(HyperbandSearchCV, Known(), KNOWN, scoring=score)
+    with pytest.raises(ValueError, match="among the rows that select='max_resources' considers"):
+        search.fit(*data())
+    assert search.set_params(select="all_rungs").fit(*data()).best_score_ > 0
+
+
+@parametrize_searches
+@pytest.mark.parametrize("refit", [True, False])
+def test_if_every_fit_fails_the_error_is_that_of_grid_search(search_class, refit):
+    search = small(search_class, Known(fails=True), KNOWN, refit=refit)
+    with pytest.raises(ValueError, match=r"All the \d+ fits failed.\nIt is very likely"):
+        search.fit(*data())
 
 
 @parametrize_searches

@@ -23,7 +23,6 @@ ORIGINAL = "sklearn.model_selection.tests.test_search"
 # As scikit-learn runs them: what its own code warns of is not our concern.
 pytestmark = pytest.mark.filterwarnings("default")
 
-ALL_NAN = "all its scores are NaN, for which our searches raise an error; see test_common"
 CALLBACKS = "counts the tasks of callbacks; ours has one for each bracket and rung besides"
 ROWS = "presupposes a table with one row a candidate; ours has one for each rung it reached"
 COLUMNS = "lists the columns exactly; ours has bracket, iter, n_resources and candidate besides"
@@ -36,8 +35,6 @@ NEIGHBOURS = "expects a tie of equal means; in the model a candidate next to a b
 SUBSET = "expects the scores of fits on whole training folds in every row"
 
 LEFT_OUT = {
-    "test_unsupported_sample_weight_scorer": ALL_NAN,
-    "test_search_cv_results_none_param": ALL_NAN,
     "test_custom_run_search": "is about the private BaseSearchCV._run_search, which ours lacks",
     "test_search_callbacks_no_propagation": CALLBACKS,
     "test_search_callbacks_propagation": CALLBACKS,
@@ -51,6 +48,7 @@ LEFT_OUT_WHEN_HALVING = {
     "test_refit_callable_multi_metric": ROWS,
     "test_refit_callable_out_bound": ROWS,
     "test_search_cv_results_rank_tie_breaking": ROWS,
+    "test_search_cv_results_none_param": ROWS,
     "test_search_with_2d_array": ROWS,
     "test_grid_search_cv_results": COLUMNS,
     "test_random_search_cv_results": COLUMNS,

@@ -158,7 +158,9 @@ def _winner(overview: Overview) -> str:
     n_left = len(texts) - MAX_PARAMS
     rest = [("", f"and {n_left} more")] if n_left > 0 else []
     rows = [_row(name, [_cell(text, ' class="text"')]) for name, text in texts[:MAX_PARAMS] + rest]
-    score = f"{overview.metric} {score_text(winner.score)}"
+    score = f"no {overview.metric}"
+    if not np.isnan(winner.score):
+        score = f"{overview.metric} {score_text(winner.score)}"
     if overview.resource is not None:
         score += f" at {overview.resource}={number_text(winner.amount)}"
     probability = getattr(overview.search, "best_probability_", np.nan)

@@ -6,7 +6,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -42,6 +42,7 @@ from sklearn_halving.search.reporting._reward import Reward
 from sklearn_halving.search.reporting._summary import summary_text
 from sklearn_halving.search.watching._callbacks import CallbackTree
 from sklearn_halving.search.watching._failure_messages import (
+    all_nan_message,
     no_fit_message,
     no_refit_message,
     no_score_message,
@@ -323,17 +324,22 @@ class SearchResults(BaseSearchCV):
         if callable(self.refit):
             self.best_index_ = select_best_index(self, refit_metric, self.cv_results_)
         else:
-            self.best_index_ = self._row_of(self._best_arm(run), f"rank_test_{refit_metric}")
+            self.best_index_ = self._row_of(self._best_arm(run), run, refit_metric)
             self.best_score_ = self.cv_results_[f"mean_test_{refit_metric}"][self.best_index_]
         self.best_params_ = self.cv_results_["params"][self.best_index_]
 
-    def _row_of(self, arm: int, rank_key: str) -> int:
-        """Return the row in which the arm ranks best."""
+    def _row_of(self, arm: int, run: Run, metric: str) -> int:
+        """Return the row in which the arm ranks best; as GridSearchCV the first if all are NaN."""
+        results, rows = self.cv_results_, cast(ResultRows, run.rows)
         if arm == NO_ARM:
-            select = getattr(self, "select", None)
-            raise ValueError(no_score_message(self.cv_results_, select, self._record.outcomes))
-        rows = np.flatnonzero(self.cv_results_["candidate"] == arm)
-        return int(rows[self.cv_results_[rank_key][rows].argmin()])
+            was_broken_off = run.stopped_by in ("interrupt", "error")
+            if was_broken_off or not np.isnan(results[f"mean_test_{metric}"]).all():
+                raise ValueError(no_score_message(getattr(self, "select", None)))
+            warn_user(all_nan_message(metric, run.outcomes))
+            is_fitted = results.get("n_pulls", 1) > np.zeros(len(rows.level))
+            return int(np.where(is_fitted, rows.level, 0).argmax())
+        own = np.flatnonzero(rows.arm == arm)
+        return int(own[results[f"rank_test_{metric}"][own].argmin()])
 
     def _refit_best(self, run: Run, callbacks: CallbackTree) -> None:
         """Train the best candidate on all rows, with the resource of its row."""

@@ -239,6 +239,8 @@ def _scored(overview: Overview, leader: Leader) -> str:
     score = f"{overview.metric} {score_text(leader.score)}"
     if leader.n_fits == 0:
         return f"never fitted, the model expects {score}"
+    if np.isnan(leader.score):
+        return f"no {overview.metric} in {counted(leader.n_fits, 'fit')}"
     # Equal scores differ by rounding errors.
     deviation = leader.deviation if leader.deviation > 1e-12 * abs(leader.score) else 0.0
     spread = f"standard deviation {deviation:.2g} over {counted(leader.n_fits, 'fit')}"

@@ -121,17 +121,17 @@ def report_non_finite(cv_results: CvResults) -> None:
                 )
 
 
-def no_score_message(
-    cv_results: CvResults, select: str | None, outcomes: Sequence[Outcome]
-) -> str:
+def all_nan_message(metric: str, outcomes: Sequence[Outcome]) -> str:
+    """Return why every mean score is NaN, and what that means for the choice."""
+    of_metric = "" if metric == "score" else f" of {metric}"
+    return (
+        f"Every mean score{of_metric} is NaN, so the first candidate is chosen: "
+        f"{_causes(outcomes)}."
+    )
+
+
+def no_score_message(select: str | None) -> str:
     """Return why no candidate can be chosen."""
-    means = [v for key, v in cv_results.items() if key.startswith("mean_test_")]
-    if np.isnan(means).all():
-        return (
-            "Every mean score is NaN, so no candidate can be chosen: "
-            f"{_causes(outcomes)}. With error_score='raise', the first error is raised where it "
-            "occurs."
-        )
     if select is None:
         return (
             "No candidate has a score in the metric that guides the search, so none can be "
@@ -156,7 +156,10 @@ def _causes(outcomes: Sequence[Outcome]) -> str:
         if errors
     ]
     first = (fits or scores)[0].strip().rpartition("\n")[2]
-    return f"{' and '.join(parts)}, the first with {first}"
+    return (
+        f"{' and '.join(parts)}, the first with {first}. With error_score='raise', the first "
+        "error is raised where it occurs"
+    )
 
 
 def no_fit_message(policy: Policy, task: EvaluationTask, time_budget: float | None) -> str:

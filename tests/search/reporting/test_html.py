@@ -170,13 +170,20 @@ def test_after_ctrl_c(search_class):
 
 @pytest.mark.parametrize("search_class", SEARCHES)
 def test_nobody_was_chosen(search_class):
-    search = small(search_class, Known(), {"value": [np.nan, np.nan]})
-    with pytest.raises(ValueError, match="can be chosen"):
-        search.fit(*data())
-    text = panel(search)
-    assert "No candidate was chosen." in text
+    no_score = {"value": [np.nan, np.nan, np.nan]}
+    assert "No candidate was chosen." in panel(interrupted(search_class, no_score))
     several = small(search_class, Known(), SPACE, scoring=["accuracy", "f1"], refit=False)
     assert "No candidate was chosen." in panel(several.fit(*data()))
+
+
+@pytest.mark.parametrize("search_class", SEARCHES)
+def test_a_winner_without_a_score(search_class):
+    search = small(search_class, Known(), {"value": [np.nan, np.nan]})
+    with pytest.warns(UserWarning, match="first candidate is chosen"):
+        text = panel(search.fit(*data()))
+    assert "Winner: candidate" in text
+    assert "no score" in text
+    assert "score no score" not in text
 
 
 @pytest.mark.parametrize("broken", ["cv_results_", "_record", "best_index_", "best_estimator_"])

@@ -116,12 +116,12 @@ def test_models_that_cannot_be_sent_between_processes_are_told_of():
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_who_cannot_choose_says_what_failed_first():
+def test_without_any_score_a_warning_says_what_failed_first():
     X, y = data(60)
     lone = np.where(np.arange(60) == 7, "alone", np.where(y == 1, "yes", "no"))
     search = HyperbandSearchCV(LogisticRegression(), {"C": [0.1, 1, 10]}, random_state=0)
     search.set_params(scoring="f1", cv=KFold(3))
-    with pytest.raises(ValueError, match=r"(\d+) of \1 scores failed, the first with .*pos_label"):
+    with pytest.warns(UserWarning, match=r"(\d+) of \1 scores failed, the first with .*pos_label"):
         search.fit(X, lone)
 
 
