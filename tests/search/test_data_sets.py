@@ -56,15 +56,14 @@ def test_mammography(folder):
         grid,
         resource="max_iter",
         max_resources=27,
-        max_candidates=9,
         scoring="average_precision",
-        cv=2,
+        cv=3,
         random_state=0,
     ).fit(X, y)
     assert (search.history_["continued_from"] > 0).any()
     assert search.classes_.tolist() == [-1, 1]
     exhaustive = GridSearchCV(
-        boosting.set_params(max_iter=27), grid, scoring="average_precision", cv=2
+        boosting.set_params(max_iter=27), grid, scoring="average_precision", cv=3
     ).fit(X, y)
     assert search.best_score_ > exhaustive.best_score_ - 0.02
 
@@ -103,9 +102,8 @@ def test_wine(folder, resource):
     pipeline = make_pipeline(mixed_types(features), Ridge())
     params = {"resource": path, "max_resources": 81} if resource == "n_components" else {}
     search = HyperbandSearchCV(
-        pipeline, {"ridge__alpha": np.logspace(-3, 3, 25)}, max_candidates=9, cv=2,
-        random_state=0, **params,
-    ).fit(X, y)  # fmt: skip
+        pipeline, {"ridge__alpha": np.logspace(-3, 3, 25)}, cv=2, random_state=0, **params
+    ).fit(X, y)
     grid = {"ridge__alpha": np.logspace(-3, 3, 7)}
     exhaustive = GridSearchCV(search.best_estimator_, grid, cv=2)
     assert search.best_score_ > exhaustive.fit(X, y).best_score_ - 0.02

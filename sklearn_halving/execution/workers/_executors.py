@@ -280,17 +280,18 @@ class JoblibExecutor:
         self._shared.close()
 
     def _must_wait(self) -> bool:
-        """Return whether chunks are under way; after `stop`, abort those that did not start.
+        """Return whether chunks are under way; after `stop`, end the workers if none is.
 
-        Workers on this machine are not aborted. They return the jobs that they have finished,
-        so that no finished fit is lost.
+        Workers on this machine return the jobs that they have finished, so that no finished
+        fit is lost. Other workers are aborted with the chunks that they did not start.
         """
         under_way = self._under_way
-        if not self._is_stopped or self._shared.can_stop_workers:
+        if not self._is_stopped:
             return bool(under_way.chunks)
-        if under_way.await_only(self._session.n_workers):
-            return bool(under_way.chunks)
-        if under_way.chunks:
+        can_stop = self._shared.can_stop_workers
+        if under_way.chunks and (can_stop or under_way.await_only(self._session.n_workers)):
+            return True
+        if under_way.chunks or can_stop:
             under_way.chunks.clear()
             self._session.abort()
         return False
