@@ -784,7 +784,7 @@ def test_refit_names_the_metric_of_a_callable_that_returns_several():
     grid = {"max_depth": [1, 2, 3, 4, 5, 6, 8, 10, 12]}
     tree = DecisionTreeClassifier(random_state=0)
     search = HyperbandSearchCV(
-        tree, grid, scoring=depth_and_recall, refit="recall", brackets="all", random_state=0
+        tree, grid, scoring=depth_and_recall, refit="recall", random_state=0
     )
     search.fit(X, y)
     assert search.cv_results_["rank_test_recall"][search.best_index_] == 1

@@ -57,13 +57,13 @@ def test_mammography(folder):
         resource="max_iter",
         max_resources=27,
         scoring="average_precision",
-        cv=3,
+        cv=5,
         random_state=0,
     ).fit(X, y)
     assert (search.history_["continued_from"] > 0).any()
     assert search.classes_.tolist() == [-1, 1]
     exhaustive = GridSearchCV(
-        boosting.set_params(max_iter=27), grid, scoring="average_precision", cv=3
+        boosting.set_params(max_iter=27), grid, scoring="average_precision", cv=5
     ).fit(X, y)
     assert search.best_score_ > exhaustive.best_score_ - 0.02
 
