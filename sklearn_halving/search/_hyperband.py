@@ -107,8 +107,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         smallest training fold, or the value of the parameter in ``estimator``.
     factor : "auto" or float, default="auto"
         The paper's eta, at least 2 and usually at most 5: one of every ``factor`` candidates of a
-        rung goes on.
-        ``"auto"`` is 2 for the bracket of a grid and 3 for Hyperband's brackets.
+        rung goes on. ``"auto"`` is 2 for the bracket of a grid and 3 for Hyperband's brackets.
     brackets : {"auto", "all", "most_exploratory"} or list of int, default="auto"
         Which brackets to play. ``"auto"`` is one bracket that starts every candidate of a grid,
         and all of Hyperband's brackets for distributions. ``"all"`` is Hyperband for both;

@@ -200,6 +200,17 @@ def test_with_one_rung_a_small_space_is_tried_whole(space):
     assert len(search.cv_results_["params"]) == 3
 
 
+@pytest.mark.parametrize("params", [{"brackets": "all"}, {"max_candidates": 40}])
+def test_a_huge_grid_is_not_listed(params):
+    X, y = data(300)
+    names = ("alpha", "l1_ratio", "eta0")
+    grid = {name: [*np.linspace(0.01, 0.99, 1000), 0.01] for name in names}
+    search = HyperbandSearchCV(SGDClassifier(), grid, cv=3, random_state=0, **params)
+    with pytest.warns(UserWarning, match="of the 1000000000 candidates of the grid are left out"):
+        plan = search.plan(X, y)
+    assert plan["n_candidates"].max() <= 40
+
+
 # --------------------------------------------------------------------------------------- bad input
 
 FOREST = RandomForestClassifier(n_estimators=27)

@@ -184,7 +184,7 @@ def warn_of_left_out(search: Any, space: SearchSpace, candidates: tuple[Params, 
     n_started = n_different(candidates)
     if not space.is_grid or n_started == space.size:
         return
-    n_all = n_different(space.grid())  # the same candidate may be in it twice
+    n_all = space.n_different_in_grid
     if n_started == n_all:
         return
     if search.max_candidates is not None:

@@ -56,9 +56,19 @@ class SearchSpace:
         """Number of different candidates; None where there is no end of them."""
         return None if self._grid is None else len(self._grid)
 
-    def grid(self) -> Iterable[Params]:
-        """Return all candidates; none if there is no end of them."""
-        return self._grid or ()
+    @property
+    def n_different_in_grid(self) -> int:
+        """Number of candidates of a grid, without those that occur twice.
+
+        The grid is listed only if two of its dicts have the same names: it may be huge.
+        """
+        spaces = self.distributions
+        if len({frozenset(space) for space in spaces}) < len(spaces):
+            return n_different(self._grid or ())
+        return sum(
+            prod(n_different({name: v} for v in values) for name, values in space.items())
+            for space in spaces
+        )
 
     def draw(self, n_of_bracket: Sequence[int], rng: np.random.RandomState) -> tuple[Params, ...]:
         """Draw candidates for brackets of the given sizes, one bracket after the other.
