@@ -1,8 +1,8 @@
-"""Every private name of scikit-learn that the package uses; joblib's are in `_unstable_joblib`.
+"""All private names of scikit-learn that the package uses; joblib's are in `_unstable_joblib`.
 
-Each has a line that says why it is needed, and when it can go. The tests run this module
-against every supported scikit-learn (1.7, 1.8, 1.9), so that a change upstream shows here and
-nowhere else.
+A comment on each name says why it is needed and when it can be removed. The tests run this
+module with every supported version of scikit-learn (1.7, 1.8, 1.9), so that a change upstream
+affects only this module.
 """
 
 from __future__ import annotations
@@ -12,28 +12,28 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
-# The decorator that validates parameters and sets the configuration and the callbacks of
-# a `fit`. Goes when scikit-learn makes it public.
+# The decorator of `fit` that validates parameters and sets the configuration and the callbacks.
+# Can be removed when scikit-learn makes it public.
 from sklearn.base import _fit_context
 
-# scikit-learn's container of several scorers. Goes when it has a public name.
+# scikit-learn's container of several scorers. Can be removed when it has a public name.
 from sklearn.metrics._scorer import _MultimetricScorer as MultimetricScorer
 
-# The base of GridSearchCV, and the columns `param_*` of `cv_results_` with its dtypes.
+# The base class of GridSearchCV, and the columns `param_*` of `cv_results_` with their dtypes.
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.model_selection._search import _yield_masked_array_for_each_param as param_columns
 
-# One score or a dict of them, with error_score and scikit-learn's own messages. No public
-# name does this for an estimator that is already fitted.
+# Returns one score or a dict of scores, with error_score and scikit-learn's messages. No public
+# function does this for a fitted estimator.
 from sklearn.model_selection._validation import _score as score
 
-# The rules by which scikit-learn's estimators validate their parameters.
+# The constraints with which scikit-learn's estimators validate their parameters.
 from sklearn.utils._param_validation import Interval, StrOptions
 
 # Selects rows of DataFrames, sparse matrices, lists and precomputed kernels.
 from sklearn.utils.metaestimators import _safe_split as safe_split
 
-# Selects the rows of fit and score parameters that have one entry a row. Not public.
+# Selects the rows of fit and score parameters that have one entry per row. Not public.
 from sklearn.utils.validation import _check_method_params as method_params
 from sklearn.utils.validation import _num_samples as num_samples
 
@@ -64,20 +64,20 @@ __all__ = [
 ]
 
 SGD_EPOCHS = "_partial_fit"
-"""Method of the SGD family that runs any number of epochs; ``partial_fit`` runs one. Goes when
-``partial_fit`` takes a number of epochs."""
+"""Method of the SGD estimators that runs any number of epochs; ``partial_fit`` runs one. Can be
+removed when ``partial_fit`` accepts a number of epochs."""
 NETWORK_VALIDATION = "_validate_input"
 """Method of the neural networks that validates and encodes the data in every call of
-``partial_fit``. Goes when that can be skipped."""
+``partial_fit``. Can be removed when the validation can be skipped."""
 HTML_HOOK = "_html_repr"
-"""Method that returns the HTML for notebooks if ``display="diagram"``; searches override it.
-Goes when a public one can be overridden."""
+"""Method that returns the HTML for notebooks if ``display="diagram"``. Searches override it. Can
+be removed when a public method can be overridden."""
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Method], Method]:
-    """Return scikit-learn's decorator of `fit`; the decorated method keeps its type."""
+    """Return scikit-learn's decorator of `fit`. The decorated method keeps its type."""
     decorator: Callable[[Method], Method] = _fit_context(
         prefer_skip_nested_validation=prefer_skip_nested_validation
     )
@@ -85,7 +85,7 @@ def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Method], Me
 
 
 def named_scorers(scorer: Any) -> dict[str, Any] | None:
-    """Return the scorers in scikit-learn's container of several; None for a single scorer."""
+    """Return the scorers in scikit-learn's container; None for a single scorer."""
     if not isinstance(scorer, MultimetricScorer):
         return None
     scorers: dict[str, Any] = scorer._scorers
@@ -93,7 +93,7 @@ def named_scorers(scorer: Any) -> dict[str, Any] | None:
 
 
 def propagated_callbacks(context: Any, estimator: Any) -> AbstractContextManager[Any]:
-    """Hand a callback context down to an estimator (scikit-learn >= 1.9); else do nothing."""
+    """Propagate a callback context to an estimator (scikit-learn >= 1.9); else do nothing."""
     if context is None:
         return nullcontext()
     manager: AbstractContextManager[Any] = context.propagate_callback_context(estimator)
@@ -101,23 +101,23 @@ def propagated_callbacks(context: Any, estimator: Any) -> AbstractContextManager
 
 
 def scorers_of(search: BaseSearchCV) -> tuple[Any, Any]:
-    """Return the scorers and the metric of ``refit``, checked as GridSearchCV checks them."""
+    """Return the scorers and the metric of ``refit``, with the checks of GridSearchCV."""
     scorers, refit_metric = search._get_scorers()
     return scorers, refit_metric
 
 
 def validate_params(search: BaseSearchCV) -> None:
-    """Raise if a parameter of the search is of the wrong type or out of range."""
+    """Raise if a parameter of the search has the wrong type or is out of range."""
     search._validate_params()
 
 
 def check_refit_metric(search: BaseSearchCV, metrics: Iterable[str]) -> None:
-    """Raise if ``refit`` names none of the metrics of a callable ``scoring``."""
+    """Raise if ``refit`` is not one of the metrics of a callable ``scoring``."""
     search._check_refit_for_multimetric(dict.fromkeys(metrics))
 
 
 def select_best_index(search: BaseSearchCV, refit_metric: str, results: dict[str, Any]) -> int:
-    """Return the row that a callable ``refit`` chooses, checked as GridSearchCV checks it."""
+    """Return the row that a callable ``refit`` chooses, with the checks of GridSearchCV."""
     index: int = search._select_best_index(search.refit, refit_metric, results)
     return index
 
@@ -128,14 +128,14 @@ def routed_fit_params(search: BaseSearchCV, params: dict[str, Any]) -> Any:
 
 
 def init_callbacks(search: BaseSearchCV, max_subtasks: int) -> Any:
-    """Return the callback context of `fit`; None where scikit-learn (< 1.9) has none."""
+    """Return the callback context of `fit`; None with scikit-learn < 1.9."""
     if not hasattr(search, "_init_callback_context"):
         return None
     return search._init_callback_context(max_subtasks=max_subtasks)
 
 
 def has_callbacks(search: BaseSearchCV) -> bool:
-    """Return whether callbacks follow the search, its estimator or what the search is part of."""
+    """Return whether the search, its estimator or an enclosing estimator has callbacks."""
     owners = (search, search.estimator)
     return any(hasattr(owner, "_skl_callbacks") for owner in owners) or hasattr(
         search, "_parent_callback_ctx"
@@ -143,9 +143,9 @@ def has_callbacks(search: BaseSearchCV) -> bool:
 
 
 def lone_branch(context: Any) -> Any:
-    """Return a copy of a context whose ancestors know no other child.
+    """Return a copy of a context whose ancestors have no other children.
 
-    What is pickled into a worker then has the size of one branch, not of the whole tree.
+    Only one branch of the tree is then pickled for a worker, not the whole tree.
     """
     lone = copy.copy(context)
     child = lone

@@ -1,6 +1,7 @@
-"""Every private name of joblib that the package uses, and joblib's backends in one session.
+"""All private names of joblib that the package uses, and a session with joblib's backends.
 
-Each has a line that says why it is needed, and when it can go, as in `_unstable_imports`.
+A comment on each name says why it is needed and when it can be removed, as in
+`_unstable_imports`.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-# Batches of calls with the nested backend set, as the `submit` of joblib's backends expects
-# them. Undocumented, though without underscore. Goes when joblib can add tasks to a running
-# call (a generator that waits for a result starves: joblib holds its lock).
+# A batch of calls with the nested backend, as the `submit` of joblib's backends expects it. It
+# is not documented, although its name has no underscore. Can be removed when joblib can add
+# tasks to a running call. (A generator of tasks cannot wait for a result, because joblib holds
+# its lock.)
 from joblib.parallel import BatchedCalls
 
-try:  # joblib >= 1.6 no longer vendors it and depends on it instead
+try:  # joblib >= 1.6 depends on cloudpickle and does not vendor it
     import cloudpickle
 except ImportError:  # pragma: no cover - depends on the joblib that is installed
     from joblib.externals import cloudpickle
@@ -32,15 +34,15 @@ __all__ = [
 ]
 
 ABORT_SECONDS = 0.1
-"""How long after the last submission an abort is safe."""
+"""Seconds after the last submission until an abort is safe."""
 
 
 def evaluated_pre_dispatch(pre_dispatch: int | str, n_jobs: int) -> int | None:
-    """Return the number that ``pre_dispatch`` stands for; None for ``"all"``."""
+    """Return ``pre_dispatch`` as a number; None for ``"all"``."""
     if pre_dispatch == "all":
         return None
     if isinstance(pre_dispatch, str):
-        # joblib's own reader of expressions such as "2*n_jobs"; has no public name.
+        # joblib's parser of expressions such as "2*n_jobs". It has no public name.
         from joblib._utils import eval_expr
 
         return max(1, int(eval_expr(pre_dispatch.replace("n_jobs", str(n_jobs)))))
@@ -48,14 +50,14 @@ def evaluated_pre_dispatch(pre_dispatch: int | str, n_jobs: int) -> int | None:
 
 
 class LostWorkerError(Exception):
-    """A worker is gone, and with it what it was doing.
+    """A worker died, and the results of its tasks are lost.
 
     Parameters
     ----------
     error : BaseException
-        What the backend raised.
+        The exception of the backend.
     is_broken : bool
-        Whether the session takes nothing more until it is opened anew.
+        Whether the session must be reopened before it accepts further tasks.
     """
 
     def __init__(self, error: BaseException, is_broken: bool) -> None:
@@ -64,13 +66,13 @@ class LostWorkerError(Exception):
         self.is_broken = is_broken
 
 
-# What Dask raises, by name, when a worker is gone or has taken with it the data it held;
-# after that the cluster works on with those that are left.
+# Names of the exceptions that Dask raises if a worker is lost, or the data on it. The cluster
+# continues with the remaining workers.
 DASK_LOSSES = {"KilledWorker", "CancelledError", "FutureCancelledError", "FuturesCancelledError"}
 
 
 def _loss(error: BaseException) -> LostWorkerError | None:
-    """Return what an error of a backend says of lost workers; None if it says nothing."""
+    """Return the LostWorkerError for an error of a backend; None if no worker was lost."""
     names = {kind.__name__ for kind in type(error).__mro__}
     modules = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
     if isinstance(error, BrokenExecutor) or "ShutdownExecutorError" in names:
@@ -83,12 +85,13 @@ def _loss(error: BaseException) -> LostWorkerError | None:
 
 
 class JoblibSession:
-    """joblib's active backend, opened for single submissions.
+    """joblib's active backend, opened so that single tasks can be submitted.
 
-    Uses the methods that joblib documents for authors of backends (``submit``,
+    The session uses the methods that joblib documents for authors of backends (``submit``,
     ``retrieve_result_callback``, ``start_call``, ``abort_everything``) through the private
-    attribute ``Parallel._backend``. Goes when joblib can add tasks to a running call. A
-    backend without these is given its tasks in one call of `joblib.Parallel` at each `flush`.
+    attribute ``Parallel._backend``. It can be removed when joblib can add tasks to a running
+    call. For a backend without these methods, each `flush` runs all submitted tasks in one call
+    of `joblib.Parallel`.
 
     Parameters
     ----------
@@ -101,8 +104,8 @@ class JoblibSession:
         self._last_submit = -ABORT_SECONDS
 
     def __enter__(self) -> JoblibSession:
-        # scikit-learn's Parallel would warn that the tasks are not made by its `delayed`;
-        # the workers restore its configuration themselves.
+        # scikit-learn's Parallel is not used: it warns about tasks that are not created with
+        # its `delayed`. The workers set scikit-learn's configuration themselves.
         from joblib import Parallel
 
         self._parallel = Parallel(n_jobs=self._n_jobs)
@@ -125,9 +128,9 @@ class JoblibSession:
             self._parallel.__exit__(*error)
 
     def reopen(self) -> None:
-        """Give up what is running, and start with new workers."""
+        """Abandon the running tasks and start new workers."""
         error = RuntimeError("opened anew")
-        with suppress(Exception):  # of a backend that is broken already
+        with suppress(Exception):  # the backend is already broken
             self.__exit__(type(error), error, None)
         self.__enter__()
 
@@ -137,7 +140,7 @@ class JoblibSession:
 
     @property
     def can_submit(self) -> bool:
-        """Whether there are workers, other than the caller, to submit to."""
+        """Whether tasks can be submitted to workers other than the caller."""
         return self._takes_single_tasks or self.n_workers > 1
 
     @property
@@ -147,7 +150,7 @@ class JoblibSession:
 
     @property
     def library(self) -> str:
-        """The package that the backend comes from: ``"joblib"``, ``"ray"`` or another."""
+        """The package of the backend, such as ``"joblib"``, ``"dask"`` or ``"ray"``."""
         if type(self._backend).__name__ == "DaskDistributedBackend":
             return "dask"
         return type(self._backend).__module__.partition(".")[0]
@@ -160,9 +163,9 @@ class JoblibSession:
     def submit(
         self, function: Callable[..., Any], arguments: list[Any], done: Callable[[Any], None]
     ) -> None:
-        """Run ``function(*arguments)`` in a worker; ``done(handle)`` comes from a thread.
+        """Run ``function(*arguments)`` in a worker; a thread then calls ``done(handle)``.
 
-        Raises LostWorkerError if the workers are gone.
+        Raises LostWorkerError if the workers are lost.
         """
         if not self._takes_single_tasks:
             self._gathered.append(((function, arguments, {}), done))
@@ -183,11 +186,11 @@ class JoblibSession:
                 raise
             raise loss from None
         if hasattr(future, "add_done_callback"):
-            # Dask's backend calls nobody when it gives a task up (joblib 1.6).
+            # Dask's backend does not call `done` if it gives up a task (joblib 1.6).
             future.add_done_callback(partial(_tell_error, done))
 
     def flush(self) -> None:
-        """Run what was submitted, where the backend takes its tasks together; else do nothing."""
+        """Run the submitted tasks if the backend does not accept single tasks."""
         gathered, self._gathered = self._gathered, []
         if not gathered:
             return
@@ -196,13 +199,13 @@ class JoblibSession:
             done([value])
 
     def result(self, handle: Any) -> Any:
-        """Return what the function returned, or raise what it raised.
+        """Return the value of the function, or raise its exception.
 
-        Raises LostWorkerError if it came to no end.
+        Raises LostWorkerError if the function did not finish.
         """
         try:
             if isinstance(handle, BaseException):
-                # Ray wraps what was raised besides the task, as where it cannot be unpickled.
+                # Ray wraps errors outside the task, such as a task that cannot be unpickled.
                 raise getattr(handle, "underlying", handle)
             if not self._takes_single_tasks:
                 return handle[0]
@@ -216,27 +219,30 @@ class JoblibSession:
         return value
 
     def has_lost_workers(self) -> bool:
-        """Whether a process of the pool was replaced, whose task nobody will hear of again."""
+        """Whether a process of the pool was replaced, so that its task will not return."""
         return self._pool_processes() != self._processes
 
     def _pool_processes(self) -> list[int]:
-        """Return the processes of the backend "multiprocessing"; others say what they lose."""
+        """Return the process ids of the backend "multiprocessing".
+
+        The list is empty for other backends, because they report lost workers.
+        """
         processes = getattr(getattr(self._backend, "_pool", None), "_pool", None) or ()
         return sorted(p.pid for p in processes if hasattr(p, "pid") and p.exitcode is None)
 
     def abort(self) -> None:
         """Stop the running tasks."""
         self._is_aborted = True
-        # A thread of loky's stumbles over what it is given in the moment before the abort, and
-        # prints a KeyError (process_executor.py, add_call_item_to_queue; joblib 1.6).
+        # If a task is submitted immediately before the abort, a thread of loky prints a KeyError
+        # (process_executor.py, add_call_item_to_queue; joblib 1.6).
         time.sleep(max(0.0, self._last_submit + ABORT_SECONDS - time.monotonic()))
         if self.library == "dask":
-            # Its backend forgets the tasks, but the cluster would run them (joblib 1.6).
+            # joblib's backend forgets the tasks, but the cluster would run them (joblib 1.6).
             self.client.cancel(list(getattr(self._backend, "_results", ())), force=True)
         self._backend.abort_everything(ensure_ready=False)
 
     def _set_temporary_folder(self) -> None:
-        """Let loky write memory maps to the folder of this session, which it then removes."""
+        """Make loky write memory maps to the folder of this session, so that it removes them."""
         workers = getattr(self._backend, "_workers", None)
         manager = getattr(workers, "_temp_folder_manager", None)
         if manager is not None:
@@ -244,7 +250,7 @@ class JoblibSession:
 
 
 def _once(function: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Return a function of which the first call counts."""
+    """Return a function that calls ``function`` only once."""
     calls = itertools.count()
 
     def first(value: Any) -> None:

@@ -1,1 +1,1 @@
-"""How pulls run: the loop between a policy and workers. Nothing here is public."""
+"""Running pulls: the loop between a policy and the workers. Nothing here is public."""

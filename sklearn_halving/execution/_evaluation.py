@@ -1,4 +1,4 @@
-"""One pull in a worker: split, fit or continue training, score -> Outcome."""
+"""The evaluation of one pull: select the rows, fit or continue training, and score."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ IMMUTABLE = (int, float, str, bool, type(None), np.generic)
 
 
 def evaluate(task: EvaluationTask, job: Job) -> Landing:
-    """Fit and score one pull; return its outcome, and the model if it may be trained further.
+    """Fit and score one pull; return its outcome, and its model if it may be trained further.
 
-    A fit that fails has the scores of `failed_scores`.
+    If the fit fails, the scores are those of `failed_scores`.
     """
     pull = job.pull
     fold = task.splits.fold(pull.repetition)
@@ -70,7 +70,7 @@ def evaluate(task: EvaluationTask, job: Job) -> Landing:
     keep = (
         job.keep_model
         and error is None
-        and task.rescaling is None  # a model keeps its parameters when it is trained further
+        and task.rescaling is None  # continued training cannot change the parameters
         and task.resource.can_continue(estimator)
     )
     return Landing(outcome, estimator if keep else None, stop)
@@ -79,7 +79,7 @@ def evaluate(task: EvaluationTask, job: Job) -> Landing:
 def failed_landing(
     task: EvaluationTask, job: Job, error: str, started: float, seconds: float
 ) -> Landing:
-    """Return the landing of a pull that took too long or ended its process."""
+    """Return the landing of a pull that timed out or killed its process."""
     fold = task.splits.fold(job.pull.repetition)
     outcome = Outcome(
         job.pull,
@@ -104,7 +104,7 @@ def arm_estimator(task: EvaluationTask, pull: Pull) -> Any:
     estimator = clone(task.estimator)
     if not params and task.rescaling is None and task.seed is None:
         return estimator
-    # Parameters are cloned too: they may be estimators, which fits must not share.
+    # Parameters are cloned too, because they may be estimators and fits must not share them.
     params = {
         name: value if isinstance(value, IMMUTABLE) else clone(value, safe=False)
         for name, value in params.items()
@@ -148,7 +148,7 @@ def seed_random_states(
 def _part(
     task: EvaluationTask, estimator: Any, rows: Rows, train_rows: Rows | None, params: Any
 ) -> Part:
-    """Select rows of the data and of the parameters that have one entry a row."""
+    """Select rows of the data and of the parameters that have one entry per row."""
     X, y = task.X, task.y
     if _is_plain(X) and (y is None or type(y) is np.ndarray):
         X, y = X[rows], None if y is None else y[rows]
@@ -158,7 +158,7 @@ def _part(
 
 
 def _is_plain(X: Any) -> bool:
-    """Return whether indexing selects the rows: a square array may be a precomputed kernel."""
+    """Return whether indexing selects the rows. A square array may be a precomputed kernel."""
     return type(X) is np.ndarray and not (X.ndim == 2 and X.shape[0] == X.shape[1])
 
 
@@ -175,7 +175,7 @@ def _train(
         with propagated_callbacks(context, estimator):
             if context is not None:
                 context.call_on_fit_task_begin(estimator=task.caller, **data)
-            # A resource may return another object than the one it is given.
+            # A resource may return a different object.
             levels = (job.previous_level, *job.levels, job.pull.level)
             for previous_level, level in pairwise(levels):
                 estimator = task.resource.train(

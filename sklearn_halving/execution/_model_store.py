@@ -1,4 +1,4 @@
-"""Fitted models kept between levels, in memory and on disk, for the arms that may go on."""
+"""Storage of fitted models between levels, in memory and on disk, for continued training."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from sklearn_halving.policies._types import BoolArray, Pull
 
 @dataclass(frozen=True)
 class Kept:
-    """A model that may be trained further, or what is known of one that is not available.
+    """A model that may be trained further, or the description of a model that was lost.
 
     Parameters
     ----------
     level : int
-        How far it was trained.
+        The level up to which it was trained.
     levels : tuple of int
         The levels through which it was trained, the current one last.
     model : object or None
@@ -37,21 +37,21 @@ class Kept:
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """A folder of models, each in a file that is either complete or missing.
+    """A folder with one file for each model. A file is never incomplete.
 
-    Models are pickles, and reading a pickle can run any code. A model is read only if its
+    Models are pickles, and unpickling can run arbitrary code. A model is read only if its
     digest is in the journal.
 
     Parameters
     ----------
     path : Path
-        The folder; created when there is something to keep.
+        The folder. It is created when the first model is written.
     """
 
     path: Path
 
     def put(self, pull: Pull, model: Any) -> str | None:
-        """Write a model, or its pickle; return its digest, None if it cannot be pickled."""
+        """Write a model or its pickle; return its digest, or None if it cannot be pickled."""
         try:
             is_pickle = isinstance(model, bytes | np.ndarray)
             content = bytes(model) if is_pickle else cloudpickle.dumps(model)
@@ -65,7 +65,7 @@ class ModelFolder:
         return _digest(content)
 
     def get(self, pull: Pull, digest: str) -> bytes | None:
-        """Return the pickle of the model that a pull left; None if it has changed."""
+        """Return the pickled model of a pull; None if the file is missing or has changed."""
         try:
             content = self._path(pull).read_bytes()
         except OSError:
@@ -73,11 +73,11 @@ class ModelFolder:
         return content if _digest(content) == digest else None
 
     def remove(self, pull: Pull) -> None:
-        """Remove the model that a pull left."""
+        """Remove the model of a pull."""
         self._path(pull).unlink(missing_ok=True)
 
     def clear(self) -> None:
-        """Remove all models, and the folder if nothing else is in it."""
+        """Remove all models, and the folder if it is then empty."""
         if not self.path.is_dir():
             return
         for path in self.path.iterdir():
@@ -96,15 +96,15 @@ def _digest(content: bytes) -> str:
 
 @dataclass
 class ModelStore:
-    """The latest model of each (arm, repetition), in memory and, if asked, in a folder too.
+    """The latest model of each pair (arm, repetition), in memory and optionally in a folder.
 
-    It holds at most one model for each arm and split, and none of an eliminated arm: memory
-    is bounded by the survivors.
+    The store holds at most one model for each arm and split, and no model of an eliminated
+    arm. The number of surviving arms therefore bounds the memory.
 
     Parameters
     ----------
     folder : ModelFolder or None, default=None
-        Keeps the models when the process ends.
+        Where models are written to disk. If None, they are kept in memory only.
     """
 
     folder: ModelFolder | None = None
@@ -114,15 +114,16 @@ class ModelStore:
     _digests: dict[Pull, str] = field(default_factory=dict)
 
     def keep(self, landing: Landing) -> Record:
-        """Keep the model of a pull that came back, if it has one; return the journal's record.
+        """Store the model of a landing, if it has one; return the record for the journal.
 
-        The file of the previous level stays until `settle`: the journal still refers to it.
+        The file of the previous level is kept until `settle`, because the journal still refers
+        to it.
         """
         outcome, pull = landing.outcome, landing.outcome.pull
         former = self._taken.pop(pull, Kept())
         if landing.model is None:
             return Record(outcome)
-        # A model that could not be read in the worker was fitted from scratch instead.
+        # If a model could not be unpickled in the worker, the pull was fitted from scratch.
         was_lost = outcome.previous_level == 0 and former.model is not None
         levels = (pull.level,) if was_lost else (*former.levels, pull.level)
         self._models[pull.arm, pull.repetition] = Kept(pull.level, levels, landing.model)
@@ -130,7 +131,7 @@ class ModelStore:
         return Record(outcome, levels, digest)
 
     def recall(self, record: Record) -> None:
-        """Note the model of a pull in the journal; its file is read when it is needed."""
+        """Register the model of a pull in the journal; its file is read when it is needed."""
         pull = record.outcome.pull
         self._models.pop((pull.arm, pull.repetition), None)
         if record.levels:
@@ -140,7 +141,7 @@ class ModelStore:
         self.settle(record)
 
     def settle(self, record: Record) -> None:
-        """Remove the file of the previous level, once the journal refers to the next one."""
+        """Remove the file of the previous level after the journal refers to the next one."""
         if self.folder is None:
             return
         pull = record.outcome.pull
@@ -155,13 +156,13 @@ class ModelStore:
             self.folder.remove(former)
 
     def take(self, pull: Pull) -> Kept:
-        """Return the model to continue, or what is known of it, and forget it."""
+        """Remove and return the model whose training a pull continues, or its description."""
         kept = self._models.pop((pull.arm, pull.repetition), Kept())
         before = Pull(pull.arm, kept.level, pull.repetition)
         digest = self._digests.get(before)
         if kept.model is None and self.folder is not None and digest is not None:
             kept = replace(kept, model=self.folder.get(before, digest))
-        # What was taken is remembered without its content, which may be large.
+        # The content is not stored here, because it may be large.
         self._taken[pull] = replace(kept, model=None if kept.model is None else True)
         return kept
 

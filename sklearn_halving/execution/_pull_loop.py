@@ -1,4 +1,8 @@
-"""Ask, submit, journal, tell: the only place where a policy and the execution of pulls meet."""
+"""The pull loop, which connects a policy with the execution of pulls.
+
+It asks the policy for pulls, submits them, writes the outcomes to the journal and tells them to
+the policy.
+"""
 
 from __future__ import annotations
 
@@ -17,50 +21,50 @@ from sklearn_halving.execution.workers._interrupt import Interrupt
 from sklearn_halving.policies._types import Policy, Pull, Pulls
 
 DEFAULT_WINDOW = 8
-"""Open pulls of a policy that depends on the order of outcomes and names no window."""
+"""Number of open pulls for a policy that depends on the order of outcomes and sets no window."""
 PATIENCE = 0.5
-"""Seconds between two checks of whether the user wants to stop."""
+"""Seconds between two checks for a request to stop."""
 
 
 @dataclass
 class PullLog:
-    """Every outcome so far; it is kept if a search ends with an exception."""
+    """All outcomes so far. They are kept if a search ends with an exception."""
 
     outcomes: dict[Pull, Outcome] = field(default_factory=dict)
     lost_models: list[str] = field(default_factory=list)
 
     def record(self, outcome: Outcome) -> None:
-        """Enter an outcome; each pull is entered once."""
+        """Add an outcome; each pull is added once."""
         self.outcomes[outcome.pull] = outcome
 
 
 class PullObserver:
-    """Follows a pull loop. The methods do nothing; a subclass overrides those that it needs."""
+    """Observes a pull loop. The methods do nothing; a subclass overrides those that it needs."""
 
     def context_of(self, pull: Pull) -> Any:
         """Return scikit-learn's callback context of a pull that is about to be submitted."""
         return None
 
     def land(self, outcome: Outcome, *, is_replayed: bool) -> bool:
-        """Take note of an outcome, new or from the journal; return whether to stop."""
+        """Handle an outcome, new or from the journal; return whether to stop."""
         return False
 
     def tell(self) -> None:
-        """Take note that the policy has received rewards."""
+        """Called after the policy has received rewards."""
 
 
 @dataclass
 class StopSignals:
-    """What can stop a loop before the policy is finished.
+    """Signals that stop a loop before the policy is finished.
 
     Parameters
     ----------
     deadline : float, default=inf
-        No pull starts after this, by the clock of ``time.monotonic``.
+        Time of ``time.monotonic`` after which no pull starts.
     interrupt : Interrupt or None, default=None
-        Whether the user pressed Ctrl-C.
+        The handler of Ctrl-C.
     is_called_off : bool, default=False
-        Whether an observer wants to stop.
+        Whether an observer has requested to stop.
     """
 
     deadline: float = float("inf")
@@ -69,7 +73,7 @@ class StopSignals:
 
     @property
     def reason(self) -> str | None:
-        """What stops the loop now; None to go on."""
+        """The signal that stops the loop; None if there is none."""
         if self.interrupt is not None and self.interrupt.is_requested:
             return "interrupt"
         if self.is_called_off:
@@ -78,7 +82,7 @@ class StopSignals:
 
     @property
     def patience(self) -> float | None:
-        """How many seconds to wait before the next check; None if nothing can stop the loop."""
+        """Seconds to wait before the next check; None if no signal can stop the loop."""
         left = self.deadline - time.monotonic()
         if self.interrupt is None and left == float("inf"):
             return None
@@ -98,34 +102,34 @@ class PullLoop:
     executor : Executor
         Runs the pulls.
     reward : callable
-        Outcome -> the number that the policy sees.
+        Function that returns the reward of an outcome.
     log : PullLog
         Collects the outcomes.
     top_level : int
-        Models at this level are not kept: there is no higher level.
+        The highest level. Models at this level are not kept.
     window : int or None, default=None
-        How many pulls are open at a time; None leaves it to the executor. For a policy that
-        depends on the order of outcomes, None means `DEFAULT_WINDOW`. The window is then the
-        same for every number of workers, and outcomes are told oldest first, so that the result
-        does not depend on which pull came back first.
+        Maximum number of open pulls. If None, the executor decides; for a policy that depends
+        on the order of outcomes, None means `DEFAULT_WINDOW`. For such a policy, the window is
+        the same for every number of workers, and outcomes are told in the order of the pulls,
+        so that the result does not depend on which pull returns first.
     observer : PullObserver, optional
-        Follows the loop.
+        Observes the loop.
     journal : Journal or None, default=None
-        Outcomes are written to it before they count. Pulls that it contains are not run again.
+        Outcomes are written to it before they are used. Pulls in the journal are not run again.
     models : ModelStore, optional
-        Keeps models between levels.
+        Stores models between levels.
     signals : StopSignals, optional
-        Tells when to stop early.
+        Signals to stop early.
     arrive : callable or None, default=None
-        Called with the arm of each pull when the policy asks for it: makes the candidate of a new
-        arm. What has been told by then does not depend on the workers.
+        Called with the arm of each pull that the policy requests, to create the candidate of a
+        new arm. The rewards that the policy has received by then do not depend on the workers.
 
     Attributes
     ----------
     stopped_by : {"policy", "time_budget", "interrupt", "callback"}
-        What ended the loop.
+        The reason for the end of the loop.
     n_replayed : int
-        How many pulls were taken from the journal.
+        Number of pulls that were read from the journal.
     """
 
     policy: Policy
@@ -147,12 +151,12 @@ class PullLoop:
     _may_ask: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
-        """Fix the window of a policy that depends on the order of outcomes."""
+        """Set the window of a policy that depends on the order of outcomes."""
         if not self.policy.order_free and self.window is None:
             self.window = DEFAULT_WINDOW
 
     def run(self) -> None:
-        """Pull until the policy is finished or the loop is stopped."""
+        """Run pulls until the policy is finished or the loop is stopped."""
         while True:
             self._tell()
             if self.policy.is_finished(self.state):
@@ -172,7 +176,7 @@ class PullLoop:
             self._tell_pulls([pull])
 
     def _wait(self) -> bool:
-        """Wait for pulls; return whether more may come back or be told."""
+        """Wait for pulls; return whether more of them may return or be told."""
         is_stopped = self._is_stopped()
         landings = self.executor.wait_any(None if is_stopped else self.signals.patience)
         for landing in landings:
@@ -188,18 +192,18 @@ class PullLoop:
         return self.stopped_by != "policy"
 
     def _ask(self) -> None:
-        """Ask until there is no room, or the policy needs to be told something first."""
+        """Ask for pulls until there is no room or the policy needs rewards first."""
         if self.stopped_by != "policy" and self.journal is None:
             return
         while self._may_ask and (room := self._room()) > 0:
             n_open, n_replayed = len(self._open), self.n_replayed
             for pull in self.policy.ask(self.state, room).each():
                 self._open_pull(pull)
-            # Not before the next tell: how often a policy is asked in vain must not depend on
-            # the order in which pulls come back.
+            # If the policy requests nothing, it is not asked again before the next tell: the
+            # number of such calls must not depend on the order in which pulls return.
             self._may_ask = len(self._open) > n_open
             if self.stopped_by != "policy" and self.n_replayed == n_replayed:
-                self._may_ask = False  # only pulls of the journal are of use now
+                self._may_ask = False  # after a stop, only pulls in the journal are useful
 
     def _room(self) -> int:
         if self.window is None:
@@ -234,7 +238,7 @@ class PullLoop:
         self.executor.submit(job)
 
     def _drain(self) -> None:
-        """Wait for pulls that a finished policy left open: they are paid for."""
+        """Wait for the open pulls of a finished policy, because they are already running."""
         while len(self._landed) < len(self._open) and self._wait():
             pass
         if len(self._landed) == len(self._open):
@@ -261,16 +265,16 @@ class PullLoop:
         return next(iter(self._open)) not in self._landed
 
     def _tell(self) -> None:
-        """Tell all outcomes, or only the oldest pull's if their order matters."""
+        """Tell all outcomes, or only that of the oldest pull if their order matters."""
         if not self._landed:
             return
         if not self.policy.order_free:
-            # One at a time: what is asked next must not depend on how many came back.
+            # One at a time: the next pulls must not depend on how many pulls have returned.
             oldest = next(iter(self._open))
             if oldest in self._landed:
                 self._tell_pulls([oldest])
         elif self.executor.room > 0 or len(self._landed) == len(self._open):
-            # Batches are cheaper, and nothing can be decided before there is room again.
+            # Batches are cheaper, and no pull can be submitted before there is room again.
             self._tell_pulls(list(self._landed))
 
     def _tell_pulls(self, pulls: list[Pull]) -> None:

@@ -1,6 +1,6 @@
-"""Train and test rows of each repetition: the same for every arm, in every worker.
+"""Train and test rows of each repetition. They are the same for all arms and in all workers.
 
-The cross-validators that users import are in `sklearn_halving.splits`.
+The public cross-validators are in `sklearn_halving.splits`.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class Fold:
     train, test : ndarray of int
         Row numbers, in the splitter's order.
     order : ndarray of int or None, default=None
-        Positions in ``train`` by priority: a training subset of n rows takes the first n.
+        Positions in ``train`` by priority: a training subset of n rows consists of the first n.
         None if the resource is not the number of rows.
     full_level : int or None, default=None
-        The level that stands for all rows: the size of the smallest training fold. Larger
-        folds get more rows at every level, so that a level is the same share of each fold.
-        None: a level is a number of rows.
+        The level at which all rows are used: the size of the smallest training fold. Larger
+        folds use more rows at every level, so that a level is the same fraction of each fold.
+        If None, a level is a number of rows.
     """
 
     train: Rows
@@ -39,23 +39,24 @@ class Fold:
     full_level: int | None = None
 
     def train_rows(self, level: int) -> Rows:
-        """Return the training rows at a level; all of them if rows are not the resource."""
+        """Return the training rows at a level; all rows if they are not the resource."""
         if self.order is None:
             return self.train
         n_rows = level
         if self.full_level is not None:
-            # Rounding down gives folds whose sizes differ by a row or two the same number of
-            # rows below the full level. A later split of a stream may be smaller: hence `max`.
+            # Because of rounding down, folds whose sizes differ by a row or two have the same
+            # number of rows below the full level. `max` is needed because a later split of a
+            # stream may be smaller.
             share = min(level, self.full_level) * len(self.train) // self.full_level
             n_rows = max(level, share)
         return training_rows(self.train, self.order, n_rows)
 
 
 class Folds(Protocol):
-    """Finds the fold of a repetition."""
+    """The folds of all repetitions."""
 
     def fold(self, repetition: int) -> Fold:
-        """Return the fold of a repetition; the same one at every call."""
+        """Return the fold of a repetition; the result is the same at every call."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +66,11 @@ class SubsetOrders:
     Parameters
     ----------
     target : ndarray of int or None
-        The class of each row of the data, if every subset must hold all classes.
+        The class of each row of the data, if every subset must contain all classes.
     groups : ndarray or None
         Group labels of all rows, if groups must stay together.
     goes_forward : bool
-        Whether rows are in order of time.
+        Whether the rows are ordered by time.
     min_per_class : int
         Number of rows of each class in the smallest subset.
     seed : numpy.random.SeedSequence
@@ -83,7 +84,7 @@ class SubsetOrders:
     seed: np.random.SeedSequence
 
     def order(self, repetition: int, train: Rows) -> Rows:
-        """Return positions in ``train`` by priority; the same ones at every call."""
+        """Return positions in ``train`` by priority; the result is the same at every call."""
         spawn_key = (*self.seed.spawn_key, repetition)
         rng = np.random.default_rng(np.random.SeedSequence(self.seed.entropy, spawn_key=spawn_key))
         return subset_order(
@@ -97,7 +98,7 @@ class SubsetOrders:
         )
 
     def n_needed(self, order: Rows, train: Rows) -> int:
-        """Return how many rows of the order contain enough rows of every class."""
+        """Return the size of the smallest subset that contains enough rows of every class."""
         if self.target is None:
             return 1
         return rows_needed(order, self.target[train], self.min_per_class)
@@ -105,7 +106,7 @@ class SubsetOrders:
 
 @dataclass(frozen=True)
 class ListedFolds:
-    """A fixed number of folds, as a scikit-learn splitter yields them."""
+    """A fixed number of folds, in the order of a scikit-learn splitter."""
 
     folds: tuple[Fold, ...]
 
@@ -118,7 +119,7 @@ class ListedFolds:
 
 
 class Stream(Protocol):
-    """Makes the split of any repetition, the same one at every call and in every process."""
+    """An unlimited number of splits, which are the same at every call and in every process."""
 
     def split(self, repetition: int) -> tuple[Rows, Rows]:
         """Return train and test rows."""
@@ -126,14 +127,14 @@ class Stream(Protocol):
 
 @dataclass(frozen=True)
 class StreamedFolds:
-    """An unlimited number of folds: each worker makes those that it needs.
+    """An unlimited number of folds. Each worker computes the folds that it needs.
 
     Parameters
     ----------
     stream : Stream
-        Makes the splits.
+        The splits.
     orders : SubsetOrders or None, default=None
-        Makes nested subsets, if the resource is the number of rows.
+        The orders of the nested subsets, if the resource is the number of rows.
     full_level : int or None, default=None
         As for `Fold`.
     """
@@ -151,7 +152,7 @@ class StreamedFolds:
 
 
 def row_numbers(selection: Any) -> Rows:
-    """Convert what a splitter yields, row numbers or a boolean mask, to row numbers."""
+    """Convert the output of a splitter, row numbers or a boolean mask, to row numbers."""
     rows = np.asarray(selection)
     if rows.dtype == bool:
         return np.flatnonzero(rows)

@@ -1,4 +1,4 @@
-"""What goes to a worker and what comes back."""
+"""The data that are sent to workers and returned by them."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ Scores = float | dict[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a pull gave.
+    """The result of a pull.
 
     Parameters
     ----------
     pull : Pull
-        Which pull it was.
+        The pull.
     test_scores, train_scores : float or dict of str to float
-        Scores on the two sides of the split, one number or one a metric; ``train_scores``
-        is None unless asked for.
+        Scores on the test and the training rows: one number, or one number for each metric.
+        ``train_scores`` is None unless ``return_train_score=True``.
     started : float
-        When the training began, in seconds since the epoch.
+        The time when the training started, in seconds since the epoch.
     fit_seconds, score_seconds : float
-        Time for training (of what was missing) and for scoring.
+        Time for training and for scoring. If training was continued, only the new part counts.
     n_train, n_test : int
-        Number of rows on each side.
+        Number of training and test rows.
     previous_level : int
-        The level from which a fitted model was trained on; 0 if it was fitted from scratch.
+        The level of the model whose training was continued; 0 for a fit from scratch.
     error : str or None
         The traceback if the fit failed.
     score_error : str or None
-        The traceback if the fit went well and a scorer failed.
+        The traceback if the fit succeeded and a scorer failed.
     """
 
     pull: Pull
@@ -54,15 +54,15 @@ class Outcome:
 
 @dataclass(frozen=True)
 class PullLimits:
-    """What a single pull may use before it is given up and counts as failed.
+    """Limits for a single pull. A pull that exceeds one of them counts as failed.
 
     Parameters
     ----------
     seconds : float or None, default=None
-        Wall time of the fit and its scoring; None: as long as it takes.
+        Maximum wall time of the fit and its scoring. If None, there is no limit.
     memory : int or None, default=None
-        Bytes of address space that a fit may take on top of what its process has; None: as
-        many as there are.
+        Maximum number of bytes of address space that the fit may allocate in addition to those
+        of its process. If None, there is no limit.
     """
 
     seconds: float | None = None
@@ -73,13 +73,13 @@ NO_LIMITS = PullLimits()
 
 
 class Job(NamedTuple):
-    """A pull on its way to a worker.
+    """A pull to be evaluated by a worker.
 
-    ``model`` is the fitted model of the same arm and split at ``previous_level``, which may
-    be trained on; None and 0 ask for a fit from scratch. ``levels`` are those through which
-    that one goes: where the model of the last of them was lost, the way to this level is gone
-    once more, so that it ends in the same model. ``context`` is scikit-learn's callback context
-    of the pull, None if there are no callbacks.
+    ``model`` is the fitted model of the same arm and split at ``previous_level``, whose
+    training is continued. If it is None, ``previous_level`` is 0 and the pull is fitted from
+    scratch. If a model was lost, ``levels`` are the levels at which its training had paused: the
+    fit from scratch goes through the same levels, so that it results in the same model.
+    ``context`` is scikit-learn's callback context of the pull, or None without callbacks.
     """
 
     pull: Pull
@@ -91,10 +91,10 @@ class Job(NamedTuple):
 
 
 class Landing(NamedTuple):
-    """A pull that came back, with its fitted model if that may be needed.
+    """A pull that has returned, with its fitted model if it may be needed later.
 
-    ``stop`` says whether one of scikit-learn's callbacks wants the search to end; ``lost`` why a
-    model could not be sent from one process to another, None where there is nothing to say.
+    ``stop`` is True if one of scikit-learn's callbacks requests the end of the search. ``lost``
+    says why a model could not be sent between processes; None if no model was lost.
     """
 
     outcome: Outcome
@@ -105,30 +105,31 @@ class Landing(NamedTuple):
 
 @dataclass(frozen=True)
 class EvaluationTask:
-    """Everything a worker needs to evaluate any pull; never the search estimator itself.
+    """All data that a worker needs to evaluate a pull, without the search itself.
 
     Parameters
     ----------
     estimator : estimator
         Cloned for every arm.
     X, y : array-like
-        The data, as the user gave them; y may be None.
+        The data as passed by the user; y may be None.
     candidates : tuple of dict
         The parameters of each arm.
     splits : Folds
         Train and test rows of each repetition.
     resource : Resource
-        What a level means.
+        The resource, which defines the meaning of a level.
     scorer : callable
-        A scorer, or scikit-learn's container of several.
+        A scorer, or scikit-learn's container of several scorers.
     fit_params, score_params : dict
-        Passed on; what has one entry a row is cut to the rows in use.
+        Parameters for fitting and scoring. Parameters with one entry per row are indexed with
+        the rows in use.
     error_score : "raise" or float
-        What a failing fit scores.
+        The score of a fit that fails.
     rescaling : Rescaling or None
         Parameters that change with the level.
     seed : numpy.random.SeedSequence or None
-        Seeds every ``random_state`` that was left at None; None leaves them alone.
+        Seeds every ``random_state`` that is None. If None, these are not seeded.
     config : dict
         scikit-learn's configuration in the calling process.
     caller : estimator or None

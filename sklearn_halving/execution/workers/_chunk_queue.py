@@ -1,4 +1,4 @@
-"""Jobs that wait for a worker, and how many short ones are sent together."""
+"""The queue of jobs that wait for a worker. Short jobs are sent in chunks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from sklearn_halving.execution._types import Job, Outcome
 
 CHUNK_SECONDS = 0.1
-"""Pulls that are shorter than this are sent together, so that sending does not dominate."""
+"""Target duration of a chunk. Shorter pulls are sent together to reduce the overhead."""
 MAX_CHUNK = 200
 
 
@@ -22,12 +22,12 @@ class ChunkQueue:
     Parameters
     ----------
     max_chunks : int
-        How many chunks are under way at a time.
+        Maximum number of chunks that are sent at a time.
     waiting : deque of Job
-        Jobs in the order in which they were submitted.
+        Jobs in the order of submission.
     suspects : deque of Job
-        Jobs that were lost with their worker, which one of them may have killed. They go
-        first, one at a time.
+        Jobs that were lost because their worker died. One of them may have killed it, so they
+        are sent first and one at a time.
     """
 
     max_chunks: int
@@ -39,8 +39,8 @@ class ChunkQueue:
 
     @property
     def room(self) -> int:
-        """A chunk of what was submitted last, unless there are enough chunks already."""
-        # No more than one: the next pulls may be much longer, and should not be asked for
+        """Number of further jobs that can be used now; at most one chunk."""
+        # At most one chunk: the next pulls may take much longer, and should not be requested
         # long before they can run.
         held = sum(n / self._chunk_size(level) for level, n in self._n_held.items())
         size = 1 if self._last_level is None else self._chunk_size(self._last_level)
@@ -53,37 +53,37 @@ class ChunkQueue:
         self._last_level = job.pull.level
 
     def release(self, chunk: list[Job]) -> None:
-        """Make room: these jobs came back."""
+        """Make room for new jobs after the jobs of a chunk have returned."""
         self._n_held.subtract(job.pull.level for job in chunk)
 
     def note(self, outcome: Outcome) -> None:
-        """Learn how long pulls of a level take."""
+        """Update the estimated duration of the pulls of a level."""
         seconds, level = outcome.fit_seconds + outcome.score_seconds, outcome.pull.level
-        # The longest counts, with a slow decay: a chunk that is too long keeps one worker busy
-        # while the others are idle.
+        # The estimate is the maximum, with a slow decay. If it were too small, a long chunk
+        # would keep one worker busy while the others are idle.
         self._seconds[level] = max(seconds, 0.9 * self._seconds.get(level, 0.0))
 
     def next_chunk(self) -> tuple[list[Job], bool]:
-        """Take a chunk; return it, and whether one of its jobs may kill a worker.
+        """Remove a chunk from the queue; return it and whether it may kill a worker.
 
-        A chunk takes about `CHUNK_SECONDS`, and leaves enough jobs for the other workers.
+        A chunk takes about `CHUNK_SECONDS`. It leaves enough jobs for the other workers.
         """
         if self.suspects:
             return [self.suspects.popleft()], True
         fair_share = ceil(len(self.waiting) / self.max_chunks)
-        # A tenth of a chunk is not worth sharing: sending it takes longer.
+        # Less than a tenth of a chunk is not shared, because sending it takes longer.
         fair_share = max(fair_share, self._chunk_size(self.waiting[0].pull.level) // 10)
         chunk, filled = [self.waiting.popleft()], 0.0
         while self.waiting and len(chunk) < fair_share:
             filled += 1 / self._chunk_size(chunk[-1].pull.level)
-            # Jobs of another level may be much longer than those before them.
+            # Jobs of another level may take much longer than the previous ones.
             if filled + 1 / self._chunk_size(self.waiting[0].pull.level) > 1:
                 break
             chunk.append(self.waiting.popleft())
         return chunk, False
 
     def clear(self) -> None:
-        """Forget all jobs that wait."""
+        """Remove all jobs."""
         self.waiting.clear()
         self.suspects.clear()
 
@@ -91,6 +91,6 @@ class ChunkQueue:
         return len(self.waiting) + len(self.suspects)
 
     def _chunk_size(self, level: int) -> int:
-        """Return how many pulls of a level take `CHUNK_SECONDS`; 1 if that is unknown."""
+        """Return the number of pulls of a level that take `CHUNK_SECONDS`; 1 if unknown."""
         seconds = self._seconds.get(level, CHUNK_SECONDS)
         return int(np.clip(CHUNK_SECONDS / max(seconds, 1e-9), 1, MAX_CHUNK))

@@ -1,9 +1,10 @@
-"""A process beside a worker, in which its pulls run: it can be ended, the worker lives on.
+"""Companions: processes in which a worker runs pulls that it may have to kill.
 
-A fit that hangs in compiled code, or that the system kills, cannot be stopped or survived
-inside its own process. A companion is started by whatever runs the chunk, be it a worker of
-a pool or of a cluster, a thread, or the process of the search itself; so limits mean the same
-under every backend, and no other pull is disturbed. What it does is in `_companion_process`.
+A process cannot stop its own fit if the fit hangs in compiled code, and it cannot survive if
+the system kills it. A companion is a separate process, so that the worker survives both. It is
+started by the process that evaluates the chunk: a worker of a pool or of a cluster, or the
+process of the search. Limits therefore work in the same way with every backend, and other
+pulls are not affected. The code that runs in a companion is in `_companion_process`.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from sklearn_halving.execution.workers._companion_process import MappedFile, Req
 from sklearn_halving.execution.workers._worker import ChunkResult
 
 FORKS = sys.platform == "linux"
-"""Whether a companion runs its pulls in copies of itself: a new copy takes milliseconds, a new
-process seconds, for its imports. Elsewhere a copy of a process is not safe or does not exist."""
+"""Whether a companion forks a copy of itself for pulls. A fork takes milliseconds; a new process
+takes seconds for its imports. On other platforms, forking is unsafe or not available."""
 POLL_SECONDS = 1.0
-"""How long to wait at a stretch: on Windows a wait without end cannot be interrupted."""
+"""Longest single wait. On Windows, a wait without a timeout cannot be interrupted."""
 
 START = """
 import sys
@@ -44,14 +45,14 @@ serve(pipe, forks=sys.argv[2] == "True")
 
 
 class EndedError(Exception):
-    """The process of a pull ended.
+    """The process of a pull ended before it returned a result.
 
     Parameters
     ----------
     has_begun : bool
-        Whether the pull had.
+        Whether the pull had started.
     exit_code : int
-        As in `subprocess.Popen.returncode`.
+        As `subprocess.Popen.returncode`.
     """
 
     def __init__(self, has_begun: bool, exit_code: int) -> None:
@@ -66,11 +67,11 @@ class Companion:
     Parameters
     ----------
     token : str
-        Names the task.
+        Identifier of the task.
     arrays : sequence of array
-        The task, as `packed` made it.
+        The task, as returned by `packed`.
     forks : bool, default=FORKS
-        Whether it runs pulls in copies of itself.
+        Whether the process forks a copy of itself to run pulls.
     """
 
     def __init__(self, token: str, arrays: Sequence[Any], *, forks: bool = FORKS) -> None:
@@ -91,11 +92,11 @@ class Companion:
 
     @property
     def is_running(self) -> bool:
-        """Whether it can be given a pull."""
+        """Whether the process is alive."""
         return self._process.poll() is None
 
     def run(self, request: Request) -> ChunkResult | None:
-        """Run a pull; return what it gave, or None if its time ran out and it was ended."""
+        """Run a pull and return its result; None if it timed out and was killed."""
         has_begun = False
         try:
             if self._pipe is None:
@@ -116,7 +117,7 @@ class Companion:
         return result
 
     def _fork(self) -> None:
-        """Have the process copy itself, and open a pipe to the copy."""
+        """Make the process fork a copy of itself, and open a pipe to the copy."""
         self._pipe, theirs = Pipe()
         try:
             send_handle(self._control, theirs.fileno(), self._process.pid)
@@ -125,11 +126,14 @@ class Companion:
         self._pid = int(_receive(self._control, None) or 0)
 
     def _end_pull(self, seconds: float = 0.0) -> int:
-        """End the process of the pull, if it does not end by itself; return its exit code."""
+        """Kill the process of the pull unless it ends by itself; return its exit code.
+
+        ``seconds`` is the time to wait before it is killed.
+        """
         if not self._forks or not self._pid:
             return self.kill(seconds)
         try:
-            # Where it ended by itself, its end is reported already, or will be in a moment.
+            # If the process ended by itself, the companion reports its exit code soon.
             if not self._control.poll(seconds):
                 with suppress(ProcessLookupError):
                     os.kill(self._pid, signal.SIGKILL)
@@ -141,7 +145,7 @@ class Companion:
         return code
 
     def kill(self, seconds: float = 0.0) -> int:
-        """End all of it, if it has not ended by itself by then; return its exit code."""
+        """Kill the companion unless it ends within ``seconds``; return its exit code."""
         try:
             code = self._process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -153,7 +157,7 @@ class Companion:
         return int(code)
 
     def stop(self) -> None:
-        """End it amid a pull; whoever waits for that will notice."""
+        """Kill the companion, even during a pull: `run` then raises EndedError."""
         self._process.kill()
         if self._pid:
             with suppress(ProcessLookupError):
@@ -161,7 +165,7 @@ class Companion:
 
 
 def _receive(pipe: Any, seconds: float | None) -> bytes | None:
-    """Return the next message; None if there is none for so many seconds."""
+    """Return the next message; None if none arrives within ``seconds``."""
     deadline = None if seconds is None else time.monotonic() + seconds
     while True:
         left = POLL_SECONDS if deadline is None else deadline - time.monotonic()
@@ -175,8 +179,8 @@ def _receive(pipe: Any, seconds: float | None) -> bytes | None:
 def _started(forks: bool) -> tuple[subprocess.Popen[bytes], Any]:
     """Start the process; return it and this end of the pipe to it.
 
-    Not one of multiprocessing's: workers that are daemons may have none of those, and the
-    user's script is not to be imported once more.
+    `multiprocessing.Process` is not used, for two reasons: workers that are daemons must not
+    start one, and it could import the user's script again.
     """
     ours, theirs = Pipe()
     handle = theirs.fileno()
@@ -195,8 +199,8 @@ def _started(forks: bool) -> tuple[subprocess.Popen[bytes], Any]:
 
 
 def _sent(array: Any) -> Any:
-    """Return what stands for an array: where its bytes lie if in a file, else the array."""
-    # Windows removes no file that is mapped: there the bytes are copied.
+    """Return an array as it is sent: its position in a file if it is mapped, else the array."""
+    # On Windows, a file that is mapped cannot be removed. The bytes are copied instead.
     if sys.platform == "win32" or not isinstance(array, np.ndarray):
         return array
     base: Any = array

@@ -1,4 +1,4 @@
-"""What a companion process does: it receives a task and runs the pulls that it is given."""
+"""The code that runs in a companion: it receives a task and runs pulls one at a time."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from sklearn_halving.execution.workers._task_transfer import unpack
 from sklearn_halving.execution.workers._worker import ChunkResult, evaluate_chunk
 
 IDLE_SECONDS = 10.0
-"""An idle companion ends after this time; its worker may live on."""
+"""An idle companion exits after this time. Its worker may continue to run."""
 GRACE_SECONDS = 10.0
-"""If its worker is gone, a pull ends itself this long after its time limit."""
+"""If its worker has died, a pull exits this long after its time limit."""
 MAX_ALARM_SECONDS = 1e8
-"""More than three years. Longer times are no limit: `signal.setitimer` may refuse them."""
+"""More than three years. Longer limits are ignored: `signal.setitimer` may reject them."""
 LOADED, BEGUN = b"loaded", b"begun"
 
 
@@ -44,7 +44,7 @@ class Request(NamedTuple):
 
 
 class MappedFile(NamedTuple):
-    """Bytes that are in a file already. They are mapped instead of sent."""
+    """Bytes that are already in a file, so that they are mapped instead of sent."""
 
     path: str
     offset: int
@@ -56,7 +56,7 @@ class MappedFile(NamedTuple):
 
 
 def serve(control: Any, *, forks: bool) -> None:
-    """Run requests in this process or in copies of it, until there are no more."""
+    """Run requests in this process or in forks of it, until no more arrive."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the search decides whether to stop
     token, sent = pickle.loads(control.recv_bytes())
     arrays = [array.array() if isinstance(array, MappedFile) else array for array in sent]

@@ -1,7 +1,7 @@
-"""Where pulls run: in this process, or through joblib's active backend.
+"""Executors, which run pulls in this process or with joblib's active backend.
 
-Both executors have ``submit(job)``, ``wait_any() -> landings``, and ``room``, the number of
-further jobs that can be used now. What happens in a worker is in `_worker`.
+Both executors have the methods ``submit`` and ``wait_any``, and the property ``room``, the
+number of further jobs that can be used now. The code that runs in a worker is in `_worker`.
 """
 
 from __future__ import annotations
@@ -41,28 +41,29 @@ from sklearn_halving.execution.workers._worker import (
 )
 
 SERIAL_WINDOW = 64
-"""Pulls asked for at once if they run one after the other: asking takes time too."""
+"""Number of pulls that are requested together in serial runs, because a request takes time."""
 MAX_LOSSES = 3
-"""After so many losses of workers all pulls run in companions: new workers cost seconds."""
+"""After this many losses of workers, all pulls run in companions, because starting new workers
+takes seconds."""
 MAX_IN_VAIN = 5
-"""How often the workers may be lost in a row, before any pull comes back."""
+"""Maximum number of losses of workers in a row without any pull that returns."""
 
 
 class Executor(Protocol):
-    """What the pull loop needs of the place where pulls run."""
+    """The interface that the pull loop uses to run pulls."""
 
     @property
     def room(self) -> int:
         """Number of further jobs that can be used now."""
 
     def submit(self, job: Job) -> None:
-        """Take a job."""
+        """Add a job to the queue."""
 
     def wait_any(self, timeout: float | None = None) -> Sequence[Landing]:
-        """Return what came back; nothing after ``timeout`` seconds, or if all is done."""
+        """Return the landings; none after ``timeout`` seconds or if no job is left."""
 
     def stop(self) -> None:
-        """Start no further job: only jobs that are under way will come back."""
+        """Start no further job. Only jobs that are running will return."""
 
 
 @contextmanager
@@ -72,9 +73,9 @@ def open_executor(
     pre_dispatch: int | str,
     limits: PullLimits = NO_LIMITS,
 ) -> Iterator[Executor]:
-    """Open joblib's active backend and run the pulls there, or here if there is one worker.
+    """Open joblib's active backend; with a single worker, pulls run in this process.
 
-    A pull that has limits runs in a process beside its worker; see `_companion`.
+    Pulls that have limits run in a companion of their worker; see `_companion`.
 
     Raises
     ------
@@ -82,7 +83,7 @@ def open_executor(
         If the platform does not support a limit.
     """
     check_limits(limits)
-    # Threads that silence a warning at the same time restore each other's filters.
+    # Threads that change the warning filters at the same time may leave them changed.
     with warnings.catch_warnings(), JoblibSession(n_jobs) as session:
         executor: SerialExecutor | JoblibExecutor
         if session.can_submit:
@@ -97,7 +98,7 @@ def open_executor(
 
 
 class SerialExecutor:
-    """Runs one job at each `wait_any`: in this process or, with limits, beside it."""
+    """Runs one job at each `wait_any`: in this process or, with limits, in a companion."""
 
     def __init__(self, task: EvaluationTask, limits: PullLimits = NO_LIMITS) -> None:
         self._task = task
@@ -107,19 +108,19 @@ class SerialExecutor:
 
     @property
     def room(self) -> int:
-        """A window of jobs once all have run."""
+        """Number of further jobs that can be used now; 0 until the queue is empty."""
         return 0 if self._queue else SERIAL_WINDOW
 
     def submit(self, job: Job) -> None:
-        """Take a job."""
+        """Add a job to the queue."""
         self._queue.append(job)
 
     def stop(self) -> None:
-        """Forget the jobs that wait: between two calls of `wait_any` none is under way."""
+        """Remove the jobs that wait. No job is running between two calls of `wait_any`."""
         self._queue.clear()
 
     def wait_any(self, timeout: float | None = None) -> list[Landing]:
-        """Run the oldest job, if there is one, for as long as it takes."""
+        """Run the oldest job, if there is one; ``timeout`` is ignored."""
         if not self._queue:
             return []
         job = self._queue.popleft()
@@ -133,23 +134,23 @@ class SerialExecutor:
         return result.landings + casualties
 
     def close(self) -> None:
-        """End the process beside this one."""
+        """Kill the companion."""
         if self._packed is not None:
             COMPANIONS.close(self._packed[0])
 
 
 @dataclass
 class Losses:
-    """How often workers were lost.
+    """Counts how often workers were lost.
 
     Parameters
     ----------
     pending : LostWorkerError or None, default=None
         A loss from which the executor has not yet recovered.
     n : int, default=0
-        How many losses there were.
+        Number of losses.
     n_in_vain : int, default=0
-        How many since a chunk last came back.
+        Number of losses since a chunk last returned.
     """
 
     pending: LostWorkerError | None = None
@@ -157,7 +158,7 @@ class Losses:
     n_in_vain: int = 0
 
     def note(self, loss: LostWorkerError) -> None:
-        """Count a loss; raise if workers do nothing but die."""
+        """Count a loss; raise after too many losses in a row."""
         self.n += 1
         self.n_in_vain += 1
         if self.n_in_vain > MAX_IN_VAIN:
@@ -170,18 +171,18 @@ class Losses:
 
 @dataclass
 class ChunksUnderWay:
-    """Chunks that were sent and have not come back.
+    """Chunks that were sent and have not returned.
 
     Parameters
     ----------
     chunks : dict of int to list of Job
         The chunks, in the order of sending.
     done : SimpleQueue
-        Keys and results of those that came back; filled by threads of joblib.
+        Keys and results of the chunks that returned; filled by threads of joblib.
     n_sent : int
-        How many were sent so far.
+        Number of chunks that were sent so far.
     awaited : set of int or None
-        After a stop, those that a worker has started; None before that.
+        After a stop, the keys of the chunks that a worker has started; None before a stop.
     """
 
     chunks: dict[int, list[Job]] = field(default_factory=dict)
@@ -190,13 +191,13 @@ class ChunksUnderWay:
     awaited: set[int] | None = None
 
     def add(self, chunk: list[Job]) -> Callable[[Any], None]:
-        """Add a chunk; return what is to be called with its result."""
+        """Add a chunk; return the callback for its result."""
         key, self.n_sent = self.n_sent, self.n_sent + 1
         self.chunks[key] = chunk
         return lambda handle: self.done.put((key, handle))
 
     def await_only(self, n_workers: int) -> bool:
-        """Wait only for chunks that workers have started; return whether any is left."""
+        """Wait only for chunks that workers have started; return whether one is left."""
         if self.awaited is None:
             keys = list(self.chunks)  # workers start them in the order of sending
             self.awaited = set(keys[:n_workers])
@@ -206,15 +207,15 @@ class ChunksUnderWay:
 
 
 class JoblibExecutor:
-    """Sends jobs to joblib's workers, short ones in chunks, and collects what comes back.
+    """Sends jobs to joblib's workers and collects the landings. Short jobs are sent in chunks.
 
-    The task is pickled once. Workers in other processes get it as arrays of bytes, which
-    joblib memory-maps if they are large, and keep it unpickled: X and y are not sent with
-    every pull.
+    The task is pickled once. Workers in other processes receive it as arrays of bytes, which
+    joblib memory-maps if they are large. They keep the unpickled task, so that X and y are not
+    sent with every pull.
 
-    If workers die, the pulls that they had not returned are sent to new workers, each in a
-    companion of its worker. If one of them kills its process again, it is known which one,
-    and no other pull is harmed.
+    If workers die, the pulls that they had not returned are sent to new workers, and each of
+    them runs in a companion. If a pull kills its process again, only its companion dies, and
+    other pulls are not affected.
     """
 
     def __init__(
@@ -236,23 +237,23 @@ class JoblibExecutor:
 
     @property
     def room(self) -> int:
-        """A chunk of what was submitted last, unless there are enough chunks already."""
+        """Number of further jobs that can be used now; at most one chunk."""
         return self._queue.room
 
     def submit(self, job: Job) -> None:
-        """Take a job; the next `wait_any` sends it."""
+        """Add a job to the queue. The next `wait_any` sends it."""
         self._queue.put(job)
 
     def stop(self) -> None:
-        """Send no further job, and tell the workers to start none of those they have."""
+        """Send no further job, and tell the workers not to start the jobs they have received."""
         self._is_stopped = True
         self._queue.clear()
         self._shared.stop()
 
     def wait_any(self, timeout: float | None = None) -> list[Landing]:
-        """Send the jobs that wait, and return all that came back, at least one landing.
+        """Send the jobs that wait, wait for at least one landing, and return all landings.
 
-        Nothing if ``timeout`` seconds pass first, or if nothing is under way after `stop`. An
+        The list is empty after ``timeout`` seconds, or if no job is running after `stop`. An
         exception in a worker is raised after all other results have been returned.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
@@ -274,16 +275,16 @@ class JoblibExecutor:
             landings = self._receive_next(min(left, POLL_SECONDS)) + self._receive_done()
 
     def close(self) -> None:
-        """End the processes beside threads of this one; others end by themselves."""
+        """Kill the companions of this process. Those of other workers exit by themselves."""
         for token in self._shared.tokens:
             COMPANIONS.close(token)
         self._shared.close()
 
     def _must_wait(self) -> bool:
-        """Return whether chunks are under way; after `stop`, end the workers if none is.
+        """Return whether to wait for chunks; after `stop`, end the workers if none is running.
 
         Workers on this machine return the jobs that they have finished, so that no finished
-        fit is lost. Other workers are aborted with the chunks that they did not start.
+        fit is lost. Other workers are aborted, together with the chunks that have not started.
         """
         under_way = self._under_way
         if not self._is_stopped:
@@ -297,7 +298,7 @@ class JoblibExecutor:
         return False
 
     def _send(self) -> None:
-        """Send chunks, first the jobs that may have killed a worker."""
+        """Send chunks. Jobs that may have killed a worker are sent first."""
         while len(self._under_way.chunks) < self._queue.max_chunks and len(self._queue):
             chunk, is_suspect = self._queue.next_chunk()
             is_guarded = is_suspect or self._losses.n >= MAX_LOSSES or self._limits != NO_LIMITS
@@ -331,7 +332,7 @@ class JoblibExecutor:
 
     def _receive(self, key: int, handle: Any) -> list[Landing]:
         chunk = self._under_way.chunks.pop(key, None)
-        if chunk is None:  # of workers that were given up
+        if chunk is None:  # the chunk belonged to workers that were given up
             return []
         try:
             result: ChunkResult = self._session.result(handle)
@@ -355,7 +356,7 @@ class JoblibExecutor:
         return landings
 
     def _recover(self, loss: LostWorkerError) -> list[Landing]:
-        """Reopen the backend if it is broken, and queue the jobs that did not come back."""
+        """Reopen the backend if it is broken, and queue the jobs that did not return."""
         self._losses.note(loss)
         landings: list[Landing] = []
         if loss.is_broken:

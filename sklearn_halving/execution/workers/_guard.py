@@ -1,4 +1,7 @@
-"""Pulls that run in companions: with limits, or after one of them may have killed a worker."""
+"""Guarded pulls, which run in companions of their worker.
+
+Pulls are guarded if they have limits, or if they may have killed a worker before.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +24,13 @@ from sklearn_halving.execution.workers._task_transfer import local_array, stop_f
 from sklearn_halving.execution.workers._worker import Casualty, ChunkResult
 
 MAX_DEATHS = 3
-"""How often a pull may end the process in which it runs before it is given up."""
+"""A pull counts as failed after its process has died this many times."""
 MAX_STARTS = 3
-"""How often to start a process that ends before it was given a pull."""
+"""Maximum number of attempts to start a process that ends before its first pull."""
 
 
 def check_limits(limits: PullLimits) -> None:
-    """Raise if this platform has no limit of memory."""
+    """Raise if there is a memory limit and this platform does not support it."""
     if limits.memory is not None and sys.platform != "linux":
         raise ValueError(
             "memory_limit must be None on this platform: only Linux lets a process limit the "
@@ -38,7 +41,10 @@ def check_limits(limits: PullLimits) -> None:
 
 @dataclass
 class Companions:
-    """The companions in this process, those at work and those that wait for the next pull."""
+    """The companions of this process: idle ones, and busy ones that run a pull.
+
+    ``closed`` holds the tokens of the searches that have ended.
+    """
 
     idle: list[Companion] = field(default_factory=list)
     busy: list[Companion] = field(default_factory=list)
@@ -46,7 +52,7 @@ class Companions:
     lock: Lock = field(default_factory=Lock)
 
     def take(self, token: str, arrays: Sequence[Any]) -> Companion:
-        """Return a companion that has the task, if need be a new one."""
+        """Return an idle companion that has the task, or start a new one."""
         with self.lock:
             self.idle = [companion for companion in self.idle if companion.is_running]
             for companion in self.idle:
@@ -60,7 +66,7 @@ class Companions:
         return companion
 
     def put_back(self, companion: Companion) -> None:
-        """Keep a companion for the next pull, if it lives and its search does."""
+        """Keep a companion for the next pull if it is alive and its search has not ended."""
         with self.lock:
             self.busy.remove(companion)
             if companion.token in self.closed:
@@ -69,7 +75,7 @@ class Companions:
                 self.idle.append(companion)
 
     def close(self, token: str) -> None:
-        """End those of a search."""
+        """Kill the companions of a search."""
         with self.lock:
             self.closed.add(token)
             for companion in self.busy:
@@ -87,7 +93,7 @@ COMPANIONS = Companions()
 def guarded_chunk(
     limits: PullLimits, jobs: list[Job], candidates: bytes, token: str, *arrays: Any
 ) -> ChunkResult:
-    """Evaluate jobs, in a worker, in a companion of that, up to the first exception."""
+    """Evaluate jobs in a companion of a worker process; see `guarded_jobs`."""
     leave_interrupts_to_the_search()
     return guarded_jobs(limits, jobs, candidates, token, *arrays)
 
@@ -97,8 +103,9 @@ def guarded_jobs(
 ) -> ChunkResult:
     """Evaluate jobs in a companion of this process, up to the first exception.
 
-    What takes too long is ended at once. What ends its process is tried anew, up to
-    `MAX_DEATHS` times: the system may have chosen it for what another process took.
+    A pull that exceeds its time limit is killed and becomes a casualty. A pull whose process
+    died is retried: the system may have killed the process because another one used too much
+    memory. After `MAX_DEATHS` deaths, the pull becomes a casualty.
     """
     landings: list[Landing] = []
     casualties: list[Casualty] = []
@@ -117,7 +124,7 @@ def guarded_jobs(
 
 
 def _survived(job: Job, request: Request, arrays: Sequence[Any]) -> ChunkResult | Casualty:
-    """Run a pull until it neither ends its process nor has done so too often."""
+    """Run a pull, and retry it if its process dies, until the limit of deaths is reached."""
     n_deaths = n_starts = 0
     while True:
         companion = COMPANIONS.take(request.token, arrays)
@@ -129,7 +136,7 @@ def _survived(job: Job, request: Request, arrays: Sequence[Any]) -> ChunkResult 
             if request.token in COMPANIONS.closed:
                 raise RuntimeError("The search that this pull is part of has ended.") from None
             n_deaths += ended.has_begun
-            n_starts += not ended.has_begun  # for want of work, just before it was given some
+            n_starts += not ended.has_begun  # it may have been idle for too long
             if n_starts == MAX_STARTS:
                 raise _unable_to_start(ended) from None
             if n_deaths < MAX_DEATHS:
@@ -165,7 +172,7 @@ def _unable_to_start(ended: EndedError) -> RuntimeError:
 
 
 def casualty_landing(task: EvaluationTask, limits: PullLimits, casualty: Casualty) -> Landing:
-    """Return the landing of a pull that gave nothing, or raise if errors are to be raised."""
+    """Return the landing of a casualty: a failed fit, or raise if ``error_score="raise"``."""
     error: Exception
     if casualty.exit_code is None:
         error = TimeoutError(

@@ -17,8 +17,9 @@ STDERR = 2
 class Interrupt:
     """Sets ``is_requested`` at the first Ctrl-C and raises KeyboardInterrupt at the second.
 
-    It acts only in the main thread, because no other thread can handle signals, and only if
-    Ctrl-C would raise KeyboardInterrupt. A handler set by the user or by an outer search is kept.
+    The handler is installed only in the main thread, because other threads cannot handle signals,
+    and only if Ctrl-C would raise KeyboardInterrupt. A handler that was set by the user or by an
+    outer search is kept.
     """
 
     def __init__(self) -> None:
@@ -56,8 +57,7 @@ class Interrupt:
 def leave_interrupts_to_the_search() -> None:
     """Ignore Ctrl-C in a worker, because a terminal sends it to all processes.
 
-    It is ignored for as long as the worker lives. If an idle worker were interrupted, the whole
-    pool would break.
+    It is ignored until the worker exits. An interrupted idle worker would break the whole pool.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if is_main and multiprocessing.current_process().name != "MainProcess":

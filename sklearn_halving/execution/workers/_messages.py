@@ -25,7 +25,7 @@ def start_message(task: EvaluationTask, pull: Pull) -> str:
 
 
 def end_message(task: EvaluationTask, outcome: Outcome) -> str:
-    """Return the line that is written when a pull is done."""
+    """Return the line that is written after a pull has ended."""
     params = _params_text(task, outcome.pull)
     result = params + (";" if params else "")
     if task.verbose > 2:
@@ -61,7 +61,7 @@ def _params_text(task: EvaluationTask, pull: Pull) -> str:
     params = task.candidates[pull.arm] | level_params
     texts = [f"{name}={params[name]}" for name in sorted(params)]
     if not level_params and pull.level < task.max_level:
-        # Without it, one candidate would seem to have several scores on the same split.
+        # Without the amount, a candidate would seem to have several scores on the same split.
         texts.append(f"n_resources={task.resource.to_amount(pull.level)}")
     return ", ".join(texts)
 

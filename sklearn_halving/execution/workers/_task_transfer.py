@@ -1,4 +1,4 @@
-"""How a task reaches the workers: its data are sent once, and named in every call."""
+"""Sending a task to the workers: its data are sent once, and each call refers to them."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from sklearn_halving._unstable_joblib import JoblibSession, cloudpickle
 from sklearn_halving.execution._types import EvaluationTask, Job
 
 MAPPED_BYTES = 2**20
-"""joblib writes larger arrays to disk once, and workers map the file into memory."""
+"""joblib writes arrays larger than this to disk once, and workers map the file into memory."""
 MAX_SENT_BYTES = 2**17
-"""A larger task is not sent with every chunk."""
+"""A task larger than this is not sent with every chunk."""
 LARGE_MODEL = 2**17
-"""A larger model, in bytes, goes to a Dask worker directly and not through the scheduler."""
+"""Models with more bytes than this are sent to a Dask worker without the scheduler."""
 MAX_UNPACKED = 2
-"""How many tasks a worker keeps unpickled."""
+"""Maximum number of unpickled tasks that a worker keeps."""
 
 
 class SharedTask:
-    """A task, shared with the workers of a session when it is first needed.
+    """A task that is shared with the workers of a session at the first call.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class SharedTask:
     def call(
         self, function: Callable[..., Any], jobs: list[Job]
     ) -> tuple[Callable[..., Any], list[Any]]:
-        """Return a function and its arguments that evaluate the jobs in a worker."""
+        """Return the function and the arguments for evaluating the jobs in a worker."""
         if not self._packed:
             token, *arrays = packed(self._task)
             self._packed = [token, *shared_arrays(arrays, self._session)]
@@ -62,22 +62,22 @@ class SharedTask:
         return function, [lean, candidates_of(self._task, jobs), *self._packed, *models]
 
     def forget(self) -> None:
-        """Share the task anew with the next call: what was shared went with the workers."""
+        """Share the task again at the next call, because the workers that had it are lost."""
         self._packed = []
 
     @property
     def can_stop_workers(self) -> bool:
-        """Whether the workers are other processes of this machine, which `stop` reaches."""
+        """Whether `stop` reaches the workers: they are other processes of this machine."""
         return self._session.library == "joblib" and not self._session.shares_memory
 
     def stop(self) -> None:
-        """Tell the workers of this machine to start no further job of a chunk."""
+        """Tell the workers of this machine not to start any further job of a chunk."""
         for token in self.tokens:
             with suppress(OSError):  # without the file, the workers finish their chunks
                 stop_file(token).touch(mode=0o600, exist_ok=False)
 
     def close(self) -> None:
-        """Remove what `stop` left."""
+        """Remove the files that `stop` created."""
         for token in self.tokens:
             with suppress(OSError):
                 stop_file(token).unlink(missing_ok=True)
@@ -89,11 +89,12 @@ def stop_file(token: str) -> Path:
 
 
 def packed(task: EvaluationTask) -> list[Any]:
-    """Return a token and the task as arrays of bytes; large arrays of the data follow them.
+    """Return a token and the task as arrays of bytes, followed by the large arrays of the data.
 
-    Large arrays in X, y and the parameters, also those inside a DataFrame or a sparse matrix,
-    are left to joblib, which maps them; as part of the bytes, every worker would copy them.
-    The candidates are left out: `candidates_of` sends those that a chunk needs.
+    Large arrays in X, y and the parameters, including those inside a DataFrame or a sparse
+    matrix, are separate, so that joblib maps them into memory. If they were part of the bytes,
+    every worker would copy them. The candidates are not included: `candidates_of` returns
+    those that a chunk needs.
     """
     _take_script_along()
     task = replace(task, candidates=())
@@ -108,9 +109,9 @@ def packed(task: EvaluationTask) -> list[Any]:
 
 
 def _take_script_along() -> None:
-    """Pickle what the user's script defines by value, also in a child of multiprocessing.
+    """Pickle the definitions of the user's script by value in a child of multiprocessing.
 
-    Such a child imports the script under another name, which no worker knows.
+    Such a child imports the script under another name, and workers cannot import that name.
     """
     script = sys.modules.get("__main__")
     if script is not None and script.__name__ == "__mp_main__":
@@ -118,16 +119,16 @@ def _take_script_along() -> None:
 
 
 def candidates_of(task: EvaluationTask, jobs: list[Job]) -> bytes:
-    """Return the pickled parameters of the jobs, but not those of other candidates."""
+    """Return the pickled parameters of the candidates of the jobs."""
     params = {job.pull.arm: task.candidates[job.pull.arm] for job in jobs}
-    # Pickled here: not every backend can pickle what a user's script defines.
+    # Pickled here, because not every backend can pickle definitions of a user's script.
     content: bytes = cloudpickle.dumps(Candidates(params, len(task.candidates)))
     return content
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Stands for the list of all candidates, but holds only some of them."""
+    """A substitute for the list of all candidates that holds only some of them."""
 
     params_of_arm: dict[int, dict[str, Any]]
     n_all: int
@@ -140,7 +141,7 @@ class Candidates:
 
 
 def _plain(data: Any) -> Any:
-    """Convert memory maps to arrays, whose content pickle can keep apart."""
+    """Convert memory maps to arrays, whose content can be pickled out of band."""
     if isinstance(data, dict):
         return {name: _plain(value) for name, value in data.items()}
     return np.asarray(data) if isinstance(data, np.memmap) else data
@@ -153,8 +154,8 @@ def _is_small(large: list[Any], buffer: pickle.PickleBuffer) -> bool:
             return True
         source = raw.obj
         if isinstance(source, np.ndarray):
-            # A view, not bare bytes: if the user has mapped the array already, joblib sends
-            # only the position in the file.
+            # A view is used instead of bytes: if the array of the user is a memory map, joblib
+            # sends only its position in the file.
             large.append(np.asarray(source).ravel(order="K").view(np.uint8))
         else:
             large.append(np.frombuffer(raw, dtype=np.uint8))
@@ -162,14 +163,14 @@ def _is_small(large: list[Any], buffer: pickle.PickleBuffer) -> bool:
 
 
 def _sent(content: bytes) -> Any:
-    """Return bytes as an array, padded so that joblib maps it if it is large."""
-    if len(content) > MAX_SENT_BYTES:  # pickle ignores what follows
+    """Return bytes as an array; if it is large, it is padded so that joblib maps it."""
+    if len(content) > MAX_SENT_BYTES:  # pickle ignores the padding
         content = content.ljust(MAPPED_BYTES + 1)
     return np.frombuffer(content, dtype=np.uint8)
 
 
 _unpacked: OrderedDict[str, tuple[EvaluationTask, list[Any]]] = OrderedDict()
-_unpacked_lock = Lock()  # a worker of a cluster may have threads
+_unpacked_lock = Lock()  # a worker of a cluster may have several threads
 
 
 def unpack(token: str, arrays: Sequence[Any]) -> tuple[EvaluationTask, list[Any]]:
@@ -183,7 +184,7 @@ def unpack(token: str, arrays: Sequence[Any]) -> tuple[EvaluationTask, list[Any]
             _unpacked.popitem(last=False)
         task, filters = _unpacked[token]
     if rest:
-        # Memory maps are not kept: joblib removes a file when nobody uses it any more.
+        # Memory maps are not kept, so that joblib can remove a file that is no longer used.
         data, *large = rest
         values = pickle.loads(memoryview(data), buffers=[memoryview(array) for array in large])
         X, y, fit_params, score_params = values
@@ -205,16 +206,16 @@ class RayArray:
 
 
 def local_array(array: Any) -> Any:
-    """Return an array, fetched from Ray's object store if it is there."""
+    """Return an array; a `RayArray` is fetched from Ray's object store."""
     return array.get() if isinstance(array, RayArray) else array
 
 
 def shared_arrays(arrays: Sequence[Any], session: JoblibSession) -> list[Any]:
     """Store arrays on the workers of a cluster, so that they are sent only once.
 
-    joblib maps large arrays into the memory of its own workers. Its Dask backend scatters
-    them to one worker, and the others fetch them from there, again after each pause. Its Ray
-    backend sends them with every call.
+    joblib maps large arrays into the memory of its own workers. Its Dask backend scatters an
+    array to one worker; the other workers fetch it from there, and again after each pause. Its
+    Ray backend sends arrays with every call.
     """
     if session.library == "ray":
         import ray
@@ -229,7 +230,7 @@ def shared_arrays(arrays: Sequence[Any], session: JoblibSession) -> list[Any]:
 
 
 class ModelAt(NamedTuple):
-    """Stands for a model that is sent separately from its job."""
+    """A placeholder for a model that is sent separately from its job."""
 
     place: int
 
@@ -237,8 +238,8 @@ class ModelAt(NamedTuple):
 def models_apart(jobs: list[Job], library: str) -> tuple[list[Job], list[Any]]:
     """Separate the jobs from their large models, which are returned as arrays.
 
-    Dask's scheduler holds the arguments of a call in memory, but an array that is an argument
-    by itself goes directly to the worker.
+    Dask's scheduler keeps the arguments of a call in memory. An array that is a separate
+    argument is sent directly to the worker.
     """
     models: list[Any] = []
     if library != "dask":
@@ -255,7 +256,7 @@ def models_apart(jobs: list[Job], library: str) -> tuple[list[Job], list[Any]]:
 def with_models(
     function: Callable[..., Any], n_models: int, jobs: list[Job], *arguments: Any
 ) -> Any:
-    """Call a function with jobs to which the last ``n_models`` arguments are put back."""
+    """Put the models, the last ``n_models`` arguments, back into the jobs, and call a function."""
     n_others = len(arguments) - n_models
     models = arguments[n_others:]
     jobs = [

@@ -1,4 +1,4 @@
-"""What runs in a worker: it evaluates the jobs of a chunk one after the other."""
+"""The code that runs in a worker: it evaluates the jobs of a chunk one after the other."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ from sklearn_halving.execution.workers._task_transfer import stop_file, unpack
 
 
 class RemoteError(Exception):
-    """The cause of an exception: shows where in the worker it was raised."""
+    """The cause of an exception that was raised in a worker; shows the worker's traceback."""
 
     def __str__(self) -> str:
         return f"\n{self.args[0]}"
 
 
 class Failure(NamedTuple):
-    """What ended a chunk early; with the traceback as text if it comes from another process."""
+    """An exception that ended a chunk early.
+
+    ``traceback`` is its traceback as text if it was raised in another process.
+    """
 
     error: Exception
     traceback: str | None = None
@@ -40,10 +43,10 @@ class Failure(NamedTuple):
 
 
 class Casualty(NamedTuple):
-    """A pull without an outcome: it took too long, or it ended its process each time.
+    """A pull without an outcome: it timed out, or its process died at every attempt.
 
-    ``exit_code`` is that of the process, None if the time ran out. ``started`` is in seconds
-    since the epoch, and ``seconds`` is the duration of the last attempt.
+    ``exit_code`` is the exit code of the process, or None after a timeout. ``started`` is in
+    seconds since the epoch, and ``seconds`` is the duration of the last attempt.
     """
 
     job: Job
@@ -53,7 +56,7 @@ class Casualty(NamedTuple):
 
 
 class ChunkResult(NamedTuple):
-    """What came of a chunk: pulls with an outcome, pulls without one, and an exception."""
+    """The result of a chunk: pulls with an outcome, pulls without one, and an exception."""
 
     landings: list[Landing]
     failure: Failure | None = None
@@ -61,7 +64,7 @@ class ChunkResult(NamedTuple):
 
 
 def evaluate_jobs(task: EvaluationTask, jobs: list[Job]) -> ChunkResult:
-    """Evaluate jobs in a thread of the calling process, until one raises."""
+    """Evaluate jobs in a thread of the calling process, up to the first exception."""
     with config_context(**task.config):
         return _landings(task, jobs)
 
@@ -69,9 +72,9 @@ def evaluate_jobs(task: EvaluationTask, jobs: list[Job]) -> ChunkResult:
 def evaluate_chunk(jobs: list[Job], candidates: bytes, token: str, *arrays: Any) -> ChunkResult:
     """Evaluate jobs in a worker process, until one raises or the search stops.
 
-    scikit-learn's configuration and the warning filters are those of the calling process.
-    ``token`` and ``arrays`` come from `packed`. Each array is a separate argument, so that
-    Dask sends the large ones once and not with every call.
+    scikit-learn's configuration and the warning filters of the calling process apply.
+    ``token`` and ``arrays`` are returned by `packed`. Each array is a separate argument, so
+    that Dask sends large arrays once and not with every call.
     """
     leave_interrupts_to_the_search()
     task, filters = unpack(token, arrays)
@@ -81,7 +84,7 @@ def evaluate_chunk(jobs: list[Job], candidates: bytes, token: str, *arrays: Any)
 
 
 def _landings(task: EvaluationTask, jobs: list[Job], token: str | None = None) -> ChunkResult:
-    """Evaluate jobs; with a token, they come from another process, which may stop them."""
+    """Evaluate jobs. With a token, they come from another process, which may stop them."""
     landings: list[Landing] = []
     is_remote = token is not None
     for job in jobs:
@@ -102,7 +105,10 @@ def _warning_filters(filters: list[Any]) -> Iterator[None]:
 
 
 def evaluate_with_model(task: EvaluationTask, job: Job) -> Landing:
-    """Unpickle the model of a job and evaluate it; if that fails, fit from scratch and say so."""
+    """Unpickle the model of a job and evaluate the job.
+
+    If the model cannot be unpickled, the job is fitted from scratch, and ``lost`` says why.
+    """
     if not isinstance(job.model, bytes):
         return evaluate(task, job)
     try:
@@ -118,11 +124,11 @@ def _told(error: Exception) -> str:
 
 
 def _evaluate_remotely(task: EvaluationTask, job: Job) -> Landing:
-    """Evaluate a job of another process, with models as bytes.
+    """Evaluate a job of another process; models are sent and returned as bytes.
 
-    The model is pickled here and not by joblib, which would turn its large arrays into
-    read-only maps that cannot be trained further. If it cannot be pickled, the next level is
-    fitted from scratch, and ``lost`` says why.
+    The model is pickled here and not by joblib. joblib would turn its large arrays into
+    read-only memory maps, and such a model cannot be trained further. If the model cannot be
+    pickled, the next level is fitted from scratch, and ``lost`` says why.
     """
     landing = evaluate_with_model(task, job)
     if landing.model is None:
