@@ -59,7 +59,7 @@ class InfiniteHorizonHalving(ScheduledPolicy):
     n_arms : int
         Number of arms, n.
     budget : int
-        Units of resource for all arms together, B; never exceeded.
+        Maximum number of units of resource for all arms together, B.
 
     References
     ----------
@@ -77,20 +77,20 @@ class InfiniteHorizonHalving(ScheduledPolicy):
     budget: int
 
     def __post_init__(self) -> None:
-        """Refuse a budget that cannot pull every arm once."""
+        """Check that the budget is large enough to pull every arm once."""
         check_count("n_arms", self.n_arms)
         check_whole("budget", self.budget, "It is a number of units for all arms together.")
         infinite_horizon_rungs(self.n_arms, self.budget)
 
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
-        """Return the one bracket; the levels follow from the budget alone.
+        """Return the bracket. Its levels depend only on the budget.
 
         Parameters
         ----------
         min_level, max_level : int
-            Not used: the horizon is infinite.
+            Not used. The horizon is infinite.
         n_available : int or None, default=None
-            Number of arms to play if there are fewer than ``n_arms``.
+            Number of available candidates, if it is smaller than ``n_arms``.
         """
         n_arms = self.n_arms if n_available is None else min(self.n_arms, n_available)
         rungs = infinite_horizon_rungs(n_arms, self.budget)
@@ -150,7 +150,8 @@ class DoublingHalving(PlannedPolicy):
     Parameters
     ----------
     budget : int
-        Units of resource for all arms and runs together; never exceeded. Units are counted once.
+        Maximum number of units of resource for all arms and runs together. Units are counted
+        once.
 
     Notes
     -----

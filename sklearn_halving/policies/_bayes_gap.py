@@ -1,4 +1,4 @@
-"""BayesGap (Hoffman, Shahriari & de Freitas 2014), and its rivals on the same posterior."""
+"""BayesGap (Hoffman, Shahriari & de Freitas 2014) and other rules for the same posterior."""
 
 from __future__ import annotations
 
@@ -33,57 +33,60 @@ BetaRule = Literal["effective", "printed"]
 class BayesGap(BasePolicy):
     """Choose the best of many correlated arms, with fewer pulls than arms if need be.
 
-    Arms are Gaussian with a prior covariance, so that a pull says something about all of them.
-    BayesGap pulls whichever is less well known of the arm whose regret has the least upper
-    bound and its strongest rival. Other rules can be played on the same posterior.
+    The mean rewards of the arms have a joint Gaussian prior, so that a pull of one arm is
+    informative about all arms. The leader is the arm whose regret has the smallest upper bound.
+    BayesGap pulls either the leader or its strongest rival, whichever has the larger posterior
+    variance. Other acquisition rules can be used with the same posterior.
 
     Parameters
     ----------
     n_pulls : int
-        Number of pulls for all arms together, the horizon T; never exceeded.
+        Maximum number of pulls of all arms together, the horizon T.
     covariance : array-like of shape (n_arms, n_arms), ArmCovariance or KernelFamily, default=None
-        Prior covariance of the arms. `FactorCovariance` and `KernelCovariance` never write the
-        matrix down. Of a `KernelFamily` the length scales, and with them ``noise_variance`` and
-        ``split_variance``, are only guesses: after 5, 10, 20, 40, ... rewards they are estimated
-        by marginal likelihood. None: independent arms of variance 1.
+        Prior covariance of the arms. `FactorCovariance` and `KernelCovariance` do not compute the
+        full matrix. With a `KernelFamily`, the length scales, ``noise_variance`` and
+        ``split_variance`` are only initial values. They are estimated by maximum marginal
+        likelihood after 5, 10, 20, 40, ... rewards. If None, arms are independent with variance 1.
     noise_variance : float, default=0.25
-        Variance of a pull around the mean of its arm on its split.
+        Variance of a reward around the mean of its arm on its split.
     split_variance : float, default=0.0
-        Variance of the effect that a split has on all arms. Above 0, arms are compared on the
-        splits that they share. Every arm's j-th pull is split j, so that the arm with fewer pulls
-        is always pulled on a split that its rivals have.
+        Variance of the effect that a split has on all arms. If it is positive, arms are compared
+        on the splits that they share. The j-th pull of every arm is on split j.
     acquisition : str, default="bayesgap"
-        "bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei" (expected improvement) or "pi"
-        (probability of improvement, by 0.1 deviations of the least known arm or more). Ties
-        go to the smaller arm.
+        The rule that chooses the next pull: "bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei"
+        (expected improvement) or "pi" (probability of an improvement by at least 0.1 times the
+        largest posterior standard deviation). Ties go to the arm with the smallest index.
     beta : {"effective", "printed"} or float, default="effective"
-        Half the width of the bounds in posterior standard deviations. "printed" is eq. (9), whose
-        sums count arms that are nearly copies of each other as if they were independent;
-        "effective" counts ``K_eff = tr(G)^2 / ||G||_F^2`` arms in place of K, and keeps to the
-        range in which the paper's Theorem 1 says something: at least ``sqrt(2 log(K_eff T))``,
-        at most ``sqrt(2 log(K_eff T / 0.05))``. In both, ``T - K`` is at least 0, and gaps,
-        estimated in every round, at least ``sqrt(noise_variance / T)``.
+        Half the width of the bounds, in posterior standard deviations. "printed" is eq. (9) of
+        the paper, whose sums treat similar arms as if they were independent. "effective" uses
+        ``K_eff = tr(G)^2 / ||G||_F^2`` arms instead of K, and limits beta to the range in which
+        Theorem 1 of the paper is informative: at least ``sqrt(2 log(K_eff T))`` and at most
+        ``sqrt(2 log(K_eff T / 0.05))``. In both cases, ``T - K`` is at least 0, and the gaps,
+        which are estimated in every round, are at least ``sqrt(noise_variance / T)``.
     epsilon : float, default=0.0
-        Regret that does not matter, in the units of the rewards.
+        Tolerated regret, in units of reward.
     recommendation : {"largest_mean", "smallest_bound"}, default="largest_mean"
-        The arm of largest posterior mean, pulled or not; or the paper's: the leader of the round
-        in which the leader's regret had the least bound.
+        "largest_mean" recommends the arm with the largest posterior mean, even if it was never
+        pulled. "smallest_bound" is the rule of the paper: it recommends the leader of the round
+        in which the upper bound of the leader's regret was smallest.
     standardize : bool, default=True
-        Whether the level and the scale of the rewards are estimated from the rewards told so far
-        (`ArmPosterior.offset_and_scale`); the variances given then only count in proportion to
-        each other. False: rewards have the prior mean and the variances given.
+        Whether the mean level and the scale of the rewards are estimated from the rewards so far
+        (`ArmPosterior.offset_and_scale`). Only the ratios of the given variances then matter. If
+        False, the prior mean and the variances are used as they are.
     prior_mean : float or array-like of shape (n_arms,), default=0.0
-        Mean of the arms before the first pull; with ``standardize`` up to a constant.
+        Prior mean of the arms. With ``standardize=True``, adding a constant has no effect.
     pulls_in_flight : int, default=1
-        Number of pulls that are open at a time. Those under way shrink the variances, and move no
-        mean. Decisions depend on the order of the rewards, and so on this number.
+        Maximum number of pulls in flight. Pulls in flight reduce the posterior variances, but do
+        not change the means. Decisions depend on the order of the rewards, and therefore on this
+        number.
 
     Notes
     -----
-    An arm with a NaN among its rewards is out, and never recommended. One with an infinite reward
-    is pulled no more: plus infinity is the best there is, minus infinity better than nothing.
-    To the posterior a NaN, or minus infinity, is another reward as low as the lowest so far, so
-    that arms like one that failed look worse, and a region where all fail is left.
+    An arm with a NaN reward is eliminated and never recommended. An arm with an infinite reward
+    is not pulled again. An arm with a reward of plus infinity is always recommended. An arm with
+    a reward of minus infinity is recommended only if no other arm has a reward. In the posterior,
+    NaN and minus infinity are replaced by the lowest reward so far. Arms that are similar to a
+    failed arm therefore look worse, and the policy leaves regions in which all arms fail.
 
     References
     ----------
@@ -92,7 +95,7 @@ class BayesGap(BasePolicy):
 
     Examples
     --------
-    Ten pulls for two hundred arms on a line; the best is arm 140.
+    Choose among two hundred arms on a line with ten pulls. The best arm is arm 140:
 
     >>> import numpy as np
     >>> from sklearn_halving.policies import BayesGap, Problem
@@ -122,7 +125,7 @@ class BayesGap(BasePolicy):
     pulls_in_flight: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse parameters that no number of arms makes sense of."""
+        """Validate the parameters that do not depend on the number of arms."""
         check_choice("acquisition", self.acquisition, Acquisition)
         check_choice("recommendation", self.recommendation, Recommendation)
         if isinstance(self.beta, str):
@@ -148,7 +151,7 @@ class BayesGap(BasePolicy):
         batch_shape: tuple[int, ...] = (),
         seed: np.random.SeedSequence | None = None,
     ) -> PosteriorState:
-        """Return the state before the first pull; the seed is for Thompson sampling alone."""
+        """Return the state before the first pull. Only Thompson sampling uses the seed."""
         n_problems = prod(batch_shape)
         recipe = PriorRecipe(
             self.covariance,
@@ -182,7 +185,7 @@ class BayesGap(BasePolicy):
         )
 
     def ask(self, state: PosteriorState, max_pulls: int) -> Pulls:
-        """Return the next pulls, no more than are left of ``pulls_in_flight``."""
+        """Return the next pulls, with at most ``pulls_in_flight`` pulls in flight."""
         n_open = len(state.pending)
         room = min(max_pulls, self.pulls_in_flight - n_open, self.n_pulls - state.n_rounds)
         if room == 1 and self.acquisition == "bayesgap":
@@ -207,7 +210,7 @@ class BayesGap(BasePolicy):
         return Pulls(arms, np.full(shape, state.problem.max_level), repetitions)
 
     def tell(self, state: PosteriorState, pulls: Pulls, rewards: FloatArray) -> None:
-        """Take in rewards, one column after the other."""
+        """Update the state with rewards, one column after the other."""
         if not state.batch_shape and len(pulls) == 1:
             state.take_in_one(pulls.arm.item(0), pulls.repetition.item(0), float(rewards[0]))
             return
@@ -218,7 +221,7 @@ class BayesGap(BasePolicy):
             state.take_in(arms[:, i], repetitions[:, i], values[:, i])
 
     def is_finished(self, state: PosteriorState) -> bool:
-        """Return whether all pulls have been told, or no arm can be pulled."""
+        """Return whether the rewards of all pulls are known, or no arm can be pulled."""
         if state.pending:
             return False
         return state.n_rounds >= self.n_pulls or not state.goes_on()
@@ -231,7 +234,7 @@ class BayesGap(BasePolicy):
         """Return the arm to choose; ``NO_ARM`` if no arm has a reward."""
         mean = state.beliefs().mean
         may_win = state.alive & ~state.is_hopeless() if state.told else state.alive
-        has_reward = np.where(state.n_told > 0, 2.0, 1.0)  # of equal arms one that has one
+        has_reward = np.where(state.n_told > 0, 2.0, 1.0)  # prefer pulled arms in ties
         best = first_largest(np.where(may_win, mean, -np.inf), has_reward)
         if self.recommendation == "smallest_bound" and state.bounds:
             best = state.leader_of_least_bound(best)
@@ -246,10 +249,10 @@ class BayesGap(BasePolicy):
         return best.reshape(state.batch_shape)
 
     def regret_bounds(self, state: PosteriorState) -> FloatArray:
-        """Return B_J of every round so far, shape ``(*batch, n_rounds)``.
+        """Return B_J of every round so far, shape ``(*batch, n_rounds)``, in units of reward.
 
-        In the units of the rewards, whose scale is that of the latest estimate: NaN where all
-        rewards are equal, 1 after a single one. Empty unless the acquisition is "bayesgap".
+        The latest estimate of the scale is used: NaN if all rewards are equal, and 1 after a
+        single reward. The array is empty unless the acquisition is "bayesgap".
         """
         bounds = np.array(state.bounds).reshape(len(state.bounds), len(state.alive))
         bounds = bounds * self._known_scale(state)
@@ -258,9 +261,10 @@ class BayesGap(BasePolicy):
     def posterior(self, state: PosteriorState) -> tuple[FloatArray, FloatArray]:
         """Return posterior means and standard deviations of all arms in reward units.
 
-        Each is of shape ``(*batch, n_arms)``. Pulls in flight are not looked at, and the
-        deviations leave out that the common level of all arms is estimated. Where all rewards
-        are equal there is no scale, and they are NaN; after a single one the scale is 1.
+        Both arrays have shape ``(*batch, n_arms)``. Pulls in flight are ignored. The standard
+        deviations do not include the uncertainty of the estimated mean level of all arms. They
+        are NaN if all rewards are equal, because the scale is then unknown. After a single
+        reward the scale is 1.
         """
         beliefs = state.beliefs()
         scale, shape = beliefs.scale[:, np.newaxis], (*state.batch_shape, -1)
@@ -270,7 +274,7 @@ class BayesGap(BasePolicy):
         return mean.reshape(shape), deviation.reshape(shape)
 
     def _known_scale(self, state: PosteriorState) -> FloatArray:
-        """Return the unit of the posterior in units of the rewards, NaN if these are all equal."""
+        """Return the scale of the rewards, or NaN if all rewards are equal."""
         scale = state.beliefs().scale
         if not self.standardize:
             return scale
@@ -278,7 +282,7 @@ class BayesGap(BasePolicy):
         return known
 
     def _choose(self, state: PosteriorState, may_pull: BoolArray) -> IntArray:
-        """Return the next arm of each problem; of pulls in flight the variances know."""
+        """Return the next arm of each problem. The variances include pulls in flight."""
         posterior = state.posterior_ahead()
         beliefs = state.beliefs()
         if self.acquisition == "thompson":
@@ -301,7 +305,7 @@ class BayesGap(BasePolicy):
 
 
 def _pull_of_one(state: PosteriorState, choice: OneChoice) -> Pulls:
-    """Note what a round of a search says, and return its pull."""
+    """Record the choice of a round of a single problem, and return its pull."""
     arm, leader, bound = choice
     state.leaders.append(leader)
     state.bounds.append(bound)

@@ -72,14 +72,15 @@ class BernsteinStopping(RoundsPolicy):
     error : {"additive", "multiplicative"}, default="additive"
         What the error is relative to. "multiplicative" never stops at a mean of 0.
     delta : float, default=0.05
-        Accepted chance of a larger error.
+        Accepted probability of a larger error.
     q, t1, alpha : float, int, float, default=0.1, 20, 1.1
         The grid. ``q > 0``, ``t1 >= 2`` and ``alpha > 1``.
     max_pulls : int or None, default=None
-        Number of pulls, of all arms together, that is never exceeded; no round is begun that would
-        not fit. When it ends the search the guarantee is lost, as `is_confident` says.
+        Maximum number of pulls of all arms together. A round that would exceed it is not started.
+        If the search stops because of it, the guarantee does not hold, and `is_confident` returns
+        False.
     reward_range : (float, float)
-        Smallest and largest possible reward; b is their difference.
+        Smallest and largest possible reward. Their difference is b.
 
     Notes
     -----
@@ -116,7 +117,7 @@ class BernsteinStopping(RoundsPolicy):
     reward_range: RewardRange | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no bound can be made from."""
+        """Validate the parameters."""
         advice = "Use 'additive' for an error in units of reward."
         check_choice("error", self.error, ErrorKind, advice)
         largest = 1.0 if self.error == "multiplicative" else inf

@@ -1,4 +1,4 @@
-"""LUCB and lil'UCB: pull by confidence bounds until one arm is known to be the best."""
+"""LUCB and lil'UCB: best arm identification with a fixed confidence by confidence bounds."""
 
 from __future__ import annotations
 
@@ -25,31 +25,32 @@ Variant = Literal["theory", "heuristic"]
 
 @dataclass(frozen=True)
 class LUCB(FixedConfidencePolicy):
-    """Pull the leader and its strongest rival until their bounds part.
+    """Pull the leader and its strongest rival until their confidence intervals are separated.
 
-    The leader has the largest mean, the rival the largest upper bound of the others; both are
-    pulled in every round, one after the other. It stops when the rival's upper bound is below the
-    leader's lower bound plus epsilon. Bounds in round t, which follows on a first pull of every
-    arm, are ``mean +- b sqrt(log(5 K t^4 / (4 delta)) / (2 N))``.
-    The leader's regret is then below epsilon with probability ``1 - delta``.
+    The leader is the arm with the largest mean. The rival has the largest upper bound of the
+    other arms. Each arm is pulled once first. Then both the leader and the rival are pulled in
+    every round, one after the other. The policy stops when the rival's upper bound is below the
+    leader's lower bound plus epsilon. The bounds in round t are
+    ``mean +- b sqrt(log(5 K t^4 / (4 delta)) / (2 N))``. The leader's regret is then below
+    epsilon with probability ``1 - delta``.
 
     Parameters
     ----------
     delta : float, default=0.05
-        Accepted chance of a wrong answer.
+        Accepted probability of a wrong answer.
     epsilon : float, default=0.0
-        Regret that does not matter, in units of reward. With 0 two equal arms are compared
-        without end.
+        Tolerated regret, in units of reward. With 0, the comparison of two equal arms never
+        ends.
     max_pulls : int or None, default=None
-        Number of pulls that is never exceeded. When it ends the search the guarantee is lost, as
-        `is_confident` says.
+        Maximum number of pulls. If the search stops because of it, the guarantee does not hold,
+        and `is_confident` returns False.
     reward_range : (float, float)
-        Smallest and largest possible reward; b is their difference.
+        Smallest and largest possible reward. Their difference is b.
 
     References
     ----------
     Kalyanakrishnan, Tewari, Auer and Stone. PAC subset selection in stochastic multi-armed
-    bandits. ICML 2012 (LUCB1, with one arm to be found).
+    bandits. ICML 2012 (LUCB1 for a single best arm).
 
     Examples
     --------
@@ -70,12 +71,12 @@ class LUCB(FixedConfidencePolicy):
     reward_range: RewardRange | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no bound can be made from."""
+        """Validate the parameters."""
         check_confidence(self.delta)
         check_not_negative("epsilon", self.epsilon, "It is a difference of rewards, such as 0.01.")
 
     def _radius(self, state: IndexState, n_pulls: IntArray) -> FloatArray:
-        # Two pulls a round. Where splits run out there may be one: the guarantee needs N <= t.
+        # A round has two pulls, or one if an arm has no splits left. The guarantee needs N <= t.
         n_rounds = (state.n_told_of_row - state.problem.n_arms) // 2
         most = state.n_pulls.max(axis=1)
         t = np.maximum(np.maximum(1 + n_rounds, most), 1)[:, np.newaxis].astype(np.float64)
@@ -94,13 +95,13 @@ class LUCB(FixedConfidencePolicy):
         upper = state.mean + self._radius(state, state.n_asked)
         rival = largest_usable(upper, usable & ~is_leader)
         arm = np.where((usable & is_leader).any(axis=1), leader, NO_ARM)
-        # With one of the two out of splits, the other is pulled alone.
+        # If one of the two arms has no splits left, only the other is pulled.
         memory.queued = np.where(arm == NO_ARM, NO_ARM, rival)
         return np.where(arm == NO_ARM, rival, arm)
 
     def _has_decided(self, state: IndexState) -> BoolArray | None:
         if (state.memory.queued != NO_ARM).all():
-            return None  # a round is at its middle
+            return None  # the rival has not been pulled yet in this round
         leader = best_known(state.alive, state.mean)
         known = state.alive & ~np.isnan(state.mean)
         is_leader = np.arange(state.problem.n_arms) == leader[:, np.newaxis]
@@ -109,7 +110,7 @@ class LUCB(FixedConfidencePolicy):
             upper = np.where(known & ~is_leader, state.mean + radius, -np.inf).max(axis=1)
             lower = np.where(known & is_leader, state.mean - radius, -np.inf).max(axis=1)
             apart = (leader != NO_ARM) & (upper < lower + self.epsilon)
-        # The test is made at the end of a round, when the rival has been pulled too.
+        # The stopping rule is tested at the end of a round, after the pull of the rival.
         decided: BoolArray = apart & (state.memory.queued == NO_ARM)
         return decided
 
@@ -118,24 +119,24 @@ class LUCB(FixedConfidencePolicy):
 class LilUCB(FixedConfidencePolicy):
     """Pull by bounds from the law of the iterated logarithm until one arm has most of the pulls.
 
-    Pulls ``argmax mean + (1 + beta) (1 + sqrt(eps)) sqrt(2 s^2 (1 + eps)
-    log(log((1 + eps) N) / d) / N)`` with s half the width of the range, until an arm has
-    ``1 + lambda`` times the pulls of all others together, and chooses that arm. With
-    ``variant="theory"`` it is the best with probability ``1 - delta``, and the number of pulls is
-    the least possible but for a constant, which is large. "heuristic" needs far fewer pulls and
-    has no proof.
+    The policy pulls ``argmax mean + (1 + beta) (1 + sqrt(eps)) sqrt(2 s^2 (1 + eps)
+    log(log((1 + eps) N) / d) / N)``, where s is half the width of the range of the rewards. It
+    stops when an arm has at least ``1 + lambda`` times as many pulls as all others together, and
+    chooses that arm. With ``variant="theory"``, the chosen arm is the best with probability
+    ``1 - delta``, and the number of pulls is optimal up to a constant, which is large.
+    "heuristic" needs far fewer pulls, but has no guarantee.
 
     Parameters
     ----------
     delta : float, default=0.05
-        Accepted chance of a wrong answer, the paper's nu.
+        Accepted probability of a wrong answer (nu in the paper).
     variant : {"theory", "heuristic"}, default="theory"
         The paper's two settings: ``eps = 0.01, beta = 1, lambda = 9, d = ((sqrt(1 + delta) - 1) /
         2)^2 / c`` with ``c = (2 + eps) / eps (1 / log(1 + eps))^(1 + eps)``; or ``eps = 0,
-        beta = 1/2, lambda = 1 + 10 / K, d = delta / 5``, every arm pulled twice first.
+        beta = 1/2, lambda = 1 + 10 / K, d = delta / 5``, after two pulls of every arm.
     max_pulls : int or None, default=None
-        Number of pulls that is never exceeded. When it ends the search the guarantee is lost, as
-        `is_confident` says, and the best mean is chosen.
+        Maximum number of pulls. If the search stops because of it, the arm with the best mean is
+        chosen, the guarantee does not hold, and `is_confident` returns False.
     reward_range : (float, float)
         Smallest and largest possible reward.
 
@@ -163,14 +164,14 @@ class LilUCB(FixedConfidencePolicy):
     reward_range: RewardRange | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no bound can be made from."""
+        """Validate the parameters."""
         check_confidence(self.delta)
         advice = "Use 'theory' for the guarantee, 'heuristic' for fewer pulls."
         check_choice("variant", self.variant, Variant, advice)
 
     @property
     def n_first(self) -> int:  # type: ignore[override]
-        """Number of pulls that an arm needs before it has a bound: log(log(1)) is none."""
+        """Number of pulls that an arm needs before it has a bound: log(log(1)) is undefined."""
         return 1 if self.variant == "theory" else 2
 
     def _index(self, state: IndexState) -> FloatArray:
@@ -199,9 +200,9 @@ class LilUCB(FixedConfidencePolicy):
 def confidence_of_a_bound(delta: float, eps: float) -> float:
     """Return the d of the bounds for which the answer is wrong with probability delta.
 
-    Solves ``4 sqrt(c d) + 4 c d = delta`` (theorem 2 of the paper). The theorem also needs
-    ``d < log(1 + eps) / (e c)``; where delta is so large that the solution is not below it, half
-    of that is returned, with which a wrong answer is less likely still.
+    It solves ``4 sqrt(c d) + 4 c d = delta`` (theorem 2 of the paper). The theorem also requires
+    ``d < log(1 + eps) / (e c)``. If delta is so large that the solution exceeds half of this
+    limit, half of the limit is returned. A wrong answer is then even less likely.
 
     Examples
     --------

@@ -33,7 +33,7 @@ class UCB1(_CumulativeReward):
     Parameters
     ----------
     n_pulls : int
-        Number of pulls after which to stop; nothing before depends on it.
+        Number of pulls after which the policy stops. Earlier decisions do not depend on it.
     alpha : float, default=2.0
         Exploration rate; 2 is UCB1 of Auer et al. (2002).
     reward_range : (float, float)
@@ -63,7 +63,7 @@ class UCB1(_CumulativeReward):
     reward_range: RewardRange | None = None
 
     def __post_init__(self) -> None:
-        """Refuse an exploration rate below 0."""
+        """Validate the exploration rate."""
         check_not_negative("alpha", self.alpha, "Use 2, the default; the bound needs over 1/2.")
 
     def _squared_radius(self, state: IndexState, n_pulls: IntArray) -> FloatArray:
@@ -82,7 +82,7 @@ class UCBV(_CumulativeReward):
     Parameters
     ----------
     n_pulls : int
-        Number of pulls after which to stop; nothing before depends on it.
+        Number of pulls after which the policy stops. Earlier decisions do not depend on it.
     alpha : float, default=1.2
         Exploration rate.
     reward_range : (float, float)
@@ -113,7 +113,7 @@ class UCBV(_CumulativeReward):
     reward_range: RewardRange | None = None
 
     def __post_init__(self) -> None:
-        """Refuse an exploration rate below 0."""
+        """Validate the exploration rate."""
         check_not_negative("alpha", self.alpha, "Use 1.2, the default; the bound needs over 1.")
 
     def _index(self, state: IndexState) -> FloatArray:
@@ -133,7 +133,7 @@ class MOSS(_CumulativeReward):
     Parameters
     ----------
     n_pulls : int
-        Number of pulls for all arms together, the paper's n; never exceeded.
+        Maximum number of pulls of all arms together (n in the paper).
     reward_range : (float, float)
         Smallest and largest possible reward, for example (0, 1) for accuracy.
 

@@ -32,14 +32,14 @@ class SuccessiveElimination(Race):
     Parameters
     ----------
     delta : float, default=0.05
-        Accepted chance of a wrong answer.
+        Accepted probability of a wrong answer.
     c : float, default=5.0
         The paper's constant, larger than 4.
     max_pulls : int or None, default=None
-        Number of pulls that is never exceeded; no round is begun that would not fit. When it ends
-        the search the guarantee is lost, as `is_confident` says.
+        Maximum number of pulls. A round that would exceed it is not started. If the search stops
+        because of it, the guarantee does not hold, and `is_confident` returns False.
     reward_range : (float, float)
-        Smallest and largest possible reward; b is their difference.
+        Smallest and largest possible reward. Their difference is b.
 
     References
     ----------
@@ -65,7 +65,7 @@ class SuccessiveElimination(Race):
     reward_range: RewardRange | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no bound can be made from."""
+        """Validate the parameters."""
         check_confidence(self.delta)
         if not self.c > 4:
             raise ValueError(
@@ -118,12 +118,12 @@ class MedianElimination(ConfidentPolicy, PlannedPolicy):
     Parameters
     ----------
     epsilon : float
-        Regret that does not matter, in units of reward; larger than 0.
+        Tolerated regret, in units of reward. It must be larger than 0.
     delta : float, default=0.05
-        Accepted chance of a wrong answer.
+        Accepted probability of a wrong answer.
     max_pulls : int or None, default=None
-        Number of pulls that is never exceeded; no phase is begun that would not fit. When it ends
-        the search the guarantee is lost, as `is_confident` says.
+        Maximum number of pulls. A phase that would exceed it is not started. If the search stops
+        because of it, the guarantee does not hold, and `is_confident` returns False.
     reward_range : (float, float)
         Smallest and largest possible reward.
 
@@ -154,7 +154,7 @@ class MedianElimination(ConfidentPolicy, PlannedPolicy):
     reward_range: RewardRange | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no bound can be made from."""
+        """Validate the parameters."""
         if not 0 < self.epsilon < inf:
             raise ValueError(
                 f"epsilon must be finite and larger than 0, got {self.epsilon!r}: it says how "

@@ -62,7 +62,7 @@ class EXP3(RangedBudget, IndexPolicy):
     Parameters
     ----------
     n_pulls : int
-        Number of pulls for all arms together; never exceeded.
+        Maximum number of pulls of all arms together.
     gamma : float or None, default=None
         Share of pulls that are spread evenly, larger than 0 and at most 1. None:
         ``min(1, sqrt(K log K / ((e - 1) n_pulls)))``, which the bound is for.
@@ -95,7 +95,7 @@ class EXP3(RangedBudget, IndexPolicy):
     reward_range: RewardRange | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a gamma that is no share."""
+        """Validate gamma."""
         if self.gamma is not None and not 0 < self.gamma <= 1:
             raise ValueError(
                 f"gamma must be larger than 0 and at most 1, got {self.gamma!r}: it is the share "

@@ -1,7 +1,7 @@
-"""Gap-based exploration with a number of pulls: GapE, GapE-V and its adaptive form.
+"""Gap-based exploration with a fixed budget: GapE, GapE-V and its adaptive variant.
 
-For a bounded number of pulls and independent arms. The arm is pulled whose gap to the best of
-the others is small or poorly known (Gabillon, Ghavamzadeh, Lazaric and Bubeck 2011).
+The policies are for independent arms. They pull arms whose gap to the best of the other arms is
+small or uncertain (Gabillon, Ghavamzadeh, Lazaric and Bubeck 2011).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from sklearn_halving.policies.bases._ranking import best_of_others
 
 
 class _GapIndex(RangedBudget, IndexPolicy):
-    """What the policies of this file share: the estimated gaps."""
+    """Base class of the policies in this module, whose index depends on the estimated gaps."""
 
     def _radius(self, state: IndexState, gap: FloatArray) -> FloatArray:
-        """Return what is added to the negative gap, in units of reward."""
+        """Return the exploration term that is added to the negative gap, in units of reward."""
         raise NotImplementedError
 
     def _index(self, state: IndexState) -> FloatArray:
@@ -31,7 +31,7 @@ class _GapIndex(RangedBudget, IndexPolicy):
 
 
 def estimated_gaps(state: IndexState) -> FloatArray:
-    """Return ``|best mean of the others - own mean|``; infinite where there is no mean."""
+    """Return ``|best mean of the other arms - mean|``; infinite if an arm has no mean."""
     known = np.where(np.isnan(state.mean), -np.inf, state.mean)
     with np.errstate(invalid="ignore"):
         return np.abs(best_of_others(known) - known)
@@ -43,7 +43,7 @@ def bernstein_radius(
     n_pulls: IntArray,
     variance: FloatArray | None = None,
 ) -> FloatArray:
-    """Return ``sqrt(2 x V / N) + 7 x b / (3 (N - 1))``, with numbers of pulls of at least 2."""
+    """Return ``sqrt(2 x V / N) + 7 x b / (3 (N - 1))``, where N is at least 2."""
     n = np.maximum(n_pulls, 2)
     variance = sample_variance(state) if variance is None else variance
     radius: FloatArray = np.sqrt(2 * x * variance / n)
@@ -51,7 +51,7 @@ def bernstein_radius(
 
 
 def sample_variance(state: IndexState) -> FloatArray:
-    """Return the variance of each arm's rewards, with N - 1 in the denominator."""
+    """Return the unbiased sample variance of the rewards of each arm."""
     variance: FloatArray = state.statistics.squared_deviation_sum / np.maximum(
         state.n_pulls - 1, 1
     )
@@ -63,20 +63,20 @@ _CHECK_A = "Large values pull all arms evenly, 0 explores nothing."
 
 @dataclass(frozen=True)
 class GapE(_GapIndex):
-    """Pull ``argmax -gap + b sqrt(a / N)`` and choose the best mean.
+    """Pull ``argmax -gap + b sqrt(a / N)`` and choose the arm with the best mean.
 
-    With ``a = 4 (n - K) / (9 H)`` and ``H = sum of (b / gap)^2`` the chance of a wrong answer is
-    at most ``2 K n exp(-(n - K) / (144 H))``. H is rarely known: `AdaptiveGapEV` estimates its
-    like.
+    With ``a = 4 (n - K) / (9 H)`` and ``H = sum of (b / gap)^2``, the probability of a wrong
+    answer is at most ``2 K n exp(-(n - K) / (144 H))``. H is rarely known. `AdaptiveGapEV`
+    estimates a similar quantity.
 
     Parameters
     ----------
     n_pulls : int
-        Number of pulls for all arms together, the paper's n; never exceeded.
+        Maximum number of pulls of all arms together (n in the paper).
     a : float
-        Exploration, at least 0. The more, the more even the pulls.
+        Exploration parameter, at least 0. Larger values spread the pulls more evenly.
     reward_range : (float, float)
-        Smallest and largest possible reward; the paper's b is their difference.
+        Smallest and largest possible reward. Their difference is b in the paper.
 
     References
     ----------
@@ -102,7 +102,7 @@ class GapE(_GapIndex):
     reward_range: RewardRange | None = None
 
     def __post_init__(self) -> None:
-        """Refuse an exploration below 0."""
+        """Validate the exploration parameter."""
         check_not_negative("a", self.a, _CHECK_A)
 
     def _radius(self, state: IndexState, gap: FloatArray) -> FloatArray:
@@ -111,20 +111,20 @@ class GapE(_GapIndex):
 
 @dataclass(frozen=True)
 class GapEV(_GapIndex):
-    """Pull ``argmax -gap + sqrt(2 a V / N) + 7 a b / (3 (N - 1))``, V the variance of an arm.
+    """Pull ``argmax -gap + sqrt(2 a V / N) + 7 a b / (3 (N - 1))``, where V is the variance.
 
-    With ``a = 8 (n - 2 K) / (9 H)`` and ``H = sum of ((s + sqrt(s^2 + 16 b gap / 3)) / gap)^2``, s
-    the standard deviations, the chance of a wrong answer falls as ``exp(-n / (512 H))``. Every
-    arm is pulled twice first.
+    Every arm is pulled twice first. With ``a = 8 (n - 2 K) / (9 H)`` and
+    ``H = sum of ((s + sqrt(s^2 + 16 b gap / 3)) / gap)^2``, where s is the standard deviation of
+    an arm, the probability of a wrong answer decreases as ``exp(-n / (512 H))``.
 
     Parameters
     ----------
     n_pulls : int
-        Number of pulls for all arms together, the paper's n; never exceeded. At least two an arm.
+        Maximum number of pulls of all arms together (n in the paper). At least two per arm.
     a : float
-        Exploration, at least 0. The more, the more even the pulls.
+        Exploration parameter, at least 0. Larger values spread the pulls more evenly.
     reward_range : (float, float)
-        Smallest and largest possible reward; the paper's b is their difference.
+        Smallest and largest possible reward. Their difference is b in the paper.
 
     References
     ----------
@@ -150,7 +150,7 @@ class GapEV(_GapIndex):
     reward_range: RewardRange | None = None
 
     def __post_init__(self) -> None:
-        """Refuse an exploration below 0."""
+        """Validate the exploration parameter."""
         check_not_negative("a", self.a, _CHECK_A)
 
     def _radius(self, state: IndexState, gap: FloatArray) -> FloatArray:
@@ -159,20 +159,21 @@ class GapEV(_GapIndex):
 
 @dataclass(frozen=True)
 class AdaptiveGapEV(_GapIndex):
-    """GapE-V with its exploration estimated before every pull: A-GapE-V.
+    """GapE-V with an exploration parameter that is estimated before every pull (A-GapE-V).
 
-    ``a = eta (n - 2 K) / H`` with H as in `GapEV`, of ``gap + b sqrt(1 / (2 N))`` for the gaps and
-    ``max(s - b sqrt(2 / (N - 1)), 0)`` for the standard deviations: an H that is rather too small,
-    so that there is rather too much exploration. No guarantee is known.
+    The parameter is ``a = eta (n - 2 K) / H``, with H as in `GapEV`. In H, the gaps are estimated
+    by ``gap + b sqrt(1 / (2 N))`` and the standard deviations by
+    ``max(s - b sqrt(2 / (N - 1)), 0)``. Both estimates tend to make H too small, and therefore
+    the exploration too large. No guarantee is known.
 
     Parameters
     ----------
     n_pulls : int
-        Number of pulls for all arms together, the paper's n; never exceeded. At least two an arm.
+        Maximum number of pulls of all arms together (n in the paper). At least two per arm.
     eta : float, default=8/9
         Exploration rate.
     reward_range : (float, float)
-        Smallest and largest possible reward; the paper's b is their difference.
+        Smallest and largest possible reward. Their difference is b in the paper.
 
     References
     ----------
@@ -199,7 +200,7 @@ class AdaptiveGapEV(_GapIndex):
     reward_range: RewardRange | None = None
 
     def __post_init__(self) -> None:
-        """Refuse an exploration rate below 0."""
+        """Validate the exploration rate."""
         check_not_negative("eta", self.eta, "Use 8/9, the default.")
 
     def _radius(self, state: IndexState, gap: FloatArray) -> FloatArray:

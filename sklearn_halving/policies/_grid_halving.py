@@ -1,4 +1,4 @@
-"""One bracket for a grid that never makes more pulls than all arms on all splits."""
+"""Successive halving of a grid, with at most as many pulls as all arms on all splits."""
 
 from __future__ import annotations
 
@@ -13,23 +13,25 @@ from sklearn_halving.policies.bases._parameter_checks import check_count
 from sklearn_halving.policies.bases._rungs import exact_factor, floor_log, round_half_up
 
 N_FINALISTS = 3
-"""Arms that are compared on all splits at the largest level. One alone would often be a lucky
-one: on recorded learning curves its regret was more than twice that of the best of three."""
+"""Number of arms that are compared on all splits at the largest level. A single finalist is often
+chosen by chance. On recorded learning curves its regret was more than twice as large as that of
+the best of three finalists."""
 WIDEST_RANGE = 81
-"""The smallest level is at least the largest divided by this, as in Hyperband's five brackets."""
+"""Maximum ratio of the largest to the smallest level, as in Hyperband with five brackets."""
 
 
 @dataclass(frozen=True)
 class GridHalving(ScheduledPolicy):
-    """Start every arm once, halve them, and compare the last few on all splits.
+    """Halve the arms of a grid, and compare the last few on all splits.
 
-    The levels are ``max_level / factor ** j``. Below the largest level an arm is pulled on
-    ``early_repetitions`` splits, and the best ``max(3, ceil(n / factor))`` of n arms go on. At
-    the largest level more than three arms are pulled on ``race_repetitions`` splits first,
-    and the best ``max(3, ceil(n / 3))`` on the other splits, too. There are as few levels as
-    it takes to plan at most ``n_arms * n_repetitions`` pulls, the number of a grid search.
-    With one level the arms race on splits alone. If that cannot be done either, or there are
-    at most two arms, all of them are pulled on all splits.
+    The levels are ``max_level / factor ** j``. Below the largest level, an arm is pulled on
+    ``early_repetitions`` splits, and the best ``max(3, ceil(n / factor))`` of n arms are promoted
+    to the next level. If more than three arms reach the largest level, they are first pulled on
+    ``race_repetitions`` splits, and only the best ``max(3, ceil(n / 3))`` are pulled on the
+    remaining splits. The number of levels is limited such that at most
+    ``n_arms * n_repetitions`` pulls are planned, as in a grid search. If there is only one level,
+    arms are eliminated on the splits alone. If that is not possible either, or if there are at
+    most two arms, all arms are pulled on all splits.
 
     Parameters
     ----------
@@ -38,20 +40,20 @@ class GridHalving(ScheduledPolicy):
     n_repetitions : int
         Number of splits, S.
     factor : float, default=2
-        One of every ``factor`` arms goes on below the largest level. At least 2.
+        One of every ``factor`` arms is promoted below the largest level. At least 2.
     early_repetitions : int, default=2
-        On how many of the splits arms are pulled below the largest level.
+        Number of splits on which arms are pulled below the largest level.
     race_repetitions : int, default=2
-        On how many of the splits arms are pulled at the largest level before some of them are
+        Number of splits on which arms are pulled at the largest level before some of them are
         dropped.
     first_floor, deep_floor : int, default=1
-        Least level of the rungs below the largest level, and of those below the next level.
-        Neither is below ``min_level``.
+        Lower limits of the levels in addition to ``min_level``. ``first_floor`` applies to all
+        levels below the largest, and ``deep_floor`` to all levels below the second largest.
 
     Notes
     -----
-    Equal arms at a cut are kept by `Problem.tie_break`, so that the order of the arms does not
-    matter. The answer among equal arms of the last rung is the smallest arm.
+    Ties at the end of a rung are broken by `Problem.tie_break`, so that the order of the arms
+    does not matter. In the last rung, ties go to the arm with the smallest index.
 
     References
     ----------
@@ -78,21 +80,21 @@ class GridHalving(ScheduledPolicy):
     deep_floor: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse what no schedule can be made from."""
+        """Validate the parameters."""
         counts = ("n_arms", "n_repetitions", "early_repetitions", "race_repetitions")
         for name in (*counts, "first_floor", "deep_floor"):
             check_count(name, getattr(self, name))
         exact_factor(self.factor)
 
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
-        """Return the one bracket.
+        """Return the bracket.
 
         Parameters
         ----------
         min_level, max_level : int
-            Smallest level that is allowed, and the level of the last rung.
+            Smallest allowed level, and level of the last rung.
         n_available : int or None, default=None
-            Number of arms to play if there are fewer than ``n_arms``.
+            Number of available candidates, if it is smaller than ``n_arms``.
         """
         n_arms = self.n_arms if n_available is None else min(self.n_arms, n_available)
         everything = Bracket(0, (Rung(n_arms, max_level),))
@@ -117,7 +119,7 @@ class GridHalving(ScheduledPolicy):
         return state
 
     def _levels(self, n_arms: int, min_level: int, max_level: int) -> list[int]:
-        """Return the levels that would be of use, smallest first."""
+        """Return the possible levels in increasing order."""
         eta = exact_factor(self.factor)
         levels = [max_level]
         for depth in range(1, floor_log(WIDEST_RANGE, eta) + 1):
@@ -130,7 +132,7 @@ class GridHalving(ScheduledPolicy):
         return levels[::-1]
 
     def _rungs(self, n_arms: int, levels: list[int]) -> tuple[Rung, ...]:
-        """Return the rungs at these levels; with one level, a race on splits."""
+        """Return the rungs at these levels. With one level, arms race on the splits."""
         eta, n_race = exact_factor(self.factor), self.race_repetitions
         rungs, width = [], n_arms
         for level in levels[:-1]:

@@ -145,7 +145,7 @@ class HOO(BasePolicy):
     n_splits: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no tree can be made from."""
+        """Validate the parameters."""
         check_budget("n_pulls", self.n_pulls, 1, "to try a point")
         why = "It is the number of parameters that are searched."
         check_count("n_dimensions", self.n_dimensions, why)
@@ -255,7 +255,7 @@ class HOO(BasePolicy):
         return turn
 
     def tell(self, state: HOOState, pulls: Pulls, rewards: FloatArray) -> None:
-        """Take in rewards, in the order in which the pulls were asked for."""
+        """Update the state with rewards, in the order in which the pulls were requested."""
         if not len(pulls):
             return
         arm = np.asarray(pulls.arm).reshape(len(state.is_open), -1)

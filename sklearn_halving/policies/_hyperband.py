@@ -78,7 +78,7 @@ class Hyperband(ScheduledPolicy):
     brackets_in_play: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no schedule can be made from."""
+        """Validate the parameters."""
         if self.select not in ("max_resources", "all_rungs"):
             raise ValueError(
                 f"select must be 'max_resources' or 'all_rungs', got {self.select!r}."
@@ -103,7 +103,7 @@ class Hyperband(ScheduledPolicy):
         min_level, max_level : int
             Smallest and largest level. The last rung of each bracket is at ``max_level``.
         n_available : int or None, default=None
-            No bracket starts with more arms than this.
+            Maximum number of arms at the start of a bracket.
         """
         brackets = hyperband_brackets(
             min_level,

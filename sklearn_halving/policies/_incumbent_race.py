@@ -60,8 +60,8 @@ class IncumbentRace(BasePolicy):
     Parameters
     ----------
     n_pulls : int
-        Number of pulls for all arms together; never exceeded. As many as the incumbent lacks of
-        ``n_splits`` are kept for it.
+        Maximum number of pulls of all arms together. The pulls that the incumbent still needs to
+        reach ``n_splits`` splits are reserved for it.
     n_splits : int, default=10
         Number of splits of the arm that is recommended, if ``n_pulls`` allows; fewer where
         there are no more of them.
@@ -109,7 +109,7 @@ class IncumbentRace(BasePolicy):
     pulls_in_flight: int = 4
 
     def __post_init__(self) -> None:
-        """Refuse what no race can be run with."""
+        """Validate the parameters."""
         check_budget("n_pulls", self.n_pulls, 1, "to try an arm")
         check_count("n_splits", self.n_splits)
         check_count("min_splits", self.min_splits)
@@ -153,7 +153,7 @@ class IncumbentRace(BasePolicy):
         return Pulls(*(columns[:, i].reshape(*state.batch_shape, n) for i in range(3)))
 
     def tell(self, state: RaceState, pulls: Pulls, rewards: FloatArray) -> None:
-        """Take in rewards, in the order in which the pulls were asked for."""
+        """Update the state with rewards, in the order in which the pulls were requested."""
         columns = [np.asarray(column).reshape(len(state.contests), -1) for column in pulls]
         told = np.asarray(rewards, dtype=np.float64).reshape(columns[0].shape)
         for i, contest in enumerate(state.contests):

@@ -40,9 +40,9 @@ class InfiniteHyperband(ScheduledPolicy):
     Parameters
     ----------
     budget : int
-        Units of resource for all arms together; never exceeded, even if every rung is trained from
-        scratch. As many whole rounds are played as fit, which is all that depends on it. At
-        least ``2 min_level``.
+        Maximum number of units of resource for all arms together, at least ``2 min_level``. It is
+        not exceeded even if every rung is trained from scratch. The budget only determines how
+        many complete rounds are played.
 
     References
     ----------
@@ -62,7 +62,7 @@ class InfiniteHyperband(ScheduledPolicy):
     budget: int
 
     def __post_init__(self) -> None:
-        """Refuse a budget in which no round fits."""
+        """Check that the budget is large enough for the first round."""
         check_budget("budget", self.budget, 2, "for a first round of two arms with a unit each")
 
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
@@ -73,9 +73,9 @@ class InfiniteHyperband(ScheduledPolicy):
         min_level : int
             The level of the first rungs, in which all others are counted.
         max_level : int
-            Not used: the horizon is infinite.
+            Not used. The horizon is infinite.
         n_available : int or None, default=None
-            No bracket starts with more arms than this; at least 2.
+            Maximum number of arms at the start of a bracket; at least 2.
         """
         why = f"for a first round of two arms with {min_level} units each"
         check_budget("budget", self.budget, 2 * min_level, why)
@@ -135,11 +135,11 @@ class GrowingHyperband(ScheduledPolicy):
     Parameters
     ----------
     budget : int
-        Units of resource for all arms together; never exceeded, even if every rung is trained from
-        scratch. Brackets are played in order as long as they fit, which is all that depends on
-        it. At least R.
+        Maximum number of units of resource for all arms together, at least R. It is not exceeded
+        even if every rung is trained from scratch. The budget only determines how many brackets
+        are played.
     factor : float, default=3
-        The paper's eta. At least 2.
+        The paper's eta, at least 2.
 
     Notes
     -----
@@ -165,7 +165,7 @@ class GrowingHyperband(ScheduledPolicy):
     factor: float = 3
 
     def __post_init__(self) -> None:
-        """Refuse a factor below 2."""
+        """Validate the factor."""
         exact_factor(self.factor)
 
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
@@ -174,11 +174,11 @@ class GrowingHyperband(ScheduledPolicy):
         Parameters
         ----------
         min_level : int
-            Not used: the budget says how low the first rung is.
+            Not used. The budget determines the level of the first rung.
         max_level : int
             The level of the last rung, R.
         n_available : int or None, default=None
-            No bracket starts with more arms than this.
+            Maximum number of arms at the start of a bracket.
         """
         eta, first = exact_factor(self.factor), (max_level - 1).bit_length()
         check_budget("budget", self.budget, max_level, f"to train one arm to level {max_level}")

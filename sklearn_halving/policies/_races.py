@@ -178,7 +178,7 @@ class _BoundedRace(Race):
     n_rounds: int
 
     def __post_init__(self) -> None:
-        """Refuse what no bound can be made from."""
+        """Validate the parameters."""
         what = "Every arm in play is pulled once in a round; close arms need some hundreds."
         check_count("n_rounds", self.n_rounds, what)
         check_confidence(self.delta)
@@ -213,14 +213,15 @@ class HoeffdingRace(_BoundedRace):
     Parameters
     ----------
     n_rounds : int
-        Most pulls of an arm, the paper's n. The larger, the wider the bounds, slowly.
+        Maximum number of pulls of an arm (n in the paper). The width of the bounds increases
+        slowly with it.
     delta : float, default=0.05
-        Accepted chance that the best arm is dropped.
+        Accepted probability that the best arm is dropped.
     epsilon : float, default=0.0
-        Regret that does not matter, in units of reward: arms that cannot be better than the
-        leader by more are dropped too.
+        Tolerated regret, in units of reward. Arms that cannot be better than the leader by more
+        than epsilon are dropped, too.
     reward_range : (float, float)
-        Smallest and largest possible reward; b is their difference.
+        Smallest and largest possible reward. Their difference is b.
 
     References
     ----------
@@ -263,14 +264,15 @@ class BernsteinRace(_BoundedRace):
     Parameters
     ----------
     n_rounds : int
-        Most pulls of an arm, the paper's n. The larger, the wider the bounds, slowly.
+        Maximum number of pulls of an arm (n in the paper). The width of the bounds increases
+        slowly with it.
     delta : float, default=0.05
-        Accepted chance that the best arm is dropped.
+        Accepted probability that the best arm is dropped.
     epsilon : float, default=0.0
-        Regret that does not matter, in units of reward: arms that cannot be better than the
-        leader by more are dropped too.
+        Tolerated regret, in units of reward. Arms that cannot be better than the leader by more
+        than epsilon are dropped, too.
     reward_range : (float, float)
-        Smallest and largest possible reward; b is their difference.
+        Smallest and largest possible reward. Their difference is b.
 
     References
     ----------

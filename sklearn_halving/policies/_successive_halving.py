@@ -1,4 +1,4 @@
-"""Successive halving: one bracket, for a budget given beforehand."""
+"""Successive halving: one bracket with a fixed budget."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ BUDGET_OF = "It is a number of units for all arms together, such as 1000."
 
 @dataclass(frozen=True)
 class SuccessiveHalving(ScheduledPolicy):
-    """Halve the arms ``ceil(log2 n)`` times within a budget of units.
+    """Halve the number of arms ``ceil(log2 n)`` times within a budget of units.
 
-    Round k spends ``floor(budget / (|S_k| * ceil(log2 n)))`` further units on each of its
-    arms and keeps the better ``floor(|S_k| / 2)``; it ends when one arm is left.
+    Round k spends ``floor(budget / (|S_k| * ceil(log2 n)))`` additional units on each of its
+    arms and keeps the best ``floor(|S_k| / 2)`` arms. The policy stops when one arm is left.
 
     Parameters
     ----------
     n_arms : int
         Number of arms, n.
     budget : int
-        Units of resource for all arms together, B; never exceeded. Units are counted once:
-        an arm that stands at 15 and goes to 46 costs 31 more.
+        Maximum number of units of resource for all arms together, B. Units are counted once: if
+        an arm is trained from level 15 to level 46, this costs 31 units.
 
     References
     ----------
@@ -48,27 +48,27 @@ class SuccessiveHalving(ScheduledPolicy):
     budget: int
 
     def __post_init__(self) -> None:
-        """Refuse a budget that cannot pull every arm once."""
+        """Check that the budget is large enough to pull every arm once."""
         check_count("n_arms", self.n_arms)
         check_whole("budget", self.budget, BUDGET_OF)
         fixed_budget_rungs(self.n_arms, self.budget)
 
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
-        """Return the one bracket; the levels follow from the budget alone.
+        """Return the bracket. Its levels depend only on the budget.
 
         Parameters
         ----------
         min_level, max_level : int
-            Not used: the form with a budget has no largest level.
+            Not used. This variant has no largest level.
         n_available : int or None, default=None
-            Number of arms to play if there are fewer than ``n_arms``.
+            Number of available candidates, if it is smaller than ``n_arms``.
         """
         n_arms = self.n_arms if n_available is None else min(self.n_arms, n_available)
         rungs = fixed_budget_rungs(n_arms, self.budget)
         return Schedule((Bracket(max(0, len(rungs) - 1), rungs),))
 
     def _may_win(self, level: int, problem: Problem) -> bool:
-        # The last round's winner is the answer; its level is the highest of all.
+        # The winner of the last round is recommended. Its level is the largest of all rounds.
         rungs = fixed_budget_rungs(problem.n_arms, self.budget)
         return level == rungs[-1].level
 
@@ -77,8 +77,8 @@ class SuccessiveHalving(ScheduledPolicy):
 class FiniteHorizonHalving(ScheduledPolicy):
     """Successive halving within a budget, for a known largest level R.
 
-    It makes the fewest eliminations s that the budget allows:
-    ``s = min {t : n R (t + 1) eta^-t <= B, t <= log_eta(min(R, n))}``; rung k has
+    The number of eliminations s is the smallest that the budget allows,
+    ``s = min {t : n R (t + 1) eta^-t <= B, t <= log_eta(min(R, n))}``. Rung k has
     ``floor(n eta^-k)`` arms at ``floor(R eta^(k - s))`` units.
 
     Parameters
@@ -86,10 +86,10 @@ class FiniteHorizonHalving(ScheduledPolicy):
     n_arms : int
         Number of arms, n.
     budget : int
-        Units of resource for all arms together, B; never exceeded, even where every rung is
-        trained from scratch.
+        Maximum number of units of resource for all arms together, B. It is not exceeded even if
+        every rung is trained from scratch.
     factor : float, default=3
-        The paper's eta. At least 2.
+        The paper's eta, at least 2.
 
     References
     ----------
@@ -109,22 +109,22 @@ class FiniteHorizonHalving(ScheduledPolicy):
     factor: float = 3
 
     def __post_init__(self) -> None:
-        """Refuse a factor below 2 and no arms."""
+        """Validate the parameters."""
         check_count("n_arms", self.n_arms)
         check_whole("budget", self.budget, BUDGET_OF)
         exact_factor(self.factor)
 
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
-        """Return the one bracket.
+        """Return the bracket.
 
         Parameters
         ----------
         min_level : int
-            Not used: the budget says how low the first rung is.
+            Not used. The budget determines the level of the first rung.
         max_level : int
             The level of the last rung, R.
         n_available : int or None, default=None
-            Number of arms to play if there are fewer than ``n_arms``.
+            Number of available candidates, if it is smaller than ``n_arms``.
         """
         n_arms = self.n_arms if n_available is None else min(self.n_arms, n_available)
         rungs = finite_horizon_rungs(n_arms, self.budget, max_level, self.factor)

@@ -99,7 +99,7 @@ class SuccessiveRejects(PhasedPolicy):
     Parameters
     ----------
     n_pulls : int
-        Number of pulls for all arms together, the paper's n; never exceeded. Larger than the
+        Maximum number of pulls of all arms together (n in the paper). It must be larger than the
         number of arms.
 
     References

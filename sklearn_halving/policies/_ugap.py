@@ -85,14 +85,14 @@ class UGapEb(RangedBudget, _ComparedBounds):
     Parameters
     ----------
     n_pulls : int
-        Number of pulls for all arms together, the paper's n; never exceeded.
+        Maximum number of pulls of all arms together (n in the paper).
     a : float
-        Exploration, at least 0.
+        Exploration parameter, at least 0.
     bounds : {"hoeffding", "bernstein"}, default="hoeffding"
         "bernstein" uses the variance of each arm,
         ``sqrt(2 a V / N) + 7 a b / (3 (N - 1))``, and pulls every arm twice first.
     reward_range : (float, float)
-        Smallest and largest possible reward; the paper's b is their difference.
+        Smallest and largest possible reward. Their difference is b in the paper.
 
     References
     ----------
@@ -118,7 +118,7 @@ class UGapEb(RangedBudget, _ComparedBounds):
     reward_range: RewardRange | None = None
 
     def __post_init__(self) -> None:
-        """Refuse an exploration below 0 and unknown bounds."""
+        """Validate the exploration parameter and the kind of bounds."""
         check_not_negative("a", self.a, "Large values pull all arms evenly, 0 explores nothing.")
         self._check_bounds()
 
@@ -154,17 +154,17 @@ class UGapEc(_ComparedBounds, FixedConfidencePolicy):
     Parameters
     ----------
     epsilon : float
-        Regret that does not matter, in units of reward. With 0 two equal arms are compared
-        without end.
+        Tolerated regret, in units of reward. With 0, the comparison of two equal arms never
+        ends.
     delta : float, default=0.05
-        Accepted chance of a wrong answer.
+        Accepted probability of a wrong answer.
     bounds : {"hoeffding", "bernstein"}, default="hoeffding"
         See `UGapEb`. The paper's c is 1/2 for "hoeffding" and 1 for "bernstein".
     max_pulls : int or None, default=None
-        Number of pulls that is never exceeded. When it ends the search the guarantee is lost, as
-        `is_confident` says.
+        Maximum number of pulls. If the search stops because of it, the guarantee does not hold,
+        and `is_confident` returns False.
     reward_range : (float, float)
-        Smallest and largest possible reward; the paper's b is their difference.
+        Smallest and largest possible reward. Their difference is b in the paper.
 
     References
     ----------
@@ -191,7 +191,7 @@ class UGapEc(_ComparedBounds, FixedConfidencePolicy):
     reward_range: RewardRange | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no bound can be made from."""
+        """Validate the parameters."""
         check_not_negative("epsilon", self.epsilon, "It is a difference of rewards, such as 0.01.")
         check_confidence(self.delta)
         self._check_bounds()
@@ -241,14 +241,14 @@ class AdaptiveUGapEb(RangedBudget, _ComparedBounds):
     Parameters
     ----------
     n_pulls : int
-        Number of pulls for all arms together, the paper's n; never exceeded. At least one an arm,
-        with "bernstein" two.
+        Maximum number of pulls of all arms together (n in the paper). At least one per arm, or
+        two with "bernstein".
     epsilon : float, default=0.0
-        Regret that does not matter, in units of reward.
+        Tolerated regret, in units of reward.
     bounds : {"hoeffding", "bernstein"}, default="hoeffding"
         See `UGapEb`.
     reward_range : (float, float)
-        Smallest and largest possible reward; the paper's b is their difference.
+        Smallest and largest possible reward. Their difference is b in the paper.
 
     References
     ----------
@@ -275,7 +275,7 @@ class AdaptiveUGapEb(RangedBudget, _ComparedBounds):
     reward_range: RewardRange | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a regret below 0 and unknown bounds."""
+        """Validate the tolerated regret and the kind of bounds."""
         check_not_negative("epsilon", self.epsilon, "It is a difference of rewards, such as 0.01.")
         self._check_bounds()
 

@@ -1,4 +1,4 @@
-"""The same number of pulls for every arm: the baseline that adapting has to beat."""
+"""Uniform allocation: the same number of pulls for every arm, as a baseline."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from sklearn_halving.policies.bases._ranking import best_alive
 
 @dataclass(frozen=True)
 class UniformAllocation(PlannedPolicy):
-    """Pull every arm ``floor(n_pulls / n_arms)`` times and choose the best mean.
+    """Pull every arm ``floor(n_pulls / n_arms)`` times and choose the arm with the best mean.
 
     Parameters
     ----------
     n_pulls : int
-        Number of pulls for all arms together; never exceeded.
+        Maximum number of pulls of all arms together.
 
     References
     ----------

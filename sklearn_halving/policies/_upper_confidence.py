@@ -1,4 +1,4 @@
-"""UCB-E and its adaptive form: upper confidence bounds that look for the best arm.
+"""UCB-E and its adaptive variant: best arm identification by upper confidence bounds.
 
 Audibert, Bubeck and Munos, Bandit view on noisy optimization, 2011, Fig. 16.2.
 """
@@ -17,32 +17,33 @@ from sklearn_halving.policies.bases._parameter_checks import RewardRange, check_
 
 
 class UpperConfidencePolicy(RangedBudget, IndexPolicy):
-    """What policies by upper confidence bounds share."""
+    """Base class of policies that use upper confidence bounds."""
 
     def _squared_radius(self, state: IndexState, n_pulls: IntArray) -> FloatArray:
-        """Return the square of what is added to the mean, for rewards in [0, 1]."""
+        """Return the square of the exploration term, for rewards in [0, 1]."""
         raise NotImplementedError
 
     def _index(self, state: IndexState) -> FloatArray:
-        # Pulls in flight count: they will narrow the bound, whatever they bring.
+        # Pulls in flight are included, since they will narrow the bound for any reward.
         squared = self._squared_radius(state, np.maximum(state.n_asked, 1))
         return state.mean + state.width * np.sqrt(squared)
 
 
 @dataclass(frozen=True)
 class UCBE(UpperConfidencePolicy):
-    """Pull ``argmax mean + sqrt(a / N)`` and choose the best mean: UCB for exploration.
+    """Pull ``argmax mean + sqrt(a / N)`` and choose the arm with the best mean (UCB-E).
 
     With ``0 < a <= 25 (n - K) / (36 H)``, rewards in [0, 1] and ``H = sum of 1 / gap^2``, the
-    chance of a wrong answer is at most ``2 n K exp(-2 a / 25)``. H is rarely known:
-    `AdaptiveUCBE` estimates it, `SuccessiveRejects` does without.
+    probability of a wrong answer is at most ``2 n K exp(-2 a / 25)``. H is rarely known.
+    `AdaptiveUCBE` estimates it, and `SuccessiveRejects` does not need it.
 
     Parameters
     ----------
     n_pulls : int
-        Number of pulls for all arms together, the paper's n; never exceeded.
+        Maximum number of pulls of all arms together (n in the paper).
     a : float
-        Exploration, at least 0, for rewards in [0, 1]. The more, the more even the pulls.
+        Exploration parameter for rewards in [0, 1], at least 0. Larger values spread the pulls
+        more evenly.
     reward_range : (float, float)
         Smallest and largest possible reward, for example (0, 1) for accuracy.
 
@@ -70,7 +71,7 @@ class UCBE(UpperConfidencePolicy):
     reward_range: RewardRange | None = None
 
     def __post_init__(self) -> None:
-        """Refuse an exploration below 0."""
+        """Validate the exploration parameter."""
         check_not_negative("a", self.a, "Large values pull all arms evenly, 0 explores nothing.")
 
     def _squared_radius(self, state: IndexState, n_pulls: IntArray) -> FloatArray:
@@ -79,7 +80,7 @@ class UCBE(UpperConfidencePolicy):
 
 @dataclass
 class _Hardness:
-    """What Adaptive UCB-E remembers: ends of phases, and each problem's phase and a."""
+    """Memory of Adaptive UCB-E: the ends of the phases, and the phase and a of each problem."""
 
     phase_ends: IntArray
     phase: IntArray
@@ -88,20 +89,20 @@ class _Hardness:
 
 @dataclass(frozen=True)
 class AdaptiveUCBE(UpperConfidencePolicy):
-    """UCB-E with its exploration estimated in the phases of successive rejects.
+    """UCB-E with an exploration parameter that is estimated in the phases of successive rejects.
 
-    ``a = c n / H_k`` in phase k; ``H_0 = K``, and ``H_k`` is the largest ``i / gap_i^2`` of the k
-    largest estimated gaps at the start of the phase.
+    In phase k, the parameter is ``a = c n / H_k``. ``H_0`` is K. For k > 0, ``H_k`` is the largest
+    ``i / gap_i^2`` of the k largest gaps, which are estimated at the start of the phase.
 
     Parameters
     ----------
     n_pulls : int
-        Number of pulls for all arms together, the paper's n; never exceeded. Larger than the
+        Maximum number of pulls of all arms together (n in the paper). It must be larger than the
         number of arms.
     c : float, default=1.0
-        The paper's exploration rate. Larger than 0.
+        Exploration rate, larger than 0.
     reward_range : (float, float)
-        Smallest and largest possible reward; only phase 0 depends on it.
+        Smallest and largest possible reward. It is only used in phase 0.
 
     References
     ----------
@@ -127,7 +128,7 @@ class AdaptiveUCBE(UpperConfidencePolicy):
     reward_range: RewardRange | None = None
 
     def __post_init__(self) -> None:
-        """Refuse an exploration rate below 0."""
+        """Validate the exploration rate."""
         check_not_negative("c", self.c, "The paper's simulations use 1.")
 
     def _first_memory(self, state: IndexState, seed: np.random.SeedSequence | None) -> _Hardness:
@@ -143,17 +144,17 @@ class AdaptiveUCBE(UpperConfidencePolicy):
         phase = np.searchsorted(memory.phase_ends, state.n_asked_of_row, side="right")
         new = np.flatnonzero(phase != memory.phase)
         if len(new):
-            # No gap exceeds the width of the range, so that H is at least what it is in phase 0.
+            # No gap exceeds the width of the range. H is therefore at least H_0.
             least = state.problem.n_arms / state.width**2
             hardness = np.maximum(_largest_hardness(state.mean[new], phase[new]), least)
             memory.phase[new], memory.a[new] = phase[new], self.c * self.n_pulls / hardness
-        # In units of reward, as the gaps are.
+        # The gaps are in units of reward.
         a: FloatArray = memory.a[:, np.newaxis] / state.width**2 / n_pulls
         return a
 
 
 def _largest_hardness(mean: FloatArray, phase: IntArray) -> FloatArray:
-    """Return the largest ``i / gap_i^2``, K - k < i <= K, gaps in increasing order."""
+    """Return the largest ``i / gap_i^2`` for K - k < i <= K, with gaps in increasing order."""
     n_arms = mean.shape[1]
     known = np.where(np.isnan(mean), -np.inf, mean)
     with np.errstate(divide="ignore", invalid="ignore"):

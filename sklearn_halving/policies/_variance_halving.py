@@ -1,4 +1,4 @@
-"""Sequential halving that pulls where the noise is (Lalitha et al. 2023), and what beats it."""
+"""Sequential halving with unequal reward variances (Lalitha et al. 2023), and extensions."""
 
 from __future__ import annotations
 
@@ -50,64 +50,70 @@ Allocation = Literal["likelihood", "pooled", "ucb", "known", "uniform"]
 
 @dataclass(frozen=True)
 class VarianceHalving(PlannedPolicy):
-    """Choose the best of many noisy arms within a number of pulls.
+    """Choose the best of many noisy arms with a fixed number of pulls.
 
-    All forms but "likelihood" are Algorithm 1 of the paper: ``m = ceil(log2 n_arms)`` stages of
-    ``floor(n_pulls / m)`` pulls; after each, the better ``ceil(n / 2)`` of the n arms in play
-    stay. Every arm's j-th pull is repetition j.
+    All allocations except "likelihood" follow Algorithm 1 of the paper. They have
+    ``m = ceil(log2 n_arms)`` stages of ``floor(n_pulls / m)`` pulls. After each stage, the best
+    ``ceil(n / 2)`` of the n arms in play are kept. The j-th pull of every arm is repetition j.
 
     Parameters
     ----------
     n_pulls : int
-        Number of pulls for all arms together; never exceeded.
+        Maximum number of pulls of all arms together.
     allocation : {"likelihood", "pooled", "ucb", "known", "uniform"}, default="likelihood"
-        Where the pulls go. v is an arm's variance, shrunk towards that of all arms in play.
+        How the pulls are allocated to the arms. N is the number of pulls of an arm, and v is its
+        sample variance, shrunk towards the pooled variance of all arms in play.
 
-        - "likelihood": nothing is thrown away. An arm's share is v times the likelihood (Student's
-          t, ``shrinkage`` extra degrees of freedom) that it is as good as the leader. On common
-          splits, where pairs count, it is the root of the likelihood alone, and stage s shares its
-          pulls among the likeliest ``n_arms / 2^s`` arms. Plays from one pull an arm.
-        - "pooled": halving, ``argmax v / N`` in a stage.
-        - "ucb": SHAdaVar (Algorithm 4): ``argmax U / N``, U an upper confidence bound of the
-          variance (eq. 7), after as many pulls of each arm as the bound needs.
-        - "known": SHVar (Algorithm 3): ``argmax sigma^2 / N``.
-        - "uniform": SH (Algorithm 2), round robin.
+        - "likelihood": no arm is eliminated. The share of an arm is v times the likelihood
+          (Student's t, with ``shrinkage`` extra degrees of freedom) that it is as good as the
+          leader. With ``common_splits=True``, rewards are compared in pairs. The share is then
+          the square root of the likelihood, and stage s allocates its pulls to the most likely
+          ``n_arms / 2^s`` arms. At least one pull per arm is needed.
+        - "pooled": halving that pulls ``argmax v / N`` within a stage.
+        - "ucb": SHAdaVar (Algorithm 4). It pulls ``argmax U / N``, where U is an upper confidence
+          bound of the variance (eq. 7), after each arm has the number of pulls that the bound
+          requires.
+        - "known": SHVar (Algorithm 3). It pulls ``argmax sigma^2 / N``.
+        - "uniform": SH (Algorithm 2). It pulls the arms in turn.
     reward_variances : array-like of shape (n_arms,) or (*batch, n_arms), default=None
-        The variances for ``allocation="known"``.
+        The known variances of the rewards, for ``allocation="known"``.
     delta : float, default=0.05
-        One minus the confidence of the bound, for ``allocation="ucb"``.
+        One minus the confidence level of the bound, for ``allocation="ucb"``.
     keep_pulls : bool, default=True
-        Whether a stage goes on with the pulls of the stages before it. False is the paper's form,
-        which forgets them for its proof.
+        Whether a stage also uses the rewards of earlier stages. The algorithm in the paper does
+        not, which simplifies its proof.
     shrinkage : float, default=3.0
-        Weight of the pooled variance in an arm's own, in degrees of freedom.
+        Weight of the pooled variance in the estimated variance of an arm, in degrees of freedom.
     common_splits : bool, default=True
-        Whether repetition j is the same split for all arms: arms are then compared by the
-        additive model arm + split + noise. Not used with ``keep_pulls=False``, where means are
-        those of the paper.
+        Whether repetition j is the same split for all arms. If True, arms are compared by the
+        additive model arm + split + noise. With ``keep_pulls=False`` this is not used, and arms
+        are compared by their means, as in the paper.
     plans_per_stage : int, default=2
-        How often a stage's variances are estimated anew. Pulls inside a plan can run at the same
-        time. A number above ``n_pulls`` means after every pull, as the paper prints "ucb".
+        How often the variances are estimated in each stage. Pulls of the same plan can run in
+        parallel. With a number above ``n_pulls``, the variances are estimated after every pull,
+        as in the paper's version of "ucb".
     levels : tuple of int or None, default=None
-        The amount of resource of each stage's pulls, from stage to stage equal or larger; see
-        `growing_levels`. Rewards at different levels are different things: at a new level
-        statistics and repetitions start anew. None: the problem's largest level throughout. Not
-        for "likelihood", whose stages throw nobody out.
+        Level of the pulls of each stage, in non-decreasing order; see `growing_levels`. Rewards
+        at different levels cannot be compared, so that statistics and repetitions are reset when
+        the level changes. If None, all stages use the largest level of the problem. Not available
+        for "likelihood", which does not eliminate arms.
     stop_probability : float or None, default=None
         Stop when the leader is the best of the arms in play with at least this probability (see
-        `probability_of_best`). It is above 0.5 and below 1. None: never.
+        `probability_of_best`). It must be above 0.5 and below 1. If None, this rule is not used.
     tolerance : float or None, default=None
         Stop when no other arm in play can be better than the leader by more than this, in units
-        of the reward: means differ by at most the tolerance when 1.645 standard errors of the
-        difference are added, which is an upper 95 % limit for each arm. None: never.
+        of reward. The upper limit for each arm is the difference of the means plus 1.645 standard
+        errors of the difference, a one-sided 95 % limit. If None, this rule is not used.
     overlap : float, default=0.0
-        Size of a test set / size of a training set, which makes standard errors larger (see
-        `standard_errors`). 0: rewards of one arm are independent. Used for stopping only.
+        Size of a test set divided by the size of a training set. It increases the standard errors
+        (see `standard_errors`). With 0, the rewards of an arm are assumed to be independent. Used
+        only by the stopping rules.
 
     Notes
     -----
-    Stopping is considered when a plan closes, at the last level only, once all arms in play have
-    a pull and their noise 3 degrees of freedom. Arms that were thrown out are not looked at.
+    The stopping rules are tested at the end of each plan at the last level. They need at least
+    one pull of each arm in play, and 3 degrees of freedom for the variance of the noise.
+    Eliminated arms are ignored.
 
     References
     ----------
@@ -146,7 +152,7 @@ class VarianceHalving(PlannedPolicy):
     overlap: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse parameters that no number of arms makes sense of."""
+        """Validate the parameters that do not depend on the number of arms."""
         check_choice("allocation", self.allocation, Allocation)
         check_between("delta", self.delta, 0, 1, "Use 0.05, the default.")
         if not self.shrinkage >= 0:
@@ -185,7 +191,7 @@ class VarianceHalving(PlannedPolicy):
             )
 
     def _check_levels(self, problem: Problem) -> None:
-        """Raise if the levels are not those of this problem's stages."""
+        """Raise an error if the levels do not match the stages of the problem."""
         n_stages, low, high = n_stages_of(problem.n_arms), problem.min_level, problem.max_level
         if self.levels is None or n_stages == 0:
             return
@@ -202,13 +208,13 @@ class VarianceHalving(PlannedPolicy):
             )
 
     def least_n_pulls(self, n_arms: int) -> int:
-        """Return the least ``n_pulls``: every stage can pull each arm in play once."""
+        """Return the smallest ``n_pulls`` that pulls each arm in play once in every stage."""
         return n_arms if self.allocation == "likelihood" else max(1, n_arms * n_stages_of(n_arms))
 
     def least_n_pulls_to_adapt(self, n_arms: int) -> int | None:
-        """Return the least ``n_pulls`` with which every stage's pulls follow the variances.
+        """Return the smallest ``n_pulls`` with which all stages adapt to the variances.
 
-        With fewer, the first stages are those of SH; None: "uniform" never adapts.
+        With fewer pulls, the first stages are uniform as in SH. None if the policy never adapts.
         """
         if self.allocation == "uniform" or n_arms == 1:
             return None
@@ -232,9 +238,9 @@ class VarianceHalving(PlannedPolicy):
         return tuple(map(Stage, widths, n_pulls, levels))
 
     def first_adaptive_stage(self, n_arms: int) -> int | None:
-        """Return the first stage whose pulls follow the variances; None if no stage's do.
+        """Return the first stage that adapts to the variances; None if no stage adapts.
 
-        "ucb" with None *is* SH, and one that starts late is SH until then.
+        Earlier stages are uniform as in SH. If None is returned, "ucb" is identical to SH.
         """
         for step in self._steps(n_arms) if self.allocation != "uniform" else ():
             if not step.is_even and step.n_pulls:
@@ -267,11 +273,11 @@ class VarianceHalving(PlannedPolicy):
             )
 
     def _least_count(self) -> int:
-        """Return how many pulls an arm needs before its variance steers anything."""
+        """Return the number of pulls of an arm before its estimated variance is used."""
         return least_count_for_bound(self.delta) if self.allocation == "ucb" else 3
 
     def _steps(self, n_arms: int) -> tuple[Step, ...]:
-        """Return all plans there will be."""
+        """Return all plans."""
         n_stages = n_stages_of(n_arms)
         if n_stages == 0:
             return ()
@@ -291,15 +297,16 @@ class VarianceHalving(PlannedPolicy):
         return tuple(steps)
 
     def _new_level(self, stage: int) -> int | None:
-        """Return the level of a stage, or None if it is that of the stage before."""
+        """Return the level of a stage, or None if the previous stage has the same level."""
         if not self.levels or stage == 0 or self.levels[stage - 1] == self.levels[stage]:
             return None
         return self.levels[stage]
 
     def _likelihood_steps(self, n_arms: int) -> tuple[Step, ...]:
-        """Return the plans of the form without elimination."""
+        """Return the plans of allocation="likelihood", which does not eliminate arms."""
         n_stages, uses_pairs = n_stages_of(n_arms), self.common_splits
-        # Own variances need three pulls, if those leave half of the budget; pairs do not.
+        # Estimating the variance of each arm needs three pulls per arm, at most half of the
+        # budget. Paired comparisons do not need them.
         n_each = 1 if uses_pairs else min(3, max(1, self.n_pulls // (2 * n_arms)))
         n_even = n_each * n_arms
         steps = in_plans(n_even, self.n_pulls - n_even, self.plans_per_stage * n_stages, None)
@@ -367,7 +374,7 @@ class VarianceHalving(PlannedPolicy):
                 self._open_stage(state, self._stage(state) + 1)
 
     def _open_stage(self, state: PlannedState, stage: int) -> None:
-        """Forget what does not count any more, and go up to the level of the stage."""
+        """Set the level of the stage, and reset the statistics that no longer apply."""
         level = self._new_level(stage)
         if level is not None:
             state.level = level
@@ -378,7 +385,7 @@ class VarianceHalving(PlannedPolicy):
                 state.table = np.empty((*state.alive.shape, 0))
 
     def _stop_early(self, state: PlannedState) -> None:
-        """Mark the problems whose answer is clear enough, with the leader as the answer."""
+        """Stop the problems that fulfil a stopping rule, and recommend their leaders."""
         at_last_level = not self.levels or state.level == self.levels[-1]
         if (self.stop_probability is None and self.tolerance is None) or not at_last_level:
             return
@@ -391,7 +398,7 @@ class VarianceHalving(PlannedPolicy):
 
 
 class Settings(NamedTuple):
-    """What stays the same from `start` to the end."""
+    """The part of the state that does not change."""
 
     steps: tuple[Step, ...]
     known: FloatArray | None

@@ -1,4 +1,4 @@
-"""Successive rejects that pulls where the noise is (Faella, Finzi and Sauro 2020)."""
+"""Successive rejects with more pulls for noisy arms (Faella, Finzi and Sauro 2020)."""
 
 from __future__ import annotations
 
@@ -14,31 +14,32 @@ from sklearn_halving.policies.bases._planned_pulls import PlannedState, new_stat
 from sklearn_halving.policies.bases._ranking import best_known, keep_best
 
 N_FOR_VARIANCE = 3
-"""Pulls an arm needs before its variance steers anything."""
+"""Number of pulls of an arm before its estimated variance is used."""
 
 
 @dataclass(frozen=True)
 class VarianceRejects(PhasedPolicy):
-    """Reject one arm at a time, with the pulls of a phase shared by the variances of the arms.
+    """Reject one arm after each phase, and pull arms with a large variance more often.
 
-    The phases have as many pulls as those of `SuccessiveRejects`. In the first all arms get the
-    same number; in later ones a pull goes to the arm with the largest ``V / N``, so that all
-    confidence intervals become equally wide. Then the arm with the smallest upper bound
-    ``mean + gamma sqrt(V / N)`` is rejected. For few arms with very different variances; with
-    many arms and few pulls the variances are not known well enough.
+    The phases have as many pulls as those of `SuccessiveRejects`. In the first phase, all arms
+    get the same number of pulls. In later phases, each pull goes to the arm with the largest
+    ``V / N``, so that all confidence intervals become equally wide. At the end of a phase, the
+    arm with the smallest upper bound ``mean + gamma sqrt(V / N)`` is rejected. The policy suits
+    a small number of arms with very different variances. With many arms and few pulls, the
+    estimates of the variances are too inaccurate.
 
     Parameters
     ----------
     n_pulls : int
-        Number of pulls for all arms together; never exceeded. Larger than the number of arms.
+        Maximum number of pulls of all arms together. It must be larger than the number of arms.
     gamma : float, default=1.96
-        Half the width of a confidence interval in standard errors; 1.96 covers 95 %.
+        Half the width of a confidence interval, in standard errors. 1.96 gives 95 % intervals.
 
     Notes
     -----
-    This follows how Lalitha et al. (2023) describe the policy with which they compare theirs: one
-    arm less in each of K stages, after Audibert's successive rejects, with bounds of width gamma.
-    Details of the original may differ.
+    This implementation follows the description by Lalitha et al. (2023), who compare their own
+    policy with it: as in successive rejects, one arm is removed in each of K stages, and the
+    bounds have width gamma. The original paper may differ in details.
 
     References
     ----------
@@ -62,7 +63,7 @@ class VarianceRejects(PhasedPolicy):
     gamma: float = 1.96
 
     def __post_init__(self) -> None:
-        """Refuse a width below 0."""
+        """Validate the width of the intervals."""
         check_not_negative("gamma", self.gamma, "Use 1.96, the default.")
 
     def _first_state(self, problem: Problem, batch_shape: tuple[int, ...]) -> PlannedState:
@@ -82,12 +83,12 @@ class VarianceRejects(PhasedPolicy):
         return greedy_counts(weight, state.statistics.n_pulls, budget, limit)
 
     def _variances(self, state: PlannedState, in_play: BoolArray) -> FloatArray:
-        """Return positive weights of the arms in play, 0 of the others."""
+        """Return positive weights for the arms in play, and 0 for the other arms."""
         n, squares = state.statistics.n_pulls, state.statistics.squared_deviation_sum
         known = in_play & (n >= N_FOR_VARIANCE)
         variance = np.where(known & np.isfinite(squares), squares / np.maximum(n - 1, 1), 0.0)
         largest = variance.max(axis=1, keepdims=True)
-        # All alike where some variance is not known yet, or none is above 0.
+        # Weights are equal if a variance is unknown, or if no variance is positive.
         even = ~(known | ~in_play).all(axis=1, keepdims=True) | (largest <= 0)
         least = np.where(largest > 0, 1e-30 * largest, 1.0)
         return np.where(in_play, np.where(even, 1.0, np.maximum(variance, least)), 0.0)

@@ -217,7 +217,7 @@ class IndexPolicy(BasePolicy):
         return told.all(axis=1) | ~state.is_open
 
     def tell(self, state: IndexState, pulls: Pulls, rewards: FloatArray) -> None:
-        """Take in rewards, in the order in which the pulls were asked for."""
+        """Update the state with rewards, in the order in which the pulls were requested."""
         if not len(pulls):
             return
         shape = len(state.rows), len(pulls)
