@@ -71,8 +71,7 @@ class VarianceHalving(PlannedPolicy):
           ``n_arms / 2^s`` arms. At least one pull per arm is needed.
         - "pooled": halving that pulls ``argmax v / N`` within a stage.
         - "ucb": SHAdaVar (Algorithm 4). It pulls ``argmax U / N``, where U is an upper confidence
-          bound of the variance (eq. 7), after each arm has the number of pulls that the bound
-          requires.
+          bound of the variance (eq. 7), once each arm has the pulls that the bound requires.
         - "known": SHVar (Algorithm 3). It pulls ``argmax sigma^2 / N``.
         - "uniform": SH (Algorithm 2). It pulls the arms in turn.
     reward_variances : array-like of shape (n_arms,) or (*batch, n_arms), default=None
@@ -105,15 +104,13 @@ class VarianceHalving(PlannedPolicy):
         of reward. The upper limit for each arm is the difference of the means plus 1.645 standard
         errors of the difference, a one-sided 95 % limit. If None, this rule is not used.
     overlap : float, default=0.0
-        Size of a test set divided by the size of a training set. It increases the standard errors
-        (see `standard_errors`). With 0, the rewards of an arm are assumed to be independent. Used
-        only by the stopping rules.
+        Size of a test set divided by the size of a training set, which the stopping rules need
+        (see `standard_errors`). 0 assumes that the rewards of an arm are independent.
 
     Notes
     -----
-    The stopping rules are tested at the end of each plan at the last level. They need at least
-    one pull of each arm in play, and 3 degrees of freedom for the variance of the noise.
-    Eliminated arms are ignored.
+    The stopping rules are tested after each plan at the last level. They need a pull of each arm
+    in play and 3 degrees of freedom for the variance of the noise, and ignore eliminated arms.
 
     References
     ----------
@@ -305,8 +302,7 @@ class VarianceHalving(PlannedPolicy):
     def _likelihood_steps(self, n_arms: int) -> tuple[Step, ...]:
         """Return the plans of allocation="likelihood", which does not eliminate arms."""
         n_stages, uses_pairs = n_stages_of(n_arms), self.common_splits
-        # Estimating the variance of each arm needs three pulls per arm, at most half of the
-        # budget. Paired comparisons do not need them.
+        # Variances need three pulls per arm, at most half of the budget. Pairs do not.
         n_each = 1 if uses_pairs else min(3, max(1, self.n_pulls // (2 * n_arms)))
         n_even = n_each * n_arms
         steps = in_plans(n_even, self.n_pulls - n_even, self.plans_per_stage * n_stages, None)
