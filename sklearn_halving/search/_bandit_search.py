@@ -311,6 +311,10 @@ class BanditSearchCV(AdaptiveSearchCV):
     def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Any:
         plan = prepared.plan
         if not plan.makes_candidates:
+            most = plan.description.max_pulls
+            if most is not None and most < plan.problem.n_arms:
+                # Most policies refuse such a budget: before a huge grid is listed.
+                prepared.policy.start(plan.problem, seed=np.random.SeedSequence(0))
             return super()._draw_candidates(prepared, rng)
         sampler, n_arms = resolve_sampler(self.sampler), plan.problem.n_arms
         if sampler is not None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 from sklearn.datasets import load_wine
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import Ridge, SGDClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from search.common import FITS, Known, Recording, data, numbered
@@ -228,3 +228,11 @@ def test_the_plan_of_a_policy_without_stages_is_one_row():
     plan = search.plan(*data())
     assert plan.to_dict("list") == {"stage": [0], "n_candidates": [3], "n_fits": [12]}
     assert search.fit(*data()).n_fits_ == 12
+
+
+@pytest.mark.parametrize("policy", ["ucb1", "lil_ucb", "adaptive_ucb_e", "successive_rejects"])
+def test_a_budget_too_small_for_a_huge_grid_is_refused_before_the_grid_is_listed(policy):
+    grid = {name: np.linspace(0.01, 0.99, 1000) for name in ("alpha", "l1_ratio", "eta0")}
+    search = BanditSearchCV(SGDClassifier(), grid, policy=policy, n_pulls=50, scoring="accuracy")
+    with pytest.raises(ValueError, match=r"=50 is too small to .* 1000000000 "):
+        search.fit(*data())
