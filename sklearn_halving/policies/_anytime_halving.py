@@ -1,4 +1,4 @@
-"""Successive halving without a known budget: by doubling, and with absolute levels."""
+"""Variants of successive halving: with an infinite horizon, and with a doubling budget."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def infinite_horizon_rungs(n_arms: int, budget: int) -> tuple[Rung, ...]:
     """
     rungs, below = [], 0
     for rung in fixed_budget_rungs(n_arms, budget):
-        # There the level is the sum of what the rounds so far have given.
+        # These levels are cumulative over the rounds.
         rungs.append(Rung(rung.n_arms, rung.level - below))
         below = rung.level
     return tuple(rungs)
@@ -48,11 +48,11 @@ def infinite_horizon_rungs(n_arms: int, budget: int) -> tuple[Rung, ...]:
 
 @dataclass(frozen=True)
 class InfiniteHorizonHalving(ScheduledPolicy):
-    """Halve the arms ``ceil(log2 n)`` times; round k trains its arms up to a level of its own.
+    """Halve the number of arms ``ceil(log2 n)`` times, with a separate budget for each round.
 
-    As `SuccessiveHalving`, but ``r_k = floor(budget / (|S_k| ceil(log2 n)))`` is the level that
-    the arms of round k reach, and not what they get in addition. The budget holds even if
-    every arm is trained from scratch in every round.
+    Unlike in `SuccessiveHalving`, ``r_k = floor(budget / (|S_k| ceil(log2 n)))`` is the level of
+    round k, and not the number of additional units. The budget is not exceeded even if every arm
+    is trained from scratch in every round.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class InfiniteHorizonHalving(ScheduledPolicy):
 
 
 class LevelStep(NamedTuple):
-    """A rung of one of the runs: arms go to ``level``, then ``n_kept`` of them stay."""
+    """A rung of a run: arms are trained to ``level``, then ``n_kept`` of them are kept."""
 
     level: int
     n_kept: int
@@ -110,7 +110,7 @@ class LevelStep(NamedTuple):
 
 @dataclass
 class DoublingMemory:
-    """What is known besides the rewards of the rung.
+    """Memory of the policy besides the rewards of the rung.
 
     Parameters
     ----------
@@ -118,13 +118,13 @@ class DoublingMemory:
     levels : list of int
         All levels that occur, in increasing order.
     mean : ndarray of shape (n_problems, n_arms, n_levels)
-        Mean reward over the splits; NaN where there is none.
+        Mean reward over the splits; NaN if an arm was not pulled at a level.
     standing : ndarray of shape (n_problems, n_arms)
-        The level at which an arm stands.
+        The current level of each arm.
     is_over : ndarray of bool of shape (n_problems,)
-        Where the budget is used up.
+        Whether the budget is spent.
     has_winner : ndarray of bool of shape (n_problems,)
-        Where a run was played to its end.
+        Whether a run is complete.
     """
 
     steps: tuple[LevelStep, ...]
@@ -137,15 +137,14 @@ class DoublingMemory:
 
 @dataclass(frozen=True)
 class DoublingHalving(PlannedPolicy):
-    """Successive halving with budgets n, 2n, 4n, ...: an answer at any time.
+    """Successive halving with budgets n, 2n, 4n, ..., which can be stopped at any time.
 
-    Every run is `SuccessiveHalving` of all arms with twice the budget of the run before, the first
-    with the least budget of the series that brings every arm to the problem's ``min_level``.
-    Progress is kept: an arm goes
-    on from the level at which it stands, and if that is above the level of a rung it is not
-    pulled, but compared by its reward at the next level that it has been at. The answer is the
-    winner of the last complete run. What it does up to any time does not depend on
-    ``budget``, which only says when to stop.
+    Every run is `SuccessiveHalving` of all arms with twice the budget of the previous run. The
+    first run has the smallest budget of the series that trains every arm to the ``min_level`` of
+    the problem. Training is continued: an arm starts at its current level. If this level is above
+    the level of a rung, the arm is not pulled, but compared by its reward at the next larger level
+    at which it was pulled. The policy recommends the winner of the last complete run. ``budget``
+    only determines when the policy stops. Earlier decisions do not depend on it.
 
     Parameters
     ----------
@@ -155,8 +154,8 @@ class DoublingHalving(PlannedPolicy):
 
     Notes
     -----
-    Levels above the problem's ``max_level`` are lowered to it. When all arms stand there the
-    search ends.
+    Levels above the ``max_level`` of the problem are lowered to it. The policy stops when all
+    arms have reached it.
 
     References
     ----------
@@ -197,7 +196,7 @@ class DoublingHalving(PlannedPolicy):
 
     def _first_state(self, problem: Problem, batch_shape: tuple[int, ...]) -> PlannedState:
         n_arms = problem.n_arms
-        # A lone arm is pulled once.
+        # A single arm is pulled once.
         steps: tuple[LevelStep, ...] = (LevelStep(problem.min_level, 1, True),)
         if n_arms > 1:
             run_budget = _first_budget(n_arms, problem.min_level)
@@ -247,7 +246,7 @@ class DoublingHalving(PlannedPolicy):
             pulled = state.plan.counts > 0
             memory.mean[..., place] = np.where(pulled, rung.mean(), memory.mean[..., place])
             memory.standing = np.where(pulled, step.level, memory.standing)
-        # The lowest level, from this one up, at which the arm has been.
+        # The smallest level at which the arm was pulled, starting from the level of the rung.
         above = memory.mean[..., place:]
         first = (~np.isnan(above)).argmax(axis=2)[..., np.newaxis]
         value = np.take_along_axis(above, first, axis=2)[..., 0]
@@ -256,7 +255,7 @@ class DoublingHalving(PlannedPolicy):
         kept = keep_best(value, state.alive & ~failed, step.n_kept)
         state.alive = np.where(goes_on[:, np.newaxis], kept, state.alive)
         best = best_known(state.alive, np.where(failed, np.nan, value))
-        # In the middle of a run only where no run has a winner, or the winner has failed.
+        # Recommend an arm of an incomplete run only if there is no winner, or if it has failed.
         stands = memory.has_winner & ~failed[np.arange(len(failed)), state.best]
         state.best = np.where(goes_on & (step.ends_run | ~stands), best, state.best)
         memory.has_winner |= goes_on & step.ends_run & (state.best >= 0)
@@ -272,7 +271,7 @@ class DoublingHalving(PlannedPolicy):
 
 
 def _first_budget(n_arms: int, min_level: int) -> int:
-    """Return the least of n, 2n, 4n, ... that brings every arm to the smallest level."""
+    """Return the smallest of n, 2n, 4n, ... that trains every arm to the smallest level."""
     budget = n_arms
     while budget < n_arms * (n_arms - 1).bit_length() * min_level:
         budget *= 2
@@ -280,7 +279,7 @@ def _first_budget(n_arms: int, min_level: int) -> int:
 
 
 def _cost(rungs: tuple[Rung, ...]) -> int:
-    """Return the units that the rungs cost, each unit counted once."""
+    """Return the cost of the rungs in units of resource, counting each unit once."""
     cost = below = 0
     for rung in rungs:
         cost += rung.n_arms * (rung.level - below)
@@ -289,7 +288,7 @@ def _cost(rungs: tuple[Rung, ...]) -> int:
 
 
 def _all_steps(n_arms: int, budget: int, max_level: int, run_budget: int) -> tuple[LevelStep, ...]:
-    """Return the rungs of all runs whose first rung the budget allows."""
+    """Return the rungs of all runs whose first rung fits into the budget."""
     steps: list[LevelStep] = []
     while True:
         rungs = fixed_budget_rungs(n_arms, run_budget)
@@ -300,7 +299,7 @@ def _all_steps(n_arms: int, budget: int, max_level: int, run_budget: int) -> tup
             is_last = i + 1 == len(rungs) or levels[i + 1] == level
             steps.append(LevelStep(level, 1 if is_last else rungs[i + 1].n_arms, is_last))
             if is_last:
-                break  # at the largest level there is nothing more to learn
+                break  # further rungs would be at the same level
         if levels[0] == max_level:
             break
         run_budget *= 2

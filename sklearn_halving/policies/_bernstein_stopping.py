@@ -1,4 +1,4 @@
-"""Geometric empirical Bernstein stopping: pull until a mean is known well enough."""
+"""Geometric empirical Bernstein stopping: pull until a mean is known with a given precision."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ ErrorKind = Literal["additive", "multiplicative"]
 
 @dataclass
 class StoppingMemory:
-    """What is known of each mean; arrays of shape (n_problems, n_arms).
+    """Memory of the policy. Arrays have shape (n_problems, n_arms).
 
     Parameters
     ----------
     width : float
         The largest minus the smallest possible reward.
     lower, upper : ndarray
-        The paper's LB and UB: bounds of the absolute value of the mean.
+        Bounds of the absolute value of the mean (LB and UB in the paper).
     estimate : ndarray
-        The estimated mean of an arm that is done, else its plain mean.
+        The final estimate of the mean if an arm is done, else its sample mean.
     is_done, is_outside : ndarray of bool
-        Arms whose mean is known well enough, and arms with a reward out of range.
+        Arms whose mean has the required precision, and arms with a reward out of range.
     first_of_grid, next_of_grid : int
-        The paper's t_k and t_(k+1): the cell of the grid in which the number of pulls is.
+        The interval of the grid that contains the number of pulls (t_k and t_(k+1) in the paper).
     """
 
     width: float
@@ -54,27 +54,28 @@ class StoppingMemory:
 
 @dataclass(frozen=True)
 class BernsteinStopping(RoundsPolicy):
-    """Pull an arm until its mean is known within an error: few pulls where it varies little.
+    """Pull an arm until its mean is known with a given precision.
 
-    After t pulls, t in the cell ``[t_k, t_(k+1))`` of the grid ``t_k = ceil(alpha t_(k-1))``, the
-    mean is within ``c_t = sqrt(2 V l) + 3 b l`` with ``l = t_(k+1) / t^2 log(c t_k^q)``.
-    "additive" stops at ``c_t <= epsilon``. "multiplicative" keeps the best bounds LB and UB of the
-    absolute mean and stops when ``(1 + epsilon) LB >= (1 - epsilon) UB``. The estimate of each
-    mean, by itself, is then within epsilon, or within epsilon times the mean, with probability
-    ``1 - delta``. Made for one arm; of several, each is pulled until its own mean is known, and
-    the best mean is recommended.
+    After t pulls in the interval ``[t_k, t_(k+1))`` of the grid ``t_k = ceil(alpha t_(k-1))``, the
+    error of the mean is at most ``c_t = sqrt(2 V l) + 3 b l`` with
+    ``l = t_(k+1) / t^2 log(c t_k^q)``. The bound is small if the variance V is small. "additive"
+    stops when ``c_t <= epsilon``. "multiplicative" tracks the best bounds LB and UB of the
+    absolute mean, and stops when ``(1 + epsilon) LB >= (1 - epsilon) UB``. The error of the
+    estimate is then at most epsilon, or epsilon times the mean, with probability ``1 - delta``
+    for each arm. The policy is designed for a single arm. If there are several, each is pulled
+    until its mean is known, and the arm with the best mean is recommended.
 
     Parameters
     ----------
     epsilon : float
-        The error that is allowed: of the mean in units of reward, or relative to it. Larger than
-        0; below 1 for "multiplicative".
+        Accepted error of the mean, in units of reward or relative to the mean. Larger than 0, and
+        below 1 for "multiplicative".
     error : {"additive", "multiplicative"}, default="additive"
-        What the error is relative to. "multiplicative" never stops at a mean of 0.
+        Whether the error is absolute or relative. "multiplicative" never stops if the mean is 0.
     delta : float, default=0.05
         Accepted probability of a larger error.
     q, t1, alpha : float, int, float, default=0.1, 20, 1.1
-        The grid. ``q > 0``, ``t1 >= 2`` and ``alpha > 1``.
+        Parameters of the grid, with ``q > 0``, ``t1 >= 2`` and ``alpha > 1``.
     max_pulls : int or None, default=None
         Maximum number of pulls of all arms together. A round that would exceed it is not started.
         If the search stops because of it, the guarantee does not hold, and `is_confident` returns
@@ -84,7 +85,7 @@ class BernsteinStopping(RoundsPolicy):
 
     Notes
     -----
-    The figure in the paper prints the test of when to stop the wrong way round.
+    The inequality of the stopping rule is reversed in the figure of the paper.
 
     References
     ----------
@@ -146,13 +147,13 @@ class BernsteinStopping(RoundsPolicy):
         return state
 
     def _next_of_grid(self, t: int) -> int:
-        # Not ceil(22.000000000000004): the exact product is what the paper means.
+        # Round first, because of products such as 22.000000000000004.
         return max(t + 1, ceil(round(self.alpha * t, 9)))
 
     def _counts(self, state: PlannedState) -> IntArray:
         memory: StoppingMemory = state.settings
         goes_on = state.alive & ~memory.is_done
-        # All pulls before the first test at once.
+        # The first plan has all pulls before the first test.
         n_each = np.where(goes_on, self.t1 if state.step == 0 else 1, 0)
         if state.problem.max_repetitions is not None:
             n_each = np.minimum(n_each, state.problem.max_repetitions - state.n_pulls_ever)
@@ -179,7 +180,7 @@ class BernsteinStopping(RoundsPolicy):
     def _test(
         self, state: PlannedState, memory: StoppingMemory, mean: FloatArray, tests: BoolArray
     ) -> None:
-        """Look which of the arms are done; those that are not have equal numbers of pulls."""
+        """Test which arms are done. The tested arms have equal numbers of pulls."""
         t = int(state.statistics.n_pulls[tests].max())
         while t >= memory.next_of_grid:
             memory.first_of_grid = memory.next_of_grid
@@ -207,15 +208,15 @@ class BernsteinStopping(RoundsPolicy):
         return alive.reshape(*state.batch_shape, -1)
 
     def estimate(self, state: PlannedState) -> FloatArray:
-        """Return the estimated mean of each arm, shape ``(*batch, n_arms)``; NaN if it failed."""
+        """Return the estimated mean of each arm, shape ``(*batch, n_arms)``; NaN for failures."""
         memory: StoppingMemory = state.settings
         return memory.estimate.reshape(*state.batch_shape, -1).copy()
 
     def is_confident(self, state: PlannedState) -> BoolArray:
-        """Return where all arms that did not fail are known well enough; shape ``batch``.
+        """Return whether the means of all valid arms have the required precision; shape ``batch``.
 
-        False where ``max_pulls`` or the splits ended it, and where a reward was outside of
-        ``reward_range``.
+        False if ``max_pulls`` was reached, if an arm had no splits left, or if a reward was
+        outside of ``reward_range``.
         """
         memory: StoppingMemory = state.settings
         known = (memory.is_done & ~memory.is_outside) | ~state.alive

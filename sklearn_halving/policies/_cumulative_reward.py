@@ -1,4 +1,4 @@
-"""UCB1, UCB-V and MOSS: upper confidence bounds that look for large rewards on the way.
+"""UCB1, UCB-V and MOSS: upper confidence bounds for a large cumulative reward.
 
 Audibert, Bubeck and Munos, Bandit view on noisy optimization, 2011, Fig. 16.7.
 """
@@ -17,18 +17,17 @@ from sklearn_halving.policies.bases._parameter_checks import RewardRange, check_
 
 
 class _CumulativeReward(UpperConfidencePolicy):
-    """A policy that earns: the only arm left is still worth its pulls."""
+    """Base class of policies for cumulative reward, which keep pulling a single remaining arm."""
 
     goes_on_when_decided: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
 class UCB1(_CumulativeReward):
-    """Pull ``argmax mean + sqrt(alpha log(t) / N)`` before pull t: large rewards on the way.
+    """Pull ``argmax mean + sqrt(alpha log(t) / N)`` at time t, for a large cumulative reward.
 
     The regret after n pulls is of order ``sum of log(n) / gap`` for ``alpha > 1/2`` and rewards in
-    [0, 1] (theorem 16.10). To find the best arm, not to earn, the others of this folder are
-    better.
+    [0, 1] (theorem 16.10). Other policies are better at finding the best arm.
 
     Parameters
     ----------
@@ -74,10 +73,10 @@ class UCB1(_CumulativeReward):
 
 @dataclass(frozen=True)
 class UCBV(_CumulativeReward):
-    """Pull ``argmax mean + sqrt(2 alpha V log(t) / N) + 3 alpha log(t) / N``, V the variance.
+    """Pull ``argmax mean + sqrt(2 alpha V log(t) / N) + 3 alpha log(t) / N`` with variance V.
 
-    Where variances are small, regret is of order ``sum of (variance / gap + 2) log(n)`` for
-    ``alpha > 1`` and rewards in [0, 1] (theorem 16.11): less than that of `UCB1`.
+    The regret is of order ``sum of (variance / gap + 2) log(n)`` for ``alpha > 1`` and rewards in
+    [0, 1] (theorem 16.11). If the variances are small, this is less than the regret of `UCB1`.
 
     Parameters
     ----------
@@ -125,10 +124,10 @@ class UCBV(_CumulativeReward):
 
 @dataclass(frozen=True)
 class MOSS(_CumulativeReward):
-    """Pull ``argmax mean + sqrt(max(log(n / (K N)), 0) / N)``: least regret in the worst case.
+    """Pull ``argmax mean + sqrt(max(log(n / (K N)), 0) / N)``, which is minimax optimal.
 
-    Regret is at most of order ``sqrt(n K)`` with rewards in [0, 1] (theorem 16.12); no policy can
-    have less on all problems. Unlike `UCB1` it needs to know n.
+    The regret is at most of order ``sqrt(n K)`` for rewards in [0, 1] (theorem 16.12). No policy
+    has a better bound for all problems. Unlike `UCB1`, the policy depends on n.
 
     Parameters
     ----------

@@ -26,15 +26,15 @@ from sklearn_halving.policies.bases._ranking import best_known, keep_best
 class SuccessiveElimination(Race):
     """Drop the arms whose mean is ``2 b sqrt(log(c K t^2 / delta) / t)`` below the best.
 
-    A race without a last round. The arm that is left is the best with probability
-    ``1 - delta``. Arms that are equal are compared without end, unless ``max_pulls`` ends it.
+    This is a race with an unlimited number of rounds. The last arm left is the best with
+    probability ``1 - delta``. The comparison of two equal arms only ends with ``max_pulls``.
 
     Parameters
     ----------
     delta : float, default=0.05
         Accepted probability of a wrong answer.
     c : float, default=5.0
-        The paper's constant, larger than 4.
+        Constant of the paper, larger than 4.
     max_pulls : int or None, default=None
         Maximum number of pulls. A round that would exceed it is not started. If the search stops
         because of it, the guarantee does not hold, and `is_confident` returns False.
@@ -94,7 +94,7 @@ class SuccessiveElimination(Race):
 
 @dataclass
 class _PhaseMemory:
-    """What median elimination remembers besides the phase: the last mean of every arm, say."""
+    """Memory of median elimination, such as the mean of each arm in its last phase."""
 
     pulls_of_phase: tuple[int, ...]
     is_outside: BoolArray
@@ -108,12 +108,12 @@ class _PhaseMemory:
 class MedianElimination(ConfidentPolicy, PlannedPolicy):
     """Drop the worse half of the arms after each of ``ceil(log2 K)`` phases of new pulls.
 
-    Every arm in play is pulled ``ceil(4 / e^2 log(3 / d))`` times in a phase, with
-    ``e = epsilon / 4``, ``d = delta / 2`` in the first; then e is multiplied by 3/4 and d by 1/2.
-    Only the rewards of the phase count. The regret of the arm that is left is below epsilon with
-    probability ``1 - delta``, and the number of pulls is of the least possible order,
-    ``K / epsilon^2 log(1 / delta)``; but the constant is large, so that a race is nearly always
-    shorter.
+    Every arm in play is pulled ``ceil(4 / e^2 log(3 / d))`` times in a phase. In the first phase,
+    ``e = epsilon / 4`` and ``d = delta / 2``. After each phase, e is multiplied by 3/4 and d by
+    1/2. Only the rewards of the current phase are used. The regret of the last arm left is below
+    epsilon with probability ``1 - delta``. The number of pulls is of the optimal order,
+    ``K / epsilon^2 log(1 / delta)``, but the constant is so large that a race nearly always
+    needs fewer pulls.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class MedianElimination(ConfidentPolicy, PlannedPolicy):
     def _first_state(self, problem: Problem, batch_shape: tuple[int, ...]) -> PlannedState:
         width, n_arms = width_of_range(self, self.reward_range), problem.n_arms
         n_phases = (n_arms - 1).bit_length()
-        # A lone arm is pulled once, so that it has a reward.
+        # A single arm is pulled once, so that it has a reward.
         counts = tuple(self._n_pulls(phase, width) for phase in range(n_phases)) or (1,)
         if self.max_pulls is not None:
             least = n_arms * counts[0]
@@ -228,9 +228,9 @@ class MedianElimination(ConfidentPolicy, PlannedPolicy):
         state.statistics = ArmStatistics.zeros(state.alive.shape)
 
     def is_confident(self, state: PlannedState) -> BoolArray:
-        """Return where one arm is left, so that the guarantee holds; shape ``batch``.
+        """Return whether only one arm is left, so that the guarantee holds; shape ``batch``.
 
-        False where ``max_pulls`` ended it, and where a reward was outside of ``reward_range``.
+        False if ``max_pulls`` was reached, or if a reward was outside of ``reward_range``.
         """
         memory: _PhaseMemory = state.settings
         confident: BoolArray = memory.is_decided & ~memory.is_outside

@@ -1,4 +1,4 @@
-"""EXP3: random pulls by exponential weights, for rewards that an adversary may choose."""
+"""EXP3: randomized pulls with exponential weights, for adversarial rewards."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ N_DRAWN = 256
 
 @dataclass
 class Weights:
-    """What EXP3 remembers.
+    """Memory of EXP3.
 
     Parameters
     ----------
     log_weight : ndarray of shape (n_problems, n_arms)
     generators : list of numpy.random.Generator
-        One for each problem, so that a problem of a batch plays as it would alone.
+        One for each problem, so that the results of a problem do not depend on the batch.
     drawn : ndarray of shape (n_problems, N_DRAWN)
-        Uniform numbers that were drawn ahead.
+        Uniform random numbers, drawn in advance.
     n_used : int
-        How many columns of them were used.
+        Number of columns of ``drawn`` that were used.
     in_flight : list of (arm, repetition, probability)
-        Pulls that were asked for and not told, each entry of shape (n_problems,).
+        Pulls in flight, each entry of shape (n_problems,).
     """
 
     log_weight: FloatArray
@@ -54,20 +54,20 @@ class Weights:
 class EXP3(RangedBudget, IndexPolicy):
     """Pull at random, with probabilities that grow exponentially with the rewards so far.
 
-    Arm i is pulled with probability ``p_i = (1 - gamma) w_i / sum w + gamma / K``; then its weight
-    is multiplied by ``exp(gamma x / (p_i K))``, x the reward moved to [0, 1]. The expected regret
-    is at most ``2.63 sqrt(n K log K)`` whatever the rewards are, also if they change with time.
-    The arm with the best mean is recommended.
+    Arm i is pulled with probability ``p_i = (1 - gamma) w_i / sum w + gamma / K``. Then its weight
+    is multiplied by ``exp(gamma x / (p_i K))``, where x is the reward scaled to [0, 1]. The
+    expected regret is at most ``2.63 sqrt(n K log K)`` for any sequence of rewards, even if they
+    change over time. The arm with the best mean is recommended.
 
     Parameters
     ----------
     n_pulls : int
         Maximum number of pulls of all arms together.
     gamma : float or None, default=None
-        Share of pulls that are spread evenly, larger than 0 and at most 1. None:
-        ``min(1, sqrt(K log K / ((e - 1) n_pulls)))``, which the bound is for.
+        Share of pulls that are drawn uniformly, larger than 0 and at most 1. If None, it is
+        ``min(1, sqrt(K log K / ((e - 1) n_pulls)))``, the value for which the bound holds.
     reward_range : (float, float)
-        Smallest and largest possible reward. Rewards outside of it count as its ends.
+        Smallest and largest possible reward. Rewards outside of the range are clipped.
 
     References
     ----------
@@ -124,7 +124,7 @@ class EXP3(RangedBudget, IndexPolicy):
         return weights
 
     def _largest(self, state: IndexState, usable: BoolArray) -> IntArray:
-        """Draw an arm for each row, and note with which probability."""
+        """Draw an arm for each row, and record its probability."""
         memory: Weights = state.memory
         gamma = self._gamma(state.problem.n_arms)
         log_weight = np.where(usable, memory.log_weight, -np.inf)
@@ -153,7 +153,7 @@ class EXP3(RangedBudget, IndexPolicy):
         memory.log_weight[row, pulled.arm] += gain
 
     def _probability(self, memory: Weights, row: IntArray, pulled: Pulls) -> FloatArray:
-        """Return the probability with which each row's pull was drawn, and forget it."""
+        """Return the probability with which the pull of each row was drawn, and remove it."""
         probability = np.ones(len(row))
         for i, (arm, repetition, share) in enumerate(memory.in_flight):
             same = (arm[row] == pulled.arm) & (repetition[row] == pulled.repetition)

@@ -1,4 +1,4 @@
-"""Hierarchical optimistic optimisation: the best point of a cube, by a tree of cells.
+"""Hierarchical optimistic optimization: search of a cube by a tree of cells.
 
 Bubeck, Munos, Stoltz and Szepesvari, X-armed bandits, JMLR 2011; described in section 16.4.4 of
 Audibert, Bubeck and Munos, Bandit view on noisy optimization, 2011.
@@ -37,22 +37,22 @@ Variant = Literal["truncated", "basic"]
 
 @dataclass
 class HOOState:
-    """Where a search stands; problems are rows, whatever the batch.
+    """State of HOO. Each problem of the batch is a row.
 
     Parameters
     ----------
     problem : Problem
     batch_shape : tuple of int
     tree : CellTree
-        The cells with a point in them, and what came back.
+        The cells that have a point, and their rewards.
     reward_range : (float, float)
-        A point that failed counts as the smaller, in the mean of the cells around it.
+        Failed points have the smallest possible reward in the means of the cells around them.
     n_asked, n_told : ndarray of shape (n_problems,)
-        Pulls asked for, and those that were told.
+        Number of requested pulls, and number of pulls with a reward.
     is_open : ndarray of bool of shape (n_problems,)
-        Problems that are not over.
+        Problems that are not finished.
     stale : tuple of (ndarray of int, ndarray of int) or None
-        Rows and nodes of the last pulls, while nothing was told since.
+        Rows and nodes of the last pulls, if no reward has been received since.
     """
 
     problem: Problem
@@ -67,54 +67,57 @@ class HOOState:
 
 @dataclass(frozen=True)
 class HOO(BasePolicy):
-    """Search a cube by a binary tree of cells: for a space of numbers, not for a list of arms.
+    """Search a cube by a binary tree of cells, for continuous spaces.
 
-    Every cell h halvings deep has an upper bound of the rewards in it,
-    ``U = mean + sqrt(2 log(n) / T) + nu1 rho^h`` from the T pulls in it, and the better bound
-    ``B = min(U, the larger B of its halves)``; a half without a pull has an infinite B. Each
-    round goes down from the whole cube to the half with the larger B, until it comes to a half
-    without a pull, and pulls the point in the middle of that. The regret of a round falls as
-    ``sqrt(log(n) / n)``, whatever the number of dimensions, where nu1 and rho are those of the
-    fall of the mean reward around its maximum; where that is flatter, as at a smooth maximum with
-    the default rho, slower, and the more so the more dimensions.
+    A cell at depth h with T pulls has the upper bound
+    ``U = mean + sqrt(2 log(n) / T) + nu1 rho^h`` of its rewards, and the tighter bound
+    ``B = min(U, the larger B of its halves)``. B is infinite for a half without a pull. Each
+    round starts at the whole cube and descends to the half with the larger B, until it reaches a
+    half without a pull. It pulls the center of this half. If nu1 and rho match the decrease of
+    the mean reward around its maximum, the regret of a round decreases as ``sqrt(log(n) / n)``,
+    independent of the number of dimensions. If the mean reward is flatter, as at a smooth maximum
+    with the default rho, the regret decreases more slowly, in particular in many dimensions.
 
-    The arms are the points, numbered in the order in which they are made: `points` says where
-    they are. All other policies choose among arms that are given.
+    The arms are the points, numbered in the order in which they are created. `points` returns
+    their coordinates. All other policies choose among given arms.
 
     Parameters
     ----------
     n_pulls : int
-        Number of pulls; never exceeded.
+        Maximum number of pulls.
     n_dimensions : int, default=1
-        Of the cube. Cells are halved along the first axis, then along the second, and so on.
+        Number of dimensions of the cube. Cells are halved along the first axis, then along the
+        second, and so on.
     nu1 : float, default=1.0
-        Larger than 0. Within a cell h halvings deep the mean rewards must not differ from the best
+        Larger than 0. Within a cell at depth h, the mean rewards must not differ from the best
         of them by more than ``nu1 rho^h``, for rewards in [0, 1].
     rho : float or None, default=None
-        Between 0 and 1. None is ``2^(-1 / n_dimensions)``, the rate at which sides become
-        shorter: right for rewards that change in proportion to the distance.
+        Between 0 and 1. If None, it is ``2^(-1 / n_dimensions)``, the rate at which the sides of
+        the cells decrease. This suits rewards that change in proportion to the distance.
     variant : {"truncated", "basic"}, default="truncated"
-        "truncated" has ``n_pulls`` in the logarithm from the start and makes no cell deeper than
-        ``D = ceil((log(n) / 2 - log(1 / nu1)) / log(1 / rho))``, but at least 1: such a cell's
-        point is pulled again. n pulls take O(n log n) time, with the same order of regret.
-        "basic" has the round's number in the logarithm and no limit; O(n^2).
+        "truncated" uses ``n_pulls`` in the logarithm and limits the depth of the cells to
+        ``D = ceil((log(n) / 2 - log(1 / nu1)) / log(1 / rho))``, but at least 1. The points of
+        the deepest cells can be pulled repeatedly. The time of n pulls is O(n log n), and the
+        regret is of the same order. "basic" uses the number of the round in the logarithm, and
+        does not limit the depth. Its time is O(n^2).
     reward_range : (float, float)
         Smallest and largest possible reward, for example (0, 1) for accuracy.
     n_splits : int or None, default=None
-        Number of splits on which a point can be pulled, where there is an end of them: D is then
-        at least ``log2(n_pulls)``, so that the best cells do not run out of splits. A search
-        fills it in.
+        Number of splits on which a point can be pulled; None if it is unlimited. With a limit, D
+        is at least ``log2(n_pulls)``, so that the best cells do not run out of splits. A search
+        sets it.
 
     Notes
     -----
-    The choice is the point of the last cell on the way down from the whole cube along the halves
-    with more pulls. The paper is about the rewards on the way; it leaves open which point of a
-    cell is pulled, and which half goes first: here the middle, and the lower half.
-    The j-th round is on split j, or, where there is an end of them, on one split after the other:
-    the mean of a cell is over splits as well as over points. With pulls in flight, a cell that
-    waits for its first reward has the mean of the one around it.
-    The radius is made for rewards all over their range; where noise is a hundredth of it, as with
-    scores on data of some size, a small budget is spread over the cube nearly evenly.
+    The recommended point is found by descending from the whole cube to the half with more pulls.
+    The paper considers the cumulative reward. It does not specify which point of a cell is pulled,
+    or which half is pulled first. This implementation pulls the center, and the lower half first.
+    The j-th round is on split j. If the number of splits is limited, rounds cycle through the
+    splits, so that the mean of a cell is over splits as well as over points. If the first reward
+    of a cell is still in flight, the cell has the mean of its parent.
+    The radius is for rewards that vary over their whole range. If the noise is a hundredth of the
+    range, which is common for scores on larger data, a small budget is spread almost evenly over
+    the cube.
 
     References
     ----------
@@ -158,19 +161,19 @@ class HOO(BasePolicy):
 
     @property
     def max_depth(self) -> int:
-        """The largest number of halvings, the paper's D."""
+        """The maximum depth of a cell (D in the paper)."""
         if self.variant == "basic":
             return self.n_pulls
         exact = (log(self.n_pulls) / 2 - log(1 / self.nu1)) / -log(self._rate)
         depth = max(1, ceil(exact - 1e-9))
         if self.n_splits is not None:
-            # Else the best cells would run out of splits, and the rest be pulled evenly.
+            # Otherwise the best cells run out of splits, and the others are pulled evenly.
             depth = max(depth, ceil(log2(self.n_pulls)))
         return min(depth, self.n_pulls)
 
     @property
     def n_points(self) -> int:
-        """The most points that there can be: the number of arms."""
+        """The maximum number of points, which is the number of arms."""
         depth = self.max_depth
         return self.n_pulls if depth > 60 else min(self.n_pulls, 2 ** (depth + 1) - 2)
 
@@ -179,12 +182,12 @@ class HOO(BasePolicy):
         return 2 ** (-1 / self.n_dimensions) if self.rho is None else self.rho
 
     def describe(self, problem: Problem | None = None) -> PolicyDescription:
-        """Return what a caller may know; the arms are points of a cube."""
+        """Return the description of the policy, whose arms are points of a cube."""
         description = super().describe(problem)
         return replace(description, n_dimensions=self.n_dimensions, n_arms=self.n_points)
 
     def points(self, state: HOOState) -> FloatArray:
-        """Return where the arms are, in the unit cube.
+        """Return the arms as points of the unit cube.
 
         Parameters
         ----------
@@ -193,7 +196,7 @@ class HOO(BasePolicy):
         Returns
         -------
         points : ndarray of shape (*batch, n_points, n_dimensions)
-            NaN for an arm that was not made yet.
+            NaN for arms that do not exist yet.
         """
         centre = state.tree.centre[:, 1:]
         return centre.reshape(*state.batch_shape, *centre.shape[1:]).copy()
@@ -205,7 +208,10 @@ class HOO(BasePolicy):
         batch_shape: tuple[int, ...] = (),
         seed: np.random.SeedSequence | None = None,
     ) -> HOOState:
-        """Return the state before the first pull; ValueError if the parameters do not do."""
+        """Return the state before the first pull.
+
+        Raises ValueError if the parameters do not suit the problem.
+        """
         width = width_of_range(self, self.reward_range)
         reward_range = self.reward_range or (0.0, width)
         if problem.n_arms != self.n_points:
@@ -223,11 +229,11 @@ class HOO(BasePolicy):
         return HOOState(problem, batch_shape, tree, reward_range, counts[0], counts[1], is_open)
 
     def ask(self, state: HOOState, max_pulls: int) -> Pulls:
-        """Return one pull for each problem that is not over, at the largest level.
+        """Return one pull for each problem that is not finished, at the largest level.
 
-        None at all means that something must be told first.
+        No pulls are returned if the policy has to wait for rewards.
         """
-        if state.stale is not None:  # what is in flight narrows the bounds
+        if state.stale is not None:  # pulls in flight narrow the bounds
             state.tree.update(*state.stale, state.n_asked[state.stale[0]])
             state.stale = None
         may_ask = state.is_open & (state.n_asked < self.n_pulls) & ~state.tree.is_closed[:, 0]
@@ -246,7 +252,7 @@ class HOO(BasePolicy):
         return Pulls(arm.reshape(shape), level, repetition.reshape(shape))
 
     def _repetition(self, state: HOOState, row: IntArray, node: IntArray) -> IntArray:
-        """Return the split of this round: never one on which the point was pulled before."""
+        """Return the split of this round, on which the point has not been pulled before."""
         most = state.problem.max_repetitions
         if most is None:
             return state.n_asked[row]
@@ -261,7 +267,7 @@ class HOO(BasePolicy):
         arm = np.asarray(pulls.arm).reshape(len(state.is_open), -1)
         rewards = np.asarray(rewards, dtype=np.float64).reshape(arm.shape)
         low, high = state.reward_range
-        # What has no number has an end of the range: there is no other mean of a cell.
+        # Infinite rewards are clipped to the range, so that the means of cells are finite.
         ends = np.nan_to_num(rewards, nan=np.nan, posinf=high, neginf=low)
         if (state.n_told + arm.shape[1] >= state.n_asked).all():
             state.stale = None
@@ -276,11 +282,11 @@ class HOO(BasePolicy):
         state.is_open &= ~is_over
 
     def is_finished(self, state: HOOState) -> bool:
-        """Return whether every problem is over."""
+        """Return whether all problems are finished."""
         return not state.is_open.any()
 
     def is_alive(self, state: HOOState) -> BoolArray:
-        """Return which points have not failed, or were not made yet."""
+        """Return which points have not failed, or do not exist yet."""
         return state.tree.alive[:, 1:].reshape(*state.batch_shape, -1).copy()
 
     def recommend(self, state: HOOState) -> IntArray:

@@ -12,11 +12,11 @@ from sklearn_halving.policies.bases._rungs import hyperband_brackets
 
 @dataclass(frozen=True)
 class Hyperband(ScheduledPolicy):
-    """Brackets from many arms at little resource to few arms at all of it.
+    """Successive halving in several brackets, which trade off the number of arms and the level.
 
     Bracket s starts ``n = ceil((s_max + 1) / (s + 1) * factor ** s)`` arms at
-    ``max_level * factor ** -s`` units and keeps ``floor(n * factor ** -i)`` of them in rung
-    i, up to ``max_level`` units in rung s.
+    ``max_level * factor ** -s`` units, and keeps ``floor(n * factor ** -i)`` of them in rung i.
+    The level of the last rung is ``max_level``.
 
     Parameters
     ----------
@@ -28,28 +28,30 @@ class Hyperband(ScheduledPolicy):
     n_loops : int, default=1
         How often the chosen brackets are played, each time with new arms.
     min_candidates : int or None, default=None
-        The paper's n_min (section 2.6): leave out brackets that start with fewer arms.
+        Minimum number of arms at the start of a bracket (n_min in section 2.6 of the paper).
+        Brackets with fewer arms are left out.
     max_candidates : int or None, default=None
-        The paper's n_max (section 2.6): ``s_max`` is at most ``floor(log(max_candidates))``
-        to the base ``factor``.
+        Limits ``s_max`` to at most ``floor(log(max_candidates))`` to the base ``factor`` (n_max in
+        section 2.6 of the paper).
     max_eliminations : int or None, default=None
-        The paper's s_max. None: as many as fit between the levels,
-        ``floor(log(max_level / min_level))`` to the base ``factor``. With more, the rungs
-        that would lie below ``min_level`` are raised to it, and of several there only the
-        widest is played.
+        Maximum number of eliminations in a bracket (s_max in the paper). If None, it is
+        ``floor(log(max_level / min_level))`` to the base ``factor``. With a larger number, the
+        levels of rungs below ``min_level`` are raised to ``min_level``. If there are several
+        rungs at ``min_level``, only the widest is played.
     select : {"max_resources", "all_rungs"}, default="max_resources"
-        Whether the answer is the best arm at the largest level, or the best reward seen in
-        any rung (the paper's line 11).
+        Whether the policy recommends the best arm at the largest level, or the arm with the best
+        reward in any rung (line 11 of the algorithm in the paper).
     schedule_rule : {"algorithm_1", "table_1"}, default="algorithm_1"
-        Table 1 of the paper differs from its Algorithm 1: for R = 81 and eta = 3 its
-        brackets start with 81, 27, 9, 6, 5 arms, where the formula gives 81, 34, 15, 8, 5.
+        How the number of arms is computed. Table 1 of the paper differs from Algorithm 1: for
+        R = 81 and eta = 3, its brackets start with 81, 27, 9, 6, 5 arms, whereas the formula gives
+        81, 34, 15, 8, 5.
     early_repetitions : int or None, default=None
-        On how many of the splits arms are pulled below ``max_level``. None: on all of them,
-        so that each rung of a bracket costs about the same, as in the paper.
+        Number of splits on which arms are pulled below ``max_level``. If None, they are pulled on
+        all splits, so that all rungs of a bracket have about the same cost, as in the paper.
     brackets_in_play : int or None, default=None
-        How many brackets may be in play at a time. None: all. With arms that are made when their
-        bracket starts, the smaller it is the more is known by then; with 1, workers are idle at
-        the end of every bracket.
+        Maximum number of brackets in play at the same time; None means all. If arms are created
+        when their bracket starts, a smaller number makes more rewards available by then. With 1,
+        workers are idle at the end of every bracket.
 
     References
     ----------
@@ -96,7 +98,7 @@ class Hyperband(ScheduledPolicy):
                 raise ValueError(f"{name} must be at least 1, got {value!r}.")
 
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
-        """Return the brackets, most exploratory first, loop by loop.
+        """Return the brackets of each loop, starting with the most exploratory.
 
         Parameters
         ----------
@@ -122,12 +124,12 @@ class Hyperband(ScheduledPolicy):
         return Schedule(tuple(self._with_early_repetitions(b, max_level) for b in brackets))
 
     def describe(self, problem: Problem | None = None) -> PolicyDescription:
-        """Return what a caller may know; ``select`` says how arms at different levels rank."""
+        """Return the description; ``select`` determines how arms at different levels rank."""
         is_by_level = self.select == "max_resources"
         return replace(super().describe(problem), ranks_by_level=is_by_level)
 
     def _with_early_repetitions(self, bracket: Bracket, max_level: int) -> Bracket:
-        """Let the rungs below the largest level do with the first of the splits."""
+        """Limit the rungs below the largest level to the first ``early_repetitions`` splits."""
         rungs = tuple(
             replace(rung, n_repetitions=self.early_repetitions) if rung.level < max_level else rung
             for rung in bracket.rungs
@@ -135,13 +137,13 @@ class Hyperband(ScheduledPolicy):
         return replace(bracket, rungs=rungs)
 
     def order_of_play(self, schedule: Schedule) -> Sequence[int]:
-        """Return the brackets of each loop: the middle one, then from the widest to the last.
+        """Return the brackets of each loop: the middle one, then the others from the widest.
 
-        The paper begins with the widest. Which comes first changes nothing at the end, but much
-        for who stops before: the widest bracket takes longest until it has an answer, above all
-        where a small fit has a price of its own, and the narrowest tries few arms. After the
-        middle one the widest is next: its chain of rungs is the longest, and what is left of
-        the others keeps workers busy that wait for one of them to close.
+        The paper starts with the widest bracket. The order does not change the final result, but
+        matters if a search is stopped early. The widest bracket takes the longest until it has a
+        result, in particular if small fits have a fixed cost, and the narrowest bracket tries few
+        arms. The widest bracket is second because it has the most rungs. The remaining brackets
+        keep workers busy that would otherwise wait for one of its rungs to close.
         """
         of_loop: dict[int, list[int]] = {}
         for place, bracket in enumerate(schedule.brackets):

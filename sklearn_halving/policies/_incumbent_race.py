@@ -1,4 +1,4 @@
-"""A race of newcomers against the incumbent, one split at a time."""
+"""A race of new arms against the incumbent, one split at a time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from sklearn_halving.policies.noise._additive_model import fit_additive_model
 
 @dataclass
 class RaceState:
-    """The race of each problem of a batch.
+    """State of the races of a batch of problems.
 
     Parameters
     ----------
@@ -46,16 +46,17 @@ class RaceState:
 
 @dataclass(frozen=True)
 class IncumbentRace(BasePolicy):
-    """Let each arm race against the best one so far, on splits that this one has been on.
+    """Race each arm against the best arm so far, on the splits of the latter.
 
-    The first arm is the first incumbent. Arms enter in their order, and before each of them the
-    incumbent is pulled on one split more, until it has all of them. A newcomer is pulled on one
-    of the incumbent's splits after the other, in random order. It is dropped when its mean
-    difference from the incumbent is below zero by more than ``z`` standard errors, or not above
-    zero after all of the splits; else it takes over after all of them, if these are at least
-    ``min_splits`` or the lead is two standard errors. A poor arm so costs one or two pulls, and
-    the best arm has all splits. The policy is for arms in a random order, or that are made one
-    after the other.
+    The best arm so far is the incumbent. The first arm is the first incumbent. The other arms
+    enter in their order. Before each of them, the incumbent is pulled on one more split, until it
+    has all splits. A new arm is pulled on the splits of the incumbent, one after the other in
+    random order. It is dropped when its mean difference from the incumbent is below zero by more
+    than ``z`` standard errors, or not above zero after all of these splits. Otherwise it becomes
+    the incumbent after all of these splits, if there are at least ``min_splits`` of them or if
+    it leads by two standard errors. A poor arm thus costs one or two pulls, and the best arm is
+    pulled on all splits. The policy is for arms in random order, and for arms that are created
+    one after the other.
 
     Parameters
     ----------
@@ -63,22 +64,23 @@ class IncumbentRace(BasePolicy):
         Maximum number of pulls of all arms together. The pulls that the incumbent still needs to
         reach ``n_splits`` splits are reserved for it.
     n_splits : int, default=10
-        Number of splits of the arm that is recommended, if ``n_pulls`` allows; fewer where
-        there are no more of them.
+        Number of splits on which the recommended arm is pulled, if ``n_pulls`` allows and the
+        problem has as many splits.
     min_splits : int, default=3
-        Number of splits on which the first incumbent begins, and after which a newcomer may
-        take over without a clear lead.
+        Number of splits on which the first incumbent is pulled at the start, and after which a
+        new arm may become the incumbent without a clear lead.
     z : float, default=1.0
-        Number of standard errors by which a newcomer must be behind to be dropped early.
+        Number of standard errors by which a new arm must be behind to be dropped early.
     pulls_in_flight : int, default=4
-        Pulls that are under way at a time, and newcomers that race at a time. The result depends
-        on it, and not on the number of workers.
+        Maximum number of pulls in flight, and of new arms that race at the same time. The result
+        depends on it, but not on the number of workers.
 
     Notes
     -----
-    The standard error of a mean of n differences is that of all differences so far, each about
-    the mean of its newcomer, divided by the square root of n: a newcomer with one pull has none
-    of its own. An arm that fails once is out.
+    The standard error of a mean of n differences uses the pooled standard deviation of all
+    differences so far around the means of their arms, because the standard deviation of an arm
+    with one pull is unknown. It is the pooled standard deviation divided by the square root of n.
+    An arm that fails once is dropped.
 
     References
     ----------
@@ -117,7 +119,7 @@ class IncumbentRace(BasePolicy):
         check_not_negative("z", self.z, "Use 1, the default.")
 
     def describe(self, problem: Problem | None = None) -> PolicyDescription:
-        """Return what a caller may know before the first pull: among it, that arms may arrive."""
+        """Return the description of the policy. Arms may be created when first pulled."""
         return replace(super().describe(problem), arms_may_arrive=True)
 
     def start(
@@ -142,7 +144,7 @@ class IncumbentRace(BasePolicy):
         return RaceState(problem.n_arms, batch_shape, contests)
 
     def ask(self, state: RaceState, max_pulls: int) -> Pulls:
-        """Return one pull for each problem that may have one; none means: tell me something."""
+        """Return one pull for each problem; none if the policy has to wait for rewards."""
         asked = [
             contest.ask() if max_pulls > 0 and contest.n_open < self.pulls_in_flight else None
             for contest in state.contests
@@ -163,21 +165,21 @@ class IncumbentRace(BasePolicy):
                 contest.tell(pull, reward)
 
     def is_finished(self, state: RaceState) -> bool:
-        """Return whether every race is over."""
+        """Return whether all races are finished."""
         return all(contest.is_finished for contest in state.contests)
 
     def is_alive(self, state: RaceState) -> BoolArray:
-        """Return which arms are not out."""
+        """Return which arms have not been dropped."""
         alive = np.ones((len(state.contests), state.n_arms), dtype=bool)
         for row, contest in zip(alive, state.contests, strict=True):
             row[list(contest.dropped)] = False
         return alive.reshape(*state.batch_shape, state.n_arms)
 
     def rungs_before(self, state: RaceState, place: int) -> list[ClosedRung]:
-        """Return what is known of the arms in one problem when an arm is asked for the first time.
+        """Return the mean rewards of all arms of a single problem so far.
 
-        The mean reward of each arm that has one, dropped or not, with the effects of its splits
-        taken off; arms that failed have NaN. They do not depend on ``place``, the new arm.
+        They include dropped arms, and are adjusted for the effects of the splits. Failed arms
+        have NaN. The result does not depend on ``place``, the new arm.
         """
         contest = state.contests[0]
         arms = np.array(sorted(contest.rewards), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Hyperband whose budget doubles from round to round: without and with a largest level."""
+"""Hyperband with a budget that doubles in every round, with and without a largest level."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from sklearn_halving.policies.bases._rungs import exact_factor, finite_horizon_r
 
 @dataclass(frozen=True)
 class InfiniteHyperband(ScheduledPolicy):
-    """Hyperband for a resource without end: both arms and levels grow from round to round.
+    """Hyperband for an unlimited resource. Both arms and levels grow from round to round.
 
-    Round k has a bracket for every l >= 1 with ``2^(k - l) >= l``: successive halving of ``2^l``
-    new arms with ``2^k`` units (`InfiniteHorizonHalving`), a unit being ``min_level``. The answer
-    is the best output of the last round that was completed: outputs of earlier ones stand at
-    lower levels.
+    Round k has a bracket for every l >= 1 with ``2^(k - l) >= l``. It plays successive halving of
+    ``2^l`` new arms with ``2^k`` units (`InfiniteHorizonHalving`), where a unit is ``min_level``.
+    The policy recommends the best winner of the last complete round, since the winners of earlier
+    rounds have lower levels.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class InfiniteHyperband(ScheduledPolicy):
         Parameters
         ----------
         min_level : int
-            The level of the first rungs, in which all others are counted.
+            The level of the first rungs. All other levels are multiples of it.
         max_level : int
             Not used. The horizon is infinite.
         n_available : int or None, default=None
@@ -94,7 +94,7 @@ class InfiniteHyperband(ScheduledPolicy):
         return Schedule(tuple(brackets))
 
     def recommend(self, state: tuple[Problem, BracketsState]) -> IntArray:
-        """Return the best output of the last complete round; of an earlier one if all failed."""
+        """Return the best winner of the last complete round in which an arm has not failed."""
         play = state[1]
         chosen: IntArray = np.full(play.best_arm.shape, NO_ARM)
         rounds = sorted({bracket.bracket.loop for bracket in play.brackets}, reverse=True)
@@ -106,7 +106,7 @@ class InfiniteHyperband(ScheduledPolicy):
 
 
 def _best_output(play: BracketsState, brackets: list[BracketState]) -> IntArray:
-    """Return the best of the arms of the brackets' last rungs, shape ``batch``."""
+    """Return the best arm of the last rungs of the brackets, shape ``batch``."""
     best_arm: IntArray = np.full(play.best_arm.shape, NO_ARM)
     best: FloatArray = np.full(play.best_arm.shape, np.nan)
     for bracket in brackets:
@@ -116,7 +116,7 @@ def _best_output(play: BracketsState, brackets: list[BracketState]) -> IntArray:
         mean = np.take_along_axis(bracket.rewards.mean(axis=-1), place, axis=-1)
         mean = np.where(bracket.arms == NO_ARM, np.nan, mean)
         for i in range(mean.shape[-1]):
-            # Arms come in increasing order, so that ties stay with the smaller one.
+            # Arms are in increasing order, so that ties go to the smaller index.
             better = ~np.isnan(mean[..., i]) & ~(mean[..., i] <= best)
             best = np.where(better, mean[..., i], best)
             best_arm = np.where(better, bracket.arms[..., i], best_arm)
@@ -125,12 +125,13 @@ def _best_output(play: BracketsState, brackets: list[BracketState]) -> IntArray:
 
 @dataclass(frozen=True)
 class GrowingHyperband(ScheduledPolicy):
-    """Hyperband with a largest level R and a budget that doubles from round to round.
+    """Hyperband with a largest level R and a budget that doubles in every round.
 
-    Round k plays the brackets s = s_max, ..., 0 of ``n = floor(2^k eta^s / (R (s + 1)))`` new
-    arms, at least one, by successive halving with ``2^k`` units and a last rung at R
-    (`FiniteHorizonHalving`). The answer is the best arm at R. `Hyperband`, which repeats the
-    same brackets, is the form that the paper recommends.
+    Round k plays the brackets s = s_max, ..., 0. Each bracket has
+    ``n = floor(2^k eta^s / (R (s + 1)))`` new arms, but at least one, and plays successive halving
+    with ``2^k`` units and a last rung at level R (`FiniteHorizonHalving`). The policy recommends
+    the best arm at level R. The paper recommends `Hyperband` instead, which repeats the same
+    brackets.
 
     Parameters
     ----------
@@ -143,8 +144,8 @@ class GrowingHyperband(ScheduledPolicy):
 
     Notes
     -----
-    The paper rounds n up. With that most brackets have no number of eliminations that keeps to
-    ``2^k`` units; rounded down they have one. Brackets that have none still are left out.
+    The paper rounds n up. Most brackets then exceed ``2^k`` units for any number of eliminations.
+    If n is rounded down, most brackets stay within ``2^k`` units. The others are left out.
 
     References
     ----------
@@ -202,6 +203,6 @@ class GrowingHyperband(ScheduledPolicy):
 
 
 def _can_be_played(n_arms: int, budget: int, max_level: int, eta: Fraction) -> bool:
-    """Return whether some number of eliminations keeps to the budget (Fig. 10, first line)."""
+    """Return whether the budget allows any number of eliminations (Fig. 10, first line)."""
     largest = floor_log(min(max_level, n_arms), eta)
     return any(n_arms * max_level * (t + 1) / eta**t <= budget for t in range(largest + 1))

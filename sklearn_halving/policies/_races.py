@@ -1,7 +1,7 @@
-"""Races: all arms are pulled in turn, and those that are clearly worse drop out.
+"""Races: all arms are pulled in turn, and arms that are clearly worse are dropped.
 
-Hoeffding and empirical Bernstein race (Audibert, Bubeck and Munos, Bandit view on noisy
-optimization, 2011, Figs. 16.3 and 16.4, with the epsilon of section 16.3.3.2).
+The module has the Hoeffding and the empirical Bernstein race (Audibert, Bubeck and Munos, Bandit
+view on noisy optimization, 2011, Figs. 16.3 and 16.4, with the epsilon of section 16.3.3.2).
 """
 
 from __future__ import annotations
@@ -48,22 +48,22 @@ class Interval(NamedTuple):
 
 @dataclass
 class RaceMemory:
-    """What a race knows besides the statistics; each of shape (n_problems,).
+    """Memory of a race besides the statistics. Arrays have shape (n_problems,).
 
     Parameters
     ----------
     width : float
         The largest minus the smallest possible reward.
     best_lower : ndarray
-        The largest lower bound of an arm, with an epsilon the largest so far.
+        The largest lower bound of an arm. With a positive epsilon, the largest so far.
     holder : ndarray of int
-        The arm whose bound that is; ``NO_ARM`` before the first round.
+        The arm that has this bound; ``NO_ARM`` before the first round.
     is_outside : ndarray of bool
-        Where a reward was not in its range.
+        Whether a reward was outside of ``reward_range``.
     n_told : ndarray of int
         Number of pulls.
     is_decided : ndarray of bool
-        Where one arm is left.
+        Whether only one arm is left.
     """
 
     width: float
@@ -75,7 +75,7 @@ class RaceMemory:
 
 
 class RoundsPolicy(ConfidentPolicy, PlannedPolicy):
-    """Play rounds until a plan is empty: how many there will be is not known."""
+    """Base class of policies that play rounds until a plan is empty."""
 
     def _open_step(self, state: PlannedState) -> None:
         state.plan = None
@@ -85,7 +85,7 @@ class RoundsPolicy(ConfidentPolicy, PlannedPolicy):
 
 
 class Race(RoundsPolicy):
-    """Pull every arm in play once a round, and drop those whose bounds are too low."""
+    """Base class of races, which pull all arms in play once per round and drop the worst."""
 
     epsilon: float = 0.0
     reward_range: RewardRange | None
@@ -95,11 +95,11 @@ class Race(RoundsPolicy):
         raise NotImplementedError
 
     def _may_go_on(self, state: PlannedState, n_in_play: IntArray) -> BoolArray:
-        """Return which problems may have another round with so many arms."""
+        """Return which problems may have another round with ``n_in_play`` arms."""
         raise NotImplementedError
 
     def _most_rounds(self, problem: Problem) -> int | None:
-        """Return the most rounds that there can be; None if nobody knows."""
+        """Return the maximum number of rounds; None if it is unknown."""
         return problem.max_repetitions
 
     def _stages(self, state: PlannedState) -> tuple[Stage, ...]:
@@ -141,15 +141,15 @@ class Race(RoundsPolicy):
         memory.is_decided |= n_left == 1
 
     def _is_worse(self, state: PlannedState, memory: RaceMemory) -> BoolArray:
-        """Return which arms drop out; never the one with the best lower bound."""
+        """Return which arms are dropped. The arm with the best lower bound is never dropped."""
         with np.errstate(invalid="ignore", over="ignore"):
             lower, upper = self._interval(state, memory)
-        # Where the variance is not a number, nothing is known.
+        # If the variance is not a number, the bounds are unknown.
         lower = np.where(state.alive & ~np.isnan(lower), lower, -np.inf)
         leader, largest = largest_usable(lower, state.alive), lower.max(axis=1)
         if self.epsilon:
-            # The best lower bound ever counts. If only the present ones did, arms could drop
-            # each other in a chain, each step of which costs an epsilon.
+            # Compare with the best lower bound so far. With the current bounds only, arms could
+            # drop each other in a chain, in which every step costs an epsilon.
             rows = np.arange(len(leader))
             stands = (memory.holder != NO_ARM) & state.alive[rows, memory.holder]
             stands &= memory.best_lower > largest
@@ -162,10 +162,10 @@ class Race(RoundsPolicy):
         return dropped
 
     def is_confident(self, state: PlannedState) -> BoolArray:
-        """Return where one arm is left by the race's own test, so that the guarantee holds.
+        """Return whether only one arm is left, so that the guarantee holds; shape ``batch``.
 
-        False where several are left, and where a reward was outside of ``reward_range``; shape
-        ``batch``. Arms that failed were never in the race.
+        False if several arms are left, or if a reward was outside of ``reward_range``. Failed
+        arms are ignored.
         """
         memory: RaceMemory = state.settings
         confident: BoolArray = memory.is_decided & ~memory.is_outside
@@ -173,7 +173,7 @@ class Race(RoundsPolicy):
 
 
 class _BoundedRace(Race):
-    """A race of at most ``n_rounds`` rounds, which the union bound counts."""
+    """Base class of races with at most ``n_rounds`` rounds, which enter the union bound."""
 
     n_rounds: int
 
@@ -185,7 +185,7 @@ class _BoundedRace(Race):
         check_not_negative("epsilon", self.epsilon, "It is a difference of rewards, such as 0.01.")
 
     def describe(self, problem: Problem | None = None) -> PolicyDescription:
-        """Return what a caller may know; the number of pulls depends on that of the arms."""
+        """Return the description; the maximum number of pulls depends on the number of arms."""
         description = super().describe(problem)
         if problem is None:
             return description
@@ -198,7 +198,7 @@ class _BoundedRace(Race):
         return np.full(len(n_in_play), state.step < self.n_rounds)
 
     def _log_term(self, state: PlannedState) -> float:
-        """Return ``log(n K / delta)``; n counts rounds."""
+        """Return ``log(n K / delta)``, where n is the number of rounds."""
         return log(self.n_rounds * state.problem.n_arms / self.delta)
 
 
@@ -206,9 +206,9 @@ class _BoundedRace(Race):
 class HoeffdingRace(_BoundedRace):
     """Drop the arms whose mean is more than ``b sqrt(2 log(n K / delta) / t)`` below the best.
 
-    With probability ``1 - delta`` the best arm is never dropped. After n rounds several arms can
-    be left; the one with the best mean is recommended, and `is_alive` says which others may be
-    as good.
+    With probability ``1 - delta``, the best arm is never dropped. After n rounds, several arms
+    can be left. The arm with the best mean is recommended. `is_alive` returns the arms that may
+    be as good.
 
     Parameters
     ----------
@@ -255,11 +255,11 @@ class HoeffdingRace(_BoundedRace):
 
 @dataclass(frozen=True)
 class BernsteinRace(_BoundedRace):
-    """Drop arms by bounds that use the variance of each: the Hoeffding race for quiet arms.
+    """Drop arms by bounds that use the variance of each arm.
 
-    Bounds are ``mean +- (sqrt(2 V x / t) + 3 b x / t)`` with ``x = log(n K / delta)`` and V the
-    variance with t in the denominator. Better than `HoeffdingRace` only where variances are well
-    below ``b^2 / 4``: the second term needs many rounds to become small.
+    The bounds are ``mean +- (sqrt(2 V x / t) + 3 b x / t)`` with ``x = log(n K / delta)``, where
+    V is the variance with t in the denominator. They are better than those of `HoeffdingRace`
+    only if the variances are well below ``b^2 / 4``, because the second term decreases slowly.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Successive rejects: one arm less after each phase (Audibert, Bubeck and Munos)."""
+"""Successive rejects: one arm is rejected after each phase (Audibert, Bubeck and Munos)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from sklearn_halving.policies.bases._ranking import best_known, keep_best
 
 
 class Phase(NamedTuple):
-    """One plan: every arm in play is pulled ``n_each`` times, then ``n_kept`` stay.
+    """One plan: every arm in play is pulled ``n_each`` times, then ``n_kept`` arms are kept.
 
-    ``n_kept`` is None where the budget ends in the middle of a phase; ``revives`` says whether
-    all arms come back after it.
+    ``n_kept`` is None if the budget ends in the middle of a phase. ``revives`` is True if all
+    arms are in play again after the phase.
     """
 
     n_each: int
@@ -29,7 +29,7 @@ class Phase(NamedTuple):
 
 
 def phase_lengths(n_arms: int, n_pulls: int) -> tuple[int, ...]:
-    """Return how often an arm in play has been pulled at the end of phases 1 to K - 1.
+    """Return the number of pulls of an arm in play at the end of phases 1 to K - 1.
 
     ``n_k = ceil((n - K) / (log_bar(K) (K + 1 - k)))`` with ``log_bar(K) = 1/2 + sum of 1/i for
     i = 2..K``, in exact fractions.
@@ -45,7 +45,7 @@ def phase_lengths(n_arms: int, n_pulls: int) -> tuple[int, ...]:
 
 
 def phases(n_arms: int, n_pulls: int) -> tuple[Phase, ...]:
-    """Return the phases of one run of successive rejects; a lone arm is pulled once."""
+    """Return the phases of one run of successive rejects. A single arm is pulled once."""
     if n_arms == 1:
         return (Phase(1, 1),)
     lengths = (0, *phase_lengths(n_arms, n_pulls))
@@ -53,7 +53,7 @@ def phases(n_arms: int, n_pulls: int) -> tuple[Phase, ...]:
 
 
 class PhasedPolicy(PlannedPolicy):
-    """Play a list of phases, known at the start: ``state.settings`` holds it."""
+    """Base class of policies that play a fixed list of phases, stored in ``state.settings``."""
 
     def _stages(self, state: PlannedState) -> tuple[Stage, ...]:
         stages, problem = [], state.problem
@@ -79,7 +79,7 @@ class PhasedPolicy(PlannedPolicy):
 
 
 def contested(state: PlannedState) -> BoolArray:
-    """Return which arms are in play with another; of a lone one its first pull is in play."""
+    """Return which arms in play have a rival; a single arm counts until its first pull."""
     several: BoolArray = state.alive.sum(axis=1, keepdims=True) > 1
     if state.problem.n_arms == 1:
         several = state.n_pulls_ever == 0
@@ -88,13 +88,13 @@ def contested(state: PlannedState) -> BoolArray:
 
 @dataclass(frozen=True)
 class SuccessiveRejects(PhasedPolicy):
-    """Reject one arm at a time, the worst first, so that close arms get the most pulls.
+    """Reject the worst arm after each phase, so that the best arms get the most pulls.
 
-    K - 1 phases. In phase k every arm in play is pulled until it has ``n_k`` pulls
-    (`phase_lengths`); then the one with the worst mean of all its pulls is rejected. The chance
-    of a wrong answer is at most ``K (K - 1) / 2 exp(-(n - K) / (log_bar(K) H))`` with rewards in
-    [0, 1] and ``H = sum of i / gap_i^2`` (theorem 16.4). It needs neither that range nor H, and
-    is a good choice for few arms.
+    There are K - 1 phases. In phase k, every arm in play is pulled until it has ``n_k`` pulls
+    (`phase_lengths`). Then the arm with the smallest mean is rejected. For rewards in [0, 1], the
+    probability of a wrong answer is at most ``K (K - 1) / 2 exp(-(n - K) / (log_bar(K) H))``
+    with ``H = sum of i / gap_i^2`` (theorem 16.4). The policy needs neither H nor the range of
+    the rewards, and is a good choice for a small number of arms.
 
     Parameters
     ----------
@@ -134,17 +134,18 @@ class SuccessiveRejects(PhasedPolicy):
 
 @dataclass(frozen=True)
 class AnytimeSuccessiveRejects(PhasedPolicy):
-    """Successive rejects that can be stopped at any time: runs of growing length.
+    """Successive rejects in runs of increasing length, which can be stopped at any time.
 
-    A run with n pulls ends at time n, a power of two; then all arms come back, and a run with
-    another n pulls ends at time 2n, and so on. Means are over all pulls ever made of an arm.
-    What it does up to any time does not depend on ``n_pulls``, which only says when to stop.
+    The first run ends after n pulls, where n is a power of two. Then all arms are in play again,
+    a second run with another n pulls ends at time 2n, and so on. The mean of an arm is over all
+    of its pulls in all runs. ``n_pulls`` only determines when the policy stops. Earlier decisions
+    do not depend on it.
 
     Parameters
     ----------
     n_pulls : int
-        Number of pulls after which to stop; never exceeded. At least the first power of two
-        that is larger than the number of arms.
+        Maximum number of pulls. It must be at least the smallest power of two that is larger than
+        the number of arms.
 
     References
     ----------
@@ -176,7 +177,7 @@ class AnytimeSuccessiveRejects(PhasedPolicy):
         return new_state(problem, batch_shape, len(plan), plan)
 
     def is_alive(self, state: PlannedState) -> BoolArray:
-        """Return which arms may still be pulled: before the last run, all that have not failed."""
+        """Return which arms may still be pulled; failed arms only are out before the last run."""
         alive = state.alive
         if any(phase.revives for phase in state.settings[state.step :]):
             alive = ~np.isnan(state.statistics.reward_sum)
@@ -189,11 +190,11 @@ def _check_n_pulls(n_pulls: int, n_arms: int) -> None:
 
 
 def _first_run(n_arms: int) -> int:
-    return 1 << n_arms.bit_length()  # the first power of two that is larger
+    return 1 << n_arms.bit_length()  # the smallest power of two that is larger
 
 
 def _runs(n_arms: int, n_pulls: int) -> tuple[Phase, ...]:
-    """Return the phases of all runs; the last is cut where the budget ends."""
+    """Return the phases of all runs. The last run is cut off when the budget is spent."""
     plan: list[Phase] = []
     n_run, n_left = _first_run(n_arms), n_pulls
     n_end = n_run
@@ -204,11 +205,11 @@ def _runs(n_arms: int, n_pulls: int) -> tuple[Phase, ...]:
             if n_each < phase.n_each:
                 return (*plan, Phase(n_each, None)) if n_each else _without_last_revival(plan)
             plan.append(phase)
-        # The next run ends at twice the time of this one.
+        # The next run ends after twice as many pulls.
         plan[-1] = plan[-1]._replace(revives=True)
         n_run, n_end = n_end, 2 * n_end
 
 
 def _without_last_revival(plan: list[Phase]) -> tuple[Phase, ...]:
-    """Return the plan so that nothing comes back for pulls that are not made."""
+    """Return the plan without reviving arms after its last phase."""
     return (*plan[:-1], plan[-1]._replace(revives=False))

@@ -1,6 +1,6 @@
-"""UGap: one gap-based rule, for a number of pulls and for a confidence (Gabillon et al. 2012).
+"""UGap: gap-based exploration with a fixed budget or confidence (Gabillon et al. 2012).
 
-`AdaptiveUGapEb` estimates how hard the problem is, as BayesGap does, and needs no constant.
+`AdaptiveUGapEb` estimates the hardness of the problem, as BayesGap does, and needs no constant.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Bounds = Literal["hoeffding", "bernstein"]
 
 
 class _ComparedBounds(IndexPolicy):
-    """What the policies of this file share: intervals by one of two kinds of bounds."""
+    """Base class of the policies in this module, with two kinds of confidence bounds."""
 
     bounds: Bounds
 
@@ -44,20 +44,20 @@ class _ComparedBounds(IndexPolicy):
     def _half_width(
         self, x: FloatArray | float, state: IndexState, n_pulls: IntArray
     ) -> FloatArray:
-        """Return the half width of each arm's interval for exploration x."""
+        """Return the half width of the interval of each arm, for exploration parameter x."""
         if self.bounds == "bernstein":
             return bernstein_radius(state, x, n_pulls)
         return state.width * np.sqrt(x / np.maximum(n_pulls, 1))
 
 
 def _compare(state: IndexState, half_width: FloatArray, usable: BoolArray) -> GapChoice:
-    """Play one round among the arms that have a mean; ``NO_ARM`` where none is usable."""
+    """Play one round among the arms that have a mean; ``NO_ARM`` if no arm is usable."""
     known = state.alive & ~np.isnan(state.mean)
     mean = np.where(known, state.mean, -np.inf)
     with np.errstate(invalid="ignore"):
         choice = choose_by_gap(mean, half_width, known, usable)
     arm = choice.arm
-    if not usable[state.rows, arm].all():  # where means are infinite, bounds say nothing
+    if not usable[state.rows, arm].all():  # bounds are undefined for infinite means
         first = np.where(usable.any(axis=1), usable.argmax(axis=1), NO_ARM)
         arm = np.where(usable[state.rows, arm], arm, first)
     return choice._replace(arm=arm)
@@ -65,7 +65,7 @@ def _compare(state: IndexState, half_width: FloatArray, usable: BoolArray) -> Ga
 
 @dataclass
 class _Best:
-    """The leader with the least bound of its regret so far, in each problem."""
+    """The leader with the smallest regret bound so far, in each problem."""
 
     arm: IntArray
     bound: FloatArray
@@ -73,14 +73,15 @@ class _Best:
 
 @dataclass(frozen=True)
 class UGapEb(RangedBudget, _ComparedBounds):
-    """Unified gap-based exploration within a number of pulls, independent arms.
+    """Unified gap-based exploration with a fixed budget, for independent arms.
 
-    Every arm has an interval ``mean +- b sqrt(a / N)``. The leader is the arm whose regret has the
-    least upper bound, the rival the other arm with the largest upper bound; of the two the one
-    with the wider interval is pulled. The leader of the round with the least bound is chosen.
-    With ``a <= (n - K) / (4 H)`` and ``H = sum of (b / max((gap + epsilon) / 2, epsilon))^2``
-    the chance that the regret exceeds epsilon is at most ``2 K n exp(-2 a)``. For arms that
-    resemble each other, `BayesGap` is the better form.
+    The confidence interval of an arm is ``mean +- b sqrt(a / N)``. The leader is the arm whose
+    regret has the smallest upper bound. The rival is the other arm with the largest upper bound.
+    The one with the wider interval is pulled. The policy chooses the leader of the round in which
+    the regret bound was smallest. With ``a <= (n - K) / (4 H)`` and
+    ``H = sum of (b / max((gap + epsilon) / 2, epsilon))^2``, the probability that the regret
+    exceeds epsilon is at most ``2 K n exp(-2 a)``. Use `BayesGap` if similar arms have similar
+    rewards.
 
     Parameters
     ----------
@@ -89,8 +90,8 @@ class UGapEb(RangedBudget, _ComparedBounds):
     a : float
         Exploration parameter, at least 0.
     bounds : {"hoeffding", "bernstein"}, default="hoeffding"
-        "bernstein" uses the variance of each arm,
-        ``sqrt(2 a V / N) + 7 a b / (3 (N - 1))``, and pulls every arm twice first.
+        The kind of confidence bounds. "bernstein" uses the variance of each arm,
+        ``sqrt(2 a V / N) + 7 a b / (3 (N - 1))``, and first pulls every arm twice.
     reward_range : (float, float)
         Smallest and largest possible reward. Their difference is b in the paper.
 
@@ -129,7 +130,7 @@ class UGapEb(RangedBudget, _ComparedBounds):
         half_width = self._half_width(self.a, state, state.n_asked)
         choice = _compare(state, half_width, usable)
         memory: _Best = state.memory
-        # Rounds before every arm has its first pulls compare too few arms.
+        # Ignore rounds in which some arms have not had their first pulls.
         counts = state.is_open & self._has_first(state)
         better = counts & ~(choice.bound >= memory.bound)
         memory.arm = np.where(better, choice.leader, memory.arm)
@@ -147,9 +148,9 @@ class UGapEb(RangedBudget, _ComparedBounds):
 class UGapEc(_ComparedBounds, FixedConfidencePolicy):
     """Unified gap-based exploration until an arm is known to be within epsilon of the best.
 
-    As `UGapEb` with ``a = c log(4 K t^3 / delta)`` before pull t + 1; it stops when the bound of
-    the leader's regret is below epsilon. The regret is then below epsilon with probability
-    ``1 - delta``.
+    The policy pulls as `UGapEb` does, with ``a = c log(4 K t^3 / delta)`` before pull t + 1. It
+    stops when the bound of the leader's regret is below epsilon. The regret is then below epsilon
+    with probability ``1 - delta``.
 
     Parameters
     ----------
@@ -203,7 +204,7 @@ class UGapEc(_ComparedBounds, FixedConfidencePolicy):
 
     def _largest(self, state: IndexState, usable: BoolArray) -> IntArray:
         if not state.is_first and (state.n_told_of_row == state.n_asked_of_row).all():
-            # Nothing is in flight: the comparison at the last tell says it.
+            # No pull is in flight, so that the comparison of the last tell is up to date.
             comparison: GapChoice = state.memory.comparison
             return comparison.arm
         x = self._exploration(state)
@@ -211,7 +212,7 @@ class UGapEc(_ComparedBounds, FixedConfidencePolicy):
         return _compare(state, half_width, usable).arm
 
     def _told_choice(self, state: IndexState) -> GapChoice:
-        """Compare with the rewards that are known: what is in flight proves nothing."""
+        """Compare the arms by the known rewards only, without pulls in flight."""
         half_width = self._half_width(self._exploration(state), state, state.n_pulls)
         return _compare(state, half_width, state.can_be_pulled())
 
@@ -228,15 +229,15 @@ class UGapEc(_ComparedBounds, FixedConfidencePolicy):
 
 @dataclass(frozen=True)
 class AdaptiveUGapEb(RangedBudget, _ComparedBounds):
-    """`UGapEb` with its exploration estimated before every pull.
+    """`UGapEb` with an exploration parameter that is estimated before every pull.
 
-    ``a = (n - K) / (4 H)``, the largest for which UGapEb's bound of the regret is proved, with the
-    hardness ``H = sum of (b / g)^2``, ``g = max((gap + epsilon) / 2, epsilon)``. Gaps are taken
-    between bounds ``mean +- b sqrt(1 / (2 N))``: rather too large, and so is a. With "bernstein"
-    ``H = sum of ((s + sqrt(s^2 + 16 b g / 3)) / g)^2``, s the standard deviation of an arm less
-    ``b sqrt(2 / (N - 1))``, and ``n - 2 K`` in place of ``n - K``. Bounds of rounds with unlike a
-    cannot be compared: the best mean is chosen, and not the leader of the least bound. No
-    guarantee is known.
+    The parameter is ``a = (n - K) / (4 H)``, the largest value for which the guarantee of UGapEb
+    holds, with hardness ``H = sum of (b / g)^2`` and ``g = max((gap + epsilon) / 2, epsilon)``.
+    The gaps are between the bounds ``mean +- b sqrt(1 / (2 N))``. They tend to be too large, and
+    therefore so does a. With "bernstein", ``H = sum of ((s + sqrt(s^2 + 16 b g / 3)) / g)^2``,
+    where s is the standard deviation of an arm minus ``b sqrt(2 / (N - 1))``, and ``n - K`` is
+    replaced by ``n - 2 K``. Bounds of rounds with different a cannot be compared. The policy
+    therefore chooses the arm with the best mean. No guarantee is known.
 
     Parameters
     ----------
@@ -254,7 +255,7 @@ class AdaptiveUGapEb(RangedBudget, _ComparedBounds):
     ----------
     Gabillon, Ghavamzadeh and Lazaric. Best arm identification: a unified approach to fixed budget
     and fixed confidence. NIPS 2012, Fig. 1. The estimate is that of Hoffman, Shahriari and de
-    Freitas (AISTATS 2014, end of section 5), by bounds for independent arms.
+    Freitas (AISTATS 2014, end of section 5), with bounds for independent arms.
 
     Examples
     --------
@@ -280,14 +281,14 @@ class AdaptiveUGapEb(RangedBudget, _ComparedBounds):
         self._check_bounds()
 
     def regret_bounds(self, state: IndexState) -> FloatArray:
-        """Return B_J of every round in which all arms had bounds, shape ``(*batch, n_rounds)``."""
+        """Return B_J of all rounds in which every arm had bounds, shape ``(*batch, n_rounds)``."""
         bounds = np.array(state.memory).reshape(len(state.memory), len(state.rows))
         return bounds.T.reshape(*state.batch_shape, -1)
 
     def half_width(self, state: IndexState) -> FloatArray:
-        """Return half the width of each arm's interval, shape ``(*batch, n_arms)``.
+        """Return half the width of the interval of each arm, shape ``(*batch, n_arms)``.
 
-        Infinite where there are too few rewards for one.
+        It is infinite if an arm has too few rewards.
         """
         x = self._exploration(state)
         width = np.where(
@@ -310,7 +311,7 @@ class AdaptiveUGapEb(RangedBudget, _ComparedBounds):
         radius = b * np.sqrt(0.5 / n)
         others = best_of_others(np.where(is_known, mean + radius, -np.inf))
         has_gap = is_known & np.isfinite(others)
-        # Of an arm that is far ahead the gap is negative.
+        # The gap of an arm that is far ahead is negative.
         gap = np.abs(np.where(has_gap, others, 0.0) - (mean - radius))
         half = np.maximum((gap + self.epsilon) / 2, max(self.epsilon, 1e-12 * b))
         if self.bounds == "bernstein":
@@ -327,7 +328,7 @@ class AdaptiveUGapEb(RangedBudget, _ComparedBounds):
         with np.errstate(over="ignore", invalid="ignore"):  # infinite rewards are numbers
             half_width = self._half_width(self._exploration(state), state, state.n_asked)
         choice = _compare(state, half_width, usable)
-        # Rounds before every arm has its first pulls compare too few arms.
+        # Ignore rounds in which some arms have not had their first pulls.
         counts = state.is_open & self._has_first(state)
         if counts.any():
             state.memory.append(np.where(counts, choice.bound, np.nan))

@@ -335,9 +335,9 @@ class VarianceHalving(PlannedPolicy):
             if step.n_contenders is None:
                 variance = variance * likelihood
             else:
-                # On common splits arms are compared in pairs: a pull without a partner is lost,
-                # so that noise earns nothing and contenders share more equally.
-                if limit is not None:  # who has used all splits up leaves room for another
+                # On common splits, arms are compared in pairs. A pull without a partner has no
+                # effect, so that the variance is ignored and contenders get similar shares.
+                if limit is not None:  # an arm without splits left makes room for another
                     in_play &= n_pulls < limit
                 variance = with_a_partner(np.sqrt(likelihood), in_play)
                 in_play = keep_best(likelihood, in_play, step.n_contenders)
