@@ -1,1 +1,1 @@
-"""What a search needs before its first pull."""
+"""Preparation of a search before its first pull."""

@@ -1,4 +1,4 @@
-"""Candidates that a sampler makes when their bracket starts."""
+"""Candidates that a sampler creates when their bracket starts."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ SAMPLERS: dict[str, Callable[[], Sampler]] = {
     "evolution": EvolutionSampler,
     "kernel_density": KernelDensitySampler,
 }
-"""Samplers by name, besides ``"random"``, which draws all candidates before the first fit."""
+"""Samplers by name, except ``"random"``, which draws all candidates before the first fit."""
 BRACKETS_IN_PLAY = 2
-"""While one bracket ends, the next keeps the workers busy; its candidates are not told of it."""
+"""Number of brackets that run at a time. While one bracket ends, the next one keeps the workers
+busy; its candidates do not depend on the scores of the first one."""
 N_TRIED = 100
-"""Candidates that are drawn to see whether the estimator has their parameters."""
+"""Number of candidates that are drawn to check that the estimator has their parameters."""
 
 
 def resolve_sampler(sampler: Any) -> Sampler | None:
-    """Return the sampler that a search was given, by name or as an object; None for "random"."""
+    """Return a sampler that is given by name or as an object; None for "random"."""
     if isinstance(sampler, str):
         if sampler == "random":
             return None
@@ -44,7 +45,7 @@ def resolve_sampler(sampler: Any) -> Sampler | None:
 def arriving(
     search: Any, sampler: Sampler, n_of_bracket: Sequence[int], order: Sequence[int], rng: Any
 ) -> ArrivingCandidates:
-    """Return candidates that arrive, after a look at whether the estimator has such parameters."""
+    """Return the candidates of a sampler; raise if the estimator lacks one of the parameters."""
     space, seed = Space.of(search.param_distributions), rng.randint(2**31 - 1, size=4).tolist()
     candidates = ArrivingCandidates(sampler, space, n_of_bracket, order, seed)
     trial = np.random.default_rng(0)
@@ -53,21 +54,24 @@ def arriving(
 
 
 class ArrivingCandidates(Sequence[Params]):
-    """Candidates of brackets, made by a sampler when a policy asks for the first of them.
+    """Candidates that a sampler creates, bracket by bracket, when a policy requests the first one.
 
-    Those of a bracket are made from the rungs that are closed whenever it starts, and after those
-    of all brackets before it: they depend on nothing but the seed and the scores.
+    The candidates of a bracket are based on the rungs that are certain to be closed when the
+    bracket starts, and they are created after those of all earlier brackets. They therefore
+    depend only on the seed and the scores.
 
     Parameters
     ----------
     sampler : Sampler
+        Creates the candidates.
     space : Space
+        The parameters and their distributions.
     n_of_bracket : sequence of int
-        Number of candidates of each bracket; 1 for a policy that has none.
+        Number of candidates of each bracket; 1 for a policy without brackets.
     order : sequence of int
-        The places of the brackets in the order in which they start.
+        Indices of the brackets in the order in which they start.
     seed : list of int
-        What the sampler's randomness comes from, besides the bracket.
+        Seed of the sampler. It is combined with the index of the bracket.
     """
 
     def __init__(
@@ -87,20 +91,23 @@ class ArrivingCandidates(Sequence[Params]):
         self._told = Told(space)
         self._known: dict[int, Params] = {}
         self._rungs_before: Callable[[int], Iterable[ClosedRung]] = _nothing
-        self._start_next()  # those of the first bracket are made from nothing
+        self._start_next()  # the first bracket does not depend on scores
 
     def follow(self, rungs_before: Callable[[int], Iterable[ClosedRung]]) -> None:
-        """Take the closed rungs from a policy at play: place of a bracket -> its rungs."""
+        """Use the closed rungs of a running policy.
+
+        ``rungs_before`` returns the closed rungs that a bracket may use, given its index.
+        """
         self._rungs_before = rungs_before
 
     def arrive(self, arm: int) -> None:
-        """Make a candidate that a policy asks for, with all of its bracket, if it is new."""
+        """Create the candidates of the bracket of an arm, unless they exist already."""
         position = self._position[bisect_right(self._first_arms, arm) - 1]
         while self._n_started <= position:
             self._start_next()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the candidates that there are, without the policy that they follow."""
+        """Return the existing candidates, without the policy."""
         return {**vars(self), "_rungs_before": _nothing}
 
     def __len__(self) -> int:
@@ -112,12 +119,12 @@ class ArrivingCandidates(Sequence[Params]):
         return self._known[arm]
 
     def __iter__(self) -> Iterator[Params]:
-        """Yield the candidates that there are, in the order of their numbers."""
+        """Yield the existing candidates in the order of their arms."""
         for arm in sorted(self._known):
             yield self._known[arm]
 
     def _start_next(self) -> None:
-        """Make the candidates of the next bracket in the order of play."""
+        """Create the candidates of the next bracket in the order of play."""
         place = self._order[self._n_started]
         for rung in self._rungs_before(place):
             for arm, mean in zip(rung.arms.tolist(), rung.means.tolist(), strict=True):
@@ -138,5 +145,5 @@ class ArrivingCandidates(Sequence[Params]):
 
 
 def _nothing(place: int) -> Iterable[ClosedRung]:
-    """Return no rungs: nothing has been played."""
+    """Return no rungs, before there is a policy."""
     return ()

@@ -1,4 +1,4 @@
-"""What a search and its journal must have in common, and how a search takes up an earlier one."""
+"""Resuming a search from its journal, with a check that the settings agree."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from sklearn_halving.search.preparing._search_space import Params
 from sklearn_halving.search.watching._user_warnings import warn_user
 
 BUDGETS = frozenset({"n_loops", "n_pulls", "max_pulls", "n_rounds"})
-"""Parameters of policies, and of searches, by which a search that ended can be extended."""
+"""Parameters of policies and searches that may be increased to extend a finished search."""
 FREE = BUDGETS | {
-    # where and how long pulls run, and what is done with the best of them
+    # how and how long pulls run, and what happens after them
     *("n_jobs", "pre_dispatch", "verbose", "progress_bar", "refit", "time_budget"),
     *("pull_timeout", "memory_limit", "refit_on_interrupt", "checkpoint", "checkpoint_models"),
-    # when a policy has seen enough
+    # when a policy stops
     *("stop_probability", "tolerance", "confidence", "pulls_in_flight"),
-    # what is looked at in another form: the candidates, the splits, the scorers
+    # compared by `session_of` in another form
     *("estimator", "param_distributions", "n_candidates", "sampler", "cv", "scoring"),
     "random_state",
 }
-"""Parameters of a search that may change, or that `session_of` looks at in another form."""
+"""Parameters of a search that may change, or that `session_of` compares in another form."""
 N_SPLITS = 3
-"""How many splits of a stream without end are compared."""
+"""Number of splits that are compared if there is an unlimited number of them."""
 MAX_SHOWN = 60
 HINTS = {
     "splits": "a cv that shuffles needs a random_state",
@@ -47,18 +47,18 @@ HINTS = {
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The journal of a search, open, and what is to be taken from it.
+    """The open journal of a search, its random state and its folder of models.
 
     Parameters
     ----------
     journal : Journal or None
-        None: the search keeps none.
+        The journal; None without a checkpoint.
     random_state : int, RandomState instance or None
-        Where candidates and splits are drawn from.
+        Random state with which candidates and splits are drawn.
     start : str or None
-        The state of ``random_state`` before that, if it is no number.
+        Initial state of ``random_state``, if it is not an int.
     models : ModelFolder or None
-        Where models are kept.
+        Folder of the fitted models; None if they are not saved.
     """
 
     journal: Journal | None = None
@@ -67,12 +67,12 @@ class Checkpoint:
     models: ModelFolder | None = None
 
     def begin(self, search: Any, task: EvaluationTask) -> None:
-        """Compare the search with that of the journal, and write to the journal that it resumes.
+        """Compare the search with that of the journal, and write a new session to the journal.
 
         Raises
         ------
         JournalError
-            If their settings differ; the message names the settings.
+            If settings differ. The message names them.
         """
         if self.journal is None:
             return
@@ -109,7 +109,7 @@ def open_checkpoint(search: Any) -> Iterator[Checkpoint]:
 
 
 def session_of(search: Any, task: EvaluationTask, start: str | None) -> Session:
-    """Return what must be the same when a search goes on."""
+    """Return the settings that must be the same if a search is resumed."""
     params = search.get_params(deep=False)
     fields = {name: _shown(name, params[name]) for name in sorted(params.keys() - FREE)}
     seed = search.random_state
@@ -124,7 +124,7 @@ def session_of(search: Any, task: EvaluationTask, start: str | None) -> Session:
         "random_state": int(seed) if isinstance(seed, Integral) else type(seed).__name__,
     }
     if not isinstance(task.candidates, tuple):
-        # Made on the way: which candidate an arm is depends on the budget too.
+        # The candidates are created during the search, and depend on the budget too.
         fields["param_distributions"] = content_hash(params["param_distributions"])
         if params.get("sampler", "random") != "random":
             fields["sampler"] = _shown("sampler", params["sampler"])
@@ -142,10 +142,10 @@ def session_of(search: Any, task: EvaluationTask, start: str | None) -> Session:
 
 
 def _shown(name: str, value: Any) -> str | int | float | bool | None:
-    """Return a parameter as it is where that is short, else a digest."""
+    """Return a parameter unchanged if it is a short plain value, else its digest."""
     if value is None or isinstance(value, bool):
         return value
-    if isinstance(value, Integral):  # of NumPy too
+    if isinstance(value, Integral):  # includes integers of NumPy
         return int(value)
     if isinstance(value, float) and np.isfinite(value):
         return float(value)
@@ -166,7 +166,7 @@ def _splits_hash(task: EvaluationTask) -> str:
 def _differing(
     former: Sequence[Session], session: Session, candidates: Sequence[Params]
 ) -> list[str]:
-    """Return what differs, in words."""
+    """Return a description of each difference."""
     before, now = former[0].fields, session.fields
     names = before.keys() | now.keys()
     if former[-1].versions.get("sklearn_halving") != session.versions["sklearn_halving"]:
@@ -209,7 +209,7 @@ def _warn_of_versions(former: Session, session: Session) -> None:
 
 
 def _generator(random_state: Any, sessions: Sequence[Session]) -> tuple[Any, str | None]:
-    """Return a generator, and its state as text; that of the first session if there is one."""
+    """Return a generator and its state as text, restored from the first session if possible."""
     if sessions and sessions[0].random_state is not None:
         start = sessions[0].random_state
         return _restored(start), start

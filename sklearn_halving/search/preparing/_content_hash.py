@@ -1,4 +1,4 @@
-"""A digest of what a value holds: the same one in every process, for equal values."""
+"""Digest of the content of a value. Equal values have the same digest in every process."""
 
 from __future__ import annotations
 
@@ -22,25 +22,27 @@ from sklearn.utils import check_random_state
 DIGEST_BYTES = 16
 BLOCK_ROWS = 2**16
 OF_NO_MATTER = frozenset({"n_jobs", "verbose"})
-"""Parameters of an estimator that say where it runs and what it prints, not what it learns."""
+"""Parameters of an estimator that do not change the fitted model."""
 INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
-"""Folders of code that its version tells apart, which a journal holds too."""
+"""Folders of installed packages. Their version identifies the code, so the globals that their
+functions use are not hashed."""
 FORMER_NAMES = {"sklearn_halving.execution._train_test_rows": "sklearn_halving.execution._splits"}
 """Modules that have been renamed: digests in existing journals contain the former name."""
 
 
 def content_hash(*values: Any, without: frozenset[str] = frozenset()) -> str:
-    """Return a digest of values, which may hold data, estimators, functions and distributions.
+    """Return a digest of values, which may contain data, estimators, functions, distributions.
 
-    It depends on content only: not on where an object lies in memory, nor on the order of a set
-    or a dict, nor on Python's random hashes. Functions are known by their code, and by the
-    plain constants and the functions of their own module that it uses; classes by their names.
+    The digest depends only on the content. It does not depend on memory addresses, on the order
+    of a set or a dict, or on Python's hash randomization. A function is hashed by its code, and
+    by the constants and functions of its module that it uses. A class is hashed by its name.
 
     Parameters
     ----------
     *values : object
+        The values.
     without : frozenset of str, default=frozenset()
-        Names of attributes of the values themselves that do not count.
+        Names of attributes of the values that are ignored.
     """
     hasher = _Hasher(without)
     for value in values:
@@ -49,14 +51,14 @@ def content_hash(*values: Any, without: frozenset[str] = frozenset()) -> str:
 
 
 class _Hasher:
-    """Walks through a value, and feeds a digest with what it meets.
+    """Traverses a value recursively and updates a digest.
 
     Parameters
     ----------
     without : frozenset of str
-        Attributes to leave out.
+        Attributes to ignore.
     parents : tuple of int
-        The ids of the objects that this one is inside of.
+        The ids of the objects that contain the current one.
     """
 
     def __init__(self, without: frozenset[str] = frozenset(), parents: tuple[int, ...] = ()):
@@ -68,7 +70,7 @@ class _Hasher:
         return self._hash.hexdigest()
 
     def add(self, value: Any) -> None:
-        """Take in a value."""
+        """Update the digest with a value."""
         if value is None or isinstance(value, str | bytes | bool | int | float | complex):
             self._tag(type(value).__name__, _plain_bytes(value))
         elif id(value) in self._parents:
@@ -89,7 +91,7 @@ class _Hasher:
             self._add_frame(value)
         elif _is_of_pandas(value, "Series") or _is_of_pandas(value, "Index"):
             self._tag(type(value).__name__, str((value.dtype, value.name)).encode())
-            if hasattr(value.dtype, "categories"):  # their order counts; the text above is cut
+            if hasattr(value.dtype, "categories"):  # ordered, and the dtype's text is truncated
                 self._add_all([value.dtype.categories])
             self._add_array(np.asarray(value))
         elif sparse.issparse(value):
@@ -139,13 +141,13 @@ class _Hasher:
         if array.dtype.hasobject:
             self._add_sequence(array.ravel().tolist())
             return
-        if array.dtype.names:  # between its fields there may be bytes that nobody ever set
+        if array.dtype.names:  # the padding between the fields is not initialized
             self._add_all([array[name] for name in array.dtype.names])
             return
         if array.ndim == 0:
             array = array.reshape(1)
         step = max(1, BLOCK_ROWS * len(array) // max(1, array.size))
-        for first in range(0, len(array), step):  # what is not contiguous is copied in parts
+        for first in range(0, len(array), step):  # non-contiguous arrays are copied in blocks
             self._hash.update(np.ascontiguousarray(array[first : first + step]).tobytes())
 
     def _add_frame(self, frame: Any) -> None:
@@ -171,15 +173,15 @@ class _Hasher:
         elif hasattr(value, "get_params") and not isinstance(value, type):
             params = value.get_params(deep=False)
             self.add({name: v for name, v in params.items() if name not in OF_NO_MATTER})
-            if isinstance(value, FrozenEstimator):  # what it was fitted to counts too
+            if isinstance(value, FrozenEstimator):  # includes the fitted attributes
                 self.add(dict(vars(value.estimator)))
         elif is_dataclass(value):
             names = [f.name for f in fields(value) if f.name not in self._without]
             self.add({name: getattr(value, name) for name in names})
         elif isinstance(value, np.random.RandomState | np.random.Generator):
-            is_global = value is check_random_state(None)  # of no use to know it by
+            is_global = value is check_random_state(None)  # its state changes all the time
             self.add("global" if is_global else _generator_state(value))
-        elif hasattr(value, "__array__"):  # frames and tensors of other libraries
+        elif hasattr(value, "__array__"):  # data frames and tensors of other libraries
             self._tag("columns", str(getattr(value, "columns", "")).encode())
             self._add_array(np.asarray(value))
         else:
@@ -195,19 +197,19 @@ class _Hasher:
         self._tag("code", code.co_code)
         self._add_all([code.co_names, code.co_varnames])
         for constant in code.co_consts:
-            # The order of a set in the code is left to chance; its docstring is a constant too.
+            # `add` sorts sets, whose order is random. The docstring is one of the constants.
             self.add(constant)
 
     def _add_state(self, value: Any) -> None:
-        """Take in the attributes of any other object, or what it would be pickled as.
+        """Update the digest with the attributes of an object, or with its pickle state.
 
-        That comes first where its class says how: it leaves out locks, clocks and what is
-        shared by all, as a logger is known by its name.
+        The pickle state is preferred if its class defines one, because it omits locks, clocks
+        and shared objects. For example, a logger is pickled as its name.
         """
         kind = type(value)
         parts: Any = None
         if _says_how_to_pickle(kind):
-            with suppress(Exception):  # whatever the class raises; then its attributes must do
+            with suppress(Exception):  # the class may raise anything; use the attributes then
                 parts = value.__reduce_ex__(2)
         if parts is not None:
             self.add(parts if isinstance(parts, str) else list(parts))
@@ -221,7 +223,7 @@ class _Hasher:
         if not state:
             try:
                 parts = value.__reduce_ex__(2)
-            except Exception:  # noqa: BLE001 - whatever the class raises; its name must do
+            except Exception:  # noqa: BLE001 - may raise anything; use only the name then
                 return
             self.add(parts if isinstance(parts, str) else list(parts[1:]))
             return
@@ -229,7 +231,7 @@ class _Hasher:
 
 
 def _is_of_pandas(value: Any, name: str) -> bool:
-    """Return whether a value is of a class of pandas, which is slow to import."""
+    """Return whether a value is an instance of a class of pandas, without importing pandas."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(value, getattr(pandas, name))
 
@@ -250,7 +252,10 @@ def _generator_state(generator: Any) -> Any:
 
 
 def _full_name(thing: Any) -> str:
-    """Return the name of a class or function; that of a script is the same in its children."""
+    """Return the qualified name of a class or function.
+
+    The name is the same in a script and in its child processes.
+    """
     module = "__main__" if thing.__module__ == "__mp_main__" else thing.__module__
     module = FORMER_NAMES.get(module, module)
     return f"{module}.{thing.__qualname__}"
@@ -267,10 +272,10 @@ def _parts(function: types.FunctionType) -> list[Any]:
 
 
 def _used_globals(function: types.FunctionType) -> dict[str, Any]:
-    """Return the constants, and the parts of the functions, of its module that a function uses.
+    """Return the constants and functions of its module that a function uses.
 
-    Also those that it uses by way of such a function; not what one of them sets, such as a
-    counter of calls.
+    Indirect uses through such functions are included. Global variables that one of these
+    functions sets, such as a counter of calls, are not included.
     """
     known, module = function.__globals__, function.__module__
     used: dict[str, Any] = {}
@@ -290,7 +295,7 @@ def _used_globals(function: types.FunctionType) -> dict[str, Any]:
 
 
 def _global_names(code: types.CodeType) -> tuple[set[str], set[str]]:
-    """Return the globals that code reads, and those that it sets."""
+    """Return the names of the globals that the code reads, and of those that it sets."""
     read: set[str] = set()
     written: set[str] = set()
     codes = [code]
@@ -314,5 +319,5 @@ def _is_constant(value: Any) -> bool:
 def _cell_content(cell: Any) -> Any:
     try:
         return cell.cell_contents
-    except ValueError:  # a name that is not bound yet
+    except ValueError:  # the name is not bound yet
         return None

@@ -1,4 +1,4 @@
-"""Candidates that are made as the search goes: points of a cube as parameters."""
+"""Candidates that are created during the search, from points of the unit cube."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from sklearn_halving.search.preparing._search_space import Params, SearchSpace
 
 
 class Cube:
-    """A space of numbers, each axis of the unit cube one parameter in the order of names.
+    """A mapping from the unit cube to parameters: each axis is one parameter, sorted by name.
 
     Parameters
     ----------
     space : SearchSpace
-        Must be one dict of continuous distributions, each with a method ``ppf``. A discrete one
-        would make equal candidates of different points, each fitted on the same splits.
+        Must be one dict of continuous distributions, each with a method ``ppf``. With a discrete
+        distribution, different points could be equal candidates, fitted on the same splits.
     policy : str
-        Who needs it, for messages.
+        Name of the policy, for error messages.
     """
 
     def __init__(self, space: SearchSpace, policy: str) -> None:
@@ -71,7 +71,7 @@ def _is_discrete(distribution: Any) -> bool:
 
 
 def _shown(values: Any) -> str:
-    """Return how the user wrote it: a discrete distribution has no repr of its own."""
+    """Return a text for a distribution: discrete distributions have no informative repr."""
     if not _is_discrete(values):
         return repr(values)
     if not hasattr(values, "dist"):
@@ -81,13 +81,14 @@ def _shown(values: Any) -> str:
 
 
 class PointCandidates(Sequence[Params]):
-    """Candidates at the points that a policy has made so far; at first, the middle alone.
+    """Candidates at the points that a policy has created so far; initially only the center.
 
     Parameters
     ----------
     cube : Cube
+        Maps points to parameters.
     n_points : int
-        How many there can be.
+        Maximum number of points.
     """
 
     def __init__(self, cube: Cube, n_points: int) -> None:
@@ -96,12 +97,12 @@ class PointCandidates(Sequence[Params]):
         self._points: Callable[[], FloatArray | None] | None = None
 
     def follow(self, points: Callable[[], FloatArray | None]) -> None:
-        """Take the points from a policy at play, shape (n_points, n_dimensions)."""
+        """Use the points of a running policy, of shape (n_points, n_dimensions)."""
         self._known.clear()
         self._points = points
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the candidates that there are, without the policy that made them."""
+        """Return the existing candidates, without the policy that created their points."""
         known = dict(enumerate(self))
         return {**vars(self), "_known": known, "_points": None}
 
@@ -119,7 +120,7 @@ class PointCandidates(Sequence[Params]):
         return self._known[arm]
 
     def __iter__(self) -> Iterator[Params]:
-        """Yield the candidates that there are."""
+        """Yield the existing candidates."""
         for arm in range(self._n_points):
             try:
                 params = self[arm]

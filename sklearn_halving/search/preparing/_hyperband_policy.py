@@ -20,30 +20,30 @@ from sklearn_halving.search.preparing._splitting import SplitRows
 from sklearn_halving.search.watching._user_warnings import warn_user
 
 BRACKET_FACTOR = 3
-"""The factor of Hyperband's brackets, unless one is given."""
+"""Default factor of Hyperband's brackets."""
 N_WITHOUT_HALVING = 10
-"""Candidates drawn from distributions if only one level is possible, the default ``n_iter`` of
-RandomizedSearchCV."""
+"""Number of candidates that are drawn from distributions if only one level is possible: the
+default ``n_iter`` of RandomizedSearchCV."""
 USUAL_FACTOR = 10
 """A larger factor is a warning."""
 MAX_STARTED = 2**16
 """The most candidates that a bracket may start. Drawing them takes a few seconds."""
 GRID_FACTOR = 2
 EARLY_SPLITS = 2
-"""One split in the early rungs was worse on recorded learning curves, except where a test fold
-has `MANY_TEST_ROWS`."""
+"""Number of splits of the early rungs. A single split was worse on recorded learning curves,
+except if test folds have `MANY_TEST_ROWS` rows."""
 MANY_TEST_ROWS = 2000
 FLOOR_ROWS, FLOOR_ROWS_OF_CLASS = 50, 5
-"""Rows of the rung right below the largest level."""
+"""Minimum numbers of rows for the rung directly below the largest level."""
 DEEP_ROWS, DEEP_ROWS_OF_CLASS = 200, 10
-"""Rows of all rungs below that one."""
+"""Minimum numbers of rows for all rungs below that one."""
 ONLY_FOR_BRACKETS: dict[str, Any] = {
     "n_loops": 1,
     "min_candidates": None,
     "schedule": "algorithm_1",
     "select": "max_resources",
 }
-"""Parameters that say something about Hyperband's brackets only, and their defaults."""
+"""Parameters that apply only to Hyperband's brackets, and their defaults."""
 
 
 def halves_grid(search: Any, space: SearchSpace) -> bool:
@@ -66,8 +66,8 @@ def make_bracket_policy(
     if search.max_candidates is not None and search.max_candidates < eta:
         can_halve = False
     if isinstance(search.brackets, str) and not can_halve:
-        # With one level there is nothing to halve, and Algorithm 1 would try one candidate.
-        # What is left is a plain search at that level.
+        # With one level, nothing can be halved, and Algorithm 1 would try a single candidate.
+        # All candidates are therefore evaluated at that level.
         n_arms = max(N_WITHOUT_HALVING, search.min_candidates or 1)
         if space.size is not None:
             n_arms = space.size if space.is_grid else min(n_arms, space.size)
@@ -93,19 +93,19 @@ def make_bracket_policy(
 
 
 def _n_early_splits(search: Any, rows: SplitRows) -> int | None:
-    """Return on how many splits the early rungs are evaluated; None for all."""
+    """Return the number of splits on which the early rungs are evaluated; None for all."""
     if search.early_splits == "all" or rows.n_repetitions is None:
         return None
     wanted = None if isinstance(search.early_splits, str) else int(search.early_splits)
     if wanted is None and search.select == "max_resources":
-        # Elsewhere early rungs may win, and the best of many means over few splits would be
-        # taken for better than what all splits say.
+        # With select="all_rungs", an early rung may win. The best of many means over few splits
+        # is biased upwards compared with means over all splits.
         wanted = rows.n_telling
     return None if wanted is None or wanted >= rows.n_repetitions else wanted
 
 
 def _check_grid_options(search: Any) -> None:
-    """Refuse parameters that contradict one bracket that starts the whole grid."""
+    """Raise if a parameter does not apply to the bracket that starts the whole grid."""
     for name, default in ONLY_FOR_BRACKETS.items():
         value = getattr(search, name)
         if value != default:
@@ -119,7 +119,7 @@ def _check_grid_options(search: Any) -> None:
 def make_grid_policy(
     search: Any, resource: Resource, levels: Levels, space: SearchSpace, rows: SplitRows
 ) -> GridHalving:
-    """Return the policy for a grid, with the floors that the resource needs."""
+    """Return the policy for a grid, with the minimum numbers of rows if rows are the resource."""
     _check_grid_options(search)
     n_splits = rows.n_repetitions or 1
     n_early = n_race = n_splits if search.early_splits == "all" else search.early_splits
@@ -142,11 +142,11 @@ def make_grid_policy(
 
 
 def row_floors(rows: SplitRows, n_train: int) -> tuple[int, int]:
-    """Return the least rows of the rung below the largest level, and of the rungs below that.
+    """Return the minimum number of rows for the rung below the largest level and for lower rungs.
 
-    A subset needs some rows of each class. It also needs as many rows as there are columns, if
-    the whole training fold has more rows than columns: models with and without enough rows to
-    determine their coefficients rank differently.
+    A subset needs some rows of each class. If the training fold has more rows than columns, a
+    subset also needs as many rows as there are columns: models rank differently if there are
+    too few rows to determine their coefficients.
     """
     n_columns = rows.n_columns if rows.n_columns < n_train else 0
     first = max(FLOOR_ROWS, FLOOR_ROWS_OF_CLASS * rows.n_classes, n_columns)
@@ -163,7 +163,7 @@ def tie_break_of(candidates: Sequence[Params], seed: np.random.SeedSequence) -> 
 
 
 def check_width(search: Any, plan: SearchPlan) -> None:
-    """Refuse brackets that take minutes to plan, and warn of an unusual factor."""
+    """Raise if planning the brackets would take minutes, and warn of an unusual factor."""
     factor, n_widest = search.factor, max(plan.n_of_bracket)
     if n_widest > MAX_STARTED:
         raise ValueError(
@@ -180,7 +180,7 @@ def check_width(search: Any, plan: SearchPlan) -> None:
 
 
 def warn_of_left_out(search: Any, space: SearchSpace, candidates: tuple[Params, ...]) -> None:
-    """Say how many candidates of a grid are not tried, and which parameter changes that."""
+    """Warn if candidates of a grid are left out, and name the parameter that changes it."""
     n_started = n_different(candidates)
     if not space.is_grid or n_started == space.size:
         return

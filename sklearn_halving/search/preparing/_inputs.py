@@ -1,4 +1,4 @@
-"""What `fit` is given, checked and taken apart; and the splits, asked for once."""
+"""The arguments of `fit`, validated and routed, and the splits of the splitter."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sklearn_halving.execution._train_test_rows import Rows, row_numbers
 class FitInputs:
     """The arguments of `fit`, and the scorers.
 
-    X and y are as the user gave them, indexable at most; the estimator judges them.
+    X and y are only made indexable. The estimator validates them.
     """
 
     X: Any
@@ -37,7 +37,7 @@ class FitInputs:
 
 
 def check_inputs(search: BaseSearchCV, X: Any, y: Any, params: dict[str, Any]) -> FitInputs:
-    """Return the arguments of `fit`, routed to those who asked for them."""
+    """Return the arguments of `fit`, routed to the estimator, the scorer and the splitter."""
     scorers, refit_metric = scorers_of(search)
     X, y = indexable(X, y)
     routed = routed_fit_params(search, method_params(X, params=params))
@@ -53,7 +53,7 @@ def check_inputs(search: BaseSearchCV, X: Any, y: Any, params: dict[str, Any]) -
 
 
 def ask_splitter(search: BaseSearchCV, inputs: FitInputs) -> list[tuple[Rows, Rows]]:
-    """Return the splits, which the splitter is asked for once a fit."""
+    """Return the splits of the splitter. It is called only once in each `fit`."""
     splitter = check_cv(search.cv, inputs.y, classifier=is_classifier(search.estimator))
     n_splits = splitter.get_n_splits(inputs.X, inputs.y, **inputs.split_params)
     pairs = [
@@ -74,13 +74,13 @@ def ask_splitter(search: BaseSearchCV, inputs: FitInputs) -> list[tuple[Rows, Ro
 
 
 def check_rows(inputs: FitInputs) -> None:
-    """Refuse data without rows."""
+    """Raise if the data have no rows."""
     if num_samples(inputs.X) == 0:
         raise ValueError("Found array with 0 sample(s): X is empty, and there is nothing to fit.")
 
 
 def check_sides(pairs: Sequence[tuple[Rows, Rows]]) -> None:
-    """Refuse splits that leave nothing to train on, or to test on."""
+    """Raise if a split has no training rows or no test rows."""
     for place, (train, test) in enumerate(pairs):
         if len(train) == 0 or len(test) == 0:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Policies by name: which there are, and how a search fills in what it knows."""
+"""Policies that can be given by name, and how a search creates them."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ POLICIES: dict[str, str] = {
     "variance_halving": "VarianceHalving",
     "variance_rejects": "VarianceRejects",
 }
-"""Policies that need no parameter but a number of fits or a confidence, and their classes."""
+"""Names and classes of the policies that need only a number of fits or a confidence."""
 POINT_POLICIES: dict[str, str] = {"hoo": "HOO"}
-"""Policies that make their candidates on the way, from distributions of numbers."""
+"""Policies that create their candidates during the search, from continuous distributions."""
 _RUNGS = "it plays rungs: give {name}(...) and a resource; HyperbandSearchCV is the short way"
 NOT_BY_NAME: dict[str, str] = {
     "BayesGap": "it needs a covariance of the candidates: BayesGapSearchCV makes one",
@@ -60,7 +60,7 @@ NOT_BY_NAME: dict[str, str] = {
     ),
     "UGapEc": "it needs a regret that does not matter: give UGapEc(epsilon); 'lucb' needs none",
 }
-"""Policies that a name says too little of, and the way out."""
+"""Policies that cannot be given by name, with the reason and the alternative."""
 UNIT_SCORES = (
     "accuracy",
     "average_precision",
@@ -72,11 +72,11 @@ UNIT_SCORES = (
     "roc_auc",
     "top_k_accuracy",
 )
-"""Names of scores between 0 and 1; with ``_macro`` and the like behind them too."""
+"""Names of scores between 0 and 1, also with suffixes such as ``_macro``."""
 
 
 def check_name(name: str) -> None:
-    """Raise for a policy that is not known by name, with what to give for it."""
+    """Raise if a policy cannot be given by this name; the message names an alternative."""
     if name in POLICIES or name in POINT_POLICIES:
         return
     listed = ", ".join(map(repr, sorted([*POLICIES, *POINT_POLICIES])))
@@ -95,7 +95,7 @@ def check_name(name: str) -> None:
 
 def policy_by_name(name: str, n_arms: int, n_pulls: int, confidence: float) -> Any:
     """Return the policy, with the budget and the confidence of the search."""
-    if n_arms == 1:  # there is nothing to choose, but a score to be known
+    if n_arms == 1:  # only its score is needed
         return policies.UniformAllocation(n_pulls)
     known = {
         "n_pulls": n_pulls,
@@ -109,7 +109,7 @@ def policy_by_name(name: str, n_arms: int, n_pulls: int, confidence: float) -> A
 
 
 def range_of_score(scoring: Any, *, classifies: bool) -> tuple[float, float] | None:
-    """Return the range of a score that is known to be between 0 and 1; None elsewhere."""
+    """Return the range of a score if it is known to lie between 0 and 1, else None."""
     if scoring is None:
         return (0.0, 1.0) if classifies else None
     names = [*UNIT_SCORES, *(f"{name}_" for name in UNIT_SCORES)]
@@ -121,11 +121,11 @@ def range_of_score(scoring: Any, *, classifies: bool) -> tuple[float, float] | N
 
 
 def range_of_steering_score(search: Any) -> tuple[float, float] | None:
-    """Return the range, if it is known, of the one score by which a search judges candidates."""
+    """Return the range of the score that guides the search, or None if it is not known."""
     scoring, classifies = search.scoring, is_classifier(search.estimator)
     if isinstance(scoring, list | tuple | set | Mapping):
         of_name = scoring if isinstance(scoring, Mapping) else {name: name for name in scoring}
         if not of_name:
-            return None  # scikit-learn says that there must be a metric
+            return None  # scikit-learn raises an error later
         scoring = of_name[Reward(search.refit, None).metric_of(dict(of_name))]
     return range_of_score(scoring, classifies=classifies)

@@ -1,7 +1,7 @@
-"""What a search is going to do, as plain data: brackets and rungs, or stages, or neither.
+"""The plan of a search as plain data: brackets and rungs, or stages, or neither.
 
-It imports nothing of the search. The drawing of candidates, callbacks, progress, the table, the
-history and the warnings read it.
+This module does not depend on the rest of the search. The plan is used to draw candidates, and
+for callbacks, progress, the result table, the history and the warnings.
 """
 
 from __future__ import annotations
@@ -21,21 +21,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """What is known of the pulls of a search before the first one.
+    """The plan of a search, before its first pull.
 
     Parameters
     ----------
     problem : Problem
         Numbers of candidates and splits, and the range of levels.
     description : PolicyDescription
-        What the policy says about itself for this problem.
+        Description of the policy for this problem.
     schedule : Schedule or None
-        The brackets and rungs, if the policy plays any. Each candidate has a row for each of
-        its rungs in the table then, else one row in all.
+        The brackets and rungs, if the policy has any. The result table then has one row for
+        each candidate and level. Otherwise it has one row for each candidate.
     eliminates : bool, default=False
-        Whether candidates that left in an earlier stage rank behind those of a later one.
+        Whether candidates that were eliminated in an earlier stage rank behind those of a later
+        stage.
     makes_candidates : bool, default=False
-        Whether candidates are made while the search runs, so that it may end before all are.
+        Whether candidates are created during the search. The search may then end before all of
+        them are created.
     """
 
     problem: Problem
@@ -46,14 +48,14 @@ class SearchPlan:
 
     @property
     def n_of_bracket(self) -> list[int]:
-        """How many candidates each bracket starts with."""
+        """Number of candidates with which each bracket starts."""
         if self.schedule is None:
             return [self.problem.n_arms]
         return [bracket.n_arms for bracket in self.schedule.brackets]
 
     @property
     def n_fits(self) -> int | None:
-        """The most fits that there can be; None if nobody knows."""
+        """Maximum number of fits; None if it is not known."""
         problem, description = self.problem, self.description
         if self.schedule is not None:
             return self.schedule.n_pulls_on(problem.max_repetitions)
@@ -65,7 +67,7 @@ class SearchPlan:
         return n_all if most is None else min(most, n_all)
 
     def path_of(self, pull: Pull) -> tuple[int, ...]:
-        """Return the place of the bracket and of the rung; nothing where there are no brackets."""
+        """Return the indices of the bracket and the rung; an empty tuple without brackets."""
         if self.schedule is None:
             return ()
         place = self.bracket_of_arm[pull.arm]
@@ -73,7 +75,7 @@ class SearchPlan:
 
     @cached_property
     def bracket_of_arm(self) -> list[int]:
-        """The place of each candidate's bracket in the schedule."""
+        """Index of the bracket of each candidate in the schedule."""
         if self.schedule is None:
             return [0] * self.problem.n_arms
         brackets: list[int] = self.schedule.bracket_of_arm().tolist()
@@ -81,7 +83,7 @@ class SearchPlan:
 
 
 def plan_table(plan: SearchPlan, resource: Resource) -> pd.DataFrame:
-    """Return one row for each rung or stage, or for all fits where there are neither."""
+    """Return one row for each rung or stage, or one row for all fits if there are neither."""
     import pandas as pd  # not needed by a plain `fit`, and slow to import
 
     of_rungs = ["bracket", "rung", "n_candidates", "n_resources", "n_fits"]
@@ -114,7 +116,7 @@ def add_costs(plan: pd.DataFrame, problem: Problem, *, continues: bool) -> None:
     problem : Problem
         Numbers of candidates and splits.
     continues : bool
-        Whether a model is trained on from rung to rung, on the splits of the rung before.
+        Whether the training of a model is continued from rung to rung, on the same splits.
     """
     amount, n_fits = plan["n_resources"], plan["n_fits"]
     cost = amount * n_fits

@@ -1,4 +1,4 @@
-"""From the arguments of a search to everything its pulls need, before the first of them."""
+"""Validation of the arguments of a search, and preparation of its pulls."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ in the experiments of Li et al. (2018, sections 4.1 and 4.2)."""
 MAX_LEVEL = 10**12
 """The largest level of a resource that has no limit of its own: schedules are int64."""
 FEWEST_ROWS = 10
-"""Rows of the smallest rung with ``min_resources="auto"`` where no classes say how many it
-takes; a third of all rows if that is less."""
+"""Number of rows of the smallest rung with ``min_resources="auto"`` if there are no classes; at
+most a third of all rows."""
 
 
 @dataclass(frozen=True)
 class Levels:
-    """From where to where the resource goes, in units.
+    """The range of levels of a search.
 
     Parameters
     ----------
     smallest, largest : int
-        Levels of the first rung of the widest bracket, and of the last rung of all.
+        Level of the first rung of the widest bracket, and level of the last rung of all brackets.
     n_eliminations : int or None
-        Eliminations on the way; None: as many as fit in between.
+        Number of eliminations between them; None for as many as are possible.
     """
 
     smallest: int
@@ -50,24 +50,24 @@ class Levels:
 
 @dataclass(frozen=True)
 class Preparation:
-    """What is known before the first pull; the same for `plan` and `fit`.
+    """Everything that is known before the first pull; the same for `plan` and `fit`.
 
     Parameters
     ----------
     inputs : FitInputs
         Data, scorers and routed parameters.
     resource : Resource
-        What a level means.
+        The resource, which defines the meaning of a level.
     rows : SplitRows
         Train and test rows.
     levels : Levels
         Smallest and largest level.
     policy : BasePolicy
-        What decides.
+        The policy.
     plan : SearchPlan
-        What the policy is going to do.
+        The plan of the policy.
     space : SearchSpace
-        Where the candidates come from.
+        The search space, from which candidates are drawn.
     """
 
     inputs: FitInputs
@@ -88,18 +88,20 @@ def choose_levels(
     max_resources: float | str,
     factor: float | None,
 ) -> Levels:
-    """Return the smallest and the largest level, or say what is wrong with those asked for.
+    """Return the smallest and the largest level; raise if the requested ones are not possible.
 
     Parameters
     ----------
     resource : Resource
-        What a level means.
+        The resource, which defines the meaning of a level.
     smallest, largest : int
-        What the resource allows; largest 0 means that it cannot know.
+        Range of levels that the resource allows. If ``largest`` is 0, the resource does not
+        know its maximum.
     min_resources, max_resources : float or "auto"
-        What the user asked for, as amounts.
+        Parameters of the search, as amounts.
     factor : float or None
-        Says how many eliminations fit between two levels; None: the policy chooses them.
+        Determines the number of eliminations between the two levels. If None, the policy chooses
+        them.
     """
     if isinstance(max_resources, str):
         if largest < 1:
@@ -140,7 +142,7 @@ def choose_levels(
 
 
 def _level_of(name: str, amount: float, resource: Resource) -> int:
-    """Return the level of an amount that the user gave."""
+    """Return the level of an amount; raise if it is not possible."""
     # A training fold limits rows, and has a message of its own.
     most = math.inf if resource.subsamples_rows else MAX_LEVEL
     level = resource.to_level(amount) if amount < math.inf and amount <= most else 0
@@ -154,10 +156,10 @@ def _level_of(name: str, amount: float, resource: Resource) -> int:
 
 
 def _automatic_levels(resource: Resource, needed: int, max_level: int, factor: float) -> Levels:
-    """Return at most five rungs, the smallest raised to what every subset needs.
+    """Return the levels for at most five rungs; the smallest is raised to ``needed``.
 
-    A raised rung is kept while it is at most half of the next: closer than that it would
-    cost nearly as much as the next one, and say less.
+    A raised rung is used only if its level is at most half of the next one. Otherwise it would
+    cost nearly as much as the next rung and be less informative.
     """
     if needed >= max_level > 1 and resource.subsamples_rows:
         warn_user(
@@ -177,7 +179,7 @@ def _automatic_levels(resource: Resource, needed: int, max_level: int, factor: f
 
 
 def check_candidates(estimator: Any, candidates: tuple[Params, ...]) -> None:
-    """Set each combination of parameter names once, so that a wrong name shows at once."""
+    """Set each combination of parameter names once, to raise early for an invalid name."""
     seen = set()
     for params in candidates:
         kind = tuple(
@@ -190,7 +192,7 @@ def check_candidates(estimator: Any, candidates: tuple[Params, ...]) -> None:
 
 
 def warn_of_refitting(resource: Resource, estimator: Any, rescaling: Rescaling | None) -> None:
-    """Say so once where models are fitted anew in each rung though the resource builds up."""
+    """Warn if models are fitted from scratch in each rung of a resource that could continue."""
     if not isinstance(resource, (Iterations, PartialFit, FitTime)):
         return
     if isinstance(resource, Iterations) and resource.continuation == "refit":
@@ -210,10 +212,10 @@ def warn_of_refitting(resource: Resource, estimator: Any, rescaling: Rescaling |
 def check_rescaling(
     rescaling: Rescaling, estimator: Any, prepared: Preparation, candidates: tuple[Params, ...]
 ) -> Rescaling | None:
-    """Return the rescaling, None if there is nothing to rescale.
+    """Return the rescaling, or None if there is nothing to rescale.
 
-    Every candidate is rescaled to the smallest level once, so that a wrong name or a value
-    that cannot be rescaled shows before any fit.
+    Every candidate is rescaled to the smallest level once, so that an invalid name or a value
+    that cannot be rescaled raises an error before any fit.
     """
     if not rescaling.rules:
         return None
@@ -229,13 +231,13 @@ def check_rescaling(
 def seed_of(random_state: Any) -> tuple[np.random.RandomState, np.random.SeedSequence]:
     """Return a generator for the candidates and a seed for splits and fits."""
     rng = check_random_state(random_state)
-    # From a copy, so that the same candidates are drawn as by RandomizedSearchCV.
+    # A copy is used, so that the same candidates are drawn as by RandomizedSearchCV.
     entropy = deepcopy(rng).randint(0, 2**31 - 1, size=4)
     return rng, np.random.SeedSequence(entropy.tolist())
 
 
 def warn_of_small_grid(prepared: Preparation, wanted: Schedule | None) -> None:
-    """Warn if a bracket would start with more candidates than there are."""
+    """Warn if there are fewer candidates than a bracket would start with."""
     size, schedule = prepared.space.size, prepared.plan.schedule
     if size is None or wanted is None or schedule is None or schedule == wanted:
         return

@@ -1,4 +1,4 @@
-"""Grid or distributions -> tuple of parameter dicts; arm i is candidate i."""
+"""The search space, a grid or distributions, from which candidates are drawn."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from sklearn_halving.search.watching._user_warnings import warn_user
 Params = dict[str, Any]
 
 MAX_REDRAWS = 1000
-"""How many draws in a row may bring nothing new before the space is taken to be used up."""
+"""If this many draws in a row give no new candidate, the space counts as exhausted."""
 MAX_VALUES = 10_000
-"""A discrete distribution with more values is treated as one that has no end of them."""
+"""A discrete distribution with more values than this is treated as infinite."""
 
 
 class SearchSpace:
-    """A grid, a list of grids, or distributions, checked when made.
+    """A validated grid, a list of grids, or distributions.
 
     Parameters
     ----------
     param_distributions : dict or list of dict
-        As for GridSearchCV or RandomizedSearchCV: parameter names to lists of values or to
-        objects with a method ``rvs``.
+        As for GridSearchCV or RandomizedSearchCV: parameter names as keys, and lists of values or
+        objects with a method ``rvs`` as values.
     """
 
     def __init__(self, param_distributions: Any) -> None:
@@ -48,12 +48,12 @@ class SearchSpace:
 
     @property
     def distributions(self) -> list[dict[str, Any]]:
-        """What was given, as a list of dicts."""
+        """The values and distributions, as a list of dicts."""
         return [dict(space) for space in self._sampler.param_distributions]
 
     @property
     def size(self) -> int | None:
-        """Number of different candidates; None where there is no end of them."""
+        """Number of different candidates; None if it is unlimited."""
         return None if self._grid is None else len(self._grid)
 
     @property
@@ -73,18 +73,19 @@ class SearchSpace:
     def draw(self, n_of_bracket: Sequence[int], rng: np.random.RandomState) -> tuple[Params, ...]:
         """Draw candidates for brackets of the given sizes, one bracket after the other.
 
-        No candidate is twice in a bracket. A grid is not used a second time before all of
-        it has been used, and a bracket that takes all of it takes it in its own order. So
-        are discrete distributions that have fewer values than there are to draw.
+        Candidates are drawn without replacement within each bracket. From a grid, no candidate
+        is drawn again before all others have been drawn, and a bracket that contains the whole
+        grid keeps its order. Discrete distributions are treated in the same way if they have
+        fewer candidates than are drawn.
         """
         if self._grid is None or not (self.is_grid or len(self._grid) <= sum(n_of_bracket)):
             return tuple(self._draw_from_distributions(sum(n_of_bracket), rng))
         places = _draw_indices(len(self._grid), n_of_bracket, rng)
-        # The grid gives the parameters backwards if asked by place.
+        # Indexing a ParameterGrid returns the parameters in reverse order.
         return tuple(dict(sorted(self._grid[i].items())) for i in places)
 
     def _draw_from_distributions(self, n: int, rng: np.random.RandomState) -> list[Params]:
-        """Draw n candidates, again where one came up before, while that finds new ones."""
+        """Draw n candidates. Duplicates are drawn again as long as this gives new candidates."""
         drawn: dict[Hashable, Params] = {}
         n_in_vain = 0
         self._sampler.random_state = rng
@@ -104,21 +105,21 @@ class SearchSpace:
 
 
 def _check_lists(param_distributions: Any) -> None:
-    """Refuse empty lists of values, which only a grid refuses in scikit-learn."""
+    """Raise for empty lists of values; scikit-learn raises only if all values are lists."""
     if isinstance(param_distributions, Mapping):
         param_distributions = [param_distributions]
     if not isinstance(param_distributions, Iterable):
-        return  # ParameterSampler says what is accepted
+        return  # ParameterSampler raises the error
     for space in param_distributions:
         for name, values in space.items() if isinstance(space, Mapping) else ():
             if hasattr(values, "rvs"):
                 continue
-            # Through ParameterGrid, so that bad values get the words of GridSearchCV.
+            # ParameterGrid raises the same errors as GridSearchCV.
             ParameterGrid({name: values})
 
 
 def _grid_of(spaces: Iterable[Mapping[str, Any]], is_grid: bool) -> ParameterGrid | None:
-    """Return all candidates there are; None where there is no end, or practically none."""
+    """Return all candidates as a grid; None if their number is unlimited or very large."""
     grids = [{name: _values(v) for name, v in space.items()} for space in spaces]
     if any(values is None for grid in grids for values in grid.values()):
         return None
@@ -127,10 +128,10 @@ def _grid_of(spaces: Iterable[Mapping[str, Any]], is_grid: bool) -> ParameterGri
 
 
 def _values(values: Any) -> Any:
-    """Return the values of a list or of a discrete distribution; None if they have no end."""
+    """Return the values of a list or of a discrete distribution; None if there are too many."""
     if not hasattr(values, "rvs"):
         return values
-    distribution = getattr(values, "dist", values)  # a frozen distribution has one inside
+    distribution = getattr(values, "dist", values)  # attribute of a frozen distribution
     if not isinstance(distribution, rv_discrete):
         return None
     first, last = values.support()
@@ -138,13 +139,13 @@ def _values(values: Any) -> Any:
         return None
     possible = np.arange(first, last + 1)
     shares = values.pmf(possible)
-    if not np.isclose(shares.sum(), 1):  # there are values between whole numbers
+    if not np.isclose(shares.sum(), 1):  # some values are not integers
         return None
     return possible[shares > 0].tolist()
 
 
 def _draw_indices(size: int, n_of_bracket: Sequence[int], rng: np.random.RandomState) -> list[int]:
-    """Return places in a grid of the given size: no place twice in a bracket."""
+    """Return indices of a grid of the given size, without duplicates within a bracket."""
     if size >= sum(n_of_bracket) and size not in n_of_bracket:
         indices = sample_without_replacement(size, sum(n_of_bracket), random_state=rng)
         return [int(i) for i in indices]
@@ -164,12 +165,12 @@ def _draw_indices(size: int, n_of_bracket: Sequence[int], rng: np.random.RandomS
 
 
 def n_different(candidates: Iterable[Params]) -> int:
-    """Return how many candidates differ: a small grid is in several brackets."""
+    """Return the number of different candidates. A small grid is used in several brackets."""
     return len({_key(params) for params in candidates})
 
 
 def _key(params: Params) -> Hashable:
-    """Return what two equal candidates share, also where a value cannot be hashed."""
+    """Return a hashable key that is the same for equal candidates."""
     try:
         return frozenset(params.items())
     except TypeError:

@@ -1,4 +1,4 @@
-"""The splits of a search: those of a splitter, or a stream of them without end."""
+"""The splits of a search: those of a splitter, or an unlimited stream of splits."""
 
 from __future__ import annotations
 
@@ -30,38 +30,38 @@ from sklearn_halving.search.preparing._inputs import (
 from sklearn_halving.splits import split_stream
 
 MIN_PER_CLASS = 2
-"""Rows of each class that the smallest training subset holds."""
+"""Minimum number of rows of each class in the smallest training subset."""
 TELLING_ROWS = 100
-"""Test rows, and `TELLING_PER_CLASS` of each class, that a first look at a candidate takes. With
-100 the standard error of an accuracy is at most 0.05, little beside what tells the candidates
-of a first rung apart."""
+"""Minimum number of test rows for a first evaluation of a candidate. With 100 rows, the standard
+error of an accuracy is at most 0.05, which is small compared with the differences among the
+candidates of a first rung. `TELLING_PER_CLASS` is the minimum for each class."""
 TELLING_PER_CLASS = 10
 TELLING_ERRORS = 4
 N_LOOKED_AT = 10
-"""Splits of a stream that are looked at before the first fit."""
+"""Number of splits of a stream that are checked before the first fit."""
 
 
 @dataclass(frozen=True)
 class SplitRows:
-    """Train and test rows, and what is known of them before the first fit.
+    """Train and test rows, and their properties before the first fit.
 
     Parameters
     ----------
     splits : Folds
-        Repetition -> rows.
+        The rows of each repetition.
     n_repetitions : int or None
-        How many splits there are; None if there is no end of them.
+        Number of splits; None if it is unlimited.
     n_train, n_test, n_rows : int
-        Rows of the smallest training fold, of the smallest test fold, and of the data.
+        Number of rows of the smallest training fold, of the smallest test fold, and of the data.
     n_rows_needed : int
-        How many rows a subset needs to hold every class.
+        Number of rows that a subset needs to contain every class.
     n_telling : int or None
-        How many of the splits tell enough for a first look at a candidate, see
-        `n_telling_splits`; None where that was not looked for.
+        Number of splits that are enough for a first evaluation of a candidate, see
+        `n_telling_splits`; None if it was not computed.
     has_like_folds : bool
-        Whether the first two splits are like the others, see `has_like_folds`.
+        Whether the first two splits are similar to the whole data, see `has_like_folds`.
     n_columns, n_classes : int
-        Columns of X and classes of y, 0 if there are none or their number is not known.
+        Number of columns of X and of classes of y; 0 if there are none or it is not known.
     """
 
     splits: Folds
@@ -79,7 +79,7 @@ class SplitRows:
 def fixed_splits(
     search: BaseSearchCV, inputs: FitInputs, resource: Resource, seed: np.random.SeedSequence
 ) -> SplitRows:
-    """Return the splits that the splitter gives, as GridSearchCV uses them."""
+    """Return the splits of the splitter, as in GridSearchCV."""
     check_rows(inputs)
     pairs = ask_splitter(search, inputs)
     sizes = (*_smallest(pairs), num_samples(inputs.X))
@@ -98,7 +98,7 @@ def fixed_splits(
 def streamed_splits(
     search: BaseSearchCV, inputs: FitInputs, resource: Resource, seed: np.random.SeedSequence
 ) -> SplitRows:
-    """Return the splits as a stream, without end where the splitter can be reshuffled."""
+    """Return the splits as a stream, which is unlimited if the splitter can be reshuffled."""
     check_rows(inputs)
     stream = split_stream(
         search.cv,
@@ -123,13 +123,13 @@ def streamed_splits(
 def _facts(
     search: BaseSearchCV, inputs: FitInputs, pairs: Sequence[tuple[Rows, Rows]]
 ) -> dict[str, Any]:
-    """Return what a first look at candidates depends on, as arguments of `SplitRows`."""
+    """Return the properties that determine the early rungs, as arguments of `SplitRows`."""
     shape: tuple[int, ...] = getattr(inputs.X, "shape", ())
     n_columns = int(shape[-1]) if len(shape) == 2 else 0
     is_special = inputs.split_params.get("groups") is not None or _goes_forward(pairs)
     try:
         classes = _class_target(search, inputs)
-    except ValueError:  # of no kind that scikit-learn knows: the estimator may know better
+    except ValueError:  # scikit-learn does not know this type of target, but the estimator may
         is_special, classes = True, None
     if is_special:
         return {"n_telling": len(pairs), "has_like_folds": False, "n_columns": n_columns}
@@ -145,14 +145,14 @@ def _facts(
 
 
 def has_like_folds(classes: Any, target: Any, tests: Sequence[Rows]) -> bool:
-    """Return whether the first two test folds have the target of all rows, but for chance.
+    """Return whether the target of the first two test folds is distributed as that of all rows.
 
-    The mean of a numeric target, or the share of each class, is to be what it is on all rows,
-    within `TELLING_ERRORS` standard errors. Rows may be sorted.
+    The mean of a numeric target, or the proportion of each class, must be within
+    `TELLING_ERRORS` standard errors of its value on all rows. This detects sorted rows.
     """
     first = np.concatenate(tests[:2])
     bound = TELLING_ERRORS / np.sqrt(len(first))
-    if target is not None:  # its mean is 0, its deviation 1
+    if target is not None:  # standardized
         return bool(abs(target[first].mean()) <= bound)
     if classes is None:
         return True
@@ -163,11 +163,12 @@ def has_like_folds(classes: Any, target: Any, tests: Sequence[Rows]) -> bool:
 
 
 def n_telling_splits(classes: Any, n_classes: int, target: Any, tests: Sequence[Rows]) -> int:
-    """Return how many of the splits are enough for a first look at a candidate.
+    """Return the number of splits that are enough for a first evaluation of a candidate.
 
-    The fewest, from the first one on, whose test folds hold `TELLING_ROWS` rows and
-    `TELLING_PER_CLASS` of each class, or on which the mean of a numeric target is what it is on
-    all rows, within `TELLING_ERRORS` standard errors: rows may be sorted.
+    It is the smallest number such that the test folds of the first splits contain `TELLING_ROWS`
+    rows and `TELLING_PER_CLASS` of each class. For a numeric target, its mean on these rows must
+    also be within `TELLING_ERRORS` standard errors of its mean on all rows, because rows may be
+    sorted.
     """
     n_rows, of_class, total = 0, np.zeros(n_classes, dtype=np.int64), 0.0
     for n_splits, test in enumerate(tests, start=1):
@@ -184,7 +185,7 @@ def n_telling_splits(classes: Any, n_classes: int, target: Any, tests: Sequence[
 
 
 def _numeric_target(inputs: FitInputs) -> Any:
-    """Return a target that is one column of numbers, with mean 0 and deviation 1, or None."""
+    """Return the standardized target if it is a single numeric column, else None."""
     try:
         target = np.asarray(inputs.y, dtype=np.float64)
     except (TypeError, ValueError):
@@ -220,15 +221,15 @@ def _needed(orders: SubsetOrders, folds: Sequence[Fold]) -> int:
 
 
 def _goes_forward(pairs: Sequence[tuple[Rows, Rows]]) -> bool:
-    """Return whether every split tests on rows after its training rows, as in time series.
+    """Return whether the test rows of every split follow its training rows, as in time series.
 
-    A single split tells nothing: it may be a hold-out set at the end of the table.
+    A single split is not enough to decide: it may be a hold-out set at the end of the data.
     """
     return len(pairs) > 1 and all(train.max() < test.min() for train, test in pairs)
 
 
 def _class_target(search: BaseSearchCV, inputs: FitInputs) -> Any:
-    """Return y as class numbers where subsets are to hold every class; None elsewhere."""
+    """Return y as class indices if subsets must contain every class, else None."""
     if inputs.y is None or not is_classifier(search.estimator):
         return None
     if type_of_target(inputs.y) not in ("binary", "multiclass"):
