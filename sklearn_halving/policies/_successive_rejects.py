@@ -177,7 +177,7 @@ class AnytimeSuccessiveRejects(PhasedPolicy):
         return new_state(problem, batch_shape, len(plan), plan)
 
     def is_alive(self, state: PlannedState) -> BoolArray:
-        """Return which arms may still be pulled; failed arms only are out before the last run."""
+        """Return which arms may still be pulled: all valid arms before the last run."""
         alive = state.alive
         if any(phase.revives for phase in state.settings[state.step :]):
             alive = ~np.isnan(state.statistics.reward_sum)

@@ -349,7 +349,7 @@ class Policy(Protocol):
     """
 
     order_free: ClassVar[bool]
-    """Whether the decisions depend only on the set of rewards told, and not on their order."""
+    """Whether the decisions depend only on the set of known rewards, and not on their order."""
 
     def schedule(
         self, min_level: int, max_level: int, n_available: int | None = None

@@ -356,7 +356,7 @@ class VarianceHalving(PlannedPolicy):
         is_last = state.step + 1 == state.n_steps
         mean = estimate_arms(state).mean if n_kept or is_last else state.statistics.mean()
         best = best_alive(state.alive, mean)
-        # A lone survivor is not pulled again: it stays the best. So does who was best at a stop.
+        # A single survivor is not pulled again and stays the best, as does a leader after a stop.
         alone = (best == NO_ARM) & state.alive.any(axis=1)
         state.best = np.where(alone | state.stopped, state.best, best)
         is_open = ~state.stopped[:, np.newaxis]

@@ -1,1 +1,1 @@
-"""What several policies share."""
+"""Base classes and functions that several policies share."""

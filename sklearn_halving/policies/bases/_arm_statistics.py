@@ -1,4 +1,4 @@
-"""What the rewards of every arm add up to."""
+"""Running statistics of the rewards of each arm."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from sklearn_halving.policies._types import FloatArray, IntArray
 
 @dataclass
 class ArmStatistics:
-    """Number, sum and spread of the rewards of each arm.
+    """Number, sum and sum of squared deviations of the rewards of each arm.
 
-    The sum is kept and not the mean: sums of scores are often exact, so that equal arms tie.
+    The sum is stored instead of the mean, because sums of scores are often exact. Equal arms are
+    then tied.
 
     Parameters
     ----------
     n_pulls : ndarray of shape (*batch, n_arms)
     reward_sum : ndarray of shape (*batch, n_arms)
     squared_deviation_sum : ndarray of shape (*batch, n_arms)
-        Sum of the squared deviations from the arm's own mean.
+        Sum of the squared deviations from the mean of the arm.
 
     Examples
     --------
@@ -46,12 +47,12 @@ class ArmStatistics:
         return self.reward_sum / np.where(self.n_pulls > 0, self.n_pulls, np.nan)
 
     def add(self, counts: IntArray, rewards: FloatArray) -> None:
-        """Take in rewards that are sorted by problem and arm.
+        """Update the statistics with rewards that are sorted by problem and arm.
 
         Parameters
         ----------
         counts : ndarray of shape (*batch, n_arms)
-            How many rewards each arm has.
+            Number of new rewards of each arm.
         rewards : ndarray of shape (counts.sum(),)
         """
         flat = counts.ravel()
@@ -60,7 +61,7 @@ class ArmStatistics:
             return
         n = flat[places]
         starts = np.cumsum(n) - n
-        # Infinite and huge rewards are numbers: their spread may not be, and that is no news.
+        # Infinite and huge rewards are valid, although their squares may overflow.
         with np.errstate(over="ignore", invalid="ignore"):
             sums = np.add.reduceat(rewards, starts)
             deviations = rewards - np.repeat(sums / n, n)

@@ -1,4 +1,4 @@
-"""What policies have in common: a description with defaults, and the check that there is one."""
+"""Base classes of policies, with defaults for the optional methods."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ OPTIONAL = ("describe", "current_stage", "stage_of_arm", "is_confident", "points
 
 
 class BasePolicy(Policy):
-    """A policy without a schedule, with defaults for everything that a policy need not say.
+    """Base class of policies, with defaults for the optional methods and no schedule.
 
-    Inherit from it to write a policy of your own, and override what differs. A class that has
-    the methods of `Policy` and does not inherit from it is given the same defaults.
+    To write your own policy, inherit from this class and override the methods that differ. A
+    class that has the methods of `Policy`, but does not inherit from this class, gets the same
+    defaults.
 
     Examples
     --------
@@ -47,20 +48,20 @@ class BasePolicy(Policy):
     def schedule(
         self, min_level: int, max_level: int, n_available: int | None = None
     ) -> Schedule | None:
-        """Return None: it is decided on the way which arm is pulled."""
+        """Return None, since the policy has no fixed plan."""
         return None
 
     def describe(self, problem: Problem | None = None) -> PolicyDescription:
-        """Return what a caller may know before the first pull.
+        """Return the properties of the policy that are known before the first pull.
 
-        The default takes ``max_pulls`` from an attribute ``n_pulls`` or ``max_pulls``, ``window``
-        from ``pulls_in_flight``, and ``plays_levels``, ``factor`` and ``reward_range`` from
+        By default, ``max_pulls`` is the attribute ``n_pulls`` or ``max_pulls``, ``window`` is
+        ``pulls_in_flight``, and ``plays_levels``, ``factor`` and ``reward_range`` are the
         attributes of the same name. A policy with a schedule plays several levels.
 
         Parameters
         ----------
         problem : Problem or None, default=None
-            None: what holds for every problem; there are no ``stages`` in that case.
+            If None, the description holds for all problems and has no ``stages``.
         """
         own = {name: getattr(self, name, None) for name in ("plays_levels", "factor")}
         most = getattr(self, "n_pulls", None)
@@ -73,15 +74,15 @@ class BasePolicy(Policy):
         )
 
     def current_stage(self, state: Any) -> int | None:
-        """Return the stage of the pulls under way; None without stages, and after the last."""
+        """Return the current stage; None after the last stage or if there are no stages."""
         return None
 
     def stage_of_arm(self, state: Any) -> IntArray | None:
-        """Return the last stage of each arm, shape ``(*batch, n_arms)``; None without stages."""
+        """Return the last stage of each arm, shape ``(*batch, n_arms)``, or None."""
         return None
 
     def is_confident(self, state: Any) -> BoolArray | None:
-        """Return where the guarantee holds, shape ``batch``; None without a confidence."""
+        """Return whether the guarantee holds, shape ``batch``; None if there is no guarantee."""
         return None
 
     def points(self, state: Any) -> FloatArray | None:
@@ -93,17 +94,17 @@ class BasePolicy(Policy):
 
 
 class ConfidentPolicy(BasePolicy):
-    """A policy that stops when it knows the best arm with probability ``1 - delta``."""
+    """Base class of policies that stop when the best arm is known with confidence 1 - delta."""
 
     delta: float
 
     def describe(self, problem: Problem | None = None) -> PolicyDescription:
-        """Return what a caller may know before the first pull, the confidence included."""
+        """Return the properties that are known before the first pull, with the confidence."""
         return replace(super().describe(problem), confidence=1 - self.delta)
 
 
 class RangedBudget:
-    """A policy with a number of pulls, and bounds that need the range of the rewards."""
+    """Mixin of policies with a fixed budget, whose bounds need the range of the rewards."""
 
     n_pulls: int
     reward_range: RewardRange | None
@@ -116,7 +117,7 @@ class RangedBudget:
 
 
 class _Adapted(BasePolicy):
-    """A policy that has the methods of `Policy` but is no `BasePolicy`: adds the defaults."""
+    """Wrapper that adds the defaults to a policy that does not inherit from `BasePolicy`."""
 
     def __init__(self, policy: Any) -> None:
         self._policy = policy
@@ -132,20 +133,20 @@ class _Adapted(BasePolicy):
 
 
 def as_policy(given: Any, **known: Any) -> BasePolicy:
-    """Return an object as a policy that describes itself.
+    """Return a policy with all optional methods.
 
     Parameters
     ----------
     given : object
-        With the methods of `Policy`; the class need not inherit from `BasePolicy`.
+        A policy with the methods of `Policy`. It does not need to inherit from `BasePolicy`.
     **known
-        What the caller knows, such as ``reward_range=(0, 1)``. It fills in the fields of a
-        dataclass that have this name and are None.
+        Parameters that the caller knows, such as ``reward_range=(0, 1)``. They replace the fields
+        of the same name that are None, if the policy is a dataclass.
 
     Raises
     ------
     TypeError
-        If it is a class, or a method is missing.
+        If ``given`` is a class, or if a method is missing.
     """
     is_class = isinstance(given, type)
     missing = [name for name in REQUIRED if _is_missing(given, name)]
@@ -175,7 +176,7 @@ def name_of(policy: Policy) -> str:
 def _is_missing(given: Any, name: str) -> bool:
     if not hasattr(given, name):
         return True
-    # What a subclass of BasePolicy does not write has the empty body of the protocol.
+    # Methods that a subclass of BasePolicy does not define have the empty body of the protocol.
     without_body = getattr(Policy, name, None)
     return without_body is not None and getattr(given, name) == without_body.__get__(given)
 
@@ -183,5 +184,5 @@ def _is_missing(given: Any, name: str) -> bool:
 def _has_schedule(policy: Policy) -> bool:
     try:
         return policy.schedule(1, 1) is not None
-    except ValueError:  # it has one, though not for a single level
+    except ValueError:  # it has a schedule, but not for a single level
         return True

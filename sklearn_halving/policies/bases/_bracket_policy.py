@@ -138,7 +138,7 @@ class ScheduledPolicy(BasePolicy):
         batch_shape: tuple[int, ...] = (),
         seed: np.random.SeedSequence | None = None,
     ) -> tuple[Problem, BracketsState]:
-        """Return the state before the first pull; nothing is random, so no seed is used."""
+        """Return the state before the first pull. The policy is deterministic; no seed is used."""
         schedule = self.schedule(problem.min_level, problem.max_level, problem.n_available)
         if schedule.n_arms != problem.n_arms:
             raise ValueError(

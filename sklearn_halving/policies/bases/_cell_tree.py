@@ -70,7 +70,7 @@ class CellTree:
     is_closed: BoolArray = field(init=False)
 
     def __post_init__(self) -> None:
-        """Count from nothing."""
+        """Set all counts to zero."""
         shape = self.parent.shape
         self.n_nodes = np.ones(shape[0], dtype=np.int64)
         for name in ("asked", "told", "good", "of_point", "good_of_point"):

@@ -1,4 +1,4 @@
-"""What index policies share that stop when they are sure enough."""
+"""Base class of index policies that stop at a given confidence."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from sklearn_halving.policies.bases._parameter_checks import RewardRange, width_
 
 @dataclass
 class Caution:
-    """What a policy with a guarantee remembers.
+    """Memory of a policy with a guarantee.
 
     Parameters
     ----------
     is_outside : ndarray of bool of shape (n_problems,)
-        Where a reward was not in the range on which the guarantee rests.
+        Whether a reward was outside of the range for which the guarantee holds.
     queued : ndarray of int of shape (n_problems,)
-        The arm that is to be pulled next, whatever its index; ``NO_ARM`` if there is none.
+        The arm to pull next, independent of its index; ``NO_ARM`` if there is none.
     comparison : object
-        What was found when the last reward was told.
+        The comparison of the arms after the last reward.
     """
 
     is_outside: BoolArray
@@ -33,7 +33,7 @@ class Caution:
 
 
 class FixedConfidencePolicy(ConfidentPolicy, IndexPolicy):
-    """An index policy with its own test of when to stop."""
+    """Base class of index policies with a stopping rule."""
 
     reward_range: RewardRange | None
     max_pulls: int | None
@@ -52,10 +52,11 @@ class FixedConfidencePolicy(ConfidentPolicy, IndexPolicy):
         state.memory.is_outside[row] |= (rewards < low) | (rewards > high)
 
     def is_confident(self, state: Any) -> BoolArray:
-        """Return where the search ended by its own test, so that the guarantee holds.
+        """Return whether the stopping rule ended the search, so that the guarantee holds.
 
-        False where it goes on, where ``max_pulls`` or the splits ended it, and where a reward was
-        outside of ``reward_range``; shape ``batch``.
+        The shape is ``batch``. False if the search is not finished, if it ended because of
+        ``max_pulls`` or because no splits were left, or if a reward was outside of
+        ``reward_range``.
         """
         confident: BoolArray = state.is_decided & ~state.memory.is_outside
         return confident.reshape(state.batch_shape)

@@ -1,7 +1,7 @@
-"""Whom the next pulls go to when each goes to the largest index.
+"""Allocation of pulls to the arms with the largest index, without a loop over the pulls.
 
-The index of an arm falls with each of its pulls, so the arms that a greedy loop would pull
-are those of the largest members of all index sequences: no loop over pulls is needed.
+The index of an arm decreases with each of its pulls. A greedy loop therefore selects the largest
+elements of all index sequences, which can be computed directly.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from sklearn_halving.policies.bases._ranking import keep_best
 def greedy_counts(
     weight: FloatArray, n_pulls: IntArray, budget: IntArray, limit: int | None = None
 ) -> IntArray:
-    """Count the pulls that ``argmax weight / n_pulls`` gives each arm.
+    """Return the number of pulls of each arm if each pull goes to ``argmax weight / n_pulls``.
 
-    An arm without a pull comes first; ties go to the smaller arm.
+    Arms without a pull are pulled first. Ties go to the smaller arm.
 
     Parameters
     ----------
     weight : ndarray of shape (n_problems, n_arms)
-        Not negative. An arm of weight 0 is not pulled.
+        Non-negative weights. An arm with weight 0 is not pulled.
     n_pulls : ndarray of shape (n_problems, n_arms)
-        The pulls that each arm has already.
+        Number of earlier pulls of each arm.
     budget : ndarray of shape (n_problems,)
-        The number of pulls to give away.
+        Number of pulls to allocate.
     limit : int or None, default=None
-        The number of pulls that no arm can exceed, earlier ones included. What nobody can
-        take is not given.
+        Maximum number of pulls of an arm, including earlier pulls. Pulls are left over if all
+        arms have reached it.
 
     Returns
     -------
@@ -55,14 +55,14 @@ def greedy_counts(
         full = open_ & (n_pulls + more >= limit)
         if not (full & (n_pulls + more > limit)).any():
             return counts + more
-        # Who reaches the limit is filled up and leaves; the others share the rest.
+        # Arms that reach the limit are removed, and the other arms share the remaining pulls.
         counts += np.where(full, limit - n_pulls, 0)
         budget = budget - np.where(full, limit - n_pulls, 0).sum(axis=1)
         weight = _scaled(np.where(full, 0.0, weight))
 
 
 def _scaled(weight: FloatArray) -> FloatArray:
-    """Return the weights relative to the largest of each problem."""
+    """Return the weights divided by the largest weight of each problem."""
     largest = weight.max(axis=1, keepdims=True)
     scaled: FloatArray = weight / np.where(largest > 0, largest, 1.0)
     return scaled
@@ -83,18 +83,18 @@ def _unlimited_counts(weight: FloatArray, n_pulls: IntArray, budget: IntArray) -
 
 
 def _counts_above(weight: FloatArray, n_pulls: IntArray, level: FloatArray) -> IntArray:
-    """Count the pulls whose index, ``weight / n_pulls`` at the time, is above ``1 / level``."""
+    """Return the number of pulls with an index ``weight / n_pulls`` above ``1 / level``."""
     target = np.ceil(weight * level[:, np.newaxis]).astype(np.int64)
     counts: IntArray = np.maximum(target - n_pulls, 0)
     return counts
 
 
 def _integer_level(weight: FloatArray, n_pulls: IntArray, budget: IntArray) -> FloatArray:
-    """Return a level that gives at most the budget, and at most one pull an arm too few.
+    """Return a level that allocates at most the budget, with at most one pull per arm missing.
 
-    The largest weight is 1, so this holds when the level is known to half a pull.
+    Since the largest weight is 1, a precision of half a pull is sufficient.
     """
-    # Rounding must not count a pull whose index is 1 / level.
+    # Rounding errors must not include a pull whose index is exactly 1 / level.
     high = _water_level(weight, n_pulls, budget) * (1 - 1e-12)
     low = np.maximum(high - weight.shape[1], 0.0)
     is_low = _counts_above(weight, n_pulls, low).sum(axis=1) <= budget
@@ -109,8 +109,8 @@ def _integer_level(weight: FloatArray, n_pulls: IntArray, budget: IntArray) -> F
 def _water_level(weight: FloatArray, n_pulls: IntArray, budget: IntArray) -> FloatArray:
     """Return t with ``sum(max(0, weight * t - n_pulls)) = budget``.
 
-    The sum is convex in t, so Newton's method comes down to t from above, and as it is
-    piecewise linear it arrives.
+    The sum is convex and piecewise linear in t. Newton's method therefore converges to t from
+    above in a finite number of steps.
     """
     has_weight = weight > 0
     active = has_weight
@@ -120,7 +120,7 @@ def _water_level(weight: FloatArray, n_pulls: IntArray, budget: IntArray) -> Flo
         held = np.where(active, n_pulls, 0).sum(axis=1)
         level: FloatArray = (needed + held) / np.where(total > 0, total, np.inf)
         smaller = active & (weight * level[:, np.newaxis] > n_pulls)
-        # An empty set would mean that nothing is to be given away.
+        # The set would be empty if there were no pulls to allocate.
         smaller |= active & ~smaller.any(axis=1, keepdims=True)
         if (smaller == active).all():
             return level
@@ -128,7 +128,7 @@ def _water_level(weight: FloatArray, n_pulls: IntArray, budget: IntArray) -> Flo
 
 
 def _one_to_the_largest(index: FloatArray, rest: IntArray) -> IntArray:
-    """Return 1 for the ``rest`` arms of largest index in each problem, else 0."""
+    """Return 1 for the ``rest`` arms with the largest index in each problem, and 0 otherwise."""
     order = np.argsort(-index, axis=1, kind="stable")
     given = np.arange(index.shape[1]) < rest[:, np.newaxis]
     ones = np.zeros(index.shape, dtype=np.int64)
@@ -137,10 +137,10 @@ def _one_to_the_largest(index: FloatArray, rest: IntArray) -> IntArray:
 
 
 def least_count_for_bound(delta: float) -> int:
-    """Return the number of pulls from which the bound on an arm's variance is finite.
+    """Return the smallest number of pulls for which the bound of the variance is finite.
 
-    ``N - 1 > 4 log(1 / delta)``: with fewer the bound's denominator is not positive, and an
-    arm would never be pulled again.
+    The condition is ``N - 1 > 4 log(1 / delta)``. Otherwise the denominator of the bound is not
+    positive, and the arm would never be pulled again.
     """
     return floor(4 * log(1 / delta)) + 2
 
@@ -148,21 +148,21 @@ def least_count_for_bound(delta: float) -> int:
 def bounded_counts(
     variance: FloatArray, n_pulls: IntArray, budget: IntArray, delta: float
 ) -> IntArray:
-    """Count the pulls that ``argmax U / N`` gives each arm (Lalitha et al. 2023, eq. 7).
+    """Return the number of pulls of each arm if each pull goes to ``argmax U / N``.
 
-    ``U = variance / (1 - 2 sqrt(log(1 / delta) / (N - 1)))`` with N growing, and the
-    variance as it is known now. Every arm with a variance above 0 needs
-    `least_count_for_bound` pulls.
+    ``U = variance / (1 - 2 sqrt(log(1 / delta) / (N - 1)))`` is eq. 7 of Lalitha et al. (2023).
+    N grows with the pulls, and the variance is constant. Every arm with a positive variance must
+    have `least_count_for_bound` pulls.
     """
     top = int((n_pulls.max(axis=1) + budget).max()) + 2
     count = np.arange(2, top + 1)
     with np.errstate(divide="ignore"):
         effective = count * (1 - 2 * np.sqrt(log(1 / delta) / (count - 1)))  # increasing
     is_open = variance > 0
-    held = np.where(is_open, n_pulls, top)  # nobody has so many, so nothing is added
+    held = np.where(is_open, n_pulls, top)  # more than any arm can have, so that nothing is added
     low = np.zeros(len(budget))
-    # An effective count is below the count: without the bound the level would be higher. After
-    # 26 steps no arm is more than one pull from where it belongs.
+    # The effective count is below the count, so that the level without the bound is an upper
+    # limit. After 26 steps, the count of each arm is off by at most one pull.
     high = _water_level(variance, n_pulls, budget) * (1 + 1e-9)
     for _ in range(26):
         middle = (low + high) / 2
@@ -177,10 +177,10 @@ def bounded_counts(
 
 
 def with_a_partner(weight: FloatArray, in_play: BoolArray) -> FloatArray:
-    """Return the weights with the second largest raised to the largest.
+    """Return the weights after raising the second largest to the largest.
 
-    A leader that is pulled alone teaches nothing about differences, and one that leads by luck
-    would stay in the lead.
+    Pulling only the leader yields no information about differences, so that an arm that leads by
+    chance would keep the lead.
     """
     first_two = keep_best(weight, in_play, 2)
     largest = np.where(in_play, weight, 0.0).max(axis=1, keepdims=True)
@@ -188,7 +188,7 @@ def with_a_partner(weight: FloatArray, in_play: BoolArray) -> FloatArray:
 
 
 def positive_weights(weight: FloatArray, in_play: BoolArray) -> FloatArray:
-    """Return weights that are 0 out of play only: arms without variance get their first pull."""
+    """Return weights that are positive for all arms in play, so that each gets its first pull."""
     largest = np.where(in_play, weight, 0.0).max(axis=1, keepdims=True)
     least = np.where(largest > 0, 1e-30 * largest, 1.0)
     return np.where(in_play, np.maximum(weight, least), 0.0)

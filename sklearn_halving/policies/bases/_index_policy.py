@@ -71,7 +71,7 @@ class IndexState:
     rows: IntArray = field(init=False)
 
     def __post_init__(self) -> None:
-        """Count from nothing."""
+        """Set all counts to zero."""
         self.rows = np.arange(len(self.is_open))
         self.is_decided = ~self.is_open
         self.n_asked_of_row = np.zeros_like(self.rows)
@@ -131,7 +131,10 @@ class IndexPolicy(BasePolicy):
         batch_shape: tuple[int, ...] = (),
         seed: np.random.SeedSequence | None = None,
     ) -> IndexState:
-        """Return the state before the first pull; ValueError if the parameters do not do."""
+        """Return the state before the first pull.
+
+        Raises ValueError if the parameters do not suit the problem.
+        """
         width, most = self._width(), self._most_pulls()
         if most is not None:
             name = "max_pulls" if hasattr(self, "max_pulls") else "n_pulls"
@@ -153,9 +156,9 @@ class IndexPolicy(BasePolicy):
         return state
 
     def ask(self, state: IndexState, max_pulls: int) -> Pulls:
-        """Return one pull for each problem that is not over, at the largest level.
+        """Return one pull for each problem that is not finished, at the largest level.
 
-        None at all means that something must be told first.
+        No pulls are returned if the policy has to wait for rewards.
         """
         arm = np.full(len(state.rows), NO_ARM)
         if max_pulls > 0 and state.is_open.any():
@@ -267,7 +270,7 @@ class IndexPolicy(BasePolicy):
                 state.is_open &= ~is_alone
 
     def is_finished(self, state: IndexState) -> bool:
-        """Return whether every problem is over."""
+        """Return whether all problems are finished."""
         return not state.is_open.any()
 
     def is_alive(self, state: IndexState) -> BoolArray:

@@ -1,4 +1,4 @@
-"""Checks of parameters that several policies share; each message says what would work."""
+"""Parameter checks that several policies share. Error messages suggest valid values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ RewardRange = tuple[float, float]
 
 def check_whole(name: str, value: Any, advice: str) -> None:
     """Raise unless the value is a whole number."""
-    # NaN is below no number, and a loop up to it, or up to infinity, never ends.
+    # Comparisons with NaN are always False, and loops up to NaN or infinity may never end.
     if not isinstance(value, Integral) or isinstance(value, bool):
         raise ValueError(f"{name} must be a whole number, got {value!r}. {advice}")
 
@@ -24,7 +24,7 @@ def check_count(name: str, value: Any, advice: str = "Use 1 or more.") -> None:
 
 
 def check_budget(name: str, value: Any, least: int, why: str) -> None:
-    """Raise if a number of pulls is not whole, or smaller than the least that can be played."""
+    """Raise if a number of pulls is not a whole number, or smaller than the minimum."""
     check_whole(name, value, f"Use {least} or more, as an int.")
     if value < least:
         raise ValueError(
@@ -56,17 +56,17 @@ def check_not_negative(name: str, value: float, advice: str) -> None:
 
 
 def check_confidence(delta: float) -> None:
-    """Raise unless delta is a probability that can be promised."""
+    """Raise unless delta is strictly between 0 and 1."""
     check_between(
         "delta", delta, 0, 1, "It is the chance of a wrong answer that is accepted, such as 0.05."
     )
 
 
 def width_of_range(policy: object, reward_range: RewardRange | None) -> float:
-    """Return ``high - low``; a policy whose bounds need it cannot start without it.
+    """Return ``high - low``, or raise if the range is missing or invalid.
 
-    Multiplying the width of a confidence interval by it is the same as moving all rewards to
-    [0, 1], but keeps the rewards as they are, so that equal ones stay equal.
+    Confidence intervals are multiplied by this width. This is equivalent to scaling all rewards
+    to [0, 1], but leaves the rewards unchanged, so that equal means remain equal.
     """
     name = type(policy).__name__
     if reward_range is None:

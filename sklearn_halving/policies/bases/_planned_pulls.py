@@ -250,7 +250,7 @@ class PlannedPolicy(BasePolicy):
         batch_shape: tuple[int, ...] = (),
         seed: np.random.SeedSequence | None = None,
     ) -> PlannedState:
-        """Return the state before the first pull; nothing is random, so no seed is used."""
+        """Return the state before the first pull. The policy is deterministic; no seed is used."""
         state = self._first_state(problem, batch_shape)
         self._open_step(state)
         return state

@@ -1,4 +1,4 @@
-"""Which arms of each row are the best: NaN is worst, and ties go to the smaller arm."""
+"""Ranking of the arms of each row. NaN is worst, and ties go to the smaller index."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntAr
 
 
 def keep_best(score: FloatArray, alive: BoolArray, n_kept: int | IntArray) -> BoolArray:
-    """Return which arms in play have the ``n_kept`` largest scores.
+    """Return the arms in play with the ``n_kept`` largest scores.
 
     Parameters
     ----------
     score : ndarray of shape (n_problems, n_arms)
     alive : ndarray of bool of shape (n_problems, n_arms)
-        Arms in play; all others are worse than every arm in play.
+        Arms in play. All other arms rank below them.
     n_kept : int or ndarray of shape (n_problems,)
 
     Returns
@@ -36,9 +36,9 @@ def keep_best(score: FloatArray, alive: BoolArray, n_kept: int | IntArray) -> Bo
 
 
 def best_of_others(value: FloatArray) -> FloatArray:
-    """Return for each arm the largest value among all other arms, same shape.
+    """Return the largest value of all other arms for each arm, in the same shape.
 
-    NaN is not allowed; with one arm it is minus infinity.
+    NaN is not allowed. If there is only one arm, the result is minus infinity.
 
     Examples
     --------
@@ -56,10 +56,10 @@ def best_of_others(value: FloatArray) -> FloatArray:
 
 
 def best_alive(alive: BoolArray, mean: FloatArray) -> IntArray:
-    """Return the arm of largest mean in each row; ``NO_ARM`` where none is alive."""
+    """Return the arm with the largest mean in each row; ``NO_ARM`` if no arm is alive."""
     known = alive & ~np.isnan(mean)
     first_known = known & (np.cumsum(known, axis=1) == 1)
-    # Arms at minus infinity are worse than numbers and better than nothing.
+    # Arms at minus infinity rank below finite numbers, but above arms without a reward.
     score = np.where(known, mean, -np.inf)
     tied = known & (score == score.max(axis=1, keepdims=True))
     place: IntArray = np.where(tied.any(axis=1), tied.argmax(axis=1), first_known.argmax(axis=1))
@@ -67,10 +67,10 @@ def best_alive(alive: BoolArray, mean: FloatArray) -> IntArray:
 
 
 def best_known(alive: BoolArray, mean: FloatArray) -> IntArray:
-    """Return the arm in play with the best mean; if all in play failed, the best of the rest.
+    """Return the arm in play with the best mean, shape ``(n_problems,)``.
 
-    The mean of an arm without a reward, or with one that is NaN, is NaN. ``NO_ARM`` where that
-    is so for every arm. Shape ``(n_problems,)``.
+    If all arms in play have failed, it is the best of the other arms. Arms without a reward or
+    with a NaN reward have a mean of NaN. ``NO_ARM`` is returned if all means are NaN.
     """
     best = best_alive(alive, mean)
     if (best == NO_ARM).any():
@@ -79,9 +79,9 @@ def best_known(alive: BoolArray, mean: FloatArray) -> IntArray:
 
 
 def largest_usable(index: FloatArray, usable: BoolArray) -> IntArray:
-    """Return the usable arm of largest index in each row; ``NO_ARM`` where none is usable.
+    """Return the usable arm with the largest index in each row; ``NO_ARM`` if none is usable.
 
-    An index that is not a number counts as minus infinity; ties go to the smaller arm.
+    An index of NaN is treated as minus infinity. Ties go to the smaller arm.
     """
     index = np.where(usable, index, -np.inf)
     arm: IntArray = index.argmax(axis=1)

@@ -1,7 +1,7 @@
-"""Rung and bracket arithmetic in exact integers; the only place where eta is a power.
+"""Computation of rungs and brackets in exact arithmetic.
 
-``floor(log(243, 3))`` is 4 in floating point and 5 in truth, so nothing here takes a
-logarithm: powers of the exact fraction are compared instead.
+``floor(log(243, 3))`` is 4 in floating point arithmetic, but should be 5. Therefore, this module
+compares powers of exact fractions instead of computing logarithms.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ def exact_factor(factor: Real | float) -> Fraction:
         )
     if float(factor) == float("inf"):
         raise ValueError("factor must be finite, got inf. Use 3, the default, or 4.")
-    # As it is written: 2.2 is 11/5, not the nearest sum of powers of two.
+    # Use the decimal value: 2.2 is 11/5, and not its binary floating point approximation.
     return factor if isinstance(factor, Fraction) else Fraction(str(float(factor)))
 
 
 def floor_log(value: Fraction | int, base: Fraction | int) -> int:
-    """Return the largest whole t with ``base ** t <= value``; needs ``value >= 1``.
+    """Return the largest integer t with ``base ** t <= value``, for ``value >= 1``.
 
     Examples
     --------
@@ -48,16 +48,16 @@ def floor_log(value: Fraction | int, base: Fraction | int) -> int:
 
 
 def round_half_up(value: Fraction) -> int:
-    """Return the nearest whole number; exact halves go up, not to even."""
+    """Return the nearest integer. Exact halves are rounded up, not to even."""
     return floor(value + Fraction(1, 2))
 
 
 def hyperband_widths(s: int, s_max: int, factor: Fraction, *, printed_table: bool = False) -> int:
-    """Return the number of arms with which bracket s starts.
+    """Return the number of arms at the start of bracket s.
 
-    Algorithm 1, line 3 of Li et al. (2018): ``n = ceil((B / R) eta^s / (s + 1))`` with
-    ``B = (s_max + 1) R``. Their Table 1 was made with the floor taken before the power,
-    ``floor((s_max + 1) / (s + 1)) eta^s``, which gives 81, 27, 9, 6, 5 for R = 81, eta = 3.
+    In line 3 of Algorithm 1 of Li et al. (2018), it is ``n = ceil((B / R) eta^s / (s + 1))`` with
+    ``B = (s_max + 1) R``. Their Table 1 uses ``floor((s_max + 1) / (s + 1)) eta^s`` instead, which
+    gives 81, 27, 9, 6, 5 for R = 81 and eta = 3.
     """
     if printed_table:
         return floor((s_max + 1) // (s + 1) * factor**s)
@@ -65,11 +65,11 @@ def hyperband_widths(s: int, s_max: int, factor: Fraction, *, printed_table: boo
 
 
 def halving_rungs(n_arms: int, levels: Sequence[int], factor: Fraction) -> tuple[Rung, ...]:
-    """Return ``floor(n eta^-i)`` arms at each of the levels, smallest level first.
+    """Return rungs of ``floor(n eta^-i)`` arms at the given levels, in increasing order.
 
-    A floor that would empty a rung keeps one arm. One arm has nobody to be compared with,
-    so of the rungs with one arm only the last is played; and of neighbouring rungs at the
-    same level only the first, which is the widest.
+    Every rung has at least one arm. A single arm has no rivals, so that only the last of several
+    rungs with one arm is played. Of several rungs at the same level, only the first is played,
+    which is the widest.
     """
     widths = [max(1, floor(n_arms / factor**i)) for i in range(len(levels))]
     rungs: list[Rung] = []
@@ -95,7 +95,7 @@ def hyperband_brackets(
     printed_table: bool = False,
     n_available: int | None = None,
 ) -> tuple[Bracket, ...]:
-    """Return the brackets of Algorithm 1 of Li et al. (2018), most exploratory first."""
+    """Return the brackets of Algorithm 1 of Li et al. (2018), with the most exploratory first."""
     eta = exact_factor(factor)
     s_max = _largest_s(min_level, max_level, eta, max_candidates, max_eliminations)
     one_loop = []
@@ -124,7 +124,7 @@ def _largest_s(
     max_candidates: int | None,
     max_eliminations: int | None,
 ) -> int:
-    """Return s_max: as many eliminations as the levels, and n_max of section 2.6, allow."""
+    """Return s_max, the number of eliminations that the levels and n_max (section 2.6) allow."""
     if not 1 <= min_level <= max_level:
         raise ValueError(
             f"The smallest level must be at least 1 and at most the largest, got "
@@ -139,7 +139,7 @@ def _largest_s(
 
 
 def _chosen(brackets: str | Sequence[int], s_max: int) -> list[int]:
-    """Return the s of the brackets to play, most exploratory first."""
+    """Return the values of s of the brackets to play, with the most exploratory first."""
     if isinstance(brackets, str):
         if brackets == MOST_EXPLORATORY:
             return [s_max]
@@ -156,9 +156,9 @@ def _chosen(brackets: str | Sequence[int], s_max: int) -> list[int]:
 
 
 def fixed_budget_rungs(n_arms: int, budget: int) -> tuple[Rung, ...]:
-    """Return the rounds of Fig. 3 of Jamieson & Talwalkar (2015).
+    """Return the rungs of Fig. 3 of Jamieson & Talwalkar (2015).
 
-    Round k gives each of its arms ``floor(B / (|S_k| ceil(log2 n)))`` further units.
+    Round k trains each of its arms for ``floor(B / (|S_k| ceil(log2 n)))`` additional units.
     """
     n_rounds = (int(n_arms) - 1).bit_length()  # ceil(log2 n), exact
     if n_arms * n_rounds > budget:
@@ -194,25 +194,25 @@ def finite_horizon_rungs(
 def growing_levels(
     smallest: int, largest: int, n_stages: int, factor: float | None = None
 ) -> tuple[int, ...]:
-    """Return a level for each stage, in geometric steps that end at ``largest``.
+    """Return a level for each stage, in a geometric sequence that ends at ``largest``.
 
     Parameters
     ----------
     smallest, largest, n_stages : int
         Smallest and largest amount of resource, in whole units, and the number of levels.
     factor : float or None, default=None
-        Ratio of neighbouring levels, 2 or more; levels that would be below ``smallest`` are
-        ``smallest``. None: the ratio that makes the first level ``smallest``.
+        Ratio of consecutive levels, at least 2. Levels below ``smallest`` are raised to it. If
+        None, the ratio is such that the first level is ``smallest``.
 
     Returns
     -------
     levels : tuple of int
-        Rounded from the exact values, halves up. Neighbours can be equal.
+        The exact values, rounded to the nearest integers. Consecutive levels can be equal.
 
     Raises
     ------
     ValueError
-        If not ``1 <= smallest <= largest`` and ``n_stages >= 0``, or if the factor is below 2.
+        Unless ``1 <= smallest <= largest`` and ``n_stages >= 0``, or if the factor is below 2.
 
     Examples
     --------
@@ -237,7 +237,7 @@ def growing_levels(
 
 
 def _rounded_root(power: int, degree: int) -> int:
-    """Return the whole number nearest to the root of a positive number, exactly."""
+    """Return the integer nearest to the root of a positive number, computed exactly."""
     low, high = 0, 1 << (power.bit_length() // degree + 1)
     while high - low > 1:  # low - 1/2 <= root < high - 1/2
         middle = (low + high) // 2
