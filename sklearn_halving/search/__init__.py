@@ -1,6 +1,6 @@
-"""The searches: what users import.
+"""The public searches.
 
-Each is imported when it is asked for: who uses one does not wait for all.
+Each search is imported at its first use, which keeps the import of the package fast.
 """
 
 from importlib import import_module
@@ -23,7 +23,7 @@ _MODULE_OF = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for."""
+    """Import a search at its first use."""
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
@@ -32,5 +32,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return what there is, imported or not."""
+    """Return all public names, including those that are not imported yet."""
     return [*__all__, "__all__", "__doc__", "__name__"]

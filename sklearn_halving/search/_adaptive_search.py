@@ -1,4 +1,4 @@
-"""What the searches share whose policies find out, fit by fit, which candidate needs more."""
+"""Base class of the searches whose policies decide after each fit which candidate is next."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from sklearn_halving.search.reporting._search_results import ResultTable, Run
 from sklearn_halving.search.watching._user_warnings import warn_user
 
 N_OF_DISTRIBUTIONS = 10
-"""Candidates drawn from distributions if nothing says how many, the default ``n_iter`` of
+"""Default number of candidates that are drawn from distributions: the default ``n_iter`` of
 RandomizedSearchCV."""
 PULLS_OF_GRID_SEARCH = 5
-"""Fits of a candidate in a GridSearchCV with its default cv."""
+"""Number of fits of a candidate in GridSearchCV with its default cv."""
 
 
 class AdaptiveSearchCV(BaseBanditSearchCV):
-    """Base of the searches over splits without end, with one row for each candidate.
+    """Base class of searches with an unlimited number of splits and one row for each candidate.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
     max_resources: Literal["auto"] | PositiveFloat
 
     def _least_n_pulls(self, n_arms: int) -> int:
-        """Return the least budget that the policy can play with so many candidates."""
+        """Return the smallest budget with which the policy can run."""
         return n_arms
 
     def _resolve_resource(self) -> Resource:
@@ -91,7 +91,7 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
 
     @property
     def _pulls_of_a_drawn(self) -> int:
-        """For how many of ``n_pulls`` a candidate is drawn from distributions."""
+        """Number of fits in ``n_pulls`` for which one candidate is drawn from distributions."""
         return PULLS_OF_GRID_SEARCH
 
     def _count_candidates(self, space: SearchSpace) -> int:
@@ -123,7 +123,7 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
         return max(n_each * n_arms, self._least_n_pulls(n_arms))
 
     def _check_splits(self, n_arms: int, rows: SplitRows, n_levels: int = 1) -> None:
-        """Refuse a number of fits for which there are not enough splits."""
+        """Raise if there are not enough splits for the number of fits."""
         if rows.n_repetitions is None or isinstance(self.n_pulls, str):
             return
         most = max(n_arms * rows.n_repetitions * n_levels, self._least_n_pulls(n_arms))
@@ -149,7 +149,7 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
         results["probability_best"] = statistics.probability_best()
         is_winner = rows.arm == run.best_arm
         if (results[f"rank_test_{metric}"][is_winner] != 1).any():
-            # The policy may know more than the means, as where it forgot earlier stages.
+            # The policy may choose another candidate, for example if it ignores earlier stages.
             of_all = results[f"mean_test_{metric}"]
             results[f"rank_test_{metric}"] = ranks(of_all, rows.rank_group + is_winner)
         return ResultTable(results, statistics)

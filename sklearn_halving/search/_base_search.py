@@ -1,4 +1,4 @@
-"""The search that all others are: `fit` in eight steps."""
+"""Base class of all searches, which implements `fit` and `plan`."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ if TYPE_CHECKING:
 
 
 POLICY = 2**31 - 2
-"""Stands for the repetition in the seed of the policy."""
+"""Used instead of a repetition in the seed of the policy."""
 
 
 class BaseBanditSearchCV(SharedParameters, SearchResults):
-    """Base of the searches: a subclass names its policy and the parameters of that."""
+    """Base class of the searches. A subclass defines the policy and its parameters."""
 
     @abstractmethod
     def _make_levels(self, resource: Resource, space: SearchSpace, rows: SplitRows) -> Levels:
@@ -73,7 +73,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
     def _make_plan(
         self, policy: BasePolicy, levels: Levels, space: SearchSpace, rows: SplitRows
     ) -> SearchPlan:
-        """Return what the policy is going to do."""
+        """Return the plan of the search."""
         schedule = policy.schedule(levels.smallest, levels.largest, space.size)
         if schedule is not None:
             n_arms = schedule.n_arms
@@ -86,7 +86,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         return SearchPlan(problem, description, schedule, makes_candidates=makes_candidates)
 
     def _resolve_resource(self) -> Resource:
-        """Return the resource that ``resource`` stands for."""
+        """Return the resource for the parameter ``resource``."""
         return resolve_resource(self.resource, self.estimator)
 
     def _split_rows(
@@ -96,7 +96,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         return fixed_splits(self, inputs, resource, seed)
 
     def _warn_of_space(self, prepared: Preparation) -> None:
-        """Warn where the search space does not suit the policy; nothing to say here."""
+        """Warn if the search space does not suit the policy; does nothing by default."""
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
@@ -105,14 +105,14 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
-            Training data, in any form that the estimator takes. For a precomputed kernel or
-            distance matrix the shape is (n_samples, n_samples).
+            Training data, in any form that the estimator accepts. For a precomputed kernel or
+            distance matrix, the shape is (n_samples, n_samples).
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
             Target; None for unsupervised learning.
         **params : dict of str to object
             Parameters for the ``fit`` of the estimator, the scorer and the splitter, as in
-            GridSearchCV: what has one entry a row is split along with X; ``groups`` goes to
-            the splitter.
+            GridSearchCV. Parameters with one entry per row are split like X. ``groups`` is
+            passed to the splitter.
 
         Returns
         -------
@@ -122,19 +122,19 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         Raises
         ------
         ValueError
-            If the arguments do not fit together, or ``checkpoint`` is the journal of another
-            search, in use, or damaged, before any fit; if every fit failed, or no candidate that
-            ``select`` allows has a score while others have, after them.
+            Before any fit: if the arguments are not consistent, or if ``checkpoint`` is the
+            journal of another search, in use, or damaged. After the fits: if every fit failed,
+            or if only candidates that ``select`` does not allow have a score.
         KeyboardInterrupt
-            After Ctrl-C, unless ``refit_on_interrupt``; ``cv_results_``, ``history_`` and
-            ``best_*`` but for ``best_estimator_`` are those of the fits that were done.
+            After Ctrl-C, unless ``refit_on_interrupt=True``. ``cv_results_``, ``history_`` and
+            ``best_*``, except ``best_estimator_``, are then set from the finished fits.
 
         Warns
         -----
         UserWarning
-            If the search was stopped before its end, with what was not done; if all mean scores
-            are NaN. As in GridSearchCV, the first candidate is then chosen, among those with the
-            largest resource that was used.
+            If the search was stopped early; the warning says which fits are missing. If all mean
+            scores are NaN: the first candidate with the largest resource is then chosen, as in
+            GridSearchCV.
         """
         deadline = time.monotonic() + (self.time_budget or float("inf"))
         check_progress_bar(self.progress_bar)
@@ -163,7 +163,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         return self
 
     def plan(self, X: Any, y: Any = None, **params: Any) -> pd.DataFrame:
-        """Return what `fit` with the same arguments will do, without fitting anything.
+        """Return the plan of `fit` with the same arguments, without fitting any model.
 
         Parameters
         ----------
@@ -173,13 +173,13 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         Returns
         -------
         plan : DataFrame
-            One row for each rung or stage, or for all fits where a policy has neither, with
-            the columns ``bracket`` (the paper's s) and ``rung``, or ``stage``, and
-            ``n_candidates``, ``n_resources`` (for each fit) and ``n_fits`` (for all candidates
-            and splits, at most; without the refit). Rungs also have ``full_fits``, what they cost
-            in fits with all of the resource if the cost of a fit is proportional to its
-            resource, and ``of_grid_search``, the share that this is of a GridSearchCV over the
-            same candidates.
+            One row for each rung or stage, or one row for all fits if the policy has neither. The
+            columns are ``bracket`` (the paper's s) and ``rung``, or ``stage``, and
+            ``n_candidates``, ``n_resources`` (of each fit) and ``n_fits`` (the maximum for all
+            candidates and splits, without the refit). For rungs, ``full_fits`` is their cost in
+            fits with ``max_resources``, if the cost of a fit is proportional to its resource.
+            ``of_grid_search`` is this cost as a fraction of that of a GridSearchCV over the same
+            candidates.
         """
         validate_params(self)
         if isinstance(self.cv, Iterator):
@@ -187,13 +187,13 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
                 f"plan would use up the iterator cv={self.cv!r}, and leave nothing for fit. Give "
                 "a list of the splits."
             )
-        # What is drawn here must leave fit's splits and candidates as they are.
+        # The plan must not change the splits and candidates that `fit` draws later.
         own = copy(self)
         own.cv = deepcopy(self.cv)
         rng, seed = seed_of(deepcopy(check_random_state(self.random_state)))
         prepared = own._prepare(check_inputs(own, X, y, params), seed)
         candidates = own._draw_candidates(prepared, rng)
-        own._start_policy(prepared, candidates, seed)  # it refuses budgets that are too small
+        own._start_policy(prepared, candidates, seed)  # raises if the budget is too small
         resource = prepared.resource
         table = plan_table(prepared.plan, resource)
         if prepared.plan.schedule is not None:
@@ -202,7 +202,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         return table
 
     def _prepare(self, inputs: FitInputs, seed: np.random.SeedSequence) -> Preparation:
-        """Check everything that can be checked before the first fit."""
+        """Validate the parameters and the data, and prepare the pulls."""
         space = SearchSpace(self.param_distributions)
         resource = self._resolve_resource()
         resource.check(self.estimator, space.names)
@@ -215,7 +215,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
     def _draw_candidates(
         self, prepared: Preparation, rng: np.random.RandomState
     ) -> tuple[Params, ...]:
-        """Draw a candidate for each arm, and try the names of their parameters."""
+        """Draw a candidate for each arm, and check the names of their parameters."""
         candidates = prepared.space.draw(prepared.plan.n_of_bracket, rng)
         check_candidates(self.estimator, candidates)
         self._warn_of_space(prepared)
@@ -239,7 +239,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
     def _start_policy(
         self, prepared: Preparation, candidates: Any, seed: np.random.SeedSequence
     ) -> Any:
-        """Return the policy's state before the first pull."""
+        """Return the state of the policy before the first pull."""
         own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, POLICY))
         tie_break = self._tie_break(prepared.space, candidates, seed)
         problem = replace(prepared.plan.problem, tie_break=tie_break)
@@ -248,7 +248,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
     def _tie_break(
         self, space: SearchSpace, candidates: Any, seed: np.random.SeedSequence
     ) -> tuple[int, ...] | None:
-        """Return the numbers by which equal candidates are ordered; None: by their place."""
+        """Return numbers that break ties between candidates; None to use the order of arms."""
         return None
 
     def _draw(
@@ -258,9 +258,9 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         seed: np.random.SeedSequence,
         callbacks: CallbackTree,
     ) -> EvaluationTask:
-        """Draw the candidates, and gather what a worker needs."""
+        """Draw the candidates, and return the task for the workers."""
         candidates = self._draw_candidates(prepared, rng)
-        rng.randint(2**31 - 1)  # where a grid leaves nothing to draw, the next search differs too
+        rng.randint(2**31 - 1)  # advances the state even if nothing was drawn from a grid
         rescaling = check_rescaling(
             Rescaling.from_option(self.rescale), self.estimator, prepared, candidates
         )
@@ -290,7 +290,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         )
 
     def _pull(self, run: Run, callbacks: CallbackTree) -> Progress:
-        """Pull until the policy is finished, or the search is stopped."""
+        """Run pulls until the policy is finished or the search is stopped."""
         prepared, checkpoint = run.prepared, run.checkpoint
         callbacks.begin_search(prepared.plan, prepared.resource)
         limits = PullLimits(self.pull_timeout, self.memory_limit)

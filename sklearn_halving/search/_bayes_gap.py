@@ -1,4 +1,4 @@
-"""BayesGapSearchCV: a good choice with fewer fits than candidates."""
+"""BayesGapSearchCV, a search with fewer fits than candidates."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ from sklearn_halving.search.reporting._cv_results import ResultRows, ranks
 from sklearn_halving.search.reporting._search_results import ResultTable, Run
 
 N_OF_DISTRIBUTIONS = 100
-"""Candidates drawn from distributions: they cost no fits."""
+"""Default number of candidates that are drawn from distributions; not all of them are fitted."""
 AUTO_PULLS = (20, 100)
-"""Least and most fits of ``n_pulls="auto"``, between which it is a quarter of the candidates."""
+"""Minimum and maximum of ``n_pulls="auto"``, which is a quarter of the number of candidates."""
 
 Kernel = Annotated[Callable[..., ArrayLike], callable] | Annotated[ArrayLike, "array-like"]
-"""A covariance of candidates, or how to compute it."""
+"""A covariance of the candidates, or a function that returns it."""
 
 
 @document_search
@@ -332,7 +332,7 @@ default=None
             gap.covariance.set(
                 make_prior(*args, is_whole_grid=is_whole), self.noise, len(candidates)
             )
-        elif self.kernel is not None:  # there is one candidate, and it may not fit
+        elif self.kernel is not None:  # only to validate the kernel
             make_prior(*args, is_whole_grid=is_whole)
         return candidates
 

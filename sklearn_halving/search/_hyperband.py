@@ -1,4 +1,4 @@
-"""HyperbandSearchCV: many brackets of successive halving over a resource."""
+"""HyperbandSearchCV, a search with brackets of successive halving over a resource."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""VarianceHalvingSearchCV: pulls are splits, and go where the choice is still in doubt."""
+"""VarianceHalvingSearchCV, which uses more splits for candidates that may still be the best."""
 
 from __future__ import annotations
 
@@ -215,8 +215,8 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
 
     @property
     def _pulls_of_a_drawn(self) -> int:
-        # On ten recorded tasks (five splits each) twice as many candidates with half as many fits
-        # each led to better choices; halving needs more fits to begin with.
+        # On ten recorded tasks with five splits each, twice as many candidates with half as many
+        # fits each led to better choices. Other allocations need more fits in the first stage.
         return 2 if self.allocation == "likelihood" else super()._pulls_of_a_drawn
 
     def _make_levels(self, resource: Resource, space: SearchSpace, rows: SplitRows) -> Levels:
@@ -268,7 +268,7 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
 
 
 def _warn_of_no_adaptation(halving: VarianceHalving, n_arms: int) -> None:
-    """Warn if too few pulls make SHAdaVar plain sequential halving."""
+    """Warn if SHAdaVar equals plain sequential halving because there are too few pulls."""
     first, least = halving.first_adaptive_stage(n_arms), halving.least_n_pulls_to_adapt(n_arms)
     if first == 0:
         return

@@ -25,9 +25,9 @@ N_WITHOUT_HALVING = 10
 """Number of candidates that are drawn from distributions if only one level is possible: the
 default ``n_iter`` of RandomizedSearchCV."""
 USUAL_FACTOR = 10
-"""A larger factor is a warning."""
+"""Larger factors cause a warning."""
 MAX_STARTED = 2**16
-"""The most candidates that a bracket may start. Drawing them takes a few seconds."""
+"""Maximum number of candidates that a bracket may start. Drawing them takes a few seconds."""
 GRID_FACTOR = 2
 EARLY_SPLITS = 2
 """Number of splits of the early rungs. A single split was worse on recorded learning curves,

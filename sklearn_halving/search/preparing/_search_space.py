@@ -53,14 +53,14 @@ class SearchSpace:
 
     @property
     def size(self) -> int | None:
-        """Number of different candidates; None if it is unlimited."""
+        """Number of candidates; None if it is unlimited."""
         return None if self._grid is None else len(self._grid)
 
     @property
     def n_different_in_grid(self) -> int:
-        """Number of candidates of a grid, without those that occur twice.
+        """Number of candidates of a grid, without duplicates.
 
-        The grid is listed only if two of its dicts have the same names: it may be huge.
+        The grid may be huge, so it is listed only if two of its dicts have the same names.
         """
         spaces = self.distributions
         if len({frozenset(space) for space in spaces}) < len(spaces):

@@ -1,1 +1,1 @@
-"""What a search reports: cv_results_, history_, the summary, and how sure the choice is."""
+"""Results of a search: cv_results_, history_, the summary and the statistics of the choice."""

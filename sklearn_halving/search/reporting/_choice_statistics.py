@@ -1,4 +1,4 @@
-"""What the scores say about the choice: means that can be compared, and how sure it is."""
+"""Statistics of the choice: comparable means, standard errors and probabilities."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from sklearn_halving.splits import corrected_variance_of_mean
 def additive_means(
     scores: FloatArray, is_pulled: BoolArray, level: IntArray, has_failed: BoolArray
 ) -> FloatArray:
-    """Return means that can be compared though candidates were scored on different splits.
+    """Return comparable means of candidates that were scored on different splits.
 
-    Where all had the same splits, these are plain means, to the last bit. Scores at different
-    levels are not put together.
+    If all candidates were scored on the same splits, these are exactly the plain means. Scores
+    at different levels are not combined.
 
     Parameters
     ----------
     scores : ndarray of shape (n_candidates, n_splits)
-        NaN where a candidate was not scored, or where that failed.
+        NaN if a candidate was not scored on a split, or if scoring failed.
     is_pulled : ndarray of bool of shape (n_candidates, n_splits)
-        Where it was.
+        Whether a candidate was scored on a split.
     level : ndarray of shape (n_candidates,)
-        With how much resource.
+        Level of the scores of each candidate.
     has_failed : ndarray of bool of shape (n_candidates,)
-        Candidates with scores that stand for a failure: these say nothing about splits.
+        Whether a candidate has failed fits. Their scores are not informative about the splits.
     """
     means = pulled_means(scores, is_pulled)
     usable = np.isfinite(means) & ~has_failed
@@ -53,15 +53,15 @@ def additive_means(
 
 @dataclass(frozen=True)
 class Overlap:
-    """How much of the noise more splits of the same rows do not average out.
+    """Overlap of the training sets, which limits how much more splits reduce the noise.
 
-    Nadeau and Bengio's ``n_test / n_train`` is for training sets of all rows that are not
-    tested. Smaller training sets overlap less, and do not make it larger.
+    The ratio ``n_test / n_train`` of Nadeau and Bengio is for training sets that contain all rows
+    outside the test set. Smaller training sets overlap less, so they must not increase it.
 
     Parameters
     ----------
     n_test, n_rest : float
-        Rows of a test set, on average over the fits, and of the data without it.
+        Mean number of rows of a test set over the fits, and number of all other rows.
     """
 
     n_test: float
@@ -69,21 +69,21 @@ class Overlap:
 
     @classmethod
     def of(cls, outcomes: list[Outcome], n_rows: int) -> Overlap:
-        """Return the means."""
+        """Return the overlap of the fits of a search."""
         n_test = float(np.mean([outcome.n_test for outcome in outcomes]))
         return cls(n_test, max(1.0, n_rows - n_test))
 
 
 @dataclass(frozen=True)
 class ChoiceStatistics:
-    """How sure a choice among candidates is.
+    """Certainty of a choice among candidates.
 
     Parameters
     ----------
     mean : ndarray of shape (n_candidates,)
-        Estimated score; NaN for candidates that are not in question.
+        Estimated score; NaN for candidates that cannot be the best.
     error : ndarray of shape (n_candidates,)
-        Its standard error, of what the splits do not explain.
+        Its standard error, without the variation that the splits explain.
     """
 
     mean: FloatArray
@@ -93,15 +93,15 @@ class ChoiceStatistics:
     def of(
         cls, results: dict[str, Any], metric: str, level: IntArray, overlap: Overlap
     ) -> ChoiceStatistics:
-        """Return the statistics of the metric that steers the search.
+        """Return the statistics of the metric that guides the search.
 
-        Only candidates that reached the largest level can be the best. The noise is that of
-        the better half of them: an erratic candidate far behind says nothing about the others.
+        Only candidates that reached the largest level can be the best. The noise is estimated
+        from the better half of them, because a poor candidate may have a much larger variance.
         """
         scores, mean = split_scores(results, f"test_{metric}"), results[f"mean_test_{metric}"]
         known = ~np.isnan(mean)
         known &= level == level[known].max(initial=0)
-        if known.sum() < 2 or np.isposinf(mean[known]).any():  # there is nothing to be unsure of
+        if known.sum() < 2 or np.isposinf(mean[known]).any():  # the choice is certain
             return cls(np.where(known, mean, np.nan), np.where(known, 0.0, np.nan))
         better = known & (mean >= np.median(mean[known])) & np.isfinite(mean)
         arms, best_arms = (
@@ -116,25 +116,25 @@ class ChoiceStatistics:
             return cls(mean, np.full_like(mean, np.nan))
         ratio = overlap.n_test / overlap.n_rest
         error = standard_errors(arms.n_pulls, np.where(np.isnan(variance), 0.0, variance), ratio)
-        # The variance is an estimate itself: as wide as Student's t.
+        # The variance is an estimate too: the error is that of Student's t distribution.
         error = np.where(np.isfinite(mean), error * np.sqrt(freedom / (freedom - 2)), 0.0)
         return cls(np.where(known, mean, np.nan), np.where(known, error, np.nan))
 
     def probability_best(self) -> FloatArray:
-        """Return the probability of each candidate to be the best; NaN if that is not known."""
+        """Return the probability that each candidate is the best one; NaN if it is not known."""
         return probability_of_best(self.mean, self.error)
 
     def regret(self, candidate: int) -> float:
-        """Return by how much the best is expected to be better."""
+        """Return the expected difference between the best candidate and this one."""
         return expected_regret(self.mean, self.error, candidate)
 
     def corrected_score(self, candidate: int) -> float:
-        """Return the mean score, corrected for having been chosen."""
+        """Return the mean score of the candidate, corrected for the selection."""
         return corrected_mean(self.mean, self.error, candidate)
 
 
 def add_standard_errors(results: dict[str, Any], overlap: Overlap) -> None:
-    """Add the standard error of each mean, for all metrics and both sides."""
+    """Add the standard error of each mean, for all metrics, of test and training scores."""
     for key in [key for key in results if key.startswith(("mean_test_", "mean_train_"))]:
         side = key.removeprefix("mean_")
         scores = split_scores(results, side)

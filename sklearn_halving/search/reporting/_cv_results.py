@@ -1,4 +1,4 @@
-"""Outcomes -> ``cv_results_``: a pure function, called once."""
+"""The table ``cv_results_``, computed from the outcomes."""
 
 from __future__ import annotations
 
@@ -18,26 +18,27 @@ from sklearn_halving.resources import WholeFit
 from sklearn_halving.search.preparing._plan import SearchPlan
 
 ALL_SPLITS = np.iinfo(np.int64).max
-"""As many splits as there are."""
+"""Stands for all splits in `ResultRows.n_splits`."""
 Means = Callable[[FloatArray, BoolArray], FloatArray]
-"""(scores, which of them are of pulls), both of shape (n_rows, n_splits) -> (n_rows,)."""
+"""Function that returns the mean score of each row. Its arguments are the scores and whether they
+belong to a pull, both of shape (n_rows, n_splits)."""
 
 
 @dataclass(frozen=True)
 class ResultRows:
-    """The rows of the table, in the order of the pulls, not of their completion.
+    """The rows of the table. Their order does not depend on the order in which pulls return.
 
     Parameters
     ----------
     arm, level : ndarray of shape (n_rows,)
-        Which candidate, and how much resource, in units.
+        Candidate and level of each row.
     places : dict of str to ndarray of shape (n_rows,)
-        Columns that say where in the search a row belongs.
+        Columns with the position of a row in the search, such as its bracket.
     rank_group : ndarray of shape (n_rows,)
-        Rows with a larger number rank before all with a smaller one.
+        Rows with a larger number rank before all rows with a smaller number.
     n_splits : ndarray of shape (n_rows,) or None, default=None
-        On how many of the splits, the first ones, a row is evaluated, or more than there
-        are; None: on all.
+        Number of splits on which a row is evaluated, starting with the first split. It may exceed
+        the number of splits that exist. If None, all rows are evaluated on all splits.
     """
 
     arm: IntArray
@@ -53,9 +54,9 @@ class ResultRows:
 def result_rows(
     plan: SearchPlan, outcomes: Sequence[Outcome], stage_of_arm: IntArray | None
 ) -> ResultRows:
-    """Return a row for each candidate and level, for its last rung there.
+    """Return a row for each candidate and level, with the last rung at that level.
 
-    Without rungs there is one for each candidate.
+    Without rungs, there is one row for each candidate.
     """
     if plan.schedule is None:
         return _rows_of_candidates(plan, outcomes, stage_of_arm)
@@ -76,7 +77,8 @@ def result_rows(
     places = {"bracket": bracket, "iter": rung}
     if loop.any():
         places["loop"] = loop
-    # Candidates that were compared on all splits of a level are ahead of those that left there.
+    # Candidates that were compared on all splits of a level rank before those that were
+    # eliminated at that level.
     rank_group = 2 * level + goes_on if plan.description.ranks_by_level else np.zeros_like(level)
     return ResultRows(arm, level, places, rank_group, n_splits)
 
@@ -101,22 +103,22 @@ def _rows_of_candidates(
         rank_group = places["stage"]
     elif description.plays_levels and description.ranks_by_level:
         rank_group = level
-    # Candidates that were made on the way have a row if they were.
+    # Candidates that are created during the search have a row only if they were created.
     has_row = n_pulls > 0 if plan.makes_candidates else np.full(n_arms, True)
     places = {name: column[has_row] for name, column in places.items()}
-    # In pairs of numbers, so that there is room for the winner ahead of its group.
+    # Only even numbers are used, so that the winner can be ranked before its group.
     rank_group = 2 * rank_group[has_row]
     return ResultRows(np.arange(n_arms)[has_row], level[has_row], places, rank_group)
 
 
 def plain_means(scores: FloatArray, is_pulled: BoolArray) -> FloatArray:
-    """Return the mean over the splits; one score that is NaN, or lacking, makes it NaN."""
+    """Return the mean over all splits; NaN if one of the scores is NaN or missing."""
     means: FloatArray = scores.mean(axis=1)
     return means
 
 
 def planned_means(scores: FloatArray, is_pulled: BoolArray, n_splits: IntArray) -> FloatArray:
-    """Return the mean over the first splits of each row; one that lacks makes it NaN."""
+    """Return the mean over the first splits of each row; NaN if a score is missing."""
     means = np.full(len(scores), np.nan)
     for n in np.unique(n_splits):
         rows = n_splits == n
@@ -125,7 +127,7 @@ def planned_means(scores: FloatArray, is_pulled: BoolArray, n_splits: IntArray) 
 
 
 def pulled_means(scores: FloatArray, is_pulled: BoolArray) -> FloatArray:
-    """Return the mean over the splits that were pulled; NaN without any."""
+    """Return the mean over the splits that were pulled; NaN if there are none."""
     n_pulls = is_pulled.sum(axis=1)
     sums = np.where(is_pulled, scores, 0.0).sum(axis=1)
     return np.where(n_pulls > 0, sums / np.maximum(n_pulls, 1), np.nan)
@@ -142,13 +144,14 @@ def make_cv_results(
     Parameters
     ----------
     task : EvaluationTask
-        What was evaluated.
+        The task that was evaluated.
     outcomes : iterable of Outcome
-        What the pulls gave, in any order.
+        The outcomes of the pulls, in any order.
     rows : ResultRows
         The rows.
     means : callable or None, default=None
-        What the mean of a row's scores is; None: over the splits that the row is to have.
+        Function that returns the mean score of each row. If None, it is the mean over the splits
+        on which the row is evaluated.
     """
     if means is None:
         n_splits = rows.n_splits
@@ -178,7 +181,7 @@ def make_cv_results(
 
 @dataclass(frozen=True)
 class _Cells:
-    """The outcomes with their places in a table of shape (n_rows, n_repetitions)."""
+    """The outcomes with their positions in a table of shape (n_rows, n_repetitions)."""
 
     outcomes: list[Outcome]
     row: IntArray
@@ -189,7 +192,11 @@ class _Cells:
     def of(
         cls, outcomes: Iterable[Outcome], rows: ResultRows, n_repetitions: int | None
     ) -> _Cells:
-        """Return the outcomes of pulls that have a row; without end of splits, those pulled."""
+        """Return the outcomes that have a row.
+
+        If the number of splits is unlimited, there is a column for each split up to the last one
+        that was pulled.
+        """
         keys = zip(rows.arm.tolist(), rows.level.tolist(), strict=True)
         row_of = {key: row for row, key in enumerate(keys)}
         outcomes = [o for o in outcomes if (o.pull.arm, o.pull.level) in row_of]
@@ -201,7 +208,7 @@ class _Cells:
         return cls(outcomes, row, column, is_pulled)
 
     def table(self, values: list[float]) -> FloatArray:
-        """Return the values at their places; NaN where there was no pull."""
+        """Return a table of the values; NaN where there was no pull."""
         table = np.full(self.is_pulled.shape, np.nan)
         table[self.row, self.column] = values
         return table
@@ -212,8 +219,8 @@ class _Cells:
         metrics = next((list(s) for s in scores if isinstance(s, dict)), None)
         if metrics is None:
             return {"score": self.table(scores)}  # type: ignore[arg-type]
-        # Where the fit failed under a callable that returns a dict, the error score is one
-        # number that stands for every metric.
+        # If a fit fails and ``scoring`` is a callable that returns a dict, the error score is a
+        # single number for all metrics.
         return {
             metric: self.table([s[metric] if isinstance(s, dict) else s for s in scores])
             for metric in metrics
@@ -221,7 +228,7 @@ class _Cells:
 
 
 def _rescaled_columns(task: EvaluationTask, rows: ResultRows) -> dict[str, Any]:
-    """Return ``rescaled_<parameter>``: the values used where they depend on the level."""
+    """Return columns ``rescaled_<parameter>`` with the values of rescaled parameters."""
     if task.rescaling is None:
         return {}
     unscaled = replace(task, rescaling=None, seed=None)
@@ -251,14 +258,17 @@ def _add_scores(
 
 
 def _deviations(table: FloatArray, is_pulled: BoolArray) -> FloatArray:
-    """Return the standard deviation over the splits that were pulled; NaN without any."""
-    with np.errstate(invalid="ignore"):  # infinite scores have no spread
+    """Return the standard deviation over the splits that were pulled; NaN if there are none."""
+    with np.errstate(invalid="ignore"):  # the deviation of infinite scores is NaN
         squares = (table - pulled_means(table, is_pulled)[:, np.newaxis]) ** 2
         return np.sqrt(pulled_means(squares, is_pulled))
 
 
 def ranks(means: FloatArray, group: IntArray) -> IntArray:
-    """Return ranks from 1: larger group first, then larger mean; ties share; NaN is last."""
+    """Return ranks from 1: by group, then by mean, in descending order.
+
+    Ties have the same rank. NaN ranks last.
+    """
     is_nan = np.isnan(means)
     keys = np.column_stack([is_nan, np.where(is_nan, 0, -group), np.where(is_nan, 0, -means)])
     places = np.unique(keys, axis=0, return_inverse=True)[1]

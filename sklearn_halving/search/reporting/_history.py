@@ -1,4 +1,4 @@
-"""Outcomes -> ``history_``: one row for each pull."""
+"""The table ``history_``, with one row for each pull."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     import pandas as pd
 
 OF_LIMITS = {"TimeoutError": "timeout", "ChildProcessError": "lost"}
-"""What the texts begin with that stand for a pull whose process ended before it; all other
-errors have a traceback."""
+"""Names at the start of the error of a pull whose process was killed or died. All other errors
+are tracebacks."""
 
 
 @dataclass
 class StagedLog(PullLog):
-    """Every outcome so far, with the stage of its pull where the policy has stages.
+    """All outcomes so far, with the stage of each pull if the policy has stages.
 
     Parameters
     ----------
     stage_now : callable, default=None
-        Returns the stage of the pulls that are under way; None where there are none.
+        Returns the current stage of the policy, or None if it has no stages.
     """
 
     stage_now: Callable[[], int | None] | None = None
     stages: dict[Pull, int] = field(default_factory=dict)
 
     def record(self, outcome: Outcome) -> None:
-        """Enter an outcome; the next stage begins when all pulls of this one were told."""
+        """Add an outcome. A stage ends after the policy has been told all of its pulls."""
         super().record(outcome)
         stage = None if self.stage_now is None else self.stage_now()
         if stage is not None:
@@ -43,28 +43,28 @@ class StagedLog(PullLog):
 
 @dataclass(frozen=True)
 class SearchRecord:
-    """What a fitted search keeps of its pulls, for `history_`, `summary` and its HTML.
+    """The record of the pulls of a fitted search, for `history_`, `summary` and its HTML.
 
     Parameters
     ----------
     resource : Resource
-        What a level means.
+        The resource, which defines the meaning of a level.
     outcomes : list of Outcome
-        In the order in which they came back.
+        The outcomes in the order in which the pulls returned.
     plan : SearchPlan
-        Where a pull belongs.
+        The plan of the search.
     stages : dict of Pull to int
-        The stage of each pull; empty where there are none.
+        The stage of each pull; empty if there are no stages.
     n_candidates : int
-        How many candidates there were to choose from.
+        Number of candidates.
     n_different : int
-        How many of them differ: a small grid is in several brackets.
+        Number of different candidates. A small grid is used in several brackets.
     n_grid_splits : int or None
-        On how many splits GridSearchCV would have fitted each of those, if that is known.
+        Number of splits on which GridSearchCV would fit each candidate; None if it is not known.
     largest : float
-        What the largest level amounts to.
+        The amount of the resource at the largest level.
     seconds : float
-        How long the pulls took, from the first to the last, in this call of `fit`.
+        Time from the start to the end of the pulls in this call of `fit`.
     """
 
     resource: Resource
@@ -79,20 +79,21 @@ class SearchRecord:
 
 
 def n_splits_of_grid_search(cv: Any, n_repetitions: int | None) -> int | None:
-    """Return on how many splits GridSearchCV fits each candidate; None if nobody knows.
+    """Return the number of splits on which GridSearchCV fits each candidate; None if not known.
 
-    Splits without end are those of a ``cv`` that GridSearchCV would use once.
+    If the number of splits is unlimited, it is the number of splits that ``cv`` yields in
+    GridSearchCV.
     """
     if n_repetitions is not None or isinstance(cv, int):
         return n_repetitions or cv
     try:
         return 5 if cv is None else int(cv.get_n_splits())
-    except (AttributeError, TypeError, ValueError):  # it depends on the groups
+    except (AttributeError, TypeError, ValueError):  # the number may depend on the groups
         return None
 
 
 def outcome_of(outcome: Outcome) -> str:
-    """Return in a word how a pull ended."""
+    """Return how a pull ended, as one word."""
     if outcome.error is None:
         return "ok" if outcome.score_error is None else "scorer_failed"
     kind = outcome.error.partition(":")[0]
@@ -103,8 +104,8 @@ def outcome_of(outcome: Outcome) -> str:
 
 
 def make_history(record: SearchRecord) -> pd.DataFrame:
-    """Return one row for each pull, in the order in which they came back."""
-    import pandas as pd  # not needed by a plain `fit`, and slow to import
+    """Return one row for each pull, in the order in which the pulls returned."""
+    import pandas as pd  # slow to import, and `fit` does not need it
 
     several = [o.test_scores for o in record.outcomes if isinstance(o.test_scores, dict)]
     metrics = list(several[0]) if several else ["score"]
@@ -112,7 +113,7 @@ def make_history(record: SearchRecord) -> pd.DataFrame:
 
 
 def _place_of(plan: SearchPlan, pull: Pull) -> dict[str, int]:
-    """Return bracket, loop and rung of a pull, where there are any."""
+    """Return the bracket, loop and rung of a pull; empty without brackets."""
     if plan.schedule is None:
         return {}
     place, rung = plan.path_of(pull)
@@ -145,7 +146,7 @@ def _row(record: SearchRecord, outcome: Outcome, metrics: list[str]) -> dict[str
         if isinstance(scores, dict):
             row |= {f"{side}_{metric}": value for metric, value in scores.items()}
         elif scores is not None:
-            # Where the fit failed under a callable that returns a dict, the error score is one
-            # number that stands for every metric.
+            # If a fit fails and ``scoring`` is a callable that returns a dict, the error score is
+            # a single number for all metrics.
             row |= {f"{side}_{metric}": scores for metric in metrics}
     return row

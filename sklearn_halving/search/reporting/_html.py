@@ -1,4 +1,4 @@
-"""A fitted search as HTML: the diagram of scikit-learn, and below it what the search found."""
+"""A fitted search as HTML: scikit-learn's diagram, followed by the results of the search."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ TEXTS = ("parameters", "value")
 MAX_ERROR = 200
 """Maximum length of the first error."""
 
-# The notebook's own colours: what is drawn here is a shade of its text, so that light and dark
-# themes need no rules of their own. The green is readable on both.
+# All colors are inherited from the notebook or are shades of gray, so that the style works with
+# light and dark themes. The green is readable with both.
 STYLE = """<style>
 .sklearn-halving {color: inherit; font-size: .9em; line-height: 1.35; margin: .6em 0;
   max-width: 100%; overflow-x: auto; font-family: inherit;}

@@ -1,4 +1,4 @@
-"""What `summary` and the HTML of a fitted search both show, and how they write it."""
+"""The overview of a fitted search, which `summary` and the HTML representation show."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ STOPPED_BY = {
 class Rung(NamedTuple):
     """The candidates that were fitted at one level of one bracket.
 
-    ``best`` is their best mean score, and ``has_winner`` whether the row that was chosen is among
-    them.
+    ``best`` is their best mean score. ``has_winner`` is True if one of them is the row that the
+    search chose.
     """
 
     amount: float
@@ -65,8 +65,8 @@ class Stage(NamedTuple):
 class Leader:
     """A candidate, in the row of ``cv_results_`` in which it ranks best.
 
-    ``n_fits`` are those of the row, and ``n_all_fits`` those at all levels. The score of a
-    candidate that was never fitted is the one that the model of the search predicts.
+    ``n_fits`` is the number of fits of the row, and ``n_all_fits`` that of all levels. The score
+    of a candidate that was never fitted is predicted by the model of the search.
     """
 
     candidate: int
@@ -81,7 +81,7 @@ class Leader:
 
 
 class Overview:
-    """What a search did and found, as numbers.
+    """The numbers that describe a search and its results.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ class Overview:
 
     @cached_property
     def _rows(self) -> DataFrame:
-        """The rows of ``cv_results_``, with what is shown of them."""
+        """The rows of ``cv_results_``, with the columns that are shown."""
         import pandas as pd
 
         results, metric = self.search.cv_results_, self.metric
@@ -181,7 +181,7 @@ class Overview:
         has_loops = rows["loop"].any()
 
         def rung(own: Any) -> Rung:
-            # Two rungs at one amount are shown as one; the later has more splits.
+            # Two rungs at the same amount are shown as one. The later one has more splits.
             best = own.loc[own["iter"] == own["iter"].max(), "score"].max()
             return Rung(own["amount"].iloc[0], len(own), best, any(own["is_best"]))
 
@@ -221,10 +221,10 @@ class Overview:
 
     @cached_property
     def leaders(self) -> list[Leader]:
-        """The candidates that rank best, and one more; only the winner may lack fits."""
+        """The candidates that rank best, and one more. Of these, only the winner may lack fits."""
         rows = self._rows[self._rows["is_fitted"] | self._rows["is_best"]]
         rows = rows.sort_values("rank", kind="stable")
-        # A small grid is in several brackets, with several numbers for the same candidate.
+        # If a small grid is used in several brackets, a candidate has several numbers.
         rows = rows.drop_duplicates("params").drop_duplicates("candidate")
         return [self._leader(row) for row in rows.index[: N_LEADERS + 1]]
 
@@ -322,10 +322,10 @@ def value_text(value: object) -> str:
 
 
 def without_addresses(text: str) -> str:
-    """Return the text with a name in place of each object that is shown by its address.
+    """Return the text without memory addresses, which differ between processes.
 
-    A function becomes its name, and an object without a `repr` of its own its class, such as
-    ``<Scorer>``. The address differs from process to process.
+    A function is replaced by its name, and an object with the default `repr` by the name of its
+    class, such as ``<Scorer>``.
     """
     text = re.sub(r"<function (\S+) at 0x[0-9a-fA-F]+>", r"\1", text)
     text = re.sub(r"<(?:[\w<>]+\.)*(\w+) object at 0x[0-9a-fA-F]+>", r"<\1>", text)
@@ -338,7 +338,7 @@ def params_text(params: Params) -> str:
 
 
 def short_names(params: Params) -> Params:
-    """Return parameters under the last part of their names, unless two parameters share it."""
+    """Return parameters with the last part of their names, unless two parameters share it."""
     short = {name.rpartition("__")[2]: value for name, value in params.items()}
     return short if len(short) == len(params) else params
 

@@ -1,4 +1,4 @@
-"""Outcome -> the one number that steers a search."""
+"""The reward of an outcome: the score that guides a search."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from sklearn_halving.execution._types import Outcome, Scores
 
 
 class Reward:
-    """Outcome -> the number that steers the search.
+    """Returns the score of an outcome that guides the search.
 
-    With several metrics that is the one that ``refit`` names, else the first.
+    With several metrics, it is the one that ``refit`` names, or the first one.
     """
 
     def __init__(self, refit: Any, refit_metric: Any) -> None:
-        # Of a callable that returns a dict only ``refit`` tells the metric.
+        # For a callable that returns a dict, only ``refit`` determines the metric.
         names = [name for name in (refit, refit_metric) if isinstance(name, str)]
         self._metric = names[0] if names else None
 
     def metric_of(self, scores: Scores) -> str:
-        """Return the name of the metric, ``"score"`` if there is one only."""
+        """Return the name of the metric; ``"score"`` if there is only one."""
         if not isinstance(scores, dict):
             return "score"
         if self._metric is None or self._metric not in scores:
@@ -27,6 +27,6 @@ class Reward:
         return self._metric
 
     def __call__(self, outcome: Outcome) -> float:
-        """Return the test score by which the arm is judged."""
+        """Return the test score that guides the search."""
         scores = outcome.test_scores
         return float(scores[self.metric_of(scores)] if isinstance(scores, dict) else scores)

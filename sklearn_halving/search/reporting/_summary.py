@@ -33,7 +33,7 @@ MAX_PARAMS = 600
 
 
 def summary_text(search: SearchResults) -> str:
-    """Return what a search with results did and found, in lines of at most `WIDTH` characters."""
+    """Return the summary of a search with results, in lines of at most `WIDTH` characters."""
     overview = Overview(search)
     name = type(search).__name__
     parts = [
@@ -56,7 +56,7 @@ def _block(subject: str, paragraphs: list[str]) -> Iterator[str]:
     """Yield the lines of some paragraphs, the first of which starts with the subject."""
     first = f"  {subject}".ljust(INDENT)
     for paragraph in paragraphs:
-        if len(paragraph) <= WIDTH - INDENT:  # keeps what is aligned with spaces
+        if len(paragraph) <= WIDTH - INDENT:  # keeps the alignment of columns
             yield first + paragraph
         else:
             indent = " " * (INDENT + 2)
@@ -107,7 +107,7 @@ def _spent(overview: Overview) -> list[str]:
 
 
 def _units_of_a_full_fit(overview: Overview) -> float:
-    """Return what a fit with all of the resource takes, on average: folds may differ in size."""
+    """Return the resource of a full fit. It is a mean, because folds may differ in size."""
     record, history = overview.record, overview.history
     rows = history.loc[history["n_resources"] == record.largest, "n_train"]
     return rows.mean() if record.resource.subsamples_rows and len(rows) else record.largest
@@ -127,7 +127,7 @@ def _ended(overview: Overview) -> list[str]:
 
 
 def _course(overview: Overview) -> Iterator[tuple[str, list[str]]]:
-    """Yield how the search proceeded: by brackets, by stages, or the best candidates."""
+    """Yield the course of the search: its brackets, or its stages and the best candidates."""
     at = "" if overview.resource is None else f" at {overview.resource}"
     if overview.brackets:
         best = f"best {overview.metric}; * has the winner"
@@ -265,7 +265,7 @@ def _runner_up(overview: Overview) -> list[str]:
 
 
 def _distance(gap: float, is_ahead: bool) -> str:
-    """Return how far a candidate is from the winner, whose score need not be the best."""
+    """Return the distance of a candidate from the winner, whose score may not be the best."""
     if gap == 0:
         return "with the same score"
     if gap < 0:
