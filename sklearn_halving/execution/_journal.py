@@ -35,7 +35,7 @@ LOCKED_BYTE = 2**40
 
 
 class Journal:
-    """A journal, open for one writer.
+    """A journal that is open for one writer.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The scores of a fit: what the scorers return, or ``error_score`` if the fit failed."""
+"""The scores of a fit, or ``error_score`` if the fit failed."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Part:
 def scores_of(task: EvaluationTask, estimator: Any, part: Part, errors: list[str]) -> Scores:
     """Score a fitted estimator.
 
-    The tracebacks of scorers that raise are added to ``errors``. Scores that are not numbers are
-    a ValueError for any ``error_score``, as in GridSearchCV.
+    The tracebacks of scorers that raise are added to ``errors``. Scores that are not numbers
+    raise a ValueError for any ``error_score``, as in GridSearchCV.
     """
     is_single = named_scorers(task.scorer) is None
     scorer = (_WatchedScorer if is_single else _WatchedScorers)(task.scorer, errors)
@@ -33,7 +33,7 @@ def scores_of(task: EvaluationTask, estimator: Any, part: Part, errors: list[str
 
 
 def _check_numbers(scores: Scores, scorer: Any) -> None:
-    """Raise for scores that `score` accepts but that cannot be compared."""
+    """Raise if scores cannot be compared although `score` accepts them."""
     values = scores.values() if isinstance(scores, dict) else [scores]
     if not values:
         raise ValueError(
@@ -56,7 +56,7 @@ def failed_scores(task: EvaluationTask) -> Scores:
 
 
 class _WatchedScorer:
-    """A scorer that keeps its tracebacks; `score` only turns them into warnings."""
+    """A scorer that stores its tracebacks, which `score` only converts to warnings."""
 
     def __init__(self, scorer: Any, errors: list[str]) -> None:
         self._watched = scorer
@@ -74,7 +74,7 @@ class _WatchedScorer:
 
 
 class _WatchedScorers(_WatchedScorer, MultimetricScorer):  # type: ignore[misc]
-    """Several named scorers, which return a traceback if they fail."""
+    """A container of several scorers, which return a traceback if they fail."""
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         scores = self._watched(*args, **params)

@@ -1,4 +1,4 @@
-"""BanditSearchCV: any policy as a search."""
+"""BanditSearchCV, a search with any policy."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ from sklearn_halving.search.reporting._search_results import ResultTable, Run
 from sklearn_halving.search.watching._user_warnings import warn_user
 
 N_SAMPLED = N_OF_DISTRIBUTIONS * PULLS_OF_GRID_SEARCH
-"""Fits where candidates are made on the way and nothing says how many."""
+"""Default number of fits if candidates are created during the search."""
 
 
 @document_search
@@ -209,7 +209,7 @@ class BanditSearchCV(AdaptiveSearchCV):
         return super()._split_rows(inputs, resource, seed)
 
     def _describe(self) -> PolicyDescription:
-        """Return what the policy says about itself before there is a problem."""
+        """Return the description of the policy, without a problem."""
         if isinstance(self.policy, str):
             return PolicyDescription(n_dimensions=1 if self.policy in POINT_POLICIES else None)
         try:
@@ -278,7 +278,7 @@ class BanditSearchCV(AdaptiveSearchCV):
         return N_SAMPLED
 
     def _policy_of_points(self, space: SearchSpace, rows: SplitRows) -> Any:
-        """Return a policy that makes its candidates, for a space of as many dimensions."""
+        """Return a policy that creates its candidates, with the dimensions of the space."""
         n_dimensions = Cube(space, str(self.policy)).n_dimensions
         if not isinstance(self.n_candidates, str):
             raise ValueError(
@@ -350,7 +350,7 @@ class BanditSearchCV(AdaptiveSearchCV):
 
 
 def _warn_of_doubt(run: Run) -> None:
-    """Warn if a policy with a confidence ended before it had reached it."""
+    """Warn if a policy with a confidence level ended before it reached that level."""
     policy = run.prepared.policy
     is_confident = policy.is_confident(run.state)
     if is_confident is not None and policy.is_finished(run.state) and not is_confident:
@@ -362,7 +362,7 @@ def _warn_of_doubt(run: Run) -> None:
 
 
 def _warn_of_range(run: Run) -> None:
-    """Warn of scores that are outside of the range that the policy was told."""
+    """Warn if scores are outside the range that the policy assumes."""
     reward_range = run.prepared.plan.description.reward_range
     if reward_range is None:
         return

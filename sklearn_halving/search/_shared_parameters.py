@@ -1,7 +1,7 @@
-"""What all searches share: parameters with their types, rules and documentation, stated once.
+"""Parameters that all searches share, with their types, constraints and documentation.
 
-To add a parameter to all searches, write it in the four constructors, and in `SharedParameters`
-its type and its documentation.
+To add a parameter to all searches, add it to the four constructors, and add its type and its
+documentation to `SharedParameters`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ NAMES_OF_GRID_SEARCH = {
     "param_grid": {"param_distributions": "a grid or distributions"},
     "n_iter": dict.fromkeys(("n_candidates", "max_candidates"), "the number of candidates"),
 }
-"""Parameters of GridSearchCV and RandomizedSearchCV that a search has under another name."""
+"""Parameters of GridSearchCV and RandomizedSearchCV that have another name in a search."""
 
 Search = TypeVar("Search", bound=type["SharedParameters"])
 
@@ -180,7 +180,7 @@ class SharedParameters:
     estimator: Estimator
     param_distributions: Annotated[ParamDistributions, dict, list, tuple]
     rescale: Annotated[Rescale, dict] | None
-    # Those of GridSearchCV, whose rules are scikit-learn's own.
+    # Parameters of GridSearchCV, which have the constraints of scikit-learn.
     scoring: Scoring | None
     n_jobs: int | None
     refit: Refit
@@ -219,12 +219,13 @@ class SharedParameters:
 
 
 def document_search(search: Search) -> Search:
-    """Complete a search, as a class decorator: its docstring, and the rules of its parameters.
+    """Class decorator that completes the docstring and the parameter constraints of a search.
 
-    Its constructor names the parameter to use if it is given one of `NAMES_OF_GRID_SEARCH`.
+    It also adds an error to the constructor that names the right parameter if one of
+    `NAMES_OF_GRID_SEARCH` is passed.
 
     Parameters without an entry in the docstring get that of a base class, in the order of the
-    signature; attributes of base classes follow those of the search. Under ``python -OO`` there
+    signature. Attributes of base classes follow those of the search. Under ``python -OO``, there
     is no docstring to complete.
     """
     hints = get_type_hints(search, include_extras=True)
@@ -238,9 +239,9 @@ def document_search(search: Search) -> Search:
 
 
 def _naming_parameters(init: Callable[..., None], names: Collection[str]) -> Callable[..., None]:
-    """Return the constructor with an error that says what a parameter is called here."""
+    """Return the constructor with an error that names the right parameter."""
 
-    @wraps(init)  # so that its signature remains, from which scikit-learn has the parameters
+    @wraps(init)  # keeps the signature, from which scikit-learn reads the parameters
     def checked(self: object, *args: Any, **params: Any) -> None:
         for unknown, known in NAMES_OF_GRID_SEARCH.items():
             if unknown in params and unknown not in names:
@@ -255,10 +256,10 @@ def _naming_parameters(init: Callable[..., None], names: Collection[str]) -> Cal
 
 
 def constraint_of(hint: object) -> list[object]:
-    """Return the constraint that scikit-learn validates, for the type of a parameter.
+    """Return the constraint of scikit-learn for the type of a parameter.
 
-    What stands beside a type in ``Annotated`` is the rule itself. The options of a ``Literal``
-    are strings, a union allows what its members allow, and any other type is asked for instances.
+    For ``Annotated``, the constraints are its metadata. The options of a ``Literal`` are strings.
+    A union has the constraints of all its members, and any other type allows its instances.
     """
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:

@@ -1,4 +1,4 @@
-"""What a search found, as attributes: the table, the history, the best candidate, the refit."""
+"""Fitted attributes of a search: the table, the history, the best candidate and the refit."""
 
 from __future__ import annotations
 
@@ -58,35 +58,35 @@ if TYPE_CHECKING:
     import pandas as pd
 
 REFIT = 2**31 - 1
-"""Stands for the repetition in the seed of the refit, which uses all rows."""
+"""Used instead of a repetition in the seed of the refit, which uses all rows."""
 
 
 @dataclass
 class Run:
-    """One fit under way.
+    """The state of a running `fit`.
 
     Parameters
     ----------
     prepared : Preparation
-        What was known before.
+        The preparation, which does not depend on any pull.
     task : EvaluationTask
-        What the workers have.
+        The task of the workers.
     state : object
-        The policy's state.
+        The state of the policy.
     reward : Reward
-        Outcome -> what the policy is told.
+        Function that returns the reward of an outcome.
     checkpoint : Checkpoint
-        Its journal.
+        The journal of the search.
     deadline : float, default=inf
-        No pull begins after this, by the clock of ``time.monotonic``.
+        Time of ``time.monotonic`` after which no pull starts.
     log : StagedLog
-        What came back so far.
+        The outcomes so far.
     stopped_by : {"policy", "time_budget", "callback", "interrupt", "error"}
-        What ended it.
+        The reason for the end of the search.
     rows : ResultRows or None
-        The rows of ``cv_results_``, once there is one.
+        The rows of ``cv_results_``; None before they are computed.
     began : float
-        When it began, by the clock of ``time.monotonic``.
+        Time of ``time.monotonic`` at the start of the search.
     """
 
     prepared: Preparation
@@ -101,18 +101,18 @@ class Run:
     began: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
-        """Let the log ask the policy for its stages."""
+        """Connect the log to the stages of the policy."""
         self.log.stage_now = partial(self.prepared.policy.current_stage, self.state)
 
     def record(self, cv: Any) -> SearchRecord:
-        """Return what is kept of the pulls."""
+        """Return the record of the pulls, which is kept after the search."""
         task, n_repetitions = self.task, self.prepared.rows.n_repetitions
         return SearchRecord(
             task.resource,
             list(self.log.outcomes.values()),
             self.prepared.plan,
             self.log.stages,
-            n_candidates=sum(1 for _ in task.candidates),  # some are made on the way
+            n_candidates=sum(1 for _ in task.candidates),  # not all may be created
             n_different=n_different(task.candidates),
             n_grid_splits=n_splits_of_grid_search(cv, n_repetitions),
             largest=task.resource.to_amount(task.max_level),
@@ -121,7 +121,7 @@ class Run:
 
     @property
     def outcomes(self) -> list[Outcome]:
-        """Every outcome, in the order of pulls: sums must not depend on which came back first."""
+        """All outcomes, sorted by pull, so that sums do not depend on which returned first."""
         return [self.log.outcomes[pull] for pull in sorted(self.log.outcomes)]
 
     @property
@@ -131,29 +131,30 @@ class Run:
 
     @property
     def metric(self) -> str:
-        """The name of the metric that steers the search."""
-        # A fit that failed under a callable that returns a dict has one number for all metrics.
+        """The name of the metric that guides the search."""
+        # If a fit fails and ``scoring`` is a callable that returns a dict, the error score is a
+        # single number for all metrics.
         scores = [outcome.test_scores for outcome in self.outcomes]
         return self.reward.metric_of(next((s for s in scores if isinstance(s, dict)), scores[0]))
 
     def comparable_means(self, rows: ResultRows) -> Means:
-        """Return how to average scores of candidates that are not on the same splits."""
+        """Return the function that averages scores of candidates on different splits."""
         failed = [outcome.pull.arm for outcome in self.outcomes if outcome.error is not None]
         return partial(additive_means, level=rows.level, has_failed=np.isin(rows.arm, failed))
 
 
 @dataclass(frozen=True)
 class ResultTable:
-    """What the outcomes of a search amount to.
+    """The results of a search, computed from its outcomes.
 
     Parameters
     ----------
     cv_results : dict
-        What becomes ``cv_results_``.
+        The attribute ``cv_results_``.
     statistics : ChoiceStatistics or None, default=None
-        How sure the choice is, where the search says so.
+        Statistics of the choice; None if the search does not have them.
     regret_bounds : ndarray or None, default=None
-        What becomes ``regret_bounds_``, where the policy has any.
+        The attribute ``regret_bounds_``; None if the policy does not have it.
     """
 
     cv_results: dict[str, Any]
@@ -162,19 +163,19 @@ class ResultTable:
 
 
 class SearchResults(BaseSearchCV):
-    """Sets and shows what the pulls gave."""
+    """Sets and shows the results of the pulls."""
 
     @property
     def history_(self) -> pd.DataFrame:
-        """One row for each pull, in the order in which they came back.
+        """One row for each pull, in the order in which the pulls returned.
 
-        Columns: ``candidate``; ``bracket``, ``loop`` and ``rung`` where there are brackets,
-        ``stage`` where there are stages; ``n_resources`` where there is a resource; ``split``;
-        ``started`` and ``ended`` (of training and scoring, in seconds since the epoch),
-        ``fit_time`` and ``score_time`` (seconds); ``continued_from`` (resource at which a fitted
-        model was taken up; 0: from scratch); ``n_train``, ``n_test``; ``failed``; ``outcome``
-        (``"ok"``, ``"failed"``, ``"scorer_failed"``, ``"timeout"``, ``"memory"`` or ``"lost"``),
-        ``error`` (the traceback, missing where all went well); and a column for each score.
+        Columns: ``candidate``; ``bracket``, ``loop`` and ``rung`` if there are brackets, ``stage``
+        if there are stages; ``n_resources`` if there is a resource; ``split``; ``started`` and
+        ``ended`` (start of training and end of scoring, in seconds since the epoch); ``fit_time``
+        and ``score_time`` (in seconds); ``continued_from`` (resource of the model that was trained
+        further, or 0 for a fit from scratch); ``n_train`` and ``n_test``; ``failed``; ``outcome``
+        (``"ok"``, ``"failed"``, ``"scorer_failed"``, ``"timeout"``, ``"memory"`` or ``"lost"``);
+        ``error`` (the traceback, missing if there was no error); and a column for each score.
 
         Examples
         --------
@@ -193,20 +194,20 @@ class SearchResults(BaseSearchCV):
         return make_history(self._record)
 
     def summary(self) -> str:
-        """Return in plain text what the search did and found.
+        """Return a summary of the search and its results as plain text.
 
         Returns
         -------
         summary : str
-            Lines of at most 88 characters: what was searched and spent, against a GridSearchCV
-            of the same candidates; what ended it; a line for each bracket, with its rungs, or
-            for each stage; the winner and the runner-up; and what failed. All but the times is
-            the same for the same search.
+            Lines of at most 88 characters: the number of candidates and the cost, compared with a
+            GridSearchCV of the same candidates; the reason for the end of the search; a line for
+            each bracket or stage; the winner and the runner-up; and the failed fits. Except for
+            the times, the text is the same for the same search.
 
         Raises
         ------
         sklearn.exceptions.NotFittedError
-            If there are no results yet. There are after Ctrl-C.
+            If there are no results yet. After Ctrl-C, results are available.
 
         Examples
         --------
@@ -231,15 +232,16 @@ class SearchResults(BaseSearchCV):
         return search_html(self)
 
     def _make_results(self, run: Run, rows: ResultRows) -> ResultTable:
-        """Return the table of what the pulls gave."""
+        """Return the results of the pulls."""
         # If the search was stopped, most candidates lack splits.
         means = None if run.stopped_by == "policy" else run.comparable_means(rows)
         return ResultTable(make_cv_results(run.task, run.outcomes, rows, means))
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Return whether ``fit`` came to its end, or far enough for what ``refit`` asks.
+        """Return whether ``fit`` has finished, including the refit if there is one.
 
-        Where it was stopped in between, say so: "not fitted yet" would leave the user at a loss.
+        If the search was stopped before the refit, raise an error that says so, because "not
+        fitted yet" would be misleading.
         """
         if not hasattr(self, "cv_results_"):
             return False
@@ -248,7 +250,7 @@ class SearchResults(BaseSearchCV):
         return True
 
     def _save_results(self, run: Run, error: BaseException) -> None:
-        """Set what the pulls gave before an error, which must not be hidden by another."""
+        """Set the results of the pulls before an error. Further errors must not hide it."""
         run.stopped_by = "interrupt" if isinstance(error, KeyboardInterrupt) else "error"
         try:
             self._tabulate(run)
@@ -259,7 +261,7 @@ class SearchResults(BaseSearchCV):
             error.add_note(f"cv_results_ of the fits before it could not be made: {another!r}")
 
     def _tabulate(self, run: Run) -> None:
-        """Set what the pulls gave, also where the search was broken off."""
+        """Set the attributes with the results of the pulls, even if the search was aborted."""
         outcomes, resource = run.outcomes, run.task.resource
         self.stopped_by_ = run.stopped_by
         if not outcomes:
@@ -289,7 +291,7 @@ class SearchResults(BaseSearchCV):
         self.scorer_ = named_scorers(run.task.scorer) or run.task.scorer
 
     def _report(self, run: Run) -> None:
-        """Warn of what went wrong; raise if there is nothing to choose from."""
+        """Warn about failures; raise if there are no outcomes."""
         if not run.outcomes:
             raise ValueError(no_fit_message(run.prepared.policy, run.task, self.time_budget))
         report_failures(run.task, run.outcomes)
@@ -304,7 +306,7 @@ class SearchResults(BaseSearchCV):
             warn_user(stopped_message(run.task, run.outcomes, by))
 
     def _best_arm(self, run: Run) -> int:
-        """Return the policy's choice; where it was stopped too early for one, the first row's."""
+        """Return the policy's choice; if it was stopped too early, the candidate ranked first."""
         arm = run.best_arm
         if arm != NO_ARM or run.stopped_by == "policy":
             return arm
@@ -313,7 +315,7 @@ class SearchResults(BaseSearchCV):
         return int(self.cv_results_["candidate"][first]) if has_score else arm
 
     def _choose(self, run: Run) -> None:
-        """Set ``best_*`` where GridSearchCV sets them."""
+        """Set ``best_*`` in the same cases as GridSearchCV."""
         refit_metric = run.prepared.inputs.refit_metric
         if callable(self.scoring) and self.multimetric_:
             metrics = [key[10:] for key in self.cv_results_ if key.startswith("mean_test_")]
@@ -329,7 +331,7 @@ class SearchResults(BaseSearchCV):
         self.best_params_ = self.cv_results_["params"][self.best_index_]
 
     def _row_of(self, arm: int, run: Run, metric: str) -> int:
-        """Return the row in which the arm ranks best; as GridSearchCV the first if all are NaN."""
+        """Return the best row of the arm, or the first of the largest level if all are NaN."""
         results, rows = self.cv_results_, cast(ResultRows, run.rows)
         if arm == NO_ARM:
             was_broken_off = run.stopped_by in ("interrupt", "error")
@@ -363,14 +365,14 @@ class SearchResults(BaseSearchCV):
             context.call_on_fit_task_end(estimator=self, **callbacks.data)
 
     def _forget(self) -> None:
-        """Drop what an earlier fit found: a fit that is broken off must not seem to have."""
+        """Remove the results of an earlier fit, so that an aborted fit does not show them."""
         found = [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]
         for name in [*found, *(n for n in ("_record", "_statistics") if n in vars(self))]:
             delattr(self, name)
 
 
 def unfitted_winner(task: EvaluationTask, arm: int, level: int) -> Any:
-    """Return the arm's estimator with its parameters rescaled to what the refit uses."""
+    """Return the estimator of an arm, with its parameters rescaled to the data of the refit."""
     as_drawn = replace(task, rescaling=None, seed=None)
     estimator = arm_estimator(as_drawn, Pull(arm, level, REFIT))
     if task.rescaling is not None:
