@@ -167,7 +167,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _check_regular(path: Path) -> None:
-    """Refuse devices, pipes and folders: reading or opening one may never end."""
+    """Raise for devices, pipes and folders, because opening or reading one may never end."""
     if path.exists() and not path.is_file():
         kind = "folder" if path.is_dir() else "device, pipe or socket"
         raise JournalError(

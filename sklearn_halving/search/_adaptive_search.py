@@ -161,5 +161,5 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
             self.best_probability_ = float(self.cv_results_["probability_best"][best])
             self.best_regret_ = self._statistics.regret(best)
             self.best_corrected_score_ = self._statistics.corrected_score(best)
-            if np.isnan(self.cv_results_[f"mean_test_{run.metric}"]).all():  # nothing is known
+            if np.isnan(self.cv_results_[f"mean_test_{run.metric}"]).all():  # there is no score
                 self.best_probability_ = self.best_regret_ = self.best_corrected_score_ = np.nan

@@ -270,7 +270,7 @@ class BanditSearchCV(AdaptiveSearchCV):
         if resolve_sampler(self.sampler) is None or not isinstance(self.n_candidates, str):
             return super()._count_candidates(space)
         n_pulls = N_SAMPLED if isinstance(self.n_pulls, str) else int(self.n_pulls)
-        return min(n_pulls, space.size or n_pulls)  # the most that there can be
+        return min(n_pulls, space.size or n_pulls)  # the maximum number
 
     def _count_pulls(self, n_arms: int, rows: SplitRows) -> int:
         if resolve_sampler(self.sampler) is None or not isinstance(self.n_pulls, str):
@@ -313,7 +313,7 @@ class BanditSearchCV(AdaptiveSearchCV):
         if not plan.makes_candidates:
             most = plan.description.max_pulls
             if most is not None and most < plan.problem.n_arms:
-                # Most policies refuse such a budget: before a huge grid is listed.
+                # Most policies reject such a budget. It is checked before a huge grid is listed.
                 prepared.policy.start(plan.problem, seed=np.random.SeedSequence(0))
             return super()._draw_candidates(prepared, rng)
         sampler, n_arms = resolve_sampler(self.sampler), plan.problem.n_arms

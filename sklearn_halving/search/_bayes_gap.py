@@ -332,7 +332,7 @@ default=None
             gap.covariance.set(
                 make_prior(*args, is_whole_grid=is_whole), self.noise, len(candidates)
             )
-        elif self.kernel is not None:  # only to validate the kernel
+        elif self.kernel is not None:  # validates the kernel
             make_prior(*args, is_whole_grid=is_whole)
         return candidates
 

@@ -92,7 +92,7 @@ def _landings(task: EvaluationTask, jobs: list[Job], token: str | None = None) -
             break
         try:
             landings.append(_evaluate_remotely(task, job) if is_remote else evaluate(task, job))
-        except Exception as error:  # noqa: BLE001 - raised where the search runs
+        except Exception as error:  # noqa: BLE001 - raised in the process of the search
             return ChunkResult(landings, Failure(error, format_exc() if is_remote else None))
     return ChunkResult(landings)
 

@@ -84,7 +84,7 @@ class SearchPlan:
 
 def plan_table(plan: SearchPlan, resource: Resource) -> pd.DataFrame:
     """Return one row for each rung or stage, or one row for all fits if there are neither."""
-    import pandas as pd  # not needed by a plain `fit`, and slow to import
+    import pandas as pd  # slow to import, and `fit` does not need it
 
     of_rungs = ["bracket", "rung", "n_candidates", "n_resources", "n_fits"]
     if plan.schedule is not None:

@@ -143,7 +143,7 @@ def choose_levels(
 
 def _level_of(name: str, amount: float, resource: Resource) -> int:
     """Return the level of an amount; raise if it is not possible."""
-    # A training fold limits rows, and has a message of its own.
+    # The number of rows is limited by the training fold, which is checked separately.
     most = math.inf if resource.subsamples_rows else MAX_LEVEL
     level = resource.to_level(amount) if amount < math.inf and amount <= most else 0
     if not 1 <= level <= most:

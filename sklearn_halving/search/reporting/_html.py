@@ -66,7 +66,7 @@ def search_html(search: SearchResults) -> str:
         return diagram
     try:
         return diagram + _panel(Overview(search))
-    except Exception:  # noqa: BLE001 - such as results that a user has changed
+    except Exception:  # noqa: BLE001 - for example, if a user has changed the results
         return diagram
 
 

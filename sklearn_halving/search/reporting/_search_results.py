@@ -112,7 +112,7 @@ class Run:
             list(self.log.outcomes.values()),
             self.prepared.plan,
             self.log.stages,
-            n_candidates=sum(1 for _ in task.candidates),  # not all may be created
+            n_candidates=sum(1 for _ in task.candidates),  # some may not exist yet
             n_different=n_different(task.candidates),
             n_grid_splits=n_splits_of_grid_search(cv, n_repetitions),
             largest=task.resource.to_amount(task.max_level),
@@ -257,7 +257,7 @@ class SearchResults(BaseSearchCV):
             if run.outcomes:
                 with suppress(ValueError):  # no candidate has a score yet
                     self._choose(run)
-        except Exception as another:  # noqa: BLE001 - such as what a user's policy raises
+        except Exception as another:  # noqa: BLE001 - for example, errors of a user's policy
             error.add_note(f"cv_results_ of the fits before it could not be made: {another!r}")
 
     def _tabulate(self, run: Run) -> None:
