@@ -1,7 +1,7 @@
-"""How brackets of successive halving are played: the part all scheduled policies share.
+"""Base class of scheduled policies, which play brackets of successive halving.
 
-Brackets share no arm, so they never wait for each other. Inside a bracket a rung closes
-when every pull of it has been told, whatever the order, and its best arms make the next.
+Brackets do not share arms and never wait for each other. Within a bracket, a rung is closed when
+the rewards of all its pulls are known, in any order. Its best arms are promoted to the next rung.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sklearn_halving.policies.bases._base_policy import BasePolicy
 
 
 class ClosedRung(NamedTuple):
-    """The arms of a rung in increasing order, its level, and the arms' mean rewards."""
+    """The arms of a rung in increasing order, its level, and the mean rewards of the arms."""
 
     arms: IntArray
     level: int
@@ -35,29 +35,29 @@ class ClosedRung(NamedTuple):
 
 @dataclass
 class BracketState:
-    """Where one bracket stands.
+    """State of a bracket.
 
     Parameters
     ----------
     bracket : Bracket
         The plan.
     first_arm : int
-        The bracket's arms are ``first_arm, first_arm + 1, ...``.
+        The arms of the bracket are ``first_arm, first_arm + 1, ...``.
     arms : ndarray of shape (*batch, n_arms of the rung)
-        The arms of the current rung in increasing order, then ``NO_ARM`` where a problem has
-        fewer of them than another. No column is padding in all problems: pulls are counted by
-        the column, and such a one would be waited for in vain.
+        The arms of the current rung in increasing order. Problems with fewer arms than others are
+        padded with ``NO_ARM``. No column is padding in all problems, because pulls are counted by
+        column and the rung would never be closed.
     rewards : ndarray of shape (*batch, n_arms of the bracket, n_repetitions)
-        The rewards of the current rung; NaN where there is none. A rung may use but the first
-        of the repetitions.
+        The rewards of the current rung; NaN if a reward is unknown. A rung may use only the first
+        repetitions.
     pulls : Pulls
-        All pulls of the current rung, in the order in which they are asked for.
+        All pulls of the current rung, in the order in which they are requested.
     rung, n_asked, n_told : int
-        Index of the current rung, and how many of its pulls were asked for and told.
+        Index of the current rung, number of its requested pulls, and number of its rewards.
     is_abandoned : bool
-        Whether, in every problem, all rewards of a rung were NaN.
+        Whether all rewards of a rung were NaN in every problem.
     closed : list of ClosedRung
-        The rungs that were played, where something may be learnt from them.
+        The closed rungs, if ``brackets_in_play`` is limited.
     """
 
     bracket: Bracket
@@ -75,7 +75,7 @@ class BracketState:
         self.open_rung()
 
     def open_rung(self) -> None:
-        """Lay out the pulls of the rung: all arms on split 0, then on split 1, ..."""
+        """Set the pulls of the rung: all arms on split 0, then all arms on split 1, ..."""
         self.n_asked = self.n_told = 0
         if self.is_finished:
             return
@@ -92,7 +92,7 @@ class BracketState:
 
     @property
     def n_repetitions(self) -> int:
-        """On how many splits the arms of the current rung are compared."""
+        """Number of splits on which the arms of the current rung are compared."""
         return self.bracket.rungs[self.rung].n_splits(self.rewards.shape[-1])
 
     @property
@@ -102,7 +102,7 @@ class BracketState:
 
 @dataclass
 class BracketsState:
-    """Where all brackets stand, and the best arm so far."""
+    """State of all brackets, and the best arm so far."""
 
     brackets: list[BracketState]
     bracket_of_arm: IntArray
@@ -110,25 +110,25 @@ class BracketsState:
     best_reward: FloatArray
     open_brackets: list[int] = field(default_factory=list)
     position: dict[int, int] = field(default_factory=dict)
-    """Place of a bracket in the schedule -> its place in the order of play."""
+    """Maps the place of a bracket in the schedule to its place in the order of play."""
 
 
 class ScheduledPolicy(BasePolicy):
-    """Play a schedule: a subclass says which, and which rungs the answer may come from."""
+    """Base class of policies that play a schedule, which subclasses define."""
 
     order_free: ClassVar[bool] = True
     brackets_in_play: int | None = None
 
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
-        """Return the brackets that will be played."""
+        """Return the planned brackets."""
         raise NotImplementedError
 
     def _may_win(self, level: int, problem: Problem) -> bool:
-        """Return whether a reward at this level can make an arm the answer."""
+        """Return whether an arm can be recommended for a reward at this level."""
         return True
 
     def order_of_play(self, schedule: Schedule) -> Sequence[int]:
-        """Return the places of the brackets in the order in which they are begun."""
+        """Return the places of the brackets in the order in which they are started."""
         return range(len(schedule.brackets))
 
     def start(
@@ -167,14 +167,14 @@ class ScheduledPolicy(BasePolicy):
         return problem, state
 
     def ask(self, state: tuple[Problem, BracketsState], max_pulls: int) -> Pulls:
-        """Return up to ``max_pulls`` pulls, of the open bracket that was begun first."""
+        """Return up to ``max_pulls`` pulls of the first open bracket in the order of play."""
         _, play = state
         for index in self._in_play(play):
             bracket = play.brackets[index]
             stop = min(bracket.n_asked + max_pulls, bracket.n_pulls_of_rung)
             if stop > bracket.n_asked:
-                # Of one bracket only: a lone worker would else have to do pulls of later
-                # brackets before this one can go on. Who has room left asks again.
+                # Return pulls of one bracket only. Otherwise a single worker would have to do
+                # pulls of later brackets before this bracket can continue.
                 asked = slice(bracket.n_asked, stop)
                 bracket.n_asked = stop
                 return Pulls(*(column[..., asked] for column in bracket.pulls))
@@ -182,18 +182,18 @@ class ScheduledPolicy(BasePolicy):
         return Pulls(empty, empty, empty)
 
     def _in_play(self, play: BracketsState) -> list[int]:
-        """Return the brackets that may be asked for pulls, in the order of play."""
+        """Return the brackets in play, in the order of play."""
         if self.brackets_in_play is None or not play.open_brackets:
             return play.open_brackets
         end = play.position[play.open_brackets[0]] + self.brackets_in_play
         return [index for index in play.open_brackets if play.position[index] < end]
 
     def rungs_before(self, state: tuple[Problem, BracketsState], place: int) -> list[ClosedRung]:
-        """Return the rungs that are closed whenever a bracket starts, in the order of play.
+        """Return the rungs that are always closed when a bracket starts, in the order of play.
 
-        Those of all brackets but the ``brackets_in_play`` - 1 that may be in play when it
-        starts: what its arms are made from does not depend on which pull came back first. The
-        result is complete once a pull of the bracket has been asked for.
+        These are the rungs of all earlier brackets, except the ``brackets_in_play`` - 1 brackets
+        that may still be in play. The result therefore does not depend on the order of the
+        rewards. It is complete once a pull of the bracket has been requested.
         """
         _, play = state
         end = play.position[place] - (self.brackets_in_play or len(play.brackets)) + 1
@@ -203,7 +203,7 @@ class ScheduledPolicy(BasePolicy):
     def tell(
         self, state: tuple[Problem, BracketsState], pulls: Pulls, rewards: FloatArray
     ) -> None:
-        """Take in rewards; a rung whose last reward this was closes."""
+        """Update the state with rewards, and close the rungs that are complete."""
         problem, play = state
         if len(pulls) == 0:
             return
@@ -224,8 +224,8 @@ class ScheduledPolicy(BasePolicy):
             bracket.closed.append(ClosedRung(bracket.arms, rung.level, means))
         if self._may_win(rung.level, problem):
             if rung.first_repetition:
-                # The rung before was at the same level, on fewer splits: its best was the answer
-                # for the time being, and remains so only if all means of this rung are NaN.
+                # The previous rung was at the same level on fewer splits. Its best arm is
+                # replaced unless all means of this rung are NaN.
                 is_known = ~np.isnan(means).all(axis=-1)
                 play.best_reward = np.where(is_known, np.nan, play.best_reward)
             _update_best(play, bracket, means)
@@ -239,20 +239,20 @@ class ScheduledPolicy(BasePolicy):
             bracket.open_rung()
 
     def is_finished(self, state: tuple[Problem, BracketsState]) -> bool:
-        """Return whether every bracket has been played to its end."""
+        """Return whether all brackets are finished."""
         return not state[1].open_brackets
 
     def is_alive(self, state: tuple[Problem, BracketsState]) -> BoolArray:
-        """Return which arms stand in the current rung of an open bracket."""
+        """Return which arms are in the current rung of an open bracket."""
         problem, play = state
         alive = np.zeros((*play.best_arm.shape, problem.n_arms + 1), dtype=bool)
         for index in play.open_brackets:
-            # NO_ARM is -1, so padding marks the spare last place.
+            # NO_ARM is -1, so that padding marks the extra last place.
             np.put_along_axis(alive, play.brackets[index].arms, True, axis=-1)
         return alive[..., :-1]
 
     def recommend(self, state: tuple[Problem, BracketsState]) -> IntArray:
-        """Return the arm with the best mean reward at a level that may win."""
+        """Return the arm with the best mean reward at a level from which arms can win."""
         return state[1].best_arm.copy()
 
 
@@ -261,10 +261,9 @@ def top_arms(
 ) -> IntArray:
     """Return the best arms, at most ``n_kept``, in increasing order.
 
-    Ties go to the arm with the smaller number of ``tie_break``; None: to the smaller arm. An arm
-    whose mean is NaN is not kept, also where there is room. Problems that keep fewer arms than
-    others are padded with ``NO_ARM`` at the end, so the shape is ``(*batch, n)`` with the largest
-    number that a problem keeps.
+    Ties go to the arm with the smaller number in ``tie_break``, or to the smaller arm if it is
+    None. Arms with a mean of NaN are never kept. The shape is ``(*batch, n)``, where n is the
+    largest number of kept arms of a problem. Problems with fewer arms are padded with ``NO_ARM``.
     """
     if tie_break is None:
         best = np.argsort(-means, axis=-1, kind="stable")  # NaN sorts last
@@ -280,9 +279,9 @@ def top_arms(
 
 
 def _store_singly(play: BracketsState, pulls: Pulls, rewards: FloatArray) -> list[int]:
-    """Store the rewards of one problem; return the brackets they belong to.
+    """Store the rewards of a single problem, and return their brackets.
 
-    One by one: a search tells few pulls at a time, for which arrays take longer.
+    Rewards are stored one by one, because arrays are slower for the few pulls of a search.
     """
     told: dict[int, None] = {}
     columns = (pulls.arm.tolist(), pulls.repetition.tolist(), np.asarray(rewards).tolist())
@@ -297,7 +296,7 @@ def _store_singly(play: BracketsState, pulls: Pulls, rewards: FloatArray) -> lis
 
 
 def _store_in_columns(play: BracketsState, pulls: Pulls, rewards: FloatArray) -> list[int]:
-    """Store the rewards of many problems, which are told in lockstep; return the brackets."""
+    """Store the rewards of a batch of problems, and return their brackets."""
     owner = np.where(pulls.arm == NO_ARM, -1, play.bracket_of_arm[pulls.arm])
     column_owner = owner.reshape(-1, len(pulls)).max(axis=0)
     told: list[int] = [index for index in np.unique(column_owner).tolist() if index >= 0]
@@ -321,8 +320,8 @@ def _store(bracket: BracketState, pulls: Pulls, rewards: FloatArray, columns: In
 def _rung_means(bracket: BracketState) -> FloatArray:
     """Return the mean over the splits, shape ``(*batch, n_arms of the rung)``.
 
-    The mean is taken once the rung is complete, in the order of the splits: a sum kept up
-    to date would depend, in its last bits, on the order in which the pulls came back.
+    The mean is computed in the order of the splits once the rung is complete. The rounding
+    errors of a running sum would depend on the order of the rewards.
     """
     place = np.where(bracket.arms == NO_ARM, 0, bracket.arms - bracket.first_arm)
     rewards = bracket.rewards[..., : bracket.n_repetitions]
@@ -331,7 +330,7 @@ def _rung_means(bracket: BracketState) -> FloatArray:
 
 
 def _update_best(play: BracketsState, bracket: BracketState, means: FloatArray) -> None:
-    """Let the rung's best arm be the answer if it is better, or as good and smaller."""
+    """Recommend the best arm of the rung if it is better, or equal with a smaller index."""
     known = np.where(np.isnan(means), -np.inf, means)
     place = known.argmax(axis=-1)[..., np.newaxis]
     reward = np.take_along_axis(means, place, axis=-1)[..., 0]

@@ -1,8 +1,8 @@
-"""The rule of gap-based exploration: which arm to pull, and how wide the bounds are.
+"""Gap-based exploration: the choice of the next arm, and the width of the bounds.
 
-`choose_by_gap` and `Exploration.beta` play many problems at a time. `GapRound` plays one problem
-by the same rules, in few calls, because a search waits for it between fits; the tests hold the
-two against each other.
+`choose_by_gap` and `Exploration.beta` handle a batch of problems. `GapRound` applies the same
+rules to a single problem with fewer NumPy calls, because a search waits for it between fits. The
+tests compare the two implementations.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies.posterior._arm_covariance import ArmCovariance, effective_n_arms
 
 TIE = 1e-9
-"""Scores that differ by a smaller share of the best are tied: rounding decides nothing."""
+"""Relative tolerance for ties, so that rounding errors do not affect the choice."""
 
 NOWHERE = -1e200
-"""The bound of an arm that is out; of a size that can be subtracted."""
+"""Bound of an eliminated arm: finite, so that differences of bounds do not become NaN."""
 
 LEAST_DELTA = 0.05
-"""One minus the confidence beyond which the effective beta does not grow."""
+"""One minus the confidence level that limits the effective beta."""
 
 
 class GapChoice(NamedTuple):
-    """What one round of gap-based exploration says, each of shape (n_problems,).
+    """Result of one round of gap-based exploration. Arrays have shape (n_problems,).
 
     Parameters
     ----------
     arm : ndarray of int
-        The arm to pull: of leader and runner-up, the one of which less is known.
+        The arm to pull: the leader or the runner-up, whichever has the wider interval.
     leader : ndarray of int
-        The paper's J: the arm whose regret has the least bound.
+        The arm whose regret has the smallest bound (J in the paper).
     bound : ndarray of float
-        The paper's B_J: the bound of the leader's regret.
+        The bound of the leader's regret (B_J in the paper).
     """
 
     arm: IntArray
@@ -46,10 +46,10 @@ class GapChoice(NamedTuple):
 
 
 def first_largest(score: FloatArray, priority: FloatArray | None = None) -> IntArray:
-    """Return the first place in each row of a score that is, but for rounding, the largest.
+    """Return the first place of the largest score in each row, up to rounding errors.
 
-    With ``priority``, positive and of the shape of the score or of a row, the first place of the
-    largest priority among them.
+    If ``priority`` is given, ties go to the first place with the largest priority. It must be
+    positive, and have the shape of the scores or of a row.
     """
     top = score.max(axis=1, keepdims=True)  # minus infinity is fine, plus infinity is not
     top -= TIE * np.abs(top)
@@ -65,22 +65,22 @@ def choose_by_gap(
     may_pull: BoolArray,
     priority: FloatArray | None = None,
 ) -> GapChoice:
-    """Play one round (Algorithm 1, with ``argmax`` in line 3, as the text of the paper has it).
+    """Play one round of Algorithm 1, with ``argmax`` in line 3 as in the text of the paper.
 
     Parameters
     ----------
     mean, half_width : ndarray of shape (n_problems, n_arms)
-        Bounds are ``mean +- half_width``.
+        The bounds are ``mean +- half_width``.
     alive, may_pull : ndarray of bool of shape (n_problems, n_arms)
-        Arms that can win, and those among them that can be pulled once more. Where neither
-        leader nor runner-up can, it is the arm with the largest upper bound that can.
+        Arms that can win, and those of them that can be pulled again. If neither the leader nor
+        the runner-up can be pulled, the arm with the largest upper bound that can is chosen.
     priority : ndarray of shape (n_arms,) or None
-        Who is taken among equals; None: the first.
+        Ties go to the arm with the largest priority, or to the first arm if None.
 
     Returns
     -------
     GapChoice
-        Where no arm is alive its entries mean nothing; the bound of an arm without rivals is 0.
+        Entries are undefined if no arm is alive. The bound of an arm without rivals is 0.
     """
     rows = np.arange(len(mean))
     upper, lower = mean + half_width, mean - half_width
@@ -113,18 +113,18 @@ class Exploration:
     Parameters
     ----------
     rule : {"effective", "printed"} or float
-        A number is beta itself.
+        The rule for beta, or a constant beta.
     n_pulls : int
         The horizon T.
     noise_variance : float
     n_counted : float
-        The number of arms that T - K and the sums over arms count: K as printed, else `K_eff`.
+        The number of arms in T - K and in the sums over arms: K if "printed", otherwise `K_eff`.
     weight : float
         ``n_counted / K``.
     kappa : float
-        ``sum_k 1 / G_kk``, times the weight; arms that are known from the start are left out.
+        ``sum_k 1 / G_kk``, times the weight. Arms with a prior variance of 0 are left out.
     least, most : float
-        What beta does not fall below, and does not exceed.
+        Lower and upper limit of beta.
     """
 
     rule: str | float
@@ -144,7 +144,7 @@ class Exploration:
         n_pulls: int,
         noise_variance: float,
     ) -> Exploration:
-        """Work out what stays the same in all rounds."""
+        """Compute the quantities that are the same in all rounds."""
         if not isinstance(rule, str):
             return cls(rule, n_pulls, noise_variance)
         variance = np.asarray(covariance.diagonal)
@@ -155,24 +155,24 @@ class Exploration:
         kappa = weight * float((1 / varied).sum())
         least, most = 0.0, np.inf
         if rule == "effective":
-            # Theorem 1: a good choice with probability 1 - K T exp(-beta^2 / 2). Eq. (9) leaves
-            # the range in which this says something, for long horizons and small gaps.
+            # By Theorem 1, the choice is good with probability 1 - K T exp(-beta^2 / 2). For long
+            # horizons and small gaps, eq. (9) leaves the range in which this is informative.
             least = float(np.sqrt(2 * np.log(max(n_counted * n_pulls, 2.0))))
             most = float(np.sqrt(2 * np.log(n_counted * n_pulls / LEAST_DELTA)))
         return cls(rule, n_pulls, noise_variance, n_counted, weight, kappa, least, most)
 
     @cached_property
     def least_gap(self) -> float:
-        """Half a gap below which hardness does not go.
+        """Lower limit of half a gap in the hardness.
 
-        An arm pulled T times would be known this well: a hardness below it is out of reach, and
-        its square is what T - K and epsilon = 0 would otherwise divide by nothing.
+        It is the standard error of an arm after T pulls, so that smaller gaps cannot be resolved.
+        It also prevents a division by zero if epsilon is 0.
         """
         return sqrt(self.noise_variance / self.n_pulls)
 
     @cached_property
     def information(self) -> float:
-        """What hardness is divided into: ``(T - K) / sigma^2 + kappa``, T - K at least 0."""
+        """The numerator ``(T - K) / sigma^2 + kappa`` of beta, where T - K is at least 0."""
         n_left = max(self.n_pulls - self.n_counted, 0.0)
         return n_left / self.noise_variance + self.kappa
 
@@ -186,7 +186,7 @@ class Exploration:
         mean, deviation : ndarray of shape (n_problems, n_arms)
         alive : ndarray of bool of shape (n_problems, n_arms)
         epsilon : ndarray of shape (n_problems,)
-            Regret that does not matter, in the units of ``mean``.
+            Tolerated regret, in the units of ``mean``.
         """
         if not isinstance(self.rule, str):
             return np.full(len(mean), float(self.rule))
@@ -198,17 +198,17 @@ class Exploration:
 def _hardness(
     mean: FloatArray, deviation: FloatArray, alive: BoolArray, epsilon: FloatArray, floor: float
 ) -> FloatArray:
-    """Return ``H_eps``, its gaps taken three standard deviations wide (end of section 5)."""
+    """Return ``H_eps`` with gaps between bounds of three standard deviations (section 5)."""
     rows = np.arange(len(mean))
     wide = 3 * deviation
     upper, lower = mean + wide, mean - wide
     if not alive.all():
         upper[~alive] = NOWHERE
-        lower[~alive] = -NOWHERE  # a gap without end, which adds nothing
+        lower[~alive] = -NOWHERE  # an infinite gap, which adds nothing
     best, others, place = _two_largest(upper)
     gap = np.subtract(best[:, np.newaxis], lower, out=lower)
     gap[rows, place] = others - (best - 2 * wide[rows, place])
-    # Of an arm that is ahead of all others by more than three deviations the gap is negative.
+    # The gap of an arm that leads by more than three standard deviations is negative.
     np.abs(gap, out=gap)
     gap += epsilon[:, np.newaxis]
     gap *= 0.5
@@ -219,7 +219,7 @@ def _hardness(
 
 
 def _two_largest(values: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return the largest of each row, the largest of the others, and the place of the former."""
+    """Return the two largest values of each row, and the place of the largest."""
     rows = np.arange(len(values))
     place = values.argmax(axis=1)
     best = values[rows, place]
@@ -230,7 +230,7 @@ def _two_largest(values: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
 
 
 class OneChoice(NamedTuple):
-    """What one round says; see `GapChoice`."""
+    """Result of one round of a single problem; see `GapChoice`."""
 
     arm: int
     leader: int
@@ -238,14 +238,14 @@ class OneChoice(NamedTuple):
 
 
 class GapRound:
-    """Room for the bounds of one problem's arms.
+    """Work arrays for the rounds of a single problem.
 
     Parameters
     ----------
     n_arms : int
         At least 2.
     priority : ndarray of shape (n_arms,) or None, default=None
-        Who is taken among equals; None: the first.
+        Ties go to the arm with the largest priority, or to the first arm if None.
     """
 
     def __init__(self, n_arms: int, priority: FloatArray | None = None) -> None:
@@ -254,10 +254,10 @@ class GapRound:
         self._upper, self._lower = self._sums
         self._weights = np.zeros((2, 3))
         self._is_tied = np.empty(n_arms, dtype=bool)
-        self._number = np.zeros(())  # all arms are compared sooner with an array than a float
+        self._number = np.zeros(())  # comparisons with an array are faster than with a float
 
     def __reduce__(self) -> tuple[type[GapRound], tuple[int, FloatArray | None]]:
-        """Copy and pickle nothing: arrays that share memory would not do so any more."""
+        """Create new arrays when copying and pickling, because the arrays share memory."""
         return GapRound, (len(self._is_tied), self.priority)
 
     def choose(
@@ -268,17 +268,18 @@ class GapRound:
         epsilon: float,
         out: IntArray | None,
     ) -> OneChoice:
-        """Return leader or runner-up, whichever is less known.
+        """Return the leader or the runner-up, whichever has the larger standard deviation.
 
         Parameters
         ----------
         exploration : Exploration
         board : ndarray of shape (3, n_arms)
-            Answers to rewards, answers to ones, and standard deviations.
+            Posterior means given the rewards, posterior means given rewards of 1, and standard
+            deviations.
         weights : tuple of float
-            Of the answers; their weighted sum is the mean.
+            Weights of the first two rows, whose weighted sum is the mean.
         epsilon : float
-            Regret that does not matter, in the units of the mean.
+            Tolerated regret, in the units of the mean.
         out : ndarray of int or None
             Arms that cannot win.
         """
@@ -293,7 +294,7 @@ class GapRound:
         if out is not None:
             upper[out] = lower[out] = NOWHERE
         best, others, place = _two_largest_of_one(upper)
-        # Every arm's gap is its lower bound less the best of the others' upper ones.
+        # The gap of an arm is its lower bound minus the largest upper bound of the others.
         lower[place] = lower.item(place) + (best - others)
         top, next_to_top, leader = _two_largest_of_one(lower)
         least = top - TIE * abs(top - best)
@@ -309,7 +310,7 @@ class GapRound:
         return OneChoice(second if is_second else first, leader, bound)
 
     def _first(self, score: FloatArray, least: float) -> int:
-        """Return the first place where a score is not below the least."""
+        """Return the first place where a score is at least ``least``."""
         self._number[()] = least
         is_tied = np.greater_equal(score, self._number, self._is_tied)
         return int((is_tied if self.priority is None else is_tied * self.priority).argmax())
@@ -317,19 +318,19 @@ class GapRound:
     def _beta(
         self, exploration: Exploration, board: FloatArray, epsilon: float, out: IntArray | None
     ) -> float:
-        """Return eq. (9), its gaps three standard deviations wide."""
+        """Return beta by eq. (9), with gaps between bounds of three standard deviations."""
         upper, gap, w, number = self._upper, self._lower, self._weights, self._number
         w[1, 0], w[1, 1] = -w.item(0, 0), -w.item(0, 1)
         w[0, 2] = w[1, 2] = 3.0
         w.dot(board, self._sums)
         if out is not None:
-            upper[out], gap[out] = NOWHERE, -NOWHERE  # a gap without end, which adds nothing
+            upper[out], gap[out] = NOWHERE, -NOWHERE  # an infinite gap, which adds nothing
         best, others, place = _two_largest_of_one(upper)
         number[()] = best + epsilon
         np.add(gap, number, gap)
-        # Of an arm that is ahead of all others by more than three deviations it is negative.
+        # The gap of an arm that leads by more than three standard deviations is negative.
         gap[place] = abs(gap.item(place) - epsilon - (best - others)) + epsilon
-        number[()] = 2 * max(epsilon, exploration.least_gap)  # as gaps are not halved here
+        number[()] = 2 * max(epsilon, exploration.least_gap)  # gaps are not halved here
         np.maximum(gap, number, out=gap)
         np.reciprocal(gap, gap)
         hardness = 4 * exploration.weight * gap.dot(gap).item()
@@ -338,7 +339,7 @@ class GapRound:
 
 
 def _two_largest_of_one(values: FloatArray) -> tuple[float, float, int]:
-    """Return the largest, the largest of the others, and the place of the former."""
+    """Return the two largest values, and the place of the largest."""
     place = int(values.argmax())
     best: float = values.item(place)
     values[place] = NOWHERE

@@ -1,8 +1,8 @@
-"""Policies that pull, again and again, the arm with the largest index.
+"""Base class of policies that repeatedly pull the arm with the largest index.
 
-A subclass says what the index is. Everything else is here: first pulls of every arm, pulls in
-flight, arms that failed or have no split left, the budget, and when a problem is over. Inside,
-problems are rows: all arrays are ``(n_problems, n_arms)``, whatever the batch.
+Subclasses define the index. The base class handles the first pulls of every arm, pulls in flight,
+arms that failed or have no splits left, the budget, and the end of each problem. Internally, each
+problem of the batch is a row, and arrays have shape ``(n_problems, n_arms)``.
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ from sklearn_halving.policies.bases._ranking import best_known, largest_usable
 
 @dataclass
 class IndexState:
-    """Where a search stands.
+    """State of an index policy.
 
     Parameters
     ----------
     problem : Problem
     batch_shape : tuple of int
     width : float
-        The largest minus the smallest possible reward; what bounds are multiplied with.
+        The largest minus the smallest possible reward, by which bounds are multiplied.
     statistics : ArmStatistics
-        Of the pulls that were told.
+        Statistics of the known rewards.
     mean : ndarray of shape (n_problems, n_arms)
-        Mean reward; NaN for an arm without a reward and for one that failed.
+        Mean reward; NaN for arms without a reward and for failed arms.
     n_asked : ndarray of shape (n_problems, n_arms)
-        Pulls asked for, told or not; the repetition of an arm's next pull.
+        Number of pulls including pulls in flight, which is the next repetition of an arm.
     alive : ndarray of bool of shape (n_problems, n_arms)
-        Arms that never had a reward of NaN.
+        Arms without a NaN reward.
     is_open : ndarray of bool of shape (n_problems,)
-        Problems that are not over.
+        Problems that are not finished.
     is_decided : ndarray of bool of shape (n_problems,)
-        Problems that ended because the policy's own test did, or because no rival was left.
+        Problems that ended because of the stopping rule, or because no rival was left.
     is_first : bool
-        Whether some arm still waits for its first pulls.
+        Whether an arm has not had its first pulls.
     memory : object
-        What a subclass remembers.
+        Memory of the subclass.
     """
 
     problem: Problem
@@ -79,50 +79,50 @@ class IndexState:
 
     @property
     def n_pulls(self) -> IntArray:
-        """Number of pulls told of each arm, shape (n_problems, n_arms)."""
+        """Number of rewards of each arm, shape (n_problems, n_arms)."""
         return self.statistics.n_pulls
 
     def can_be_pulled(self) -> BoolArray:
-        """Return which arms did not fail and have a split left."""
+        """Return which arms have not failed and have a split left."""
         if self.problem.max_repetitions is None:
             return self.alive
         return self.alive & (self.n_asked < self.problem.max_repetitions)
 
 
 class IndexPolicy(BasePolicy):
-    """Pull the arm with the largest index: a subclass says what that is.
+    """Base class of policies that pull the arm with the largest index.
 
-    In every problem one pull at a time is asked for, so that a simulation tells each reward before
-    the next decision. Who asks again before telling gets further pulls: those in flight count.
+    Each request returns one pull per problem, so that a simulation knows each reward before the
+    next decision. Further requests before the reward is known take pulls in flight into account.
     """
 
     n_first: ClassVar[int] = 1
     """Number of pulls that an arm needs before it has an index."""
     goes_on_when_decided: ClassVar[bool] = False
-    """Whether an arm without rivals is pulled on, because rewards count."""
+    """Whether an arm without rivals is still pulled, to collect rewards."""
 
     def _index(self, state: IndexState) -> FloatArray:
-        """Return the index of each arm, whatever it is for arms that cannot be pulled."""
+        """Return the index of each arm, with any value for arms that cannot be pulled."""
         raise NotImplementedError
 
     def _width(self) -> float:
-        """Return the width of the range of rewards; raise if it is needed and not known."""
+        """Return the width of the range of the rewards, or raise if it is required but unknown."""
         return 1.0
 
     def _most_pulls(self) -> int | None:
-        """Return the number of pulls that is never exceeded; None: no such number."""
+        """Return the maximum number of pulls; None if it is unlimited."""
         raise NotImplementedError
 
     def _first_memory(self, state: IndexState, seed: np.random.SeedSequence | None) -> Any:
-        """Return what the policy remembers besides the statistics."""
+        """Return the memory of the policy besides the statistics."""
         return None
 
     def _has_decided(self, state: IndexState) -> BoolArray | None:
-        """Return which problems the policy's own test ends, shape (n_problems,); None: none."""
+        """Return which problems the stopping rule ends, shape (n_problems,); None for none."""
         return None
 
     def _learn(self, state: IndexState, row: IntArray, pulled: Pulls, rewards: FloatArray) -> None:
-        """Take in what the statistics do not hold; each array has one entry for a row."""
+        """Update the memory with rewards. Each array has one entry per row."""
 
     def start(
         self,
@@ -166,7 +166,7 @@ class IndexPolicy(BasePolicy):
         return self._pulls_of(state, arm)
 
     def _pulls_of(self, state: IndexState, arm: IntArray) -> Pulls:
-        """Return the pull of one arm for each row, and count it."""
+        """Return a pull of the given arm of each row, and count it."""
         row = np.flatnonzero(arm != NO_ARM)
         shape = (*state.batch_shape, 1 if len(row) else 0)
         repetition = np.zeros_like(arm)
@@ -180,11 +180,11 @@ class IndexPolicy(BasePolicy):
         return Pulls(arm.reshape(shape), level, repetition.reshape(shape))
 
     def _next_arm(self, state: IndexState) -> IntArray:
-        """Return the arm of the largest index in each row; ``NO_ARM`` where there is none."""
+        """Return the arm with the largest index in each row; ``NO_ARM`` if there is none."""
         open_ = state.can_be_pulled()
         usable = open_
         if state.is_first:
-            # With first pulls in flight, the few arms that have an index must not get them all.
+            # If first pulls are in flight, the few arms with an index must not get all pulls.
             has_few = state.n_pulls < self.n_first
             waits = state.alive & has_few & (state.n_asked > state.n_pulls)
             usable = open_ & ~has_few & (waits.sum(axis=1, keepdims=True) == 0)
@@ -198,16 +198,16 @@ class IndexPolicy(BasePolicy):
         return np.where(may_ask, arm, NO_ARM)
 
     def _largest(self, state: IndexState, usable: BoolArray) -> IntArray:
-        """Return the usable arm of largest index; ties go to the smaller arm."""
+        """Return the usable arm with the largest index. Ties go to the smaller arm."""
         if not usable.any():
             return np.full(len(state.rows), NO_ARM)
-        # Infinite rewards are numbers; what has no index because of them comes last.
+        # Infinite rewards are valid. Arms without a valid index because of them come last.
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             index = self._index(state)
         return largest_usable(index, usable)
 
     def _first_arm(self, state: IndexState, open_: BoolArray, arm: IntArray) -> IntArray:
-        """Return the arm with the fewest of its first pulls, ``arm`` where all are asked for."""
+        """Return the arm with the fewest first pulls; ``arm`` if all have been requested."""
         waits = open_ & (state.n_asked < self.n_first)
         in_row = waits.any(axis=1)
         fewest = np.where(waits, state.n_asked, self.n_first).argmin(axis=1)
@@ -215,7 +215,7 @@ class IndexPolicy(BasePolicy):
         return np.where(in_row, fewest, arm)
 
     def _has_first(self, state: IndexState) -> BoolArray:
-        """Return in which rows every arm has been told its first pulls, or has failed."""
+        """Return in which rows every arm has the rewards of its first pulls, or has failed."""
         told = (state.n_pulls >= self.n_first) | ~state.alive
         return told.all(axis=1) | ~state.is_open
 
@@ -228,7 +228,7 @@ class IndexPolicy(BasePolicy):
         rewards = np.asarray(rewards, dtype=np.float64).reshape(shape)
         for j in range(shape[1]):
             pulled = Pulls(*(column[:, j] for column in columns))
-            # What comes back after the end must not change the answer.
+            # Rewards that arrive after the end must not change the recommendation.
             row = np.flatnonzero((pulled.arm != NO_ARM) & state.is_open)
             self._tell_rows(state, row, Pulls(*(c[row] for c in pulled)), rewards[row, j])
         self._close_problems(state)
@@ -236,7 +236,7 @@ class IndexPolicy(BasePolicy):
     def _tell_rows(
         self, state: IndexState, row: IntArray, pulled: Pulls, rewards: FloatArray
     ) -> None:
-        """Take in one reward for each of the rows."""
+        """Update the state with one reward for each of the rows."""
         place = row * state.problem.n_arms + pulled.arm
         add_singly(state.statistics, place, rewards)
         state.n_told_of_row[row] += 1
@@ -248,7 +248,7 @@ class IndexPolicy(BasePolicy):
         self._learn(state, row, pulled, rewards)
 
     def _close_problems(self, state: IndexState) -> None:
-        """Close the problems that are over."""
+        """Close the problems that are finished."""
         decided = self._has_decided(state)
         if decided is not None:
             decided = decided & state.is_open
@@ -274,7 +274,7 @@ class IndexPolicy(BasePolicy):
         return not state.is_open.any()
 
     def is_alive(self, state: IndexState) -> BoolArray:
-        """Return which arms have not failed; no arm is thrown away for its rewards."""
+        """Return which arms have not failed. Arms are not eliminated because of low rewards."""
         return state.alive.reshape(*state.batch_shape, -1).copy()
 
     def _recommended(self, state: IndexState) -> IntArray:
@@ -287,12 +287,12 @@ class IndexPolicy(BasePolicy):
 
 
 def add_singly(statistics: ArmStatistics, place: IntArray, rewards: FloatArray) -> None:
-    """Add one reward to each of different places of the flattened arrays (Welford 1962)."""
+    """Add one reward at each of several distinct places of the flat arrays (Welford 1962)."""
     n_pulls = statistics.n_pulls.reshape(-1)
     total = statistics.reward_sum.reshape(-1)
     spread = statistics.squared_deviation_sum.reshape(-1)
     n_before, sum_before = n_pulls[place], total[place]
-    # Infinite rewards are numbers: their spread is not, and that is no news.
+    # Infinite rewards are valid, although their squared deviations are NaN.
     with np.errstate(over="ignore", invalid="ignore"):
         n_after, sum_after = n_before + 1, sum_before + rewards
         n_pulls[place], total[place] = n_after, sum_after

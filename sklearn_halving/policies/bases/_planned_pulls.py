@@ -1,8 +1,8 @@
-"""Policies that decide how many pulls each arm gets, a plan at a time.
+"""Base classes of policies that plan the number of pulls of each arm.
 
-A plan is closed when every pull of it has been told, and the next one is made from the
-rewards in the order of the plan: decisions depend on what was told, never on when.
-Inside, problems are rows: all arrays are ``(n_problems, n_arms)``, whatever the batch.
+A plan is closed when the rewards of all its pulls are known. The next plan is made from the
+rewards in the order of the plan, so that decisions do not depend on the order of arrival.
+Internally, each problem of the batch is a row, and arrays have shape ``(n_problems, n_arms)``.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class Step(NamedTuple):
     ----------
     n_pulls : int
     is_even : bool
-        Whether arms are brought to equal numbers of pulls, so that variances can be estimated.
+        Whether all arms get equal numbers of pulls, so that variances can be estimated.
     n_kept : int or None
-        The number of arms that survive the stage that the step closes; None if it closes none.
+        The number of arms that are kept after the step; None if the step does not end a stage.
     n_contenders : int or None, default=None
-        The number of arms, none of them thrown away, among which the pulls are shared.
+        The number of arms that share the pulls, if arms are not eliminated.
     stage : int, default=0
         The stage to which the step belongs, counted from 0.
     """
@@ -52,7 +52,7 @@ class Step(NamedTuple):
 
 
 def n_stages_of(n_arms: int) -> int:
-    """Return the number of halvings that leave one of ``n_arms`` arms."""
+    """Return the number of halvings until one of ``n_arms`` arms is left."""
     return (n_arms - 1).bit_length()  # ceil(log2 n_arms), exact
 
 
@@ -68,7 +68,7 @@ def widths_of(n_arms: int) -> list[int]:
 def in_plans(
     n_even: int, n_adaptive: int, n_plans: int, n_kept: int | None, stage: int = 0
 ) -> tuple[Step, ...]:
-    """Return one even step, then ``n_plans`` of nearly equal size; the last closes the stage."""
+    """Return an even step and ``n_plans`` steps of similar size, the last of which ends a stage."""
     n_plans = max(1, min(n_plans, n_adaptive))
     cuts = [i * n_adaptive // n_plans for i in range(n_plans + 1)]
     sizes = [(n_even, True)] + [(b - a, False) for a, b in pairwise(cuts)]
@@ -80,12 +80,12 @@ def in_plans(
 
 @dataclass
 class Plan:
-    """Pulls to be told before the next decision, sorted by arm in each row.
+    """The pulls before the next decision, sorted by arm in each row.
 
     Parameters
     ----------
     counts : ndarray of shape (n_problems, n_arms)
-        How often each arm is pulled.
+        Number of pulls of each arm.
     first_repetition : ndarray of shape (n_problems, n_arms)
         The repetition of the first of these pulls.
     """
@@ -100,7 +100,7 @@ class Plan:
     first_slot: IntArray = field(init=False)
 
     def __post_init__(self) -> None:
-        """Write the counts out as pulls; short rows are padded."""
+        """Expand the counts to pulls, and pad short rows."""
         n_problems, n_arms = self.counts.shape
         n_pulls = self.counts.sum(axis=1)
         width = int(n_pulls.max(initial=0))
@@ -120,7 +120,7 @@ class Plan:
         return int(self.arm.shape[1])
 
     def store(self, arm: IntArray, repetition: IntArray, rewards: FloatArray) -> None:
-        """Put rewards, each of shape (n_problems, n), where their pulls are in the plan."""
+        """Store rewards at the places of their pulls; arrays have shape (n_problems, n)."""
         self.n_told += arm.shape[1]
         if (
             arm.shape == self.arm.shape
@@ -145,29 +145,29 @@ class Plan:
 
 @dataclass
 class PlannedState:
-    """Where a search stands.
+    """State of a policy with plans.
 
     Parameters
     ----------
     problem : Problem
     batch_shape : tuple of int
     n_steps : int
-        Number of plans there will be.
+        Total number of plans.
     alive : ndarray of bool of shape (n_problems, n_arms)
     statistics : ArmStatistics
-        Of the pulls that count.
+        Statistics of the rewards, without those that were discarded.
     n_pulls_ever : ndarray of shape (n_problems, n_arms)
-        Also of those that were forgotten; the repetition of an arm's next pull.
+        Number of pulls including discarded ones, which is the next repetition of an arm.
     best : ndarray of shape (n_problems,)
         The arm to recommend.
     stage : ndarray of shape (n_problems, n_arms)
         The last stage in which an arm was in play, counted from 0.
     stopped : ndarray of bool of shape (n_problems,)
-        Where pulls were left over, because the answer was clear enough.
+        Whether a stopping rule ended the problem before the budget was spent.
     level : int
-        The amount of resource of the pulls that are asked for.
+        The level of the current pulls.
     table : ndarray of shape (n_problems, n_arms, n_splits) or None
-        All rewards at this level, where arms are compared split by split.
+        All rewards at this level, if arms are compared on common splits.
     """
 
     problem: Problem
@@ -194,7 +194,7 @@ def new_state(
     *,
     with_table: bool = False,
 ) -> PlannedState:
-    """Return a state in which nothing has been pulled."""
+    """Return the state before the first pull."""
     shape = prod(batch_shape), problem.n_arms
     return PlannedState(
         problem,
@@ -213,16 +213,16 @@ def new_state(
 
 
 class PlannedPolicy(BasePolicy):
-    """Ask for plans and close them: a subclass says what to plan and what to conclude."""
+    """Base class that plays plans; subclasses make the plans and draw the conclusions."""
 
     order_free: ClassVar[bool] = True
 
     def _first_state(self, problem: Problem, batch_shape: tuple[int, ...]) -> PlannedState:
-        """Return the state before anything is planned; refuse a budget that is too small."""
+        """Return the state before the first plan, or raise if the budget is too small."""
         raise NotImplementedError
 
     def _counts(self, state: PlannedState) -> IntArray:
-        """Return how often each arm is pulled in step ``state.step``."""
+        """Return the number of pulls of each arm in step ``state.step``."""
         raise NotImplementedError
 
     def _conclude(self, state: PlannedState) -> None:
@@ -230,13 +230,13 @@ class PlannedPolicy(BasePolicy):
         raise NotImplementedError
 
     def _stages(self, state: PlannedState) -> tuple[Stage, ...]:
-        """Return the stages that the first state has in store; none if nobody knows."""
+        """Return the stages that follow from the first state; empty if they are unknown."""
         return ()
 
     def describe(self, problem: Problem | None = None) -> PolicyDescription:
-        """Return what a caller may know before the first pull.
+        """Return the properties of the policy that are known before the first pull.
 
-        Raises ValueError where `start` does, if the parameters do not suit the problem.
+        Raises the same errors as `start` if the parameters do not suit the problem.
         """
         description = super().describe(problem)
         if problem is None:
@@ -256,7 +256,7 @@ class PlannedPolicy(BasePolicy):
         return state
 
     def ask(self, state: PlannedState, max_pulls: int) -> Pulls:
-        """Return up to ``max_pulls`` pulls of the plan, all at the level of its stage."""
+        """Return up to ``max_pulls`` pulls of the plan, all at the level of the stage."""
         start = stop = 0
         columns = np.empty((len(state.alive), 0), dtype=np.int64)
         arm = repetition = columns
@@ -270,7 +270,7 @@ class PlannedPolicy(BasePolicy):
         return Pulls(arm.reshape(shape), level, repetition.reshape(shape))
 
     def tell(self, state: PlannedState, pulls: Pulls, rewards: FloatArray) -> None:
-        """Take in rewards; a plan whose last reward this was closes."""
+        """Update the state with rewards, and close the plan if it is complete."""
         if state.plan is None or len(pulls) == 0:
             return
         shape = len(state.alive), len(pulls)
@@ -284,7 +284,7 @@ class PlannedPolicy(BasePolicy):
             self._open_step(state)
 
     def _open_step(self, state: PlannedState) -> None:
-        """Make the next plan that has a pull in it, if there is one."""
+        """Make the next plan that is not empty, if there is one."""
         state.plan = None
         while state.step < state.n_steps and not state.stopped.all():
             plan = Plan(self._counts(state), state.n_pulls_ever)
@@ -298,7 +298,7 @@ class PlannedPolicy(BasePolicy):
         return state.step
 
     def current_stage(self, state: PlannedState) -> int | None:
-        """Return the stage of the pulls that are under way; None after the last one."""
+        """Return the stage of the current pulls; None after the last stage."""
         return None if state.plan is None else self._stage(state)
 
     def _close_step(self, state: PlannedState) -> None:
@@ -310,11 +310,11 @@ class PlannedPolicy(BasePolicy):
         state.step += 1
 
     def is_finished(self, state: PlannedState) -> bool:
-        """Return whether all plans have been told."""
+        """Return whether all plans are complete."""
         return state.plan is None
 
     def is_alive(self, state: PlannedState) -> BoolArray:
-        """Return which arms may still be pulled, and at the end who was in play."""
+        """Return which arms may still be pulled. At the end, these are the remaining arms."""
         return state.alive.reshape(*state.batch_shape, -1).copy()
 
     def recommend(self, state: PlannedState) -> IntArray:
@@ -324,14 +324,14 @@ class PlannedPolicy(BasePolicy):
     def stage_of_arm(self, state: PlannedState) -> IntArray:
         """Return the last stage in which each arm was in play, shape ``(*batch, n_arms)``.
 
-        Stages count from 0; survivors have the last stage. Where nothing is thrown out, it is
-        the last stage in which the arm was pulled.
+        Stages are counted from 0. The remaining arms have the last stage. If arms are not
+        eliminated, it is the last stage in which the arm was pulled.
         """
         return state.stage.reshape(*state.batch_shape, -1).copy()
 
 
 def _take_in(state: PlannedState, plan: Plan) -> None:
-    """Add the plan's rewards to the statistics; an arm with a NaN among them is out."""
+    """Add the rewards of the plan to the statistics, and eliminate arms with a NaN reward."""
     rewards = plan.rewards_in_order()
     state.statistics.add(plan.counts, rewards)
     state.n_pulls_ever = state.n_pulls_ever + plan.counts
