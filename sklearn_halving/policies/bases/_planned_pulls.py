@@ -68,7 +68,7 @@ def widths_of(n_arms: int) -> list[int]:
 def in_plans(
     n_even: int, n_adaptive: int, n_plans: int, n_kept: int | None, stage: int = 0
 ) -> tuple[Step, ...]:
-    """Return an even step and ``n_plans`` steps of similar size, the last of which ends a stage."""
+    """Return an even step and ``n_plans`` steps of similar size. The last step ends the stage."""
     n_plans = max(1, min(n_plans, n_adaptive))
     cuts = [i * n_adaptive // n_plans for i in range(n_plans + 1)]
     sizes = [(n_even, True)] + [(b - a, False) for a, b in pairwise(cuts)]
