@@ -132,9 +132,9 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         Warns
         -----
         UserWarning
-            If the search was stopped early; the warning says which fits are missing. If all mean
-            scores are NaN: the first candidate with the largest resource is then chosen, as in
-            GridSearchCV.
+            If the search was stopped early; the warning says how many candidates were not fitted.
+            If all mean scores are NaN; the first candidate with the largest resource is then
+            chosen, similarly to GridSearchCV.
         """
         deadline = time.monotonic() + (self.time_budget or float("inf"))
         check_progress_bar(self.progress_bar)
