@@ -1,4 +1,4 @@
-"""Scores of arms from their posterior: the rules that BayesGap is compared with."""
+"""Acquisition rules that score arms by their posterior, as alternatives to BayesGap."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from scipy.special import ndtr, ndtri
 from sklearn_halving.policies._types import BoolArray, FloatArray
 
 GP_UCB_DELTA = 0.1
-"""One minus the confidence with which GP-UCB's bounds hold in all rounds together."""
+"""One minus the confidence level of the bounds of GP-UCB in all rounds together."""
 
 MARGIN = 0.1
-"""What counts as an improvement, in deviations of the least known arm."""
+"""Minimum improvement, as a multiple of the largest posterior standard deviation."""
 
 
 class Outlook(NamedTuple):
-    """What a rule may look at.
+    """Input of the acquisition rules.
 
     Parameters
     ----------
     mean, deviation : ndarray of shape (n_problems, n_arms)
-        Of the posterior; pulls in flight are in the deviation.
+        Posterior means and standard deviations. The latter include pulls in flight.
     was_pulled : ndarray of bool of shape (n_problems, n_arms)
         Arms in play that have a reward.
     round : int
-        Number of the pull to come, from 1.
+        Number of the next pull, counted from 1.
     """
 
     mean: FloatArray
@@ -39,7 +39,7 @@ class Outlook(NamedTuple):
 def bayes_ucb(outlook: Outlook) -> FloatArray:
     """Return the ``1 - 1 / (round + 1)`` quantiles (Kaufmann et al. 2012, with c = 0).
 
-    A round later than printed, where the first has the quantile of 0.
+    The paper uses ``1 - 1 / round``, which is a quantile of 0 in the first round.
     """
     quantile = float(ndtri(1 - 1 / (outlook.round + 1)))
     score: FloatArray = outlook.mean + quantile * outlook.deviation
@@ -63,17 +63,17 @@ def expected_improvement(outlook: Outlook) -> FloatArray:
 
 
 def probability_of_improvement(outlook: Outlook) -> FloatArray:
-    """Return by how many deviations an arm is above the target: its probability's quantile.
+    """Return the normal quantiles of the probabilities of improvement.
 
-    The target is the best posterior mean of a pulled arm and a margin, as usual: without one the
-    best arm itself is always the likeliest, at 1/2, and no other is ever pulled.
+    An improvement exceeds the best posterior mean of a pulled arm by a margin. Without a margin,
+    the best arm would always have the largest probability, 1/2, and no other arm would be pulled.
     """
     margin = MARGIN * outlook.deviation.max(axis=1, keepdims=True)
     return _improvement(outlook, margin)
 
 
 def _improvement(outlook: Outlook, margin: FloatArray | float = 0.0) -> FloatArray:
-    """Return by how many deviations each arm is ahead of the best that was pulled."""
+    """Return the difference from the best pulled arm, in standard deviations of each arm."""
     best = np.where(outlook.was_pulled, outlook.mean, -np.inf).max(axis=1, keepdims=True)
     best = np.where(np.isfinite(best), best, outlook.mean.max(axis=1, keepdims=True))
     ahead: FloatArray = (outlook.mean - best - margin) / np.maximum(outlook.deviation, 1e-150)

@@ -1,4 +1,4 @@
-"""Prior covariances of arms, of which only the columns of pulled arms are ever made."""
+"""Prior covariances of arms, which only compute the columns of pulled arms."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import numpy as np
 from sklearn_halving.policies._types import FloatArray
 
 MAX_CHECKED_ARMS = 2000
-"""A full matrix of at most so many arms is tested for negative eigenvalues."""
+"""Maximum number of arms for which a matrix is tested for negative eigenvalues."""
 
 N_SAMPLED_COLUMNS = 256
-"""Columns from which the norm of a matrix too large to be written down is estimated."""
+"""Number of columns from which the norm of a large matrix is estimated."""
 
 
 @runtime_checkable
 class ArmCovariance(Protocol):
-    """What a posterior has to know of the prior covariance G of all arms."""
+    """Protocol of the prior covariance G of all arms."""
 
     @property
     def diagonal(self) -> FloatArray:
@@ -45,7 +45,7 @@ class DenseCovariance:
         return self.matrix.diagonal().copy()
 
     def column(self, arm: int) -> FloatArray:
-        """Return the covariances with one arm."""
+        """Return the covariances of all arms with one arm."""
         row: FloatArray = self.matrix[arm]  # of a symmetric matrix; contiguous
         return row
 
@@ -56,16 +56,16 @@ class DenseCovariance:
 
 @dataclass(frozen=True, eq=False)
 class FactorCovariance:
-    """The covariance ``X X'`` of arms with a few features: arm k's mean is ``x_k' theta``.
+    """The covariance ``X X'`` of a linear model, in which the mean of arm k is ``x_k' theta``.
 
     Parameters
     ----------
     factor : ndarray of shape (n_arms, n_features)
-        X; the weights theta have independent priors of variance 1.
+        The features X. The weights theta have independent priors with variance 1.
 
     Examples
     --------
-    A hundred thousand arms need 2 x 8 bytes each, not a matrix of 80 gigabytes.
+    With two features, an arm needs 16 bytes. A full matrix of 100 000 arms needs 80 gigabytes.
 
     >>> import numpy as np
     >>> from sklearn_halving.policies import FactorCovariance
@@ -90,23 +90,24 @@ class FactorCovariance:
         return column
 
     def squared_norm(self) -> float:
-        """Return the sum of all squared entries of ``X X'``, from those of ``X' X``."""
+        """Return the sum of all squared entries of ``X X'``, which is that of ``X' X``."""
         gram = self.factor.T @ self.factor
         return float(np.vdot(gram, gram))
 
 
 @dataclass(frozen=True, eq=False)
 class KernelCovariance:
-    """A kernel function on the features of the arms, called for one column at a time.
+    """The covariance by a kernel function of the features, computed one column at a time.
 
     Parameters
     ----------
     kernel : callable
-        ``kernel(points, point)`` returns the covariances of n points, shape
-        ``(n, n_features)``, with one, shape ``(1, n_features)``, as n numbers.
+        ``kernel(points, point)`` returns the n covariances of n points, of shape
+        ``(n, n_features)``, with a single point, of shape ``(1, n_features)``.
     points : ndarray of shape (n_arms, n_features)
+        Features of the arms.
     diagonal : ndarray of shape (n_arms,)
-        The kernel of every point with itself.
+        Prior variances, which are the kernel of every point with itself.
 
     Examples
     --------
@@ -132,7 +133,7 @@ class KernelCovariance:
         """Return the sum of all squared entries, estimated from up to 256 columns."""
         n_arms = len(self.points)
         n_columns = min(n_arms, N_SAMPLED_COLUMNS)
-        # Steps of the golden ratio keep clear of the periods that a grid of arms has.
+        # Steps of the golden ratio avoid the periods of a grid of arms.
         golden = (5**0.5 - 1) / 2
         arms = np.unique((np.arange(n_columns) * golden % 1 * n_arms).astype(int))
         if n_columns == n_arms:
@@ -143,12 +144,12 @@ class KernelCovariance:
 
 @dataclass(frozen=True, eq=False)
 class IndependentCovariance:
-    """Arms that say nothing about each other."""
+    """The covariance of independent arms."""
 
     diagonal: FloatArray = field(repr=False)
 
     def column(self, arm: int) -> FloatArray:
-        """Return zeros, and the arm's variance in its own place."""
+        """Return the variance at the place of the arm, and zeros elsewhere."""
         column = np.zeros(len(self.diagonal))
         column[arm] = self.diagonal[arm]
         return column
@@ -159,12 +160,12 @@ class IndependentCovariance:
 
 
 def as_arm_covariance(covariance: Any, n_arms: int) -> ArmCovariance:
-    """Return a matrix, or what a user gave in its place, as an `ArmCovariance`.
+    """Return the ``covariance`` parameter as an `ArmCovariance`.
 
     Parameters
     ----------
     covariance : ArmCovariance, array-like of shape (n_arms, n_arms) or None
-        None stands for independent arms of variance 1.
+        If None, arms are independent with variance 1.
     n_arms : int
 
     Raises
@@ -227,9 +228,9 @@ def _check_eigenvalues(matrix: FloatArray, size: float) -> None:
 
 
 def effective_n_arms(covariance: ArmCovariance) -> float:
-    """Return ``tr(G)^2 / ||G||_F^2``: how many independent arms are as varied as these.
+    """Return the effective number of independent arms, ``tr(G)^2 / ||G||_F^2``.
 
-    Between 1, where all arms are copies of one, and their number, where they are independent and
+    It is 1 if all arms are copies of one arm, and the number of arms if they are independent and
     have equal variances.
 
     Examples

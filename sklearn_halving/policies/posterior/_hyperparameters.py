@@ -21,13 +21,13 @@ from sklearn_halving.policies._types import FloatArray, IntArray
 from sklearn_halving.policies.posterior._arm_covariance import KernelCovariance
 
 VARIANCE_BOUNDS = (1e-4, 1e2)
-"""Noise and split variance, as multiples of the arms' prior variance."""
+"""Bounds of the noise and split variance, as multiples of the prior variance of the arms."""
 
 PRIOR_DEVIATION = 1.5
 """Prior standard deviation of the logarithm of each hyperparameter around its guess."""
 
 LEAST_REWARDS = 4
-"""With fewer rewards the guess is returned."""
+"""Minimum number of rewards for a fit. With fewer rewards, the initial values are returned."""
 
 MAX_FITTED_ARMS = 500
 """Hyperparameters are fitted to the rewards of at most this many arms."""
@@ -41,14 +41,14 @@ KernelGradient = Callable[[FloatArray, IntArray, FloatArray], FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class Hyperparameters:
-    """What a prior is made of, besides its level and scale.
+    """Hyperparameters of the prior, except for its level and scale.
 
     Parameters
     ----------
     log_lengths : ndarray of shape (n_lengths,)
-        What the kernel takes; logarithms, so that all numbers are allowed.
+        Logarithms of the length scales of the kernel.
     noise_variance, split_variance : float
-        As multiples of the arms' prior variance. A split variance of 0 stays 0.
+        Multiples of the prior variance of the arms. A split variance of 0 remains 0.
     """
 
     log_lengths: FloatArray = field(default_factory=lambda: np.zeros(0))
@@ -56,12 +56,12 @@ class Hyperparameters:
     split_variance: float = 0.0
 
     def to_vector(self) -> FloatArray:
-        """Return what the search moves: all logarithms in one array."""
+        """Return the logarithms of all hyperparameters that are fitted, in one array."""
         variances = [self.noise_variance, self.split_variance][: 1 + (self.split_variance > 0)]
         return np.concatenate([self.log_lengths, np.log(variances)])
 
     def from_vector(self, vector: FloatArray) -> Hyperparameters:
-        """Return hyperparameters of the same kind as these from one array."""
+        """Return hyperparameters from an array, as the inverse of `to_vector`."""
         n = len(self.log_lengths)
         variances = np.exp(vector[n:]).tolist()
         return Hyperparameters(vector[:n], variances[0], variances[1] if variances[1:] else 0.0)
@@ -69,18 +69,19 @@ class Hyperparameters:
 
 @dataclass(frozen=True, eq=False)
 class KernelFamily:
-    """Prior covariances among which the rewards choose, in place of one that is given.
+    """A family of prior covariances, whose length scales are estimated from the rewards.
 
     Parameters
     ----------
     kernel : callable
-        ``kernel(points, others)`` returns covariances of shape ``(len(points), len(others))``; 1
-        for equal points. It is called with points divided by the length scales.
+        ``kernel(points, others)`` returns covariances of shape ``(len(points), len(others))``,
+        which are 1 for equal points. It is called with points divided by the length scales.
     points : ndarray of shape (n_arms, n_features)
+        Features of the arms.
     lengths : ndarray of shape (n_features,)
-        Length scales to start from, one for each feature.
+        Initial length scales, one for each feature.
     length_bounds : tuple of float, default=(1e-2, 1e2)
-        Least and largest length scale.
+        Smallest and largest length scale.
 
     Examples
     --------
@@ -99,7 +100,7 @@ class KernelFamily:
     length_bounds: tuple[float, float] = (1e-2, 1e2)
 
     def __post_init__(self) -> None:
-        """Refuse length scales that are not one for each feature, inside of the bounds."""
+        """Validate the length scales and their bounds."""
         lengths = np.asarray(self.lengths, dtype=np.float64)
         least, most = self.length_bounds
         if not 0 < least <= most:
@@ -115,12 +116,12 @@ class KernelFamily:
             )
 
     def at(self, log_lengths: FloatArray) -> KernelCovariance:
-        """Return the covariance of all arms for some length scales."""
+        """Return the covariance of all arms for given length scales."""
         scaled = self.points / np.exp(log_lengths)
         return KernelCovariance(self.kernel, scaled, np.ones(len(scaled)))
 
     def among(self, log_lengths: FloatArray, arms: IntArray) -> FloatArray:
-        """Return the covariance matrix of some arms."""
+        """Return the covariance matrix of the given arms."""
         scaled = self.points[arms] / np.exp(log_lengths)
         return self.kernel(scaled, scaled)
 
@@ -130,7 +131,7 @@ class KernelFamily:
 
 
 class Told(NamedTuple):
-    """Rewards told so far, each an array of shape ``(n_rewards,)``; all finite."""
+    """Rewards so far, as arrays of shape ``(n_rewards,)``. All rewards are finite."""
 
     arm: IntArray
     split: IntArray
@@ -139,9 +140,9 @@ class Told(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RewardSums:
-    """The rewards, summed up as far as the likelihood needs them.
+    """Sums of the rewards that are sufficient for the likelihood.
 
-    ``V`` has two columns, the centred rewards and ones.
+    ``V`` has two columns, the centered rewards and ones.
 
     Parameters
     ----------
@@ -166,7 +167,7 @@ class RewardSums:
 
     @classmethod
     def of(cls, told: Told) -> RewardSums:
-        """Sum up rewards."""
+        """Return the sums of the rewards."""
         arms, place = np.unique(told.arm, return_inverse=True)
         splits, position = np.unique(told.split, return_inverse=True)
         shape = len(arms), len(splits)
@@ -181,16 +182,16 @@ class RewardSums:
 
 @dataclass(frozen=True, eq=False)
 class Likelihood:
-    """The restricted log likelihood at some hyperparameters, and what its gradient needs.
+    """The restricted log likelihood of hyperparameters, and its derivatives.
 
     Parameters
     ----------
     value : float
-        Without its constant.
+        The restricted log likelihood without its constant.
     arm_weights : ndarray of shape (n_arms, n_arms)
-        Its derivative by the entries of the prior covariance of `RewardSums.arms`.
+        Derivatives by the entries of the prior covariance of `RewardSums.arms`.
     by_variances : ndarray of shape (2,)
-        Its derivatives by the logarithms of the noise and the split variance.
+        Derivatives by the logarithms of the noise variance and of the split variance.
     """
 
     value: float
@@ -212,7 +213,7 @@ def likelihood_of(sums: RewardSums, prior: FloatArray, parameters: Hyperparamete
     parameters : Hyperparameters
     """
     noise, spread = parameters.noise_variance, parameters.split_variance
-    # M = spread * S S' + noise * I; everything of M^-1 follows from the sizes of the splits.
+    # M = spread * S S' + noise * I. Its inverse follows from the number of pulls of each split.
     totals = noise + spread * sums.table.sum(axis=0)
     shrink = spread / totals
     precision = (np.diag(sums.table.sum(axis=1)) - (sums.table * shrink) @ sums.table.T) / noise
@@ -300,7 +301,7 @@ def numerical_gradient(
 ) -> FloatArray:
     """Return the derivatives of ``sum(weights * kernel(log_lengths, arms))``.
 
-    For kernels whose derivatives are not known. It evaluates the kernel only, which is cheap
+    This is for kernels without analytic derivatives. It only evaluates the kernel, which is cheap
     compared with a factorization.
     """
     steps = STEP * np.eye(len(log_lengths))

@@ -1,4 +1,4 @@
-"""From what a user says about the arms to a posterior that has been told nothing."""
+"""Construction of the prior from the parameters of BayesGap."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from sklearn_halving.policies.posterior._hyperparameters import (
 from sklearn_halving.policies.posterior._prior_features import PriorFeatures
 
 MAX_FEATURES_AT_START = 1024
-"""Features with which Thompson sampling draws correlated arms; see `ArmPosterior.sample`."""
+"""Maximum number of features in Thompson sampling; see `ArmPosterior.sample`."""
 
 
 @dataclass(frozen=True, eq=False)
 class PriorRecipe:
-    """How to make the prior, once, or again with hyperparameters that fit better.
+    """Parameters of the prior, which is computed again when hyperparameters are fitted.
 
     Parameters
     ----------
     covariance : array-like, ArmCovariance, KernelFamily or None
-        As `BayesGap` takes it.
+        The parameter of `BayesGap`.
     variances : Hyperparameters
-        Noise and split variance as given.
+        The given noise variance and split variance.
     beta : str or float
     n_pulls, n_arms, n_problems : int
     covers_all : bool
-        Whether the features of all arms are made at the start: as few as there can be.
+        Whether the features of all arms are computed at the start.
     """
 
     covariance: Any = field(repr=False)
@@ -48,11 +48,11 @@ class PriorRecipe:
 
     @property
     def is_open(self) -> bool:
-        """Whether the prior is a family, among whose members the rewards choose."""
+        """Whether the prior has hyperparameters that are estimated from the rewards."""
         return isinstance(self.covariance, KernelFamily)
 
     def check_family(self, standardize: bool) -> None:
-        """Raise if there is more than one problem, or a scale, to fit a family to."""
+        """Raise if a family is combined with several problems, or with a fixed scale."""
         if self.is_open and (self.n_problems != 1 or not standardize):
             raise ValueError(
                 "a KernelFamily is fitted to the rewards of one problem, whose scale it leaves "
@@ -61,14 +61,14 @@ class PriorRecipe:
             )
 
     def guess(self) -> Hyperparameters:
-        """Return the hyperparameters to start from."""
+        """Return the initial hyperparameters."""
         if not self.is_open:
             return self.variances
         lengths = np.asarray(self.covariance.lengths, dtype=np.float64)
         return replace(self.variances, log_lengths=np.log(lengths))
 
     def make(self, parameters: Hyperparameters) -> tuple[ArmPosterior, Exploration]:
-        """Return a posterior that has been told nothing, and the constants of its bounds."""
+        """Return the posterior before the first reward, and the constants of its bounds."""
         given, noise = self.covariance, parameters.noise_variance
         if self.is_open:
             given = given.at(parameters.log_lengths)
@@ -80,7 +80,7 @@ class PriorRecipe:
         return posterior, Exploration.of(self.beta, covariance, self.n_pulls, noise)
 
     def refit(self, told: Told) -> tuple[ArmPosterior, Exploration]:
-        """Return the same after the hyperparameters were fitted, and told all of it again."""
+        """Return the posterior and the constants after fitting the hyperparameters to rewards."""
         family = self.covariance
         found = fit_hyperparameters(
             family.among, told, self.guess(), family.length_bounds, family.gradient

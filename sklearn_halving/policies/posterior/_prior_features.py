@@ -1,4 +1,4 @@
-"""A Cholesky factor of the prior covariance of arms, one row for each arm that needs one."""
+"""A pivoted Cholesky factor of the prior covariance, with rows for the pulled arms only."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from sklearn_halving.policies._types import FloatArray
 from sklearn_halving.policies.posterior._arm_covariance import ArmCovariance
 
 RANK_TOLERANCE = 1e-10
-"""An arm of which a smaller share of the largest variance is unexplained needs no feature."""
+"""Unexplained variance, relative to the largest variance, below which an arm needs no feature."""
 
 NUGGET = 1e-11
-"""Share of the largest variance that a pulled arm has to itself, beyond its covariance. Without it
-the factor of nearly singular covariances is wrong when arms are pulled in an unlucky order."""
+"""Variance that is added to the diagonal for pulled arms, relative to the largest variance. For
+some orders of pulls, the factor of a nearly singular covariance would be inaccurate without it."""
 
 
 @dataclass
 class PriorFeatures:
     """Features f of all arms with ``G = sum f f'`` for the arms that have been pulled.
 
-    They depend on the prior alone, so that all problems of a batch share them.
+    They depend only on the prior, so that all problems of a batch share them.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class PriorFeatures:
     covariance: ArmCovariance
     n_rows: int = field(init=False, default=0)
     unexplained: FloatArray = field(init=False)
-    """Prior variance of every arm beyond the features so far, shape ``(n_arms,)``."""
+    """Prior variance that the features so far do not explain, shape ``(n_arms,)``."""
     _buffer: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -46,7 +46,7 @@ class PriorFeatures:
         return self._buffer[: self.n_rows]
 
     def cover(self, arm: int) -> bool:
-        """Add a feature, unless those there are explain the arm; return whether one was added."""
+        """Add a feature if the arm is not fully explained. Return whether one was added."""
         left = float(self.unexplained[arm])
         if left == 0:
             return False
@@ -65,7 +65,7 @@ class PriorFeatures:
         return True
 
     def cover_all(self, max_rows: int) -> None:
-        """Add features, the most needed first, until all arms are explained."""
+        """Add features until all arms are explained, starting with the least explained arm."""
         while self.n_rows < max_rows and self.cover(int(self.unexplained.argmax())):
             pass
 
@@ -81,7 +81,7 @@ class PriorFeatures:
     def _make_room(self) -> None:
         n_max, n_arms = self._buffer.shape
         if self.n_rows == n_max:
-            # Pages that are not written to take no memory.
+            # Memory pages are only allocated when they are written.
             larger = np.zeros((min(n_arms, max(16, 2 * n_max)), n_arms))
             larger[:n_max] = self._buffer
             self._buffer = larger

@@ -1,4 +1,4 @@
-"""What is told to a posterior, in which units, and which pulls are under way."""
+"""State of BayesGap: the posterior, the units of the rewards, and the pulls in flight."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ from sklearn_halving.policies.posterior._arm_posterior import ArmPosterior
 from sklearn_halving.policies.posterior._hyperparameters import Told
 
 FARTHEST = 1e100
-"""Distance of two rewards beyond which it counts as this much; its square is a number."""
+"""Upper limit of standardized rewards, so that their squares do not overflow."""
 
 REFITS = frozenset(5 * 2**i for i in range(30))
-"""Numbers of rewards after which hyperparameters are estimated anew."""
+"""Numbers of rewards after which the hyperparameters are estimated."""
 
 
 OUTLIER_SPREADS = 3.0
-"""A reward that is this many times as far below the median as the best is above it counts as
-one that is just so far below: a few hopeless arms must not set the scale for all."""
+"""Limit for the distance of a reward below the median, as a multiple of the distance of the best
+reward above it. Lower rewards are raised to the limit, so that a few poor arms do not determine
+the scale."""
 
 
 def floor_of(rewards: FloatArray) -> float:
-    """Return the least reward that the model of a search takes at its word."""
+    """Return the limit to which lower rewards are raised in the model of a search."""
     median = float(np.median(rewards))
     spread = float(rewards.max()) - median
     return median - OUTLIER_SPREADS * spread if spread > 0 else -np.inf
@@ -45,7 +46,7 @@ def told_of(told: list[tuple[int, int, float]]) -> Told:
 
 
 class Beliefs(NamedTuple):
-    """The posterior in standardised units, and what these are.
+    """The posterior means in standardized units, and the units.
 
     Parameters
     ----------
@@ -61,33 +62,33 @@ class Beliefs(NamedTuple):
 
 @dataclass
 class PosteriorState:
-    """Where a search stands; problems are rows.
+    """State of BayesGap. Each problem of the batch is a row.
 
     Parameters
     ----------
     problem : Problem
     batch_shape : tuple of int
     posterior : ArmPosterior
-        Given the rewards told.
+        Posterior given the rewards so far.
     exploration : Exploration
     standardize : bool
         Whether the level and the scale of the rewards are estimated.
     prior_mean : ndarray of shape (n_arms,)
     rng : numpy.random.Generator
     alive : ndarray of bool of shape (n_problems, n_arms)
-        Arms that have returned finite rewards only.
+        Arms with finite rewards only.
     n_asked : ndarray of int of shape (n_problems, n_arms)
-        The repetition of an arm's next pull.
+        The next repetition of each arm.
     n_told : ndarray of int of shape (n_problems, n_arms)
-        Finite rewards of each arm.
+        Number of finite rewards of each arm.
     infinite : ndarray of shape (n_problems, n_arms)
-        Infinite rewards, which no posterior can take in.
+        Infinite rewards, which are not part of the posterior.
     lowest : ndarray of shape (n_problems,)
-        The lowest finite reward so far, which stands for that of a pull that failed; infinite
-        as long as there is none.
+        The lowest finite reward so far, which replaces the reward of failed pulls; infinite if
+        there is none.
     zero, unit : ndarray of shape (n_problems,)
-        ``(reward - zero) / unit`` is what the posterior is told; a unit of 0 is not known yet and
-        stands for 1.
+        The posterior is updated with ``(reward - zero) / unit``. A unit of 0 is unknown, and 1 is
+        used instead.
     """
 
     problem: Problem
@@ -105,35 +106,35 @@ class PosteriorState:
     zero: FloatArray
     unit: FloatArray
     refit: Callable[[Told], tuple[ArmPosterior, Exploration]] | None = None
-    """Makes the posterior from what was told, with new hyperparameters; not for batches."""
+    """Computes the posterior with new hyperparameters from all rewards; not for batches."""
     told: list[tuple[int, int, float]] = field(default_factory=list)
-    """Arms, repetitions and standardised rewards, for `refit`."""
+    """Arms, repetitions and standardized rewards, for `refit`."""
     floor: float = -np.inf
-    """What lower rewards are raised to before the posterior is told, since the last `refit`."""
+    """Limit to which lower rewards are raised before updates, set by the last `refit`."""
     n_rounds: int = 0
     ahead: ArmPosterior | None = None
-    """Given the pulls in flight as well; None: to be made when it is needed."""
+    """Posterior that includes the pulls in flight; None if it has to be computed."""
     pending: list[tuple[IntArray, IntArray]] = field(default_factory=list)
     """Arms and repetitions in flight, oldest first."""
     lost: list[tuple[IntArray, IntArray]] = field(default_factory=list)
-    """Arms and repetitions of pulls that failed before there was a reward in their problem."""
+    """Arms and repetitions of pulls that failed before the first reward of their problem."""
     round: GapRound | None = None
-    """Of the one problem of a search, as long as several arms are in play."""
+    """Work arrays for a single problem, as long as several arms are in play."""
     out: IntArray | None = None
-    """The arms that cannot win, where ``round`` is used; None: there are none."""
+    """The arms that cannot win, if ``round`` is used; None if there are none."""
     priority: FloatArray | None = None
-    """Which of equal arms is pulled: that of the largest number; None: the first."""
-    # Of every round, in standardised units: those of round one and of the last can be compared.
+    """Ties go to the arm with the largest priority, or to the first arm if None."""
+    # The leaders and bounds of all rounds, in standardized units that do not change.
     leaders: list[IntArray | int] = field(default_factory=list)
     bounds: list[FloatArray | float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Play the rounds of a search the quick way."""
+        """Use the faster implementation for a single problem."""
         if self.batch_shape == () and self.problem.n_arms > 1 and not self.prior_mean.any():
             self.round = GapRound(self.problem.n_arms, self.priority)
 
     def break_ties(self, seed: np.random.SeedSequence) -> None:
-        """Take any of equal arms: in a grid the first ones are corners."""
+        """Break ties at random, because the first arms of a grid are corners."""
         own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1))
         order = np.random.default_rng(own).permutation(self.problem.n_arms)
         self.priority = 1 + order.astype(np.float64)
@@ -141,17 +142,17 @@ class PosteriorState:
             self.round.priority = self.priority
 
     def open_pulls(self, arm: IntArray, repetition: IntArray) -> None:
-        """Note that each problem has one more pull under way."""
+        """Record that each problem has one more pull in flight."""
         self.n_rounds += 1
         self.pending.append((arm, repetition))
         if self.ahead is not None:
             self.ahead.update(arm, repetition, None)
 
     def posterior_ahead(self) -> ArmPosterior:
-        """Return the posterior whose variances know of the pulls that have no reward yet.
+        """Return the posterior whose variances include the pulls without a reward.
 
-        Pulls that failed before there was any are among them, so that not all of a corner in
-        which everything fails is tried.
+        These include pulls that failed before the first reward, so that the policy leaves a
+        region in which all arms fail.
         """
         if not self.pending and not self.lost:
             return self.posterior
@@ -162,7 +163,7 @@ class PosteriorState:
         return self.ahead
 
     def may_pull(self) -> BoolArray:
-        """Return the arms that can be pulled; none where the one arm left has a reward."""
+        """Return the arms that can be pulled; none if only one arm is left and has a reward."""
         may_pull: BoolArray = self.alive
         if self.problem.max_repetitions is not None:
             may_pull = may_pull & (self.n_asked < self.problem.max_repetitions)
@@ -174,14 +175,14 @@ class PosteriorState:
         return may_pull
 
     def goes_on(self) -> bool:
-        """Return whether there is, in some problem, an arm to pull."""
+        """Return whether any problem has an arm that can be pulled."""
         most = self.problem.max_repetitions
         if self.round is not None and (most is None or self.n_rounds < most):
             return True
         return bool(self.may_pull().any())
 
     def choose_by_gap(self, epsilon: float) -> OneChoice | None:
-        """Play one round of BayesGap the quick way; None where it has to be the long one."""
+        """Play a round of BayesGap with the faster implementation; None if it does not apply."""
         most = self.problem.max_repetitions
         if self.round is None or not (most is None or self.n_rounds < most):
             return None
@@ -203,9 +204,10 @@ class PosteriorState:
         return is_known
 
     def is_hopeless(self) -> BoolArray:
-        """Return which arms had rewards that were raised and no other, as ``alive`` is shaped.
+        """Return which arms only have rewards below the floor, in the shape of ``alive``.
 
-        None where that is every arm with a reward. One such reward may be due to its split.
+        No arm is hopeless if this holds for all arms with a reward. An arm with any reward above
+        the floor is not hopeless, because a single low reward may be due to its split.
         """
         is_hopeless = np.zeros_like(self.alive)
         for is_low in (True, False):
@@ -216,7 +218,7 @@ class PosteriorState:
         return is_hopeless
 
     def beliefs(self) -> Beliefs:
-        """Return posterior means in standardised units."""
+        """Return posterior means in standardized units."""
         of_rewards, of_ones = self.posterior.answers[:, 0], self.posterior.answers[:, 1]
         if not self.standardize:
             zero = np.zeros(len(of_rewards))
@@ -230,7 +232,7 @@ class PosteriorState:
         return Beliefs(mean, offset, scale)
 
     def leader_of_least_bound(self, otherwise: IntArray) -> IntArray:
-        """Return the paper's recommendation; leaders that are out by now do not count."""
+        """Return the recommendation of the paper, ignoring leaders that were eliminated."""
         rows = np.arange(len(self.alive))
         shape = len(self.leaders), len(rows)
         leaders, bounds = (np.array(a).reshape(shape).T for a in (self.leaders, self.bounds))
@@ -239,7 +241,7 @@ class PosteriorState:
         return np.where(is_alive.any(axis=1), leaders[rows, place], otherwise)
 
     def take_in_one(self, arm: int, repetition: int, reward: float) -> None:
-        """Do what `take_in` does in the one problem of a search, in a few calls."""
+        """Faster variant of `take_in` for a single problem."""
         if arm == NO_ARM or not isfinite(reward) or self.round is None:
             self.take_in(np.array([arm]), np.array([repetition]), np.array([reward]))
             return
@@ -261,7 +263,7 @@ class PosteriorState:
             self._tell_lost(np.ones(1, dtype=bool))
 
     def _standardized_one(self, value: float) -> float:
-        """Do what `_standardized` does for one problem."""
+        """Variant of `_standardized` for a single problem."""
         unit = self.unit.item(0)
         if unit == 0 and self.posterior.n_told[0] == 0:
             self.zero[0] = value
@@ -271,9 +273,9 @@ class PosteriorState:
         return value / (unit or 1.0)
 
     def take_in(self, arm: IntArray, repetition: IntArray, reward: FloatArray) -> None:
-        """Close one pull of each problem; an arm with a reward that is no number is out.
+        """Record one reward of each problem. An arm with a non-finite reward is eliminated.
 
-        The posterior takes a pull that failed for one with the lowest reward so far.
+        In the posterior, the reward of a failed pull is replaced by the lowest reward so far.
         """
         self._close_pulls(arm, repetition)
         rows = np.arange(len(arm))
@@ -282,7 +284,7 @@ class PosteriorState:
         has_failed = is_pull & ~is_number
         if has_failed.any():
             self.alive[rows[has_failed], arm[has_failed]] = False
-            with np.errstate(invalid="ignore"):  # plus and minus infinity are NaN: neither
+            with np.errstate(invalid="ignore"):  # the sum of plus and minus infinity is NaN
                 self.infinite[rows[has_failed], arm[has_failed]] += reward[has_failed]
             self._note_who_is_out()
             has_failed &= reward != np.inf
@@ -294,14 +296,14 @@ class PosteriorState:
         is_told = is_number | (has_failed & ~is_lost)
         self._tell(arm, repetition, np.where(is_number, reward, self.lowest), is_told)
         if (is_pull & ~is_told).any() or not self.pending:
-            self.ahead = None  # it had counted on a reward
+            self.ahead = None  # it included a pull that has no reward
         if self.lost and is_number.any():
             self._tell_lost(is_number)
 
     def _tell(
         self, arm: IntArray, repetition: IntArray, reward: FloatArray, is_told: BoolArray
     ) -> None:
-        """Update the posterior where there is something to tell."""
+        """Update the posterior of the problems that have a reward."""
         value = np.where(is_told, reward, 0.0) - self.prior_mean[arm]
         if self.standardize:
             value = self._standardized(value, is_told)
@@ -312,7 +314,7 @@ class PosteriorState:
             self._remember(int(arm[0]), int(repetition[0]), float(value[0]))
 
     def _tell_lost(self, is_number: BoolArray) -> None:
-        """Tell of the pulls that failed in problems that now have a reward."""
+        """Update the posterior with failed pulls of the problems that now have a reward."""
         lost, self.lost, self.ahead = self.lost, [], None
         for arm, repetition in lost:
             is_told = is_number & (arm != NO_ARM)
@@ -322,7 +324,7 @@ class PosteriorState:
                 self.lost.append((left, repetition))
 
     def _remember(self, arm: int, repetition: int, value: float) -> None:
-        """Keep a reward for the next fit of hyperparameters, and fit when it is time."""
+        """Store a reward for the next fit of the hyperparameters, and fit them if it is due."""
         self.told.append((arm, repetition, value))
         if self.refit is not None and len(self.told) in REFITS:
             told = told_of(self.told)
@@ -335,12 +337,12 @@ class PosteriorState:
         if self.round is not None:
             self.out = np.flatnonzero(~self.alive[0])
             if len(self.out) > self.problem.n_arms - 2:
-                self.round = None  # who wins is settled, or soon will be
+                self.round = None  # at most one arm is left
 
     def _standardized(self, value: FloatArray, is_number: BoolArray) -> FloatArray:
-        """Return what the posterior is told: the first reward is 0, the first other one 1 or -1.
+        """Return standardized rewards: 0 for the first, and 1 or -1 for the next different one.
 
-        Level and scale are estimated later; here they are brought where squares are numbers.
+        The level and the scale are estimated later. The standardization prevents overflow.
         """
         if not self.unit.all():
             self.zero = np.where(is_number & (self.posterior.n_told == 0), value, self.zero)
@@ -352,7 +354,7 @@ class PosteriorState:
         return value / np.where(self.unit > 0, self.unit, 1.0)
 
     def _close_pulls(self, arm: IntArray, repetition: IntArray) -> None:
-        """Take pulls off the list of those under way."""
+        """Remove pulls from the list of pulls in flight."""
         left = []
         for open_arm, open_repetition in self.pending:
             same = (open_arm == arm) & (open_repetition == repetition)
