@@ -1,1 +1,1 @@
-"""How noisy each arm is, and how sure a choice among arms is."""
+"""Estimates of the noise of each arm, and of the uncertainty of the choice of an arm."""

@@ -1,4 +1,4 @@
-"""Arm means from rewards on common splits: reward = arm + split + noise."""
+"""Estimates of arm means on common splits by the model reward = arm + split + noise."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ import numpy as np
 from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray
 
 WILD = 1e3
-"""An arm is wild if its rewards lie this many times as far from the best arm as those of the
-better half do: a model that diverged says nothing of splits, and its size would drown the rest."""
+"""An arm is wild if its rewards are this many times as far from the best arm as those of the better
+half of the arms. Rewards of diverged models would dominate the estimates of the split effects."""
 
 
 class AdditiveFit(NamedTuple):
-    """What the model says about every arm.
+    """Result of the fit of the additive model.
 
     Parameters
     ----------
     mean : ndarray of shape (*batch, n_arms)
         Arm effects; NaN for an arm without a reward.
     squared_residual_sum : ndarray of shape (*batch, n_arms)
-        Of the noise that is left when arm and split are taken off.
+        Sum of the squared residuals after subtracting the arm and split effects.
     degrees_of_freedom : ndarray of shape (*batch, n_arms)
-        What to divide the sum by: exact if all arms have the same splits, else close to it.
+        Degrees of freedom of this sum. Exact if all arms have the same splits, and approximate
+        otherwise.
     split_effect : ndarray of shape (*batch, n_splits)
-        How much better a split makes all arms look.
+        Effect of a split on the rewards of all arms.
     """
 
     mean: FloatArray
@@ -44,15 +45,15 @@ def fit_additive_model(
     ----------
     rewards : ndarray of shape (*batch, n_arms, n_splits)
     observed : ndarray of bool of shape (*batch, n_arms, n_splits)
-        Which rewards there are; the others are not looked at.
+        Which rewards are known. The others are ignored.
     split_effects : {"random", "fixed"}, default="random"
-        "fixed" is least squares: splits are compared only through arms that have both.
-        "random" takes split effects to have a variance, which is estimated (Henderson's
-        second method: fixed effects first, then what they leave), so that the answer goes from
-        least squares to plain means as the splits matter less. With equal splits for all
-        arms, both give the plain means.
+        "fixed" is least squares: splits are compared only by arms that have rewards on both.
+        "random" treats split effects as random with a variance that is estimated (Henderson's
+        second method: first the fixed effects, then the residuals). The result is between least
+        squares and simple means, depending on the variance of the splits. If all arms have the
+        same splits, both give the simple means.
 
-    Arms that are wild, such as models that diverged, have no say in the split effects.
+    Wild arms, such as models that diverged, are ignored in the estimates of the split effects.
 
     Returns
     -------
@@ -60,7 +61,7 @@ def fit_additive_model(
 
     Examples
     --------
-    The second arm was pulled on the two easy splits only; on those the first was better.
+    The second arm was only pulled on the two easy splits, on which the first arm was better:
 
     >>> import numpy as np
     >>> from sklearn_halving.policies.noise._additive_model import fit_additive_model
@@ -101,7 +102,7 @@ def fit_additive_model(
 def _wild_arms(y: FloatArray, seen: FloatArray) -> BoolArray:
     """Return which arms are wild, shape ``(n_problems, n_arms)``.
 
-    What is found is left out, and the rest is looked at again, as long as there is more.
+    Wild arms are removed, and the others are tested again until no more are found.
     """
     per_arm = seen.sum(axis=2)
     is_in: BoolArray = per_arm > 0
@@ -126,13 +127,13 @@ def _wild_arms(y: FloatArray, seen: FloatArray) -> BoolArray:
 
 
 def _solve(y: FloatArray, seen: FloatArray, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Minimise ``sum((y - arm - split)^2) + ratio * sum(split^2)`` in each problem.
+    """Minimize ``sum((y - arm - split)^2) + ratio * sum(split^2)`` in each problem.
 
-    One of the two groups of unknowns is eliminated, whichever is larger; an infinite ratio
-    means no split effects.
+    The larger of the two groups of unknowns is eliminated. With an infinite ratio, there are no
+    split effects.
     """
     per_arm, per_split = seen.sum(axis=2), seen.sum(axis=1)
-    # A little of the penalty makes least squares unique: the split effects sum to 0.
+    # A small penalty makes the least squares solution unique: the split effects sum to 0.
     weight = 1 / (np.maximum(per_split, 1) + np.maximum(ratio, 1e-7)[:, np.newaxis])
     arm_sum, split_sum = y.sum(axis=2), y.sum(axis=1)
     if seen.shape[1] <= seen.shape[2]:
@@ -171,16 +172,16 @@ def _shared_by_splits(seen: FloatArray, inverse: FloatArray) -> FloatArray:
     if n_seen is None:
         shared: FloatArray = np.einsum("pis,pi,pir->psr", seen, inverse, seen, optimize=True)
         return shared
-    of_later = np.einsum("pis,pi->ps", seen, inverse)  # arms that saw this split saw all before
+    of_later = np.einsum("pis,pi->ps", seen, inverse)  # arms with this split have all earlier ones
     place = np.arange(seen.shape[2])
     of_pairs: FloatArray = of_later[:, np.maximum(place[:, np.newaxis], place)]
     return of_pairs
 
 
 def _prefix_lengths(seen: FloatArray) -> IntArray | None:
-    """Return how many splits each arm saw, if these are the first ones; None if not.
+    """Return the number of splits of each arm if they are the first ones, otherwise None.
 
-    Then what is shared follows without a product of matrices.
+    In this case, the shared weights are computed without a matrix product.
     """
     n_seen: IntArray = seen.sum(axis=2).astype(np.int64)
     is_first = np.arange(seen.shape[2]) < n_seen[..., np.newaxis]
@@ -203,7 +204,7 @@ def _degrees_of_freedom(seen: FloatArray) -> FloatArray:
 def _noise_to_split_ratio(
     y: FloatArray, seen: FloatArray, arm: FloatArray, split: FloatArray, freedom: FloatArray
 ) -> FloatArray:
-    """Return noise variance / split variance, by moments; infinite if splits do not matter."""
+    """Return noise variance / split variance by moments; infinite if there are no effects."""
     residual = np.where(seen > 0, y - arm[:, :, np.newaxis] - split[:, np.newaxis, :], 0.0)
     noise = (residual**2).sum(axis=(1, 2)) / np.maximum(freedom.sum(axis=1), 1e-9)
     per_arm = seen.sum(axis=2)

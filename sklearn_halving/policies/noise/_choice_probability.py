@@ -1,7 +1,7 @@
-"""How sure a choice is: the chance that it is the best, what it may cost, what it is worth.
+"""Uncertainty of the chosen arm: probability to be best, expected regret and corrected mean.
 
-Arms have estimated means with independent normal errors and, for the first two, flat priors.
-All integrals are by quadrature; nothing here is random.
+The estimated means of the arms have independent normal errors, and flat priors for the first two.
+All integrals are computed by quadrature, without random numbers.
 """
 
 from __future__ import annotations
@@ -29,31 +29,31 @@ __all__ = [
     "standard_errors",
 ]
 
-REACH = 8.3  # standard errors; what is farther out in a normal is lost in rounding
+REACH = 8.3  # standard errors; the normal density beyond them is negligible
 ONE_SIDED = float(ndtri(0.95))
 GAUSS_NODES, GAUSS_WEIGHTS = np.polynomial.legendre.leggauss(7)
-N_EM_STEPS = 8  # on from a normal prior; by simulation, see `corrected_mean`
+N_EM_STEPS = 8  # starting from a normal prior; chosen by simulation, see `corrected_mean`
 CHUNK = 1_000_000  # numbers in memory at a time
 
 
 def probability_of_best(mean: ArrayLike, standard_error: ArrayLike) -> FloatArray:
     """Return the probability that each arm is the best.
 
-    The integral over x of ``phi_a(x) prod_{b != a} Phi_b(x)``, with the normal density and
+    It is the integral over x of ``phi_a(x) prod_{b != a} Phi_b(x)``, with the normal density and
     distribution functions of the arms.
 
     Parameters
     ----------
     mean : array-like of shape (n_arms,)
-        Larger is better. NaN: an arm without an estimate, which is never the best.
+        Means, where larger is better. An arm with NaN has no estimate and is never the best.
     standard_error : array-like of shape (n_arms,)
-        0: the mean is exact; such arms share their probability if they tie. Infinite: the mean
-        says nothing. NaN: no estimate.
+        Standard errors of the means. 0 means that the mean is exact. Tied exact arms share their
+        probability. If infinite, the mean is uninformative. If NaN, the arm has no estimate.
 
     Returns
     -------
     probability : ndarray of shape (n_arms,)
-        Sums to 1; all NaN if no arm has an estimate.
+        Probabilities that sum to 1; all NaN if no arm has an estimate.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def probability_of_best(mean: ArrayLike, standard_error: ArrayLike) -> FloatArra
         share = np.where(endless if endless.any() else known, 1.0, 0.0)
         return np.asarray(share / share.sum())
     probability = np.zeros(len(m))
-    # Very wide posteriors are above or below all others with equal chances.
+    # Arms with infinite errors are above or below all others with equal probability.
     vague = known & np.isinf(s) & np.isfinite(m)
     finite = known & np.isfinite(m) & ~vague
     below = 0.5 ** int(vague.sum()) if finite.any() else 0.0
@@ -86,7 +86,7 @@ def probability_of_best(mean: ArrayLike, standard_error: ArrayLike) -> FloatArra
 
 
 def expected_regret(mean: ArrayLike, standard_error: ArrayLike, arm: int) -> float:
-    """Return how much worse an arm is than the best one, on average: ``E[max_b mu_b - mu_arm]``.
+    """Return the expected regret of an arm, ``E[max_b mu_b - mu_arm]``.
 
     Parameters
     ----------
@@ -98,8 +98,8 @@ def expected_regret(mean: ArrayLike, standard_error: ArrayLike, arm: int) -> flo
     Returns
     -------
     regret : float
-        Not negative, in units of the mean; infinite if an arm's mean says nothing, NaN if the
-        arm itself has no estimate.
+        Expected regret in units of the mean. Infinite if the mean of any arm is uninformative, NaN
+        if the chosen arm has no estimate.
 
     Raises
     ------
@@ -127,27 +127,27 @@ def expected_regret(mean: ArrayLike, standard_error: ArrayLike, arm: int) -> flo
 
 
 def corrected_mean(mean: ArrayLike, standard_error: ArrayLike, arm: int) -> float:
-    """Return an arm's mean, corrected for having been chosen as the best of several noisy ones.
+    """Return the mean of an arm, corrected for its selection as the best of several noisy arms.
 
-    The posterior mean under a prior that is estimated from all arms: the normal distribution of
-    largest likelihood, reshaped by a few steps of the EM algorithm for a distribution of any
-    form. The posterior depends on the rewards and not on why they were asked for, so that it
-    also holds after halving, where the means of the pulls that were kept were selected again and
-    again. With few arms the prior is poorly known: five arms in even steps of about one
-    standard error are corrected too much.
+    It is the posterior mean under a prior that is estimated from all arms: the normal distribution
+    with the largest likelihood, modified by a few steps of the EM algorithm for a nonparametric
+    distribution. The posterior depends only on the rewards, and not on the reason for a pull. It
+    is therefore also valid after halving, where arms are selected repeatedly. With few arms, the
+    prior is inaccurate: the correction is too large for five arms in even steps of about one
+    standard error.
 
     Parameters
     ----------
     mean, standard_error : array-like of shape (n_arms,)
-        As for `probability_of_best`. Arms of which one is not finite are left out.
+        As for `probability_of_best`. Arms with a non-finite value are left out.
     arm : int
         The arm that was chosen.
 
     Returns
     -------
     corrected : float
-        At most ``mean[arm]``, and that itself where the arm is exact, infinite or alone. NaN
-        if its standard error is infinite, or if it has no estimate.
+        Corrected mean, at most ``mean[arm]``. It is ``mean[arm]`` if the arm is exact, infinite
+        or the only arm, and NaN if its standard error is infinite or if it has no estimate.
 
     Raises
     ------
@@ -176,11 +176,11 @@ def corrected_mean(mean: ArrayLike, standard_error: ArrayLike, arm: int) -> floa
         return float("nan")
     usable = np.isfinite(m) & np.isfinite(s)
     m, s = m[usable], s[usable]
-    if (m == value).all():  # also if the arm is alone
+    if (m == value).all():  # also if there is only one arm
         return value
     place = int(usable[:arm].sum())
     nodes, widths = _nodes_below(float(m.max()), float(m.min()), value, error)
-    # Between nodes that are far apart an arm must not vanish.
+    # The likelihood of an arm must not vanish between nodes that are far apart.
     s = np.maximum(s, np.interp(-m, -nodes, widths))
     prior = _normal_prior(m, s, nodes, widths)
     z = (m[:, np.newaxis] - nodes) / s[:, np.newaxis]
@@ -195,7 +195,7 @@ def corrected_mean(mean: ArrayLike, standard_error: ArrayLike, arm: int) -> floa
 def _nodes_below(
     top: float, bottom: float, value: float, error: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return nodes of a prior, from the top down, close together near the value; and widths."""
+    """Return the nodes of a prior in decreasing order, denser near the value, and their widths."""
     near, all_ = top - value + REACH * error, top - bottom
     depth = np.linspace(0.0, near, ceil(min(near / error, 100.0) * 4))
     n_more = ceil(max(0.0, np.log(all_ / near)) / np.log(1.03))
@@ -209,7 +209,7 @@ def _normal_prior(
 ) -> FloatArray:
     """Return the weights of the nodes under the normal prior of largest marginal likelihood.
 
-    Its mean is profiled out, its standard deviation is taken from a grid.
+    Its mean is profiled out, and its standard deviation is chosen from a grid.
     """
     spread = np.median(error) * np.append(0.0, np.geomspace(0.05, 50, 40))[:, np.newaxis]
     weight = 1 / (error**2 + spread**2)
@@ -217,7 +217,7 @@ def _normal_prior(
     centre = weight @ mean / total
     squares = (weight * (mean - centre[:, np.newaxis]) ** 2).sum(axis=1)
     best = int((np.log(weight).sum(axis=1) - np.log(total) - squares).argmax())
-    # Not narrower than the grid, or it falls between two nodes.
+    # The prior must not be narrower than the grid, or it would be between two nodes.
     sd = max(float(spread[best, 0]), float(np.interp(-centre[best], -nodes, widths)))
     prior = np.exp(-(((nodes - centre[best]) / sd) ** 2) / 2) * widths
     prior /= prior.sum()
@@ -231,7 +231,7 @@ def is_clear(
     stop_probability: float | None,
     tolerance: float | None,
 ) -> bool:
-    """Return whether further pulls are not worth it, by either rule; None: a rule not used.
+    """Return whether either stopping rule is fulfilled. A rule is not used if it is None.
 
     Parameters
     ----------
@@ -240,9 +240,9 @@ def is_clear(
     leader : int
         The arm with the largest mean.
     stop_probability : float or None
-        Least probability that the leader is best.
+        Minimum probability that the leader is the best arm.
     tolerance : float or None
-        The largest upper 95 % limit of ``mu_b - mu_leader``, over all other arms b.
+        Maximum of the upper 95 % limits of ``mu_b - mu_leader`` over all other arms b.
 
     Examples
     --------
@@ -264,7 +264,7 @@ def is_clear(
 
 
 def _checked(mean: ArrayLike, standard_error: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Return both as arrays, NaN where either is."""
+    """Return both as arrays, with NaN if either is NaN."""
     m, s = np.asarray(mean, dtype=np.float64), np.asarray(standard_error, dtype=np.float64)
     if m.ndim != 1 or m.shape != s.shape:
         raise ValueError(
@@ -281,11 +281,11 @@ def _checked(mean: ArrayLike, standard_error: ArrayLike) -> tuple[FloatArray, Fl
 
 
 def _contest(mean: FloatArray, error: FloatArray) -> tuple[FloatArray, float]:
-    """Return each arm's probability to be the best, and the expected largest mean.
+    """Return the probability of each arm to be the best, and the expected largest mean.
 
-    Means and errors are finite.
+    Means and errors must be finite.
     """
-    exact = error < 1e-300  # smaller ones are lost when they are squared
+    exact = error < 1e-300  # the squares of smaller errors underflow
     error = np.where(exact, 0.0, error)
     origin = float((mean - REACH * error).max())  # the best arm is not below this
     mean = mean - origin
@@ -294,7 +294,7 @@ def _contest(mean: FloatArray, error: FloatArray) -> tuple[FloatArray, float]:
     m, s = mean[reaches], error[reaches]
     largest = exact & (mean == 0)
     if largest.any():
-        # REACH makes an exact arm the lower end of all that is looked at, or leaves it out.
+        # An exact arm is either the origin of the integral, or cannot be the best.
         probability[largest] = np.exp(log_ndtr(-m / s).sum()) / largest.sum()
     expected = 0.0
     if len(reaches):
@@ -313,11 +313,11 @@ def _contest(mean: FloatArray, error: FloatArray) -> tuple[FloatArray, float]:
 
 
 def _grid(mean: FloatArray, error: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return nodes and weights from 0 up, fine enough for every arm where it changes.
+    """Return nodes and weights of a quadrature from 0 up, which resolves the errors of all arms.
 
-    Arms are taken together by powers of two of their errors; in the reach of each such group the
-    intervals are no wider than half its smallest error, and there are few, since no arm is
-    needed that is more than twice its reach below the best of its group.
+    Arms are grouped by powers of two of their errors. Within the reach of a group, intervals are
+    at most half as wide as its smallest error. Their number is small, since arms that are more
+    than twice their reach below the best of the group are not needed.
     """
     power = np.frexp(error)[1]
     edges = [np.zeros(1)]

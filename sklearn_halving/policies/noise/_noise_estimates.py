@@ -1,4 +1,4 @@
-"""What the rewards so far say about every arm: mean, variance, and the chance to lead."""
+"""Estimates of the mean and the variance of each arm, and of its likelihood to lead."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from sklearn_halving.policies.bases._ranking import best_alive
 from sklearn_halving.policies.noise._additive_model import fit_additive_model
 
 LEAST_FREEDOM = 3.0
-"""Degrees of freedom of the noise of all arms in play, before anything is stopped for it."""
+"""Minimum degrees of freedom of the noise of all arms in play for the stopping rules."""
 
 
 class Estimates(NamedTuple):
-    """Of each arm: mean, sum of squared noise, and the degrees of freedom of that sum."""
+    """Mean of each arm, sum of its squared residuals, and the degrees of freedom of this sum."""
 
     mean: FloatArray
     squares: FloatArray
@@ -27,7 +27,7 @@ class Estimates(NamedTuple):
 
 
 def estimate_arms(state: PlannedState) -> Estimates:
-    """Return what is known of the arms in play, split by split if they share splits."""
+    """Return the estimates of the arms in play, by the additive model if they share splits."""
     observed = None
     if state.table is not None:
         n_columns, n_pulls = state.table.shape[2], state.statistics.n_pulls
@@ -44,7 +44,7 @@ def _estimate(
     mean, squares = statistics.mean(), statistics.squared_deviation_sum
     freedom = np.maximum(statistics.n_pulls - 1.0, 0.0)
     if table is not None and observed is not None:
-        # Overflow makes a spread that is no number, and such arms are compared by means.
+        # Arms whose squares overflow are compared by their means.
         usable = alive & np.isfinite(mean) & np.isfinite(squares)
         fit = fit_additive_model(table, observed & usable[..., np.newaxis])
         mean = np.where(usable, fit.mean, mean)
@@ -56,19 +56,19 @@ def _estimate(
 
 @dataclass(frozen=True)
 class ArmEstimates:
-    """What a table of rewards says of each arm.
+    """Estimates of each arm from a table of rewards.
 
     Parameters
     ----------
     mean : ndarray of shape (n_arms,)
-        In the additive model arm + split + noise; NaN for an arm that failed or has no reward.
+        Mean in the additive model arm + split + noise; NaN if an arm failed or has no reward.
     noise_variance : ndarray of shape (n_arms,)
-        Variance of one reward about arm + split, in squared units of the reward, shrunk towards
-        that of all arms; NaN where the mean is.
+        Variance of a reward around arm + split, in squared units of reward, shrunk towards the
+        pooled variance of all arms; NaN if the mean is NaN.
     n_pulls : ndarray of int of shape (n_arms,)
         Number of rewards.
     freedom : ndarray of shape (n_arms,)
-        Degrees of freedom of an arm's own variance; their sum is that of all.
+        Degrees of freedom of the variance of each arm. Their sum is that of the pooled variance.
     """
 
     mean: FloatArray
@@ -80,16 +80,16 @@ class ArmEstimates:
 def estimate_from_table(
     table: FloatArray, shrinkage: float = 3.0, *, failed: BoolArray | None = None
 ) -> ArmEstimates:
-    """Estimate means and noise of arms that were pulled on common splits.
+    """Estimate the means and the noise of arms that were pulled on common splits.
 
     Parameters
     ----------
     table : ndarray of shape (n_arms, n_splits)
-        Rewards; NaN where an arm was not pulled. An infinite reward makes a mean infinite.
+        Rewards; NaN if an arm was not pulled. An arm with an infinite reward has an infinite mean.
     shrinkage : float, default=3.0
-        Weight of the pooled variance in an arm's own, in degrees of freedom.
+        Weight of the pooled variance in the variance of each arm, in degrees of freedom.
     failed : ndarray of bool of shape (n_arms,), default=None
-        Arms to leave out, such as those of which a pull failed. None: no arm.
+        Arms to leave out, such as arms with a failed pull.
 
     Returns
     -------
@@ -98,11 +98,11 @@ def estimate_from_table(
     Raises
     ------
     ValueError
-        If the shapes do not fit, or shrinkage is negative.
+        If the shapes do not match, or if shrinkage is negative.
 
     Examples
     --------
-    The second arm was not pulled on the last split, which is a hard one.
+    The second arm was not pulled on the last split, which is difficult:
 
     >>> import numpy as np
     >>> from sklearn_halving.policies.noise._noise_estimates import estimate_from_table
@@ -146,13 +146,13 @@ def standard_errors(
     noise_variance : ndarray of shape (*batch, n_arms)
         Variance of one reward.
     overlap : float, default=0.0
-        ``n_test / n_train``. Training sets of different splits share rows, so that rewards of
-        an arm are correlated and more of them help less. 0: they are independent.
+        ``n_test / n_train``. The training sets of different splits overlap, so that the rewards
+        of an arm are correlated. 0 assumes that they are independent.
 
     Returns
     -------
     standard_error : ndarray of shape (*batch, n_arms)
-        In units of the reward; NaN for an arm without a pull.
+        Standard errors in units of reward; NaN for an arm without a pull.
 
     Raises
     ------
@@ -180,9 +180,9 @@ def standard_errors(
 def errors_in_play(
     state: PlannedState, known: FloatArray | None, shrinkage: float, overlap: float
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Return means and standard errors of the arms in play, and which problems have them all.
+    """Return means and standard errors of the arms in play, and which problems are ready.
 
-    Means are NaN out of play. ``known`` are variances that need no estimate.
+    The means of other arms are NaN. ``known`` are known variances, which are not estimated.
     """
     alive, n_pulls = state.alive, state.statistics.n_pulls
     estimates = estimate_arms(state)
@@ -192,15 +192,15 @@ def errors_in_play(
         variance = shrunk_variances(estimates, alive, shrinkage)
         ready &= np.where(alive, estimates.freedom, 0.0).sum(axis=1) >= LEAST_FREEDOM
     error = standard_errors(n_pulls, variance, overlap)
-    if state.problem.max_repetitions is not None:  # who has used all of them up is exact
+    if state.problem.max_repetitions is not None:  # means over all splits are exact
         error[n_pulls >= state.problem.max_repetitions] = 0.0
     return np.where(alive, estimates.mean, np.nan), error, ready
 
 
 def shrunk_variances(estimates: Estimates, alive: BoolArray, extra_freedom: float) -> FloatArray:
-    """Return each arm's variance, shrunk towards the pooled variance of the arms in play.
+    """Return the variance of each arm, shrunk towards the pooled variance of the arms in play.
 
-    Where no arm has two pulls, the spread between arms stands in: noise is no larger.
+    If no arm has two pulls, the variance between arms is used, as an upper limit of the noise.
     """
     _, squares, freedom = estimates
     total = np.where(alive, freedom, 0.0).sum(axis=1, keepdims=True)
@@ -223,10 +223,10 @@ def likelihood_of_leading(
     alive: BoolArray,
     shrinkage: float,
 ) -> FloatArray:
-    """Return the likelihood that an arm's mean is the leader's, relative to the leader's own.
+    """Return the likelihood that an arm is as good as the leader, relative to the leader.
 
-    Student's t density of the difference of means, with the arm's degrees of freedom: an arm
-    whose variance may have been underestimated is not written off.
+    It is Student's t density of the difference of the means, with the degrees of freedom of the
+    arm. The heavy tails account for variances that may be underestimated.
     """
     mean = estimates.mean
     leader = np.maximum(best_alive(alive, mean), 0)[:, np.newaxis]
@@ -241,7 +241,7 @@ def likelihood_of_leading(
 
 
 def checked_variances(variances: Any, n_arms: int, batch_shape: tuple[int, ...]) -> FloatArray:
-    """Return known variances as (n_problems, n_arms), or raise."""
+    """Return known variances in shape (n_problems, n_arms), or raise if they are invalid."""
     values = np.asarray(variances, dtype=np.float64)
     if values.shape not in ((n_arms,), (*batch_shape, n_arms)):
         raise ValueError(

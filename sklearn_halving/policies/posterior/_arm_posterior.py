@@ -1,16 +1,16 @@
-"""The posterior of correlated Gaussian arms, grown by one pull at a time.
+"""The posterior of correlated Gaussian arms, updated by one pull at a time.
 
-``reward = arm + split + noise``: arms have covariance G, splits are independent of variance
-tau^2, and the noise has variance sigma^2. Pulls of two arms on one split are therefore
-compared as a pair.
+The model is ``reward = arm + split + noise``. Arms have covariance G, splits are independent with
+variance tau^2, and the noise has variance sigma^2. Pulls of two arms on the same split are
+therefore compared as a pair.
 
-Both random effects are written with independent standard normal variables z. An arm is
-``f' z``, where f comes from a Cholesky factor of G whose pivots are the pulled arms, in the
-order of their first pulls (`PriorFeatures`); a split is ``tau`` times a variable of its own.
-What is kept of the posterior of z is its mean and a square root of its covariance. With n
-variables and K arms a pull costs O(n K + n^2), and n is at most the number of different pulled
-arms, or the rank of G if that is smaller, plus the number of splits: pulling an arm again costs
-no more than pulling it for the first time, and nothing of size K x K exists.
+Both random effects are linear in independent standard normal variables z. An arm is ``f' z``,
+where f is from a Cholesky factor of G whose pivots are the pulled arms, in the order of their
+first pulls (`PriorFeatures`). A split is ``tau`` times a separate variable. The posterior of z is
+stored as its mean and a square root of its covariance. With n variables and K arms, a pull costs
+O(n K + n^2). n is at most the number of different pulled arms, or the rank of G if that is
+smaller, plus the number of splits. Repeated pulls of an arm do not increase n, and no K x K
+matrix is computed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sklearn_halving.policies.posterior._prior_features import PriorFeatures
 
 
 class ArmPosterior:
-    """Posterior of all arms in each of ``n_problems`` problems with a common prior.
+    """Posterior of all arms in ``n_problems`` problems with a common prior.
 
     Parameters
     ----------
@@ -36,14 +36,14 @@ class ArmPosterior:
     noise_variance : float
         sigma^2, above 0.
     split_variance : float, default=0.0
-        tau^2; 0 switches split effects off.
+        tau^2. With 0, there are no split effects.
 
     Attributes
     ----------
     variance : ndarray of shape (n_problems, n_arms)
-        Of the arms, given the pulls so far.
+        Posterior variances of the arms, given the pulls so far.
     board : ndarray of shape (n_problems, 3, n_arms)
-        `answers`, and room for standard deviations: bounds are weighted sums of the three.
+        `answers`, and a row for standard deviations. Bounds are weighted sums of the three rows.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class ArmPosterior:
         self.n_told = np.zeros(n_problems, dtype=np.int64)
         self._rows = np.arange(n_problems)
         self._squares = np.zeros((n_problems, 3))  # of innovations: rewards, mixed, ones
-        # Variables in the order: splits, room for splits to come, features.
+        # The order of the variables is: splits, reserved splits, features.
         self._n_splits = 0
         self._n = 0
         self._root = np.zeros((n_problems, 0, 0))
@@ -71,19 +71,19 @@ class ArmPosterior:
 
     @property
     def answers(self) -> FloatArray:
-        """Posterior means of the arms, had they a prior mean of 0, shape (n_problems, 2, n_arms).
+        """Posterior means of the arms for a prior mean of 0, shape (n_problems, 2, n_arms).
 
-        From the rewards, and from rewards that are all 1. Prior mean and scale follow from the
-        two, see `offset_and_scale`.
+        The first row is given the rewards, and the second is given rewards that are all 1. The
+        prior mean and the scale are computed from both, see `offset_and_scale`.
         """
         return self.board[:, :2]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what shares memory with the rest."""
+        """Leave out the object that shares memory with the other attributes."""
         return {**self.__dict__, "_single": None}
 
     def copy(self) -> ArmPosterior:
-        """Return a posterior that can be updated by itself; features are shared."""
+        """Return a copy that can be updated independently. The features are shared."""
         other = object.__new__(ArmPosterior)
         other.__dict__.update(self.__getstate__())
         for name in ("variance", "board", "n_told", "_squares", "_root", "_state"):
@@ -91,16 +91,16 @@ class ArmPosterior:
         return other
 
     def update(self, arm: IntArray, split: IntArray, rewards: FloatArray | None) -> None:
-        """Take in one pull in each problem.
+        """Update the posterior with one pull in each problem.
 
         Parameters
         ----------
         arm : ndarray of shape (n_problems,)
-            ``NO_ARM`` where there is none.
+            ``NO_ARM`` if a problem has no pull.
         split : ndarray of shape (n_problems,)
-            Index of the split; not looked at without split effects.
+            Index of the split. It is ignored if there are no split effects.
         rewards : ndarray of shape (n_problems,) or None
-            None: the reward is still to come, and only variances shrink.
+            If None, the pulls are in flight, and only the variances are updated.
         """
         if len(arm) == 1 and arm[0] != NO_ARM:
             reward = None if rewards is None else float(rewards[0])
@@ -113,7 +113,7 @@ class ArmPosterior:
         inner = np.matmul(seen[:, np.newaxis, :], root)
         step = np.matmul(root, inner.transpose(0, 2, 1))[:, :, 0]
         total = np.vecdot(inner, inner) + self.noise_variance  # (n_problems, 1)
-        # A square root of the covariance stays one (Potter's form of the Kalman filter).
+        # Update of the square root of the covariance (Potter's form of the Kalman filter).
         inner /= (total + np.sqrt(total * self.noise_variance))[:, :, np.newaxis]
         gain = step / total
         across = step[:, self._n_splits :] @ self.features.rows
@@ -126,7 +126,7 @@ class ArmPosterior:
         np.maximum(self.variance, 0.0, out=self.variance)
 
     def update_one(self, arm: int, split: int, reward: float | None) -> None:
-        """Do what `update` does for the one problem of a search."""
+        """Variant of `update` for a single problem."""
         features = self.features
         if features.unexplained.item(arm) > 0:
             features.cover(arm)
@@ -175,23 +175,23 @@ class ArmPosterior:
         self.n_told += is_pull
 
     def offset_and_scale(self) -> tuple[FloatArray, FloatArray]:
-        """Estimate prior mean and scale from the rewards, each of shape (n_problems,).
+        """Estimate the prior mean and the scale from the rewards, each of shape (n_problems,).
 
-        Generalised least squares for the mean, restricted maximum likelihood for the scale, by
-        which the square roots of all variances are multiplied: 1 until there are two rewards
-        that differ.
+        The mean is estimated by generalized least squares, and the scale by restricted maximum
+        likelihood. All standard deviations are multiplied by the scale. It is 1 until there are
+        two different rewards.
         """
         offset, left, knows = self._fit_of_level()
         scale = np.sqrt(np.where(knows, left, 1.0) / np.where(knows, self.n_told - 1, 1))
         return offset, scale
 
     def has_equal_rewards(self) -> BoolArray:
-        """Return which problems have two rewards or more, all equal, shape (n_problems,)."""
+        """Return which problems have at least two rewards, all equal, shape (n_problems,)."""
         _, _, knows = self._fit_of_level()
         return ~knows & (self.n_told > 1)
 
     def _fit_of_level(self) -> tuple[FloatArray, FloatArray, BoolArray]:
-        """Return the level, the squares that it leaves, and whether these are any."""
+        """Return the level, the residual sum of squares, and whether it is positive."""
         of_rewards, mixed, of_ones = self._squares.T
         offset = mixed / np.where(of_ones > 0, of_ones, 1.0)
         left = of_rewards - mixed * offset
@@ -199,7 +199,7 @@ class ArmPosterior:
         return offset, left, knows
 
     def offset_and_scale_of_one(self) -> tuple[float, float]:
-        """Do what `offset_and_scale` does for one problem."""
+        """Variant of `offset_and_scale` for a single problem."""
         of_rewards, mixed, of_ones = self._squares[0].tolist()
         n_told = self.n_told.item(0)
         offset = mixed / of_ones if of_ones > 0 else 0.0
@@ -209,10 +209,10 @@ class ArmPosterior:
         return offset, sqrt(left / (n_told - 1))
 
     def sample(self, rng: np.random.Generator) -> FloatArray:
-        """Draw the arms' deviations from their means, shape ``(n_problems, n_arms)``.
+        """Draw the deviations of the arms from their means, shape ``(n_problems, n_arms)``.
 
-        What the features do not explain is drawn independently for every arm: the variances are
-        right, and with `PriorFeatures.cover_all` nothing is left unexplained.
+        The variance that the features do not explain is drawn independently for every arm, so
+        that the variances are correct. With `PriorFeatures.cover_all`, the features explain all.
         """
         self._resize(self._n_splits)
         n_problems = len(self._rows)
@@ -224,7 +224,7 @@ class ArmPosterior:
         return sample
 
     def _direction(self, arm: IntArray, split: IntArray, is_pull: np.ndarray) -> FloatArray:
-        """Return the weights of all variables in each pull's reward."""
+        """Return the weights of all variables in the reward of each pull."""
         seen = np.empty((len(arm), self._n))
         seen[:, self._n_splits :] = self.features.rows[:, arm].T
         if self._n_splits:
@@ -235,7 +235,7 @@ class ArmPosterior:
         return seen
 
     def _cover(self, arm: IntArray, split: IntArray, is_pull: np.ndarray) -> None:
-        """Add variables for arms and splits that there are none for."""
+        """Add variables for new arms and splits."""
         is_new = self.features.unexplained[arm] > 0
         if is_new.any():
             for one in np.unique(arm[is_new & is_pull]):
@@ -243,13 +243,13 @@ class ArmPosterior:
         self._resize(self._splits_for(int(split.max(where=is_pull, initial=-1))))
 
     def _splits_for(self, split: int) -> int:
-        """Return how many splits there is to be room for, so that there is for this one."""
+        """Return the number of variables for splits that is needed for a split."""
         if self.split_variance == 0 or split < self._n_splits:
             return self._n_splits
         return max(split + 1, 8, self._n_splits + self._n_splits // 4)
 
     def _resize(self, n_splits: int) -> None:
-        """Have a variable for each split and each feature."""
+        """Set the number of variables to the number of splits and features."""
         n = n_splits + self.features.n_rows
         if n == self._n and n_splits == self._n_splits:
             return
@@ -259,7 +259,7 @@ class ArmPosterior:
         self._single = None
 
     def _move(self, n_splits: int, n_max: int) -> None:
-        """Make room; variables that are new are uncorrelated with all others."""
+        """Move the variables to larger arrays. New variables are uncorrelated with all others."""
         old, n_old = self._n_splits, self._n
         root = np.zeros((len(self._rows), n_max, n_max))
         root[:, np.arange(n_max), np.arange(n_max)] = 1.0
@@ -272,31 +272,30 @@ class ArmPosterior:
 
 
 ZERO = np.zeros(())
-"""All arms are compared sooner with an array than with a number."""
+"""Comparisons with an array are faster than with a number."""
 
 
 @dataclass(slots=True, eq=False)
 class SingleUpdate:
-    """The arrays of one problem, as long as they do not have to grow.
+    """The arrays of a single problem, valid until they have to grow.
 
-    They are taken whole, with the room that they have for variables to come: those are
-    independent of all others, and stay so.
+    They include reserved places for future variables, which remain independent of all others.
 
     Parameters
     ----------
     root : ndarray of shape (n_max, n_max)
-        A square root of the covariance of all variables: splits, features, and room.
+        A square root of the covariance of all variables: splits, features and reserved places.
     state : ndarray of shape (2, n_max)
-        Means of the variables, from the rewards and from ones; looked at for the splits alone.
+        Means of the variables, given the rewards and given ones. Only those of splits are used.
     answers : ndarray of shape (2, n_arms)
         Means of the arms.
     variance : ndarray of shape (n_arms,)
     squares : ndarray of shape (3,)
-        Of innovations: rewards, mixed, ones.
+        Sums of products of innovations: rewards, mixed, ones.
     rows : ndarray of shape (n_features, n_arms)
         Features of all arms.
     n_splits : int
-        Variables that are splits.
+        Number of variables for splits.
     noise_variance, split_variance : float
     """
 
@@ -309,7 +308,7 @@ class SingleUpdate:
     n_splits: int
     noise_variance: float
     split_variance: float
-    _transposed: FloatArray = field(init=False)  # BLAS counts columns first
+    _transposed: FloatArray = field(init=False)  # BLAS uses column-major order
     _seen: FloatArray = field(init=False)
     _seen_splits: FloatArray = field(init=False)
     _seen_features: FloatArray = field(init=False)
@@ -320,7 +319,7 @@ class SingleUpdate:
     _deviation_of_split: float = field(init=False)
 
     def __post_init__(self) -> None:
-        """Make room for what does not outlive a call."""
+        """Allocate work arrays."""
         first, last = self.n_splits, self.n_splits + len(self.rows)
         self._transposed = self.root.T
         self._seen, self._inner, self._step = np.zeros((3, len(self.root)))
@@ -330,7 +329,7 @@ class SingleUpdate:
         self._deviation_of_split = sqrt(self.split_variance)
 
     def add(self, arm: int, split: int, reward: float | None) -> None:
-        """Take in one pull, or with None that there will be one."""
+        """Update the arrays with one pull, which is in flight if the reward is None."""
         seen, inner, step = self._seen, self._inner, self._step
         np.copyto(self._seen_features, self.rows[:, arm])
         if self.n_splits:
@@ -344,7 +343,7 @@ class SingleUpdate:
         across = self._step_features.dot(self.rows)
         if reward is not None:
             self._learn(arm, split, across, reward, deviation)
-        # A square root of the covariance stays one (Potter's form of the Kalman filter).
+        # Update of the square root of the covariance (Potter's form of the Kalman filter).
         share = -deviation / (total + deviation * self._deviation_of_noise)
         dger(share, inner, step, 1, 1, self._transposed, 1, 1, 1)
         np.multiply(across, across, across)
@@ -355,7 +354,7 @@ class SingleUpdate:
     def _learn(
         self, arm: int, split: int, across: FloatArray, reward: float, deviation: float
     ) -> None:
-        """Move the means; all steps are divided by the deviation."""
+        """Update the means. All steps are divided by the standard deviation."""
         answers, state = self.answers, self.state
         of_reward, of_one = reward - answers.item(0, arm), 1.0 - answers.item(1, arm)
         if self.n_splits:
