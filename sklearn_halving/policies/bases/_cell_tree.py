@@ -1,7 +1,7 @@
-"""The tree of cells of `HOO`: bounds, the way down, and what a reward changes.
+"""The tree of cells of `HOO`: its bounds, the descent to a cell, and updates with rewards.
 
-Node 0 is the whole cube, which has no point; node k > 0 is the k-th cell in which a point was
-made. Arrays are ``(n_problems, n_points + 1)``: problems are rows, whatever the batch.
+Node 0 is the whole cube, which has no point. Node k > 0 is the k-th cell in which a point was
+created. Arrays have shape ``(n_problems, n_points + 1)``. Each problem of the batch is a row.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray
 
 NONE = -1
-"""Stands for a half without a pull."""
+"""Placeholder for a half without a pull."""
 
 
 class Slopes(NamedTuple):
-    """How far rewards in a cell can be from its best: ``width nu1 rho^depth``."""
+    """Bound of the variation of the mean rewards in a cell, ``width nu1 rho^depth``."""
 
     nu1: float
     rho: float
@@ -33,18 +33,18 @@ class CellTree:
     ----------
     slopes : Slopes
     max_depth : int
-        Cells that deep are not halved; their points are pulled again.
+        Maximum depth of a cell. The points of the deepest cells are pulled repeatedly.
     child : ndarray of int of shape (n_problems, n_points + 1, 2)
-        The nodes of the halves; ``NONE`` where nothing was pulled.
+        The nodes of the halves; ``NONE`` if a half has no pull.
     centre : ndarray of shape (n_problems, n_points + 1, n_dimensions)
-        The middle of each cell, NaN where there is none yet.
+        The center of each cell; NaN if the cell does not exist yet.
     parent, depth : ndarray of int of shape (n_problems, n_points + 1)
     horizon : int or None
-        The n in the logarithm; None: the number of the round.
+        The n in the logarithm. If None, it is the number of the round.
     most_of_a_point : int or None
-        The most pulls that a point can have.
+        Maximum number of pulls of a point; None if it is unlimited.
     has_failed : bool
-        Whether a point of some problem has failed.
+        Whether a point of any problem has failed.
     """
 
     slopes: Slopes
@@ -84,7 +84,7 @@ class CellTree:
     def of(
         cls, n_problems: int, n_points: int, n_dimensions: int, max_depth: int, slopes: Slopes
     ) -> CellTree:
-        """Return the tree that has the whole cube only."""
+        """Return a tree with the whole cube as its only cell."""
         shape = n_problems, n_points + 1
         centre = np.full((*shape, n_dimensions), np.nan)
         centre[:, 0] = 0.5
@@ -93,7 +93,7 @@ class CellTree:
         return cls(slopes, max_depth, child, centre, zeros[0], zeros[1])
 
     def next_node(self, row: IntArray, round_: IntArray) -> IntArray:
-        """Return the node to pull in each row, which is made if it is new."""
+        """Return the node to pull in each row, and create it if it is new."""
         node = np.zeros_like(row)
         going = np.arange(len(row))
         while len(going):
@@ -111,7 +111,7 @@ class CellTree:
         return node
 
     def _make(self, row: IntArray, node: IntArray, round_: IntArray) -> IntArray:
-        """Return new nodes, the first half of ``node`` or, if there is one, the second."""
+        """Create the first half of each node, or the second if the first exists."""
         new = self.n_nodes[row]
         self.n_nodes[row] += 1
         side = (self.child[row, node, 0] != NONE).astype(np.int64)
@@ -127,14 +127,14 @@ class CellTree:
         return new
 
     def note_asked(self, row: IntArray, node: IntArray) -> None:
-        """Count pulls that are under way: they narrow the bounds, whatever they bring."""
+        """Count pulls in flight, which narrow the bounds for any reward."""
         self.n_of_point[row, node] += 1
         self.n_asked[row[:, np.newaxis], self._way(row, node)] += 1
 
     def learn(self, row: IntArray, node: IntArray, rewards: FloatArray, worst: float) -> None:
-        """Take in a reward in each row; a point that failed counts as ``worst``."""
+        """Update the tree with a reward in each row. Failed points have the reward ``worst``."""
         failed = np.isnan(rewards)
-        # A point that failed is not chosen for rewards that it had before, or has later.
+        # Other rewards of a failed point must not affect the recommendation.
         n_before = self.n_good_of_point[row, node]
         gain = np.where(failed, -n_before, self.alive[row, node].astype(np.int64))
         self.n_good_of_point[row, node] += gain
@@ -146,7 +146,7 @@ class CellTree:
         self.total[at] += np.where(failed, worst, rewards)[:, np.newaxis]
 
     def _way(self, row: IntArray, node: IntArray) -> IntArray:
-        """Return the nodes from the whole cube to a node in each row; 0 again behind that."""
+        """Return the path from the whole cube to a node in each row, padded with 0."""
         place = np.arange(len(row))
         way = np.zeros((len(row), int(self.depth[row, node].max(initial=0)) + 1), dtype=np.int64)
         at = node
@@ -156,7 +156,7 @@ class CellTree:
         return way
 
     def update(self, row: IntArray, node: IntArray, n_rounds: IntArray) -> None:
-        """Bring bounds up to date: with a fixed horizon only those on the way have changed."""
+        """Update the bounds. With a fixed horizon, only those on the path have changed."""
         if self.horizon is None:
             self._update_all(row, n_rounds)
             return
@@ -176,14 +176,14 @@ class CellTree:
             self.b[r, at], self.is_closed[r, at] = b[above], closed[above]
 
     def _update_all(self, row: IntArray, n_rounds: IntArray) -> None:
-        """Bring every bound up to date, from the deepest cells upwards."""
+        """Update all bounds, starting with the deepest cells."""
         depth = np.where(np.arange(self.b.shape[1]) < self.n_nodes[row, None], self.depth[row], -1)
         for level in range(int(depth.max(initial=0)), -1, -1):
             place, at = np.nonzero(depth == level)
             self._update_nodes(row[place], at, n_rounds[place])
 
     def _update_nodes(self, row: IntArray, node: IntArray, n_rounds: IntArray) -> None:
-        """Set B and whether there is nothing left to pull; the halves are up to date."""
+        """Update B, and whether any point is left to pull. The halves must be up to date."""
         halves = self.child[row, node]
         is_missing = halves == NONE
         of_halves = np.where(is_missing, np.inf, self.b[row[:, np.newaxis], halves])
@@ -199,13 +199,13 @@ class CellTree:
         self.b[row, node] = np.where(closed, -np.inf, bound)
 
     def _mean(self, row: IntArray, node: IntArray) -> FloatArray:
-        """Return the mean reward in a cell; what was around it, if it waits for its first."""
+        """Return the mean reward in a cell, or that of its parent if it has no reward yet."""
         n = self.n_told[row, node]
         mean = self.total[row, node] / np.maximum(n, 1)
         return np.where(n > 0, np.where(np.isnan(mean), -np.inf, mean), self.guess[row, node])
 
     def upper(self, row: IntArray, node: IntArray, n_rounds: IntArray) -> FloatArray:
-        """Return U: the upper bound from the pulls in the cell alone."""
+        """Return U, the upper bound that only depends on the pulls in the cell."""
         n = n_rounds if self.horizon is None else np.full_like(n_rounds, self.horizon)
         radius = np.sqrt(2 * np.log(np.maximum(n, 1)) / np.maximum(self.n_asked[row, node], 1))
         variation = self.slopes.nu1 * self.slopes.rho ** self.depth[row, node]
@@ -213,7 +213,7 @@ class CellTree:
         return bound
 
     def most_pulled(self) -> IntArray:
-        """Return the last node on the way down along the halves with more pulls; 0: none."""
+        """Return the node reached by descending to the half with more pulls; 0 for none."""
         node = np.zeros(len(self.b), dtype=np.int64)
         row = np.flatnonzero(self.n_good[:, 0] > 0)
         while len(row):

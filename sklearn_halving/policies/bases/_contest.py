@@ -1,4 +1,4 @@
-"""An incumbent, and the newcomers that race against it on its own splits: for one problem."""
+"""The race of new arms against the incumbent on its splits, for a single problem."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import numpy as np
 from sklearn_halving.policies._types import NO_ARM, Pull
 
 LARGEST = 1e150
-"""Rewards beyond this count as this: squares of differences must be numbers."""
+"""Rewards are clipped to this magnitude, so that squares of differences do not overflow."""
 
 
 @dataclass(frozen=True)
 class RaceRules:
-    """When a newcomer is dropped, and when it takes over.
+    """Rules that decide when a new arm is dropped, and when it becomes the incumbent.
 
     Parameters
     ----------
     n_splits : int
-        Splits that the winner has in the end.
+        Number of splits of the winner.
     min_splits : int
-        Splits after which a newcomer that is ahead may take over without a clear lead.
+        Number of splits after which a new arm may become the incumbent without a clear lead.
     z : float
-        Pooled standard errors by which a newcomer must be behind to be dropped early.
+        Number of pooled standard errors by which a new arm must be behind to be dropped early.
     n_racers : int
-        Newcomers that race at a time.
+        Maximum number of new arms that race at the same time.
     """
 
     n_splits: int
@@ -37,28 +37,28 @@ class RaceRules:
 
 @dataclass
 class Contest:
-    """Where a race stands.
+    """State of a race.
 
     Parameters
     ----------
     rules : RaceRules
     level : int
-        Where all pulls are.
+        Level of all pulls.
     n_left : int
-        Pulls that may still be asked for.
+        Number of remaining pulls.
     rng : numpy.random.Generator
-        Chooses the split on which a newcomer is pulled.
+        Chooses the split of the next pull of a new arm.
     entrants : list of int
-        Arms that are to enter, in this order; the first is the first incumbent.
+        Arms in the order in which they enter. The first is the first incumbent.
 
     Attributes
     ----------
     incumbent : int
-        The best arm so far; ``NO_ARM`` before the first and after the last failed.
+        The best arm so far; ``NO_ARM`` if there is none.
     rewards : dict
-        Arm to split to reward.
+        Maps arms to their rewards, which are dicts with the splits as keys.
     dropped : set of int
-        Arms that are out.
+        Arms that have been dropped.
     """
 
     rules: RaceRules
@@ -76,7 +76,7 @@ class Contest:
     _squares: dict[int, tuple[float, int]] = field(default_factory=dict)
 
     def ask(self) -> Pull | None:
-        """Return the next pull; None if there is none before something is told."""
+        """Return the next pull; None if the race has to wait for rewards."""
         pull = self._next() if self.n_left > 0 else None
         if pull is not None:
             self.n_left -= 1
@@ -85,7 +85,7 @@ class Contest:
 
     @property
     def is_finished(self) -> bool:
-        """Return whether there is nothing left to ask, and nothing to be told."""
+        """Return whether no pulls are left, and none are in flight."""
         if self._open or self.n_left <= 0:
             return not self._open
         has_rivals = self._racers or self._n_entered < len(self.entrants)
@@ -95,11 +95,11 @@ class Contest:
 
     @property
     def n_open(self) -> int:
-        """Number of pulls that were asked for and not told."""
+        """Number of pulls in flight."""
         return len(self._open)
 
     def tell(self, pull: Pull, reward: float) -> None:
-        """Take in a reward, and drop or crown whom it decides about."""
+        """Update the race with a reward, which may drop arms or change the incumbent."""
         self._open.discard(pull)
         arm = pull.arm
         if arm in self.dropped:
@@ -117,17 +117,17 @@ class Contest:
             self._judge_all()
 
     def best(self) -> int:
-        """Return the incumbent, or the best of all where it has no reward yet."""
+        """Return the incumbent, or the best arm if the incumbent has no reward yet."""
         if self.rewards.get(self.incumbent):
             return self.incumbent
         means = {arm: self._mean(arm) for arm in self.rewards}
         return max(means, key=lambda arm: (means[arm], -arm), default=NO_ARM)
 
     def _next(self) -> Pull | None:
-        """Return what is most urgent: the incumbent's own splits, then the races under way."""
+        """Return the next pull. The incumbent is first, followed by current races and new arms."""
         if self.incumbent == NO_ARM:
             if self._racers or self._n_entered == len(self.entrants):
-                return None  # the first racer of whom something is told takes the place
+                return None  # the first racer with a reward becomes the incumbent
             self.incumbent = self._enter()
         n_asked = self._n_asked(self.incumbent)
         n_missing = self.rules.n_splits - n_asked
@@ -139,7 +139,7 @@ class Contest:
                 return Pull(racer, self.level, int(self.rng.choice(splits)))
         if self._n_entered < len(self.entrants) and len(self._racers) < self.rules.n_racers:
             return self._of_newcomer(n_asked)
-        # All who are left are ahead, or there is nobody left.
+        # All remaining racers are ahead, or there are none.
         is_waited_for = any(pull.arm == self.incumbent for pull in self._open)
         may_wait = self._racers and self._open
         if n_missing and not is_waited_for and not may_wait:
@@ -147,7 +147,7 @@ class Contest:
         return None
 
     def _of_newcomer(self, n_asked: int) -> Pull | None:
-        """Return the incumbent's pull that comes before a newcomer, then the newcomer's own."""
+        """Return the pull of the incumbent that precedes a new arm, or the pull of the new arm."""
         if n_asked < self.rules.n_splits and self._n_raised < self._n_entered:
             self._n_raised = self._n_entered
             return self._of_incumbent()
@@ -171,7 +171,7 @@ class Contest:
         return len(self.rewards.get(arm, ())) + n_open
 
     def _of_incumbent(self) -> Pull:
-        """Return the incumbent's first split on which it was not pulled."""
+        """Return a pull of the incumbent on its first split without a pull."""
         known = {*self.rewards.get(self.incumbent, ())}
         known |= {pull.repetition for pull in self._open if pull.arm == self.incumbent}
         split = next(i for i in range(self.rules.n_splits) if i not in known)
@@ -183,7 +183,7 @@ class Contest:
         return sorted(split for split in self.rewards.get(self.incumbent, ()) if split not in own)
 
     def _judge(self, racer: int) -> None:
-        """Drop a racer that is behind; let one that is ahead on all splits take over."""
+        """Drop a racer that is behind, or make it the incumbent if it leads on all splits."""
         own, other = self.rewards.get(racer, {}), self.rewards.get(self.incumbent, {})
         differences = np.array([own[split] - other[split] for split in own if split in other])
         n = len(differences)
@@ -202,12 +202,12 @@ class Contest:
                 self._crown(racer)
 
     def _pooled_error(self, n: int) -> float:
-        """Return the standard error of a mean of n differences, by the variances of all races."""
+        """Return the standard error of a mean of n differences, pooled over all races."""
         squares, freedom = np.sum(list(self._squares.values()), axis=0)
         return sqrt(squares / freedom / n) if freedom else inf
 
     def _crown(self, racer: int) -> None:
-        """Let a racer take the place of the incumbent; the others go on against it."""
+        """Make a racer the incumbent, against which the other racers continue."""
         self.dropped.add(self.incumbent)
         self.incumbent = racer
         self._racers.remove(racer)
@@ -218,7 +218,7 @@ class Contest:
         self._racers.remove(racer)
 
     def _fail(self, arm: int) -> None:
-        """Forget an arm; after an incumbent that failed, the best of its rivals stands in."""
+        """Drop a failed arm. A failed incumbent is replaced by the best of its rivals."""
         self.rewards.pop(arm, None)
         if arm in self._racers:
             self._drop(arm)
