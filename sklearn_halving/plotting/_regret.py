@@ -154,12 +154,10 @@ class RegretDisplay(Display):
         if table.best.any():  # the last leader is the choice of the search
             leaders[-1] = table.candidate[table.best][0]
         changes = np.flatnonzero((leaders >= 0) & (np.diff(leaders, prepend=-1) != 0))
-        if not len(changes):
-            raise found.lacks(
-                "the best of its scores", "all fits failed: fix the cause and fit again"
-            )
         leader = np.append(leaders[changes], leaders[-1])
         score = worth[leader]
+        if not len(changes) or np.isnan(score).all():
+            raise found.lacks("the best of its scores", "all scores are missing: fix the cause")
         return cls(
             cost=np.append(costs[changes], costs[-1]),
             leader=leader,

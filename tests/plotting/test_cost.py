@@ -78,8 +78,7 @@ def test_no_score_at_all() -> None:
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with pytest.raises(ValueError, match="score"):
-            search.fit(X, Y)
+        search.fit(X, Y)
     with pytest.raises(ValueError, match="RegretDisplay shows the best of its scores"):
         RegretDisplay.from_estimator(search)
 

@@ -39,6 +39,7 @@ from sklearn_halving.execution.workers._worker import (
     evaluate_jobs,
     evaluate_with_model,
 )
+from sklearn_halving.policies._types import Pull
 
 SERIAL_WINDOW = 64
 """Number of pulls that are requested together in serial runs, because a request takes time."""
@@ -196,6 +197,10 @@ class ChunksUnderWay:
         self.chunks[key] = chunk
         return lambda handle: self.done.put((key, handle))
 
+    def first_pulls(self, n_workers: int) -> list[Pull]:
+        """Return the first pull of each chunk that a worker has started, or starts next."""
+        return [chunk[0].pull for chunk in list(self.chunks.values())[:n_workers] if chunk]
+
     def await_only(self, n_workers: int) -> bool:
         """Wait only for chunks that workers have started; return whether one is left."""
         if self.awaited is None:
@@ -248,7 +253,7 @@ class JoblibExecutor:
         """Send no further job, and tell the workers not to start the jobs they have received."""
         self._is_stopped = True
         self._queue.clear()
-        self._shared.stop()
+        self._shared.stop(self._under_way.first_pulls(self._session.n_workers))
 
     def wait_any(self, timeout: float | None = None) -> list[Landing]:
         """Send the jobs that wait, wait for at least one landing, and return all landings.

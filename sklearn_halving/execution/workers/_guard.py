@@ -20,7 +20,7 @@ from sklearn_halving.execution.workers._companion import Companion, EndedError
 from sklearn_halving.execution.workers._companion_process import Request
 from sklearn_halving.execution.workers._interrupt import leave_interrupts_to_the_search
 from sklearn_halving.execution.workers._messages import pull_text
-from sklearn_halving.execution.workers._task_transfer import local_array, stop_file
+from sklearn_halving.execution.workers._task_transfer import is_stopped, local_array
 from sklearn_halving.execution.workers._worker import Casualty, ChunkResult
 
 MAX_DEATHS = 3
@@ -110,7 +110,7 @@ def guarded_jobs(
     landings: list[Landing] = []
     casualties: list[Casualty] = []
     for job in jobs:
-        if stop_file(token).exists():
+        if is_stopped(token, job.pull):
             break
         request = Request(token, cloudpickle.dumps(job), candidates, limits)
         result = _survived(job, request, arrays)

@@ -20,6 +20,7 @@ import numpy as np
 
 from sklearn_halving._unstable_joblib import JoblibSession, cloudpickle
 from sklearn_halving.execution._types import EvaluationTask, Job
+from sklearn_halving.policies._types import Pull
 
 MAPPED_BYTES = 2**20
 """joblib writes arrays larger than this to disk once, and workers map the file into memory."""
@@ -70,11 +71,14 @@ class SharedTask:
         """Whether `stop` reaches the workers: they are other processes of this machine."""
         return self._session.library == "joblib" and not self._session.shares_memory
 
-    def stop(self) -> None:
-        """Tell the workers of this machine not to start any further job of a chunk."""
+    def stop(self, under_way: Sequence[Pull]) -> None:
+        """Tell the workers of this machine to start no further job, except those under way."""
+        lines = "\n".join(map(_line_of, under_way))
         for token in self.tokens:
+            written = stop_file(token).with_suffix(".part")
             with suppress(OSError):  # without the file, the workers finish their chunks
-                stop_file(token).touch(mode=0o600, exist_ok=False)
+                written.write_text(lines, encoding="ascii")
+                written.replace(stop_file(token))
 
     def close(self) -> None:
         """Remove the files that `stop` created."""
@@ -84,8 +88,21 @@ class SharedTask:
 
 
 def stop_file(token: str) -> Path:
-    """Return the file whose existence stops the jobs of a task, on the same machine."""
+    """Return the file that stops the jobs of a task, on the same machine."""
     return Path(tempfile.gettempdir()) / f"sklearn_halving_{token}.stop"
+
+
+def is_stopped(token: str, pull: Pull) -> bool:
+    """Return whether a job must not start, because the search has stopped."""
+    try:
+        lines = stop_file(token).read_text(encoding="ascii").splitlines()
+    except OSError:
+        return False
+    return _line_of(pull) not in lines
+
+
+def _line_of(pull: Pull) -> str:
+    return " ".join(map(str, pull))
 
 
 def packed(task: EvaluationTask) -> list[Any]:

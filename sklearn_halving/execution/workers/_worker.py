@@ -16,7 +16,7 @@ from sklearn_halving._unstable_joblib import cloudpickle
 from sklearn_halving.execution._evaluation import evaluate
 from sklearn_halving.execution._types import EvaluationTask, Job, Landing
 from sklearn_halving.execution.workers._interrupt import leave_interrupts_to_the_search
-from sklearn_halving.execution.workers._task_transfer import stop_file, unpack
+from sklearn_halving.execution.workers._task_transfer import is_stopped, unpack
 
 
 class RemoteError(Exception):
@@ -88,7 +88,7 @@ def _landings(task: EvaluationTask, jobs: list[Job], token: str | None = None) -
     landings: list[Landing] = []
     is_remote = token is not None
     for job in jobs:
-        if token is not None and stop_file(token).exists():
+        if token is not None and is_stopped(token, job.pull):
             break
         try:
             landings.append(_evaluate_remotely(task, job) if is_remote else evaluate(task, job))

@@ -260,8 +260,12 @@ def test_workers_stop_between_the_jobs_of_a_chunk_and_nothing_is_left() -> None:
         shared.tokens.append(token)
         assert shared.can_stop_workers
         assert len(evaluate_chunk(*arguments).landings) == 2
-        shared.stop()
+        shared.stop([])
         assert not evaluate_chunk(*arguments).landings
+        shared.stop([jobs[0].pull])
+        assert [landing.outcome.pull for landing in evaluate_chunk(*arguments).landings] == [
+            jobs[0].pull
+        ]
         shared.close()
         assert len(evaluate_chunk(*arguments).landings) == 2
         assert not _task_transfer.stop_file(token).exists()
