@@ -70,12 +70,13 @@ class RungDisplay(Display):
 
     Examples
     --------
+    >>> from scipy.stats import randint
     >>> from sklearn.datasets import load_wine
     >>> from sklearn.ensemble import ExtraTreesClassifier
     >>> from sklearn_halving import HyperbandSearchCV
     >>> from sklearn_halving.plotting import RungDisplay
     >>> X, y = load_wine(return_X_y=True)
-    >>> space = {"max_depth": [1, 2, 4, None], "max_features": [1, 3, 9], "n_estimators": [3]}
+    >>> space = {"max_depth": randint(1, 9), "max_features": randint(1, 13), "n_estimators": [3]}
     >>> search = HyperbandSearchCV(
     ...     ExtraTreesClassifier(), space, max_candidates=9, cv=2, random_state=0
     ... ).fit(X, y)
