@@ -57,8 +57,9 @@ def grid_search(n_fits: int, n_jobs: int = 1) -> None:
 def one_rung(n_fits: int, n_jobs: int = 1, kind: type = HyperbandSearchCV) -> None:
     """Run the same fits as `grid_search`, on the same rows, by our engine."""
     grid = {"value": list(range(n_fits // N_SPLITS))}
-    options = {"resource": "level", "max_resources": 1, "cv": KFold(N_SPLITS), "refit": False}
-    search = kind(DoNothing(), grid, n_jobs=n_jobs, **options).fit(X, Y)
+    options = {"resource": "level", "max_resources": 1, "brackets": "all"}
+    search = kind(DoNothing(), grid, n_jobs=n_jobs, cv=KFold(N_SPLITS), refit=False, **options)
+    search.fit(X, Y)
     if search.n_fits_ != n_fits:
         raise RuntimeError(f"{search.n_fits_} fits, not {n_fits}")
 
@@ -67,8 +68,9 @@ def brackets(n_fits: int) -> int:
     """Run Hyperband with R = 81 (206 pulls a loop) for about that many fits; return how many."""
     n_loops = max(1, round(n_fits / (206 * N_SPLITS)))
     grid = {"value": np.arange(400 * n_loops)}
-    options = {"resource": "level", "max_resources": 81, "cv": KFold(N_SPLITS), "refit": False}
-    return HyperbandSearchCV(DoNothing(), grid, n_loops=n_loops, **options).fit(X, Y).n_fits_
+    options = {"resource": "level", "max_resources": 81, "brackets": "all", "n_loops": n_loops}
+    search = HyperbandSearchCV(DoNothing(), grid, cv=KFold(N_SPLITS), refit=False, **options)
+    return search.fit(X, Y).n_fits_
 
 
 def serial_rows(n_fits: int, repeats: int) -> Iterator[list[Any]]:
