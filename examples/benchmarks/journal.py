@@ -49,9 +49,10 @@ class Busy(BaseEstimator):
 def search(n_fits: int, seconds: float, path: Path | None = None) -> HyperbandSearchCV:
     """Return a search of one rung."""
     grid = {"value": list(range(n_fits // N_SPLITS))}
-    options = {"resource": "level", "max_resources": 1, "cv": KFold(N_SPLITS), "refit": False}
+    options = {"resource": "level", "max_resources": 1, "brackets": "all", "cv": KFold(N_SPLITS)}
     estimator = Busy(seconds=seconds)
-    return HyperbandSearchCV(estimator, grid, random_state=0, checkpoint=path, **options)
+    options |= {"refit": False, "random_state": 0, "checkpoint": path}
+    return HyperbandSearchCV(estimator, grid, **options)
 
 
 def wall_seconds(one: HyperbandSearchCV) -> float:

@@ -117,7 +117,7 @@ def decided(fitted: HyperbandSearchCV) -> set[tuple[Any, ...]]:
 
 def at_once_and_in_turn(estimator: Sleeper, n_workers: int, n_splits: int) -> tuple[Run, Run]:
     """Run all brackets at once, then the same brackets one after the other."""
-    fitted, history = search(estimator, list(range(10_000)), n_workers, n_splits)
+    fitted, history = search(estimator, list(range(10_000)), n_workers, n_splits, brackets="all")
     at_once = Run(*seconds_of(history), decided(fitted))
     wall, busy, pulls = 0.0, 0.0, set()
     for s in sorted(set(history["bracket"]), reverse=True):
