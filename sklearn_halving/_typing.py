@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -20,15 +20,20 @@ RandomState = int | np.random.RandomState
 FilePath = str | PathLike[str]
 
 
-class Estimator(Protocol):
+@runtime_checkable
+class Parameterized(Protocol):
+    """An object with parameters: an estimator, or a part of one such as a kernel."""
+
+    def get_params(self, deep: bool = True) -> Params:
+        """Return the parameters, with those of parts as ``part__name`` if ``deep``."""
+
+
+class Estimator(Parameterized, Protocol):
     """What a search needs of an estimator, whatever data it is fitted on."""
 
     @property
     def fit(self) -> Callable[..., Any]:
         """Fit to the given data."""
-
-    def get_params(self, deep: bool = True) -> Params:
-        """Return the parameters, with those of parts as ``part__name`` if ``deep``."""
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters."""

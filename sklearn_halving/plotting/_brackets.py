@@ -207,7 +207,8 @@ def _bracket_lanes(found: FittedSearch, amounts: np.ndarray) -> list[Lane]:
     results, means = found.results, found.means()
     bracket = results["bracket"]
     loop = results.get("loop", np.zeros_like(bracket))
-    column = np.searchsorted(amounts, results["n_resources"])
+    amount: np.ndarray = results["n_resources"]
+    column = np.searchsorted(amounts, amount)
     n_loops = len(np.unique(loop))
     lanes = []
     for own_loop, minus_bracket in np.unique(np.stack([loop, -bracket], axis=1), axis=0):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from sklearn_halving._typing import Params
 from sklearn_halving.plotting._display import Display
 from sklearn_halving.plotting._drawing import (
     GREY,
@@ -25,6 +26,7 @@ from sklearn_halving.plotting._labels import candidate_labels
 from sklearn_halving.plotting._reading import (
     CandidateTable,
     FittedSearch,
+    Search,
     candidate_table,
     finite,
     read_search,
@@ -116,7 +118,7 @@ class ConfidenceDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        search: Any,
+        search: Search,
         *,
         metric: str | None = None,
         n_errors: float = 1.0,
@@ -219,7 +221,7 @@ class ConfidenceDisplay(Display):
         known = rows & ~never & ~has_none & ~is_flat
         thin = len(self.candidate) > 2 * MAX_LABELS and color != WINNER
         size, line = (2, 0.6) if thin else (5, 1.6)
-        style: dict[str, Any] = {
+        style: Params = {
             "color": color,
             "markersize": size,
             "zorder": 3 if color == WINNER else 2,
@@ -227,7 +229,7 @@ class ConfidenceDisplay(Display):
         hollow = style | {"markerfacecolor": "white"}
         sides = np.maximum(np.stack([self.mean - self.lower, self.upper - self.mean]), 0.0)
         start = "winner, " if color == WINNER else ""
-        shapes: tuple[tuple[np.ndarray, str, dict[str, Any]], ...] = (
+        shapes: tuple[tuple[np.ndarray, str, Params], ...] = (
             (known, label, {"fmt": "o", **style}),
             (never, f"{start}never fitted", {"fmt": "D", **hollow}),
         )

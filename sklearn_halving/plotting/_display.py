@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
-from sklearn_halving.plotting._reading import FittedSearch, read_search
+from sklearn_halving.plotting._reading import FittedSearch, Search, read_search
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +20,7 @@ class Display(ABC):
 
     @classmethod
     def from_estimator(
-        cls, search: Any, *, metric: str | None = None, ax: Axes | None = None
+        cls, search: Search, *, metric: str | None = None, ax: Axes | None = None
     ) -> Self:
         """Draw a fitted search.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -69,7 +69,7 @@ def label_candidates(ax: Axes, labels: list[str]) -> None:
         ax.set_ylabel(f"{n_rows} candidates, best first")
 
 
-def legend_beside(ax: Axes, **params: Any) -> None:
+def legend_beside(ax: Axes, **params: object) -> None:
     """Put the legend beside the axes, where it hides no data."""
     ax.legend(
         loc="upper left",

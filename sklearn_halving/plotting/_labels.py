@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
-from typing import Any
 
 import numpy as np
+
+from sklearn_halving._typing import Parameterized, Params
 
 MAX_VALUE = 24
 """Characters of one value."""
@@ -26,7 +27,7 @@ def shortened(text: str, length: int) -> str:
     return f"{text[:head]}…{text[len(text) - (length - 1 - head) :]}"
 
 
-def value_text(value: Any) -> str:
+def value_text(value: object) -> str:
     """Return a value of a parameter as a reader would write it."""
     if isinstance(value, bool | np.bool_) or value is None:
         return str(value)
@@ -38,7 +39,7 @@ def value_text(value: Any) -> str:
     return " ".join(str(value).split()).removesuffix("()")
 
 
-def value_texts(values: Sequence[Any]) -> list[str]:
+def value_texts(values: Sequence[object]) -> list[str]:
     """Return values of one parameter as text that is as short as tells them apart.
 
     An estimator is its class where no other value is of this class, else its class with the
@@ -46,9 +47,9 @@ def value_texts(values: Sequence[Any]) -> list[str]:
     """
     full = [value_text(value) for value in values]
     distinct = dict(zip(full, values, strict=True))
-    by_class: dict[str, dict[str, Any]] = {}
+    by_class: dict[str, dict[str, Parameterized]] = {}
     for text, value in distinct.items():
-        if hasattr(value, "get_params") and not isinstance(value, type):
+        if isinstance(value, Parameterized) and not isinstance(value, type):
             by_class.setdefault(type(value).__name__, {})[text] = value
     short = {text: text for text in distinct}
     for name, members in by_class.items():
@@ -63,7 +64,7 @@ def value_texts(values: Sequence[Any]) -> list[str]:
     return [cut[text] for text in full]
 
 
-def _estimator_texts(name: str, estimators: list[Any]) -> list[str]:
+def _estimator_texts(name: str, estimators: list[Parameterized]) -> list[str]:
     """Return the class with the parameters in which estimators of this class differ."""
     texts = [
         {key: value_text(value) for key, value in one.get_params(deep=False).items()}
@@ -119,7 +120,7 @@ def _ways_to_shorten(names: list[str]) -> list[dict[str, str]]:
     return [way for way in ways if len(set(way.values())) == len(names)]
 
 
-def candidate_labels(numbers: Sequence[int], params: Sequence[dict[str, Any]]) -> list[str]:
+def candidate_labels(numbers: Sequence[int], params: Sequence[Params]) -> list[str]:
     """Return the number of each candidate and the values in which it differs from others.
 
     Where that is too long, names of parameters are shortened, then the last parameters are

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 
+from sklearn_halving._typing import Params
 from sklearn_halving.plotting._display import Display
 from sklearn_halving.plotting._drawing import (
     OTHERS,
@@ -21,10 +22,12 @@ from sklearn_halving.plotting._drawing import (
     wrapped,
 )
 from sklearn_halving.plotting._labels import shortened, value_text, value_texts
-from sklearn_halving.plotting._reading import FittedSearch, candidate_table, read_search
+from sklearn_halving.plotting._reading import FittedSearch, Search, candidate_table, read_search
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.collections import PathCollection
 
 Scale = Literal["auto", "linear", "log"]
 MAX_CATEGORIES = 40
@@ -90,7 +93,7 @@ class ParameterDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        search: Any,
+        search: Search,
         parameter: str | None = None,
         *,
         metric: str | None = None,
@@ -236,7 +239,7 @@ class ParameterDisplay(Display):
         place = {name: index for index, name in enumerate(names)}
         step = -(-len(names) // MAX_CATEGORIES)
         is_long = max(map(len, names), default=0) * len(names) > 60
-        style: dict[str, Any] = (
+        style: Params = (
             {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if is_long else {}
         )
         ax.set_xticks(range(0, len(names), step), names[::step], fontsize="small", **style)
@@ -251,7 +254,7 @@ class ParameterDisplay(Display):
                 x[members] += spread * (2 * steps - 1)
         return x
 
-    def _finish(self, ax: Axes, star: Any) -> None:
+    def _finish(self, ax: Axes, star: PathCollection) -> None:
         """Clip the axis if outliers would dominate it, and add the legend."""
         limits = score_range(self.score)
         n_below = 0
@@ -263,7 +266,7 @@ class ParameterDisplay(Display):
             count_of(n_below, "score below the axis", "scores below the axis"),
             count_of(self.n_left_out, "candidate left out", "candidates left out"),
         )
-        handles: list[Any] = []
+        handles: list[Artist] = []
         labels: list[str] = []
         if self.best.any():
             never = "" if self.weight[self.best].all() else ",\nnever fitted"
@@ -290,7 +293,7 @@ def _parameter_of(found: FittedSearch, parameter: str | None) -> str:
     return parameter
 
 
-def _as_numbers(values: list[Any]) -> np.ndarray:
+def _as_numbers(values: list[object]) -> np.ndarray:
     """Return an array of floats, or of objects where one is not a finite number."""
     is_number = all(isinstance(v, Real) and not isinstance(v, bool | np.bool_) for v in values)
     if is_number and np.isfinite(numbers := np.array(values, dtype=float)).all():
@@ -306,10 +309,11 @@ def _is_more_even_in_log(values: np.ndarray) -> bool:
     return bool(unevenness[0] < unevenness[1])
 
 
-def _category_key(value: Any) -> tuple[bool, float, str]:
+def _category_key(value: object) -> tuple[bool, float, str]:
     """Return what puts numbers first, by size, and then the rest by name."""
-    is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-    return not is_number, float(value) if is_number else 0.0, value_text(value)
+    if isinstance(value, Real) and not isinstance(value, bool | np.bool_):
+        return False, float(value), value_text(value)
+    return True, 0.0, value_text(value)
 
 
 def _areas(weight: np.ndarray, amounts: np.ndarray | None = None) -> np.ndarray:

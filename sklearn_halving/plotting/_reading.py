@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.exceptions import NotFittedError
+
+from sklearn_halving._typing import CvResults
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,6 +20,20 @@ RESOURCE_UNITS = {
     "fit_time": "seconds of training",
 }
 """Units of resources whose names do not tell them."""
+
+
+class Search(Protocol):
+    """The attributes of a search that displays read; the first two exist after ``fit``."""
+
+    cv_results_: CvResults
+
+    @property
+    def history_(self) -> pd.DataFrame:
+        """One row for each fit."""
+
+    @property
+    def refit(self) -> object:
+        """The metric that steered the search, if there are several."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +66,7 @@ class FittedSearch:
 
     name: str
     display: str
-    results: dict[str, Any]
+    results: CvResults
     history: pd.DataFrame
     metric: str
     score_label: str
@@ -80,7 +97,7 @@ class FittedSearch:
         )
 
 
-def read_search(search: Any, display: str, metric: str | None = None) -> FittedSearch:
+def read_search(search: Search, display: str, metric: str | None = None) -> FittedSearch:
     """Return the fitted attributes.
 
     Raises
@@ -126,7 +143,7 @@ def read_search(search: Any, display: str, metric: str | None = None) -> FittedS
     )
 
 
-def _metric_of(search: Any, display: str, metric: str | None) -> str:
+def _metric_of(search: Search, display: str, metric: str | None) -> str:
     """Return the requested metric, or the one that steered the search."""
     prefix = "mean_test_"
     known = [key.removeprefix(prefix) for key in search.cv_results_ if key.startswith(prefix)]
@@ -140,8 +157,8 @@ def _metric_of(search: Any, display: str, metric: str | None) -> str:
     return metric
 
 
-def _history_of(search: Any, metric: str) -> pd.DataFrame:
-    history: pd.DataFrame = search.history_
+def _history_of(search: Search, metric: str) -> pd.DataFrame:
+    history = search.history_
     # If a scorer returns a dict and the fit failed, one error score stands for all metrics.
     names = [name for name in (f"test_{metric}", "test_score") if name in history]
     score = history[names[0]]
@@ -150,7 +167,7 @@ def _history_of(search: Any, metric: str) -> pd.DataFrame:
     return history.assign(score=finite(score.to_numpy(dtype=float)))
 
 
-def finite(values: Any) -> np.ndarray:
+def finite(values: npt.ArrayLike) -> np.ndarray:
     """Return the values as floats, with NaN for values that are not finite."""
     values = np.asarray(values, dtype=float)
     return np.where(np.isfinite(values), values, np.nan)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Literal, Self, get_args
 
 import numpy as np
 
+from sklearn_halving._typing import Params
 from sklearn_halving.plotting._display import Display
 from sklearn_halving.plotting._drawing import (
     OTHERS,
@@ -17,7 +18,7 @@ from sklearn_halving.plotting._drawing import (
     score_range,
     wrapped,
 )
-from sklearn_halving.plotting._reading import FittedSearch, candidate_table, read_search
+from sklearn_halving.plotting._reading import FittedSearch, Search, candidate_table, read_search
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -92,7 +93,7 @@ class RegretDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        search: Any,
+        search: Search,
         *,
         cost: Cost = "fits",
         quantity: Quantity = "regret",
@@ -169,7 +170,7 @@ class RegretDisplay(Display):
         )
 
     def plot(
-        self, ax: Axes | None = None, *, quantity: Quantity = "regret", **line_kw: Any
+        self, ax: Axes | None = None, *, quantity: Quantity = "regret", **line_kw: object
     ) -> Self:
         """Draw the display.
 
@@ -189,13 +190,13 @@ class RegretDisplay(Display):
         """
         return self._drawn(self._draw(ax, quantity, **line_kw))
 
-    def _draw(self, ax: Axes | None, quantity: Quantity = "regret", **line_kw: Any) -> Axes:
+    def _draw(self, ax: Axes | None, quantity: Quantity = "regret", **line_kw: object) -> Axes:
         display_name = type(self).__name__
         _check_choice(display_name, "quantity", quantity, get_args(Quantity))
         is_new = ax is None
         ax = axes_for(display_name, ax)
         is_regret = quantity == "regret"
-        style: dict[str, Any] = {"where": "post", "linewidth": 1.8, "label": self.name} | line_kw
+        style: Params = {"where": "post", "linewidth": 1.8, "label": self.name} | line_kw
         if is_new:
             style = {"color": OTHERS} | style
         self.line_ = ax.step(self.cost, self.regret if is_regret else self.score, **style)[0]

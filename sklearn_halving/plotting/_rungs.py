@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from sklearn_halving._typing import Params
 from sklearn_halving.plotting._display import Display
 from sklearn_halving.plotting._drawing import (
     OTHERS,
@@ -23,8 +24,12 @@ from sklearn_halving.plotting._drawing import (
 from sklearn_halving.plotting._reading import FittedSearch
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from types import ModuleType
 
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
+Color = str | tuple[float, ...]
 MAX_PANELS = 8
 
 
@@ -132,7 +137,7 @@ class RungDisplay(Display):
         self.axes_ = np.array(axes)
         return axes[0]
 
-    def _draw_panels(self, plt: Any, brackets: np.ndarray) -> list[Axes]:
+    def _draw_panels(self, plt: ModuleType, brackets: np.ndarray) -> list[Axes]:
         """Draw each bracket on its own axes, the most exploratory first."""
         figure, grid = plt.subplots(
             ncols=len(brackets),
@@ -155,21 +160,21 @@ class RungDisplay(Display):
         figure.supxlabel(self.resource_label, fontsize="medium")
         return list(grid)
 
-    def _draw_bracket(self, ax: Axes, inside: np.ndarray, color: Any, label: str) -> None:
+    def _draw_bracket(self, ax: Axes, inside: np.ndarray, color: Color, label: str) -> None:
         """Draw one bracket."""
         candidates = np.unique(self.candidate[inside])
         alpha = float(np.clip(8 / len(candidates), 0.3, 0.8))
         for candidate in candidates:
             rows = np.flatnonzero(inside & (self.candidate == candidate))
             rows = rows[np.argsort(self.n_resources[rows])]
-            style = {"color": color, "alpha": alpha, "linewidth": 1.2, "zorder": 2}
+            style: Params = {"color": color, "alpha": alpha, "linewidth": 1.2, "zorder": 2}
             if candidate == self.best_candidate:
                 style = {"color": WINNER, "linewidth": 2.4, "zorder": 3}
             x, y = self.n_resources[rows], self.score[rows]
             ax.plot(x, y, marker="o", markersize=3.5, markeredgewidth=0, **style)
         ax.plot([], [], color=color, marker="o", markersize=3.5, label=label)
 
-    def _without_score(self, inside: Any = slice(None)) -> str:
+    def _without_score(self, inside: np.ndarray | slice = slice(None)) -> str:
         """Return a note on candidates without a score in one of their rungs."""
         without = np.unique(self.candidate[inside][np.isnan(self.score[inside])])
         return "" if not len(without) else f"{len(without)} without score"
@@ -186,7 +191,7 @@ class RungDisplay(Display):
         elif below:
             axes[0].text(0.03, 0.02, below, transform=axes[0].transAxes, fontsize="small")
         if self.best_candidate is None:
-            handles: list[Any] = []
+            handles: list[Line2D] = []
         else:
             handles = axes[0].plot([], [], color=WINNER, linewidth=2.4, marker="o", markersize=3.5)
             is_drawn = bool((self.candidate == self.best_candidate).any())

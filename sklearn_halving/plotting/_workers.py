@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from sklearn_halving._typing import Params
 from sklearn_halving.plotting._display import Display
 from sklearn_halving.plotting._drawing import GREY, OTHERS, axes_for, count_of, legend_beside, note
 from sklearn_halving.plotting._reading import FittedSearch
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
 SCORING = "#e69f00"
@@ -97,7 +99,7 @@ class WorkerDisplay(Display):
         ax = axes_for(type(self).__name__, ax, 8.0, height)
         # A white edge separates fits; with many fits it would hide them.
         width = 0.4 if len(self.start) <= 150 else 0.0
-        edge: dict[str, Any] = {"edgecolor": "white", "linewidth": width}
+        edge: Params = {"edgecolor": "white", "linewidth": width}
         for lane in range(n_lanes):
             inside = self.lane == lane
             for rows, color in ((inside & ~self.failed, OTHERS), (inside & self.failed, FAILED)):
@@ -130,7 +132,7 @@ class WorkerDisplay(Display):
         colors = {"fit": OTHERS, "scoring": SCORING}
         if self.failed.any():
             colors["failed fit"] = FAILED
-        handles: list[Any] = [Patch(color=color, label=name) for name, color in colors.items()]
+        handles: list[Artist] = [Patch(color=color, label=name) for name, color in colors.items()]
         if len(self.pauses):
             handles += ax.plot([], [], color=GREY, linestyle=":", label="pause cut out")
         legend_beside(ax, handles=handles)
