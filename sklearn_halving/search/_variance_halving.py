@@ -102,7 +102,8 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
         - ``n_pulls``: number of fits;
         - ``stage``: the last stage in which the candidate took part (with ``"likelihood"``, in
           which it was fitted);
-        - ``split{j}_test_score``: NaN if the candidate was not fitted on split j;
+        - ``split{j}_test_score``: NaN if the candidate was not fitted on split j. If more than 100
+          splits were drawn, these columns are left out, and ``history_`` has the scores;
         - ``mean_test_score``: mean of the candidate in the model score = candidate + split +
           noise, which corrects for splits that are easier or harder than others. It is the
           plain mean if all candidates were fitted on the same splits;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,6 +20,8 @@ from sklearn_halving.search.preparing._plan import SearchPlan
 
 ALL_SPLITS = np.iinfo(np.int64).max
 """Stands for all splits in `ResultRows.n_splits`."""
+MAX_SPLIT_COLUMNS = 100
+"""Number of splits beyond which adaptive searches leave out the columns of single splits."""
 Means = Callable[[FloatArray, BoolArray], FloatArray]
 """Function that returns the mean score of each row. Its arguments are the scores and whether they
 belong to a pull, both of shape (n_rows, n_splits)."""
@@ -177,6 +180,20 @@ def make_cv_results(
         for metric, table in pulls.scores("train_scores").items():
             _add_scores(results, f"train_{metric}", table, means, pulls)
     return results
+
+
+def without_sparse_splits(results: dict[str, Any], n_repetitions: int | None) -> dict[str, Any]:
+    """Leave out the columns of single splits if there are very many of them.
+
+    Splits that ``cv`` fixes always have columns, as in GridSearchCV. If their number is unlimited,
+    most columns of a long search would be nearly empty.
+    """
+    of_splits = [name for name in results if re.fullmatch(r"split\d+_test_.+", name)]
+    n_metrics = sum(name.startswith("mean_test_") for name in results)
+    if n_repetitions is not None or len(of_splits) <= MAX_SPLIT_COLUMNS * n_metrics:
+        return results
+    is_split = re.compile(r"split\d+_(test|train)_").match
+    return {name: column for name, column in results.items() if not is_split(name)}
 
 
 @dataclass(frozen=True)

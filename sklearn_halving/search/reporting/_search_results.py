@@ -30,6 +30,7 @@ from sklearn_halving.search.reporting._cv_results import (
     ResultRows,
     make_cv_results,
     result_rows,
+    without_sparse_splits,
 )
 from sklearn_halving.search.reporting._history import (
     SearchRecord,
@@ -275,7 +276,7 @@ class SearchResults(BaseSearchCV):
         stage_of_arm = run.prepared.policy.stage_of_arm(run.state)
         run.rows = result_rows(run.prepared.plan, outcomes, stage_of_arm)
         table = self._make_results(run, run.rows)
-        self.cv_results_ = table.cv_results
+        self.cv_results_ = without_sparse_splits(table.cv_results, n_known)
         if table.statistics is not None:
             self._statistics = table.statistics
             most = run.prepared.plan.description.max_pulls
