@@ -18,6 +18,7 @@ import tomllib
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, is_dataclass
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -257,6 +258,31 @@ def oversized(path: Path, source: str) -> list[str]:
     return found
 
 
+def import_cycle(sources: dict[Path, str]) -> list[Path]:
+    """Return modules that import each other in a circle, the first one twice; or none."""
+    path_of = {module_name(path): path for path in sources}
+    edges: dict[Path, set[Path]] = {}
+    for path, source in sources.items():
+        names = [imported.name for imported in imports(path, source) if not imported.is_deferred]
+        names += [name.rpartition(".")[0] for name in names]  # from module import name
+        edges[path] = {path_of[name] for name in names if name in path_of} - {path}
+    return cycle(edges)
+
+
+def wing_cycle(sources: dict[Path, str]) -> list[Path]:
+    """Return folders below ``policies`` that import each other in a circle; or none."""
+    wings = {path: path.parent for path in sources if path.match("policies/*/*.py")}
+    edges: dict[Path, set[Path]] = {wing: set() for wing in wings.values()}
+    for path, wing in wings.items():
+        names = [imported.name for imported in imports(path, sources[path])]
+        edges[wing] |= {
+            other
+            for other in edges
+            if other != wing and any(is_within(name, module_name(other)) for name in names)
+        }
+    return cycle(edges)
+
+
 def undocumented(module: types.ModuleType) -> list[str]:
     """Find names in ``__all__`` that do not exist or that nobody explains.
 
@@ -308,6 +334,19 @@ def imports(path: Path, source: str) -> Iterator[Import]:
                 yield from visit(child, is_deferred or is_function)
 
     yield from visit(ast.parse(source), False)
+
+
+def module_name(path: Path) -> str:
+    parts = path.with_suffix("").parts
+    return ".".join((PACKAGE, *(parts[:-1] if parts[-1] == "__init__" else parts)))
+
+
+def cycle(edges: dict[Path, set[Path]]) -> list[Path]:
+    try:
+        tuple(TopologicalSorter(edges).static_order())
+    except CycleError as error:
+        return list(error.args[1])
+    return []
 
 
 def names_bound_to(package: str, tree: ast.AST) -> Iterator[tuple[str, str]]:
@@ -413,6 +452,12 @@ def test_package_passes(check: Callable[[Path, str], list[str]]) -> None:
         for line in check(path, (PACKAGE_ROOT / path).read_text(encoding="utf-8"))
     ]
     assert not found, "\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize("check", [import_cycle, wing_cycle], ids=lambda check: check.__name__)
+def test_package_has_no_import_cycle(check: Callable[[dict[Path, str]], list[Path]]) -> None:
+    found = check({path: (PACKAGE_ROOT / path).read_text(encoding="utf-8") for path in SOURCES})
+    assert not found, " -> ".join(map(str, found))
 
 
 def test_tests_mirror_the_folders_of_the_package() -> None:
@@ -524,6 +569,23 @@ def test_import_rule_finds(path: str, source: str) -> None:
 )
 def test_import_rule_allows(path: str, source: str) -> None:
     assert not find(broken_import_rules, path, source)
+
+
+def test_import_cycle_finds() -> None:
+    a, b = Path("search/_a.py"), Path("search/_b.py")
+    there, back = "from ._b import f", "from sklearn_halving.search import _a"
+    assert set(import_cycle({a: there, b: back})) == {a, b}
+    assert not import_cycle({a: there, b: f"if TYPE_CHECKING:\n    {back}"})
+    assert not import_cycle({a: there, b: "import math"})
+
+
+def test_wing_cycle_finds() -> None:
+    bases, posterior = Path("policies/bases"), Path("policies/posterior")
+    up = "from sklearn_halving.policies.posterior._a import f"
+    down = "from sklearn_halving.policies.bases._c import f"
+    files = [bases / "_b.py", posterior / "_a.py"]
+    assert set(wing_cycle(dict(zip(files, [up, down], strict=True)))) == {bases, posterior}
+    assert not wing_cycle(dict(zip(files, ["", down], strict=True)))
 
 
 @pytest.mark.parametrize("source", ["import dask", "if True:\n    from yaml import load"])

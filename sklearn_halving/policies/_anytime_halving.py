@@ -15,6 +15,7 @@ from sklearn_halving.policies._types import (
     Problem,
     Rung,
     Schedule,
+    Shape,
     Stage,
 )
 from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
@@ -194,7 +195,7 @@ class DoublingHalving(PlannedPolicy):
             n_in_play = n_arms if step.ends_run else step.n_kept
         return tuple(stages)
 
-    def _first_state(self, problem: Problem, batch_shape: tuple[int, ...]) -> PlannedState:
+    def _first_state(self, problem: Problem, batch_shape: Shape) -> PlannedState:
         n_arms = problem.n_arms
         # A single arm is pulled once.
         steps: tuple[LevelStep, ...] = (LevelStep(problem.min_level, 1, True),)

@@ -15,6 +15,8 @@ from sklearn_halving.policies._types import (
     IntArray,
     Problem,
     Pulls,
+    Seed,
+    Shape,
 )
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._gap_rule import OneChoice, choose_by_gap, first_largest
@@ -145,11 +147,7 @@ class BayesGap(BasePolicy):
             check_count(name, getattr(self, name))
 
     def start(
-        self,
-        problem: Problem,
-        *,
-        batch_shape: tuple[int, ...] = (),
-        seed: np.random.SeedSequence | None = None,
+        self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None
     ) -> PosteriorState:
         """Return the state before the first pull. Only Thompson sampling uses the seed."""
         n_problems = prod(batch_shape)

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from sklearn_halving.policies._races import RoundsPolicy
-from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray, Problem
+from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray, Problem, Shape
 from sklearn_halving.policies.bases._parameter_checks import (
     RewardRange,
     check_between,
@@ -128,7 +128,7 @@ class BernsteinStopping(RoundsPolicy):
         check_between("t1", self.t1, 1, inf, "Use 20, the default.")
         check_between("alpha", self.alpha, 1, inf, "Use 1.1, the default.")
 
-    def _first_state(self, problem: Problem, batch_shape: tuple[int, ...]) -> PlannedState:
+    def _first_state(self, problem: Problem, batch_shape: Shape) -> PlannedState:
         width = width_of_range(self, self.reward_range)
         if self.max_pulls is not None:
             check_budget("max_pulls", self.max_pulls, problem.n_arms, "to pull each arm once")

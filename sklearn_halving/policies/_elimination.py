@@ -9,7 +9,7 @@ import numpy as np
 
 from sklearn_halving.policies._races import Interval, Race, RaceMemory
 from sklearn_halving.policies._successive_rejects import contested
-from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray, Problem, Stage
+from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray, Problem, Shape, Stage
 from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
 from sklearn_halving.policies.bases._base_policy import ConfidentPolicy
 from sklearn_halving.policies.bases._parameter_checks import (
@@ -73,7 +73,7 @@ class SuccessiveElimination(Race):
                 "mistakes in all rounds add up to more than delta. Use 5, the default."
             )
 
-    def _first_state(self, problem: Problem, batch_shape: tuple[int, ...]) -> PlannedState:
+    def _first_state(self, problem: Problem, batch_shape: Shape) -> PlannedState:
         if self.max_pulls is not None:
             check_budget("max_pulls", self.max_pulls, problem.n_arms, "to pull each arm once")
         return super()._first_state(problem, batch_shape)
@@ -163,7 +163,7 @@ class MedianElimination(ConfidentPolicy, PlannedPolicy):
             )
         check_confidence(self.delta)
 
-    def _first_state(self, problem: Problem, batch_shape: tuple[int, ...]) -> PlannedState:
+    def _first_state(self, problem: Problem, batch_shape: Shape) -> PlannedState:
         width, n_arms = width_of_range(self, self.reward_range), problem.n_arms
         n_phases = (n_arms - 1).bit_length()
         # A single arm is pulled once, so that it has a reward.

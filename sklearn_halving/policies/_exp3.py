@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray, Pulls
+from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray, Pulls, Seed
 from sklearn_halving.policies.bases._base_policy import RangedBudget
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
 from sklearn_halving.policies.bases._parameter_checks import RewardRange
@@ -109,7 +109,7 @@ class EXP3(RangedBudget, IndexPolicy):
             return 1.0
         return min(1.0, sqrt(n_arms * log(n_arms) / ((e - 1) * self.n_pulls)))
 
-    def _first_memory(self, state: IndexState, seed: np.random.SeedSequence | None) -> Weights:
+    def _first_memory(self, state: IndexState, seed: Seed) -> Weights:
         n_problems, root = len(state.rows), seed or np.random.SeedSequence()
         children = [root]
         if state.batch_shape:

@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from sklearn_halving.policies._hoo_tree import CellTree, Slopes
 from sklearn_halving.policies._types import (
     NO_ARM,
     BoolArray,
@@ -20,9 +21,10 @@ from sklearn_halving.policies._types import (
     PolicyDescription,
     Problem,
     Pulls,
+    Seed,
+    Shape,
 )
 from sklearn_halving.policies.bases._base_policy import BasePolicy
-from sklearn_halving.policies.bases._cell_tree import CellTree, Slopes
 from sklearn_halving.policies.bases._parameter_checks import (
     RewardRange,
     check_between,
@@ -56,7 +58,7 @@ class HOOState:
     """
 
     problem: Problem
-    batch_shape: tuple[int, ...]
+    batch_shape: Shape
     tree: CellTree
     reward_range: RewardRange
     n_asked: IntArray
@@ -201,13 +203,7 @@ class HOO(BasePolicy):
         centre = state.tree.centre[:, 1:]
         return centre.reshape(*state.batch_shape, *centre.shape[1:]).copy()
 
-    def start(
-        self,
-        problem: Problem,
-        *,
-        batch_shape: tuple[int, ...] = (),
-        seed: np.random.SeedSequence | None = None,
-    ) -> HOOState:
+    def start(self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None) -> HOOState:
         """Return the state before the first pull.
 
         Raises ValueError if the parameters do not suit the problem.

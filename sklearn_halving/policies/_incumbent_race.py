@@ -7,6 +7,7 @@ from math import prod
 
 import numpy as np
 
+from sklearn_halving.policies._incumbent_contest import Contest, RaceRules
 from sklearn_halving.policies._types import (
     NO_ARM,
     BoolArray,
@@ -15,10 +16,11 @@ from sklearn_halving.policies._types import (
     PolicyDescription,
     Problem,
     Pulls,
+    Seed,
+    Shape,
 )
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._bracket_policy import ClosedRung
-from sklearn_halving.policies.bases._contest import Contest, RaceRules
 from sklearn_halving.policies.bases._parameter_checks import (
     check_budget,
     check_count,
@@ -40,7 +42,7 @@ class RaceState:
     """
 
     n_arms: int
-    batch_shape: tuple[int, ...]
+    batch_shape: Shape
     contests: list[Contest]
 
 
@@ -122,13 +124,7 @@ class IncumbentRace(BasePolicy):
         """Return the description of the policy. Arms may be created when first pulled."""
         return replace(super().describe(problem), arms_may_arrive=True)
 
-    def start(
-        self,
-        problem: Problem,
-        *,
-        batch_shape: tuple[int, ...] = (),
-        seed: np.random.SeedSequence | None = None,
-    ) -> RaceState:
+    def start(self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None) -> RaceState:
         """Return the state before the first pull."""
         root = seed or np.random.SeedSequence()
         n_splits = min(self.n_splits, problem.max_repetitions or self.n_splits)

@@ -20,6 +20,7 @@ from sklearn_halving.policies._types import (
     IntArray,
     PolicyDescription,
     Problem,
+    Shape,
     Stage,
 )
 from sklearn_halving.policies.bases._base_policy import ConfidentPolicy
@@ -107,7 +108,7 @@ class Race(RoundsPolicy):
         n_rounds = 1 if n_arms == 1 else self._most_rounds(state.problem)
         return (Stage(n_arms, n_arms, level),) * (n_rounds or 0)
 
-    def _first_state(self, problem: Problem, batch_shape: tuple[int, ...]) -> PlannedState:
+    def _first_state(self, problem: Problem, batch_shape: Shape) -> PlannedState:
         width = width_of_range(self, self.reward_range)
         state = new_state(problem, batch_shape, n_steps=0)
         n_problems = len(state.alive)

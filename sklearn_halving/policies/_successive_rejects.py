@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_halving.policies._types import BoolArray, IntArray, Problem, Stage
+from sklearn_halving.policies._types import BoolArray, IntArray, Problem, Shape, Stage
 from sklearn_halving.policies.bases._parameter_checks import check_budget
 from sklearn_halving.policies.bases._planned_pulls import PlannedPolicy, PlannedState, new_state
 from sklearn_halving.policies.bases._ranking import best_known, keep_best
@@ -126,7 +126,7 @@ class SuccessiveRejects(PhasedPolicy):
 
     n_pulls: int
 
-    def _first_state(self, problem: Problem, batch_shape: tuple[int, ...]) -> PlannedState:
+    def _first_state(self, problem: Problem, batch_shape: Shape) -> PlannedState:
         _check_n_pulls(self.n_pulls, problem.n_arms)
         plan = phases(problem.n_arms, self.n_pulls)
         return new_state(problem, batch_shape, len(plan), plan)
@@ -169,7 +169,7 @@ class AnytimeSuccessiveRejects(PhasedPolicy):
 
     n_pulls: int
 
-    def _first_state(self, problem: Problem, batch_shape: tuple[int, ...]) -> PlannedState:
+    def _first_state(self, problem: Problem, batch_shape: Shape) -> PlannedState:
         first = _first_run(problem.n_arms)
         least = first if problem.n_arms > 1 else 1
         check_budget("n_pulls", self.n_pulls, least, f"for a first run with {problem.n_arms} arms")

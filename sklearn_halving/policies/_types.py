@@ -16,6 +16,8 @@ import numpy.typing as npt
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+Shape = tuple[int, ...]
+Seed = np.random.SeedSequence | None
 
 NO_ARM = -1
 """Padding of ``Pulls.arm``, for a problem of a batch that has nothing to pull."""
@@ -359,13 +361,7 @@ class Policy(Protocol):
         ``n_available`` is the number of available candidates; None means unlimited.
         """
 
-    def start(
-        self,
-        problem: Problem,
-        *,
-        batch_shape: tuple[int, ...] = (),
-        seed: np.random.SeedSequence | None = None,
-    ) -> Any:
+    def start(self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None) -> Any:
         """Return the state before the first pull."""
 
     def ask(self, state: Any, max_pulls: int) -> Pulls:

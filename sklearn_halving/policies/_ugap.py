@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from sklearn_halving.policies._gap_e import bernstein_radius, sample_variance
-from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray, Seed
 from sklearn_halving.policies.bases._base_policy import RangedBudget
 from sklearn_halving.policies.bases._fixed_confidence import FixedConfidencePolicy
 from sklearn_halving.policies.bases._gap_rule import GapChoice, choose_by_gap
@@ -123,7 +123,7 @@ class UGapEb(RangedBudget, _ComparedBounds):
         check_not_negative("a", self.a, "Large values pull all arms evenly, 0 explores nothing.")
         self._check_bounds()
 
-    def _first_memory(self, state: IndexState, seed: np.random.SeedSequence | None) -> _Best:
+    def _first_memory(self, state: IndexState, seed: Seed) -> _Best:
         return _Best(np.full(len(state.rows), NO_ARM), np.full(len(state.rows), np.inf))
 
     def _largest(self, state: IndexState, usable: BoolArray) -> IntArray:
@@ -298,9 +298,7 @@ class AdaptiveUGapEb(RangedBudget, _ComparedBounds):
         )
         return width.reshape(*state.batch_shape, -1)
 
-    def _first_memory(
-        self, state: IndexState, seed: np.random.SeedSequence | None
-    ) -> list[FloatArray]:
+    def _first_memory(self, state: IndexState, seed: Seed) -> list[FloatArray]:
         return []  # the bounds of all rounds
 
     def _exploration(self, state: IndexState) -> FloatArray:

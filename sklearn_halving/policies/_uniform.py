@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_halving.policies._types import IntArray, Problem, Stage
+from sklearn_halving.policies._types import IntArray, Problem, Shape, Stage
 from sklearn_halving.policies.bases._parameter_checks import check_budget
 from sklearn_halving.policies.bases._planned_pulls import PlannedPolicy, PlannedState, new_state
 from sklearn_halving.policies.bases._ranking import best_alive
@@ -42,7 +42,7 @@ class UniformAllocation(PlannedPolicy):
 
     n_pulls: int
 
-    def _first_state(self, problem: Problem, batch_shape: tuple[int, ...]) -> PlannedState:
+    def _first_state(self, problem: Problem, batch_shape: Shape) -> PlannedState:
         n_arms = problem.n_arms
         check_budget("n_pulls", self.n_pulls, n_arms, f"to pull each of {n_arms} arms once")
         return new_state(problem, batch_shape, n_steps=1)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sklearn_halving.policies._successive_rejects import phase_lengths
-from sklearn_halving.policies._types import FloatArray, IntArray
+from sklearn_halving.policies._types import FloatArray, IntArray, Seed
 from sklearn_halving.policies.bases._base_policy import RangedBudget
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
 from sklearn_halving.policies.bases._parameter_checks import RewardRange, check_not_negative
@@ -131,7 +131,7 @@ class AdaptiveUCBE(UpperConfidencePolicy):
         """Validate the exploration rate."""
         check_not_negative("c", self.c, "The paper's simulations use 1.")
 
-    def _first_memory(self, state: IndexState, seed: np.random.SeedSequence | None) -> _Hardness:
+    def _first_memory(self, state: IndexState, seed: Seed) -> _Hardness:
         n_arms = state.problem.n_arms
         lengths = np.array(phase_lengths(n_arms, self.n_pulls), dtype=np.int64)
         # t_k = n_1 + ... + n_(k-1) + (K - k + 1) n_k

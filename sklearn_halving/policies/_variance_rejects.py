@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sklearn_halving.policies._successive_rejects import PhasedPolicy, contested, phases
-from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray, Problem
+from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray, Problem, Shape
 from sklearn_halving.policies.bases._greedy_allocation import greedy_counts
 from sklearn_halving.policies.bases._parameter_checks import check_budget, check_not_negative
 from sklearn_halving.policies.bases._planned_pulls import PlannedState, new_state
@@ -66,7 +66,7 @@ class VarianceRejects(PhasedPolicy):
         """Validate the width of the intervals."""
         check_not_negative("gamma", self.gamma, "Use 1.96, the default.")
 
-    def _first_state(self, problem: Problem, batch_shape: tuple[int, ...]) -> PlannedState:
+    def _first_state(self, problem: Problem, batch_shape: Shape) -> PlannedState:
         n_arms = problem.n_arms
         least = n_arms + 1 if n_arms > 1 else 1
         why = f"to compare {n_arms} arms in {n_arms - 1} phases"

@@ -16,7 +16,7 @@ from sklearn_halving.policies import (
     Pulls,
 )
 from sklearn_halving.policies.bases._gap_rule import Exploration
-from sklearn_halving.policies.posterior._arm_covariance import DenseCovariance
+from sklearn_halving.policies.posterior._arm_covariance import DenseCovariance, effective_n_arms
 
 ACQUISITIONS = ("bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi")
 
@@ -134,8 +134,9 @@ def test_more_arms_than_pulls_and_arms_known_from_the_start() -> None:
     """T - K below 0, gaps of 0 and features of length 0 make no beta that is no number."""
     prior = smooth_prior()
     prior[3], prior[:, 3] = 0.0, 0.0
-    for rule in ("printed", "effective"):
-        exploration = Exploration.of(rule, DenseCovariance(prior), 2, 0.1)
+    n_effective = effective_n_arms(DenseCovariance(prior))
+    for rule, n_counted in (("printed", 12), ("effective", n_effective)):
+        exploration = Exploration.of(rule, np.diag(prior), n_counted, 2, 0.1)
         flat = np.zeros((1, 12))
         beta = exploration.beta(flat, flat, flat == 0, np.zeros(1))
         assert np.isfinite(beta).all()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_halving.policies._types import FloatArray, IntArray
+from sklearn_halving.policies._types import FloatArray, IntArray, Shape
 
 
 @dataclass
@@ -38,7 +38,7 @@ class ArmStatistics:
     squared_deviation_sum: FloatArray
 
     @classmethod
-    def zeros(cls, shape: tuple[int, ...]) -> ArmStatistics:
+    def zeros(cls, shape: Shape) -> ArmStatistics:
         """Return the statistics before the first pull."""
         return cls(np.zeros(shape, dtype=np.int64), np.zeros(shape), np.zeros(shape))
 

@@ -21,6 +21,8 @@ from sklearn_halving.policies._types import (
     Problem,
     Pulls,
     Schedule,
+    Seed,
+    Shape,
 )
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 
@@ -132,11 +134,7 @@ class ScheduledPolicy(BasePolicy):
         return range(len(schedule.brackets))
 
     def start(
-        self,
-        problem: Problem,
-        *,
-        batch_shape: tuple[int, ...] = (),
-        seed: np.random.SeedSequence | None = None,
+        self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None
     ) -> tuple[Problem, BracketsState]:
         """Return the state before the first pull. The policy is deterministic; no seed is used."""
         schedule = self.schedule(problem.min_level, problem.max_level, problem.n_available)

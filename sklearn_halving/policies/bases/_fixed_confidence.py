@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray, Pulls
+from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray, Pulls, Seed
 from sklearn_halving.policies.bases._base_policy import ConfidentPolicy
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
 from sklearn_halving.policies.bases._parameter_checks import RewardRange, width_of_range
@@ -44,7 +44,7 @@ class FixedConfidencePolicy(ConfidentPolicy, IndexPolicy):
     def _most_pulls(self) -> int | None:
         return self.max_pulls
 
-    def _first_memory(self, state: IndexState, seed: np.random.SeedSequence | None) -> Caution:
+    def _first_memory(self, state: IndexState, seed: Seed) -> Caution:
         return Caution(np.zeros(len(state.rows), dtype=bool), np.full(len(state.rows), NO_ARM))
 
     def _learn(self, state: IndexState, row: IntArray, pulled: Pulls, rewards: FloatArray) -> None:

@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray
-from sklearn_halving.policies.posterior._arm_covariance import ArmCovariance, effective_n_arms
 
 TIE = 1e-9
 """Relative tolerance for ties, so that rounding errors do not affect the choice."""
@@ -140,17 +139,15 @@ class Exploration:
     def of(
         cls,
         rule: str | float,
-        covariance: ArmCovariance,
+        variance: FloatArray,
+        n_counted: float,
         n_pulls: int,
         noise_variance: float,
     ) -> Exploration:
-        """Compute the quantities that are the same in all rounds."""
+        """Compute the quantities that are the same in all rounds, from the prior variances."""
         if not isinstance(rule, str):
             return cls(rule, n_pulls, noise_variance)
-        variance = np.asarray(covariance.diagonal)
-        n_arms = len(variance)
-        n_counted = effective_n_arms(covariance) if rule == "effective" else float(n_arms)
-        weight = n_counted / n_arms
+        weight = n_counted / len(variance)
         varied = variance[variance > 1e-12 * variance.max()]
         kappa = weight * float((1 / varied).sum())
         least, most = 0.0, np.inf

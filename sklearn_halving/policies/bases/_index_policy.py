@@ -20,6 +20,8 @@ from sklearn_halving.policies._types import (
     IntArray,
     Problem,
     Pulls,
+    Seed,
+    Shape,
 )
 from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
 from sklearn_halving.policies.bases._base_policy import BasePolicy
@@ -56,7 +58,7 @@ class IndexState:
     """
 
     problem: Problem
-    batch_shape: tuple[int, ...]
+    batch_shape: Shape
     width: float
     statistics: ArmStatistics
     mean: FloatArray
@@ -113,7 +115,7 @@ class IndexPolicy(BasePolicy):
         """Return the maximum number of pulls; None if it is unlimited."""
         raise NotImplementedError
 
-    def _first_memory(self, state: IndexState, seed: np.random.SeedSequence | None) -> Any:
+    def _first_memory(self, state: IndexState, seed: Seed) -> Any:
         """Return the memory of the policy besides the statistics."""
         return None
 
@@ -124,13 +126,7 @@ class IndexPolicy(BasePolicy):
     def _learn(self, state: IndexState, row: IntArray, pulled: Pulls, rewards: FloatArray) -> None:
         """Update the memory with rewards. Each array has one entry per row."""
 
-    def start(
-        self,
-        problem: Problem,
-        *,
-        batch_shape: tuple[int, ...] = (),
-        seed: np.random.SeedSequence | None = None,
-    ) -> IndexState:
+    def start(self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None) -> IndexState:
         """Return the state before the first pull.
 
         Raises ValueError if the parameters do not suit the problem.

@@ -22,6 +22,8 @@ from sklearn_halving.policies._types import (
     PolicyDescription,
     Problem,
     Pulls,
+    Seed,
+    Shape,
     Stage,
 )
 from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
@@ -171,7 +173,7 @@ class PlannedState:
     """
 
     problem: Problem
-    batch_shape: tuple[int, ...]
+    batch_shape: Shape
     n_steps: int
     alive: BoolArray
     statistics: ArmStatistics
@@ -188,7 +190,7 @@ class PlannedState:
 
 def new_state(
     problem: Problem,
-    batch_shape: tuple[int, ...],
+    batch_shape: Shape,
     n_steps: int,
     settings: Any = None,
     *,
@@ -217,7 +219,7 @@ class PlannedPolicy(BasePolicy):
 
     order_free: ClassVar[bool] = True
 
-    def _first_state(self, problem: Problem, batch_shape: tuple[int, ...]) -> PlannedState:
+    def _first_state(self, problem: Problem, batch_shape: Shape) -> PlannedState:
         """Return the state before the first plan, or raise if the budget is too small."""
         raise NotImplementedError
 
@@ -244,11 +246,7 @@ class PlannedPolicy(BasePolicy):
         return replace(description, stages=self._stages(self._first_state(problem, ())))
 
     def start(
-        self,
-        problem: Problem,
-        *,
-        batch_shape: tuple[int, ...] = (),
-        seed: np.random.SeedSequence | None = None,
+        self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None
     ) -> PlannedState:
         """Return the state before the first pull. The policy is deterministic; no seed is used."""
         state = self._first_state(problem, batch_shape)

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.linalg.blas import dger, dscal
 
 from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray
-from sklearn_halving.policies.posterior._prior_features import PriorFeatures
+from sklearn_halving.policies.posterior._arm_covariance import PriorFeatures
 
 
 class ArmPosterior:

@@ -130,7 +130,7 @@ class KernelFamily:
         return numerical_gradient(self.among, log_lengths, arms, weights)
 
 
-class Told(NamedTuple):
+class ArmRewards(NamedTuple):
     """Rewards so far, as arrays of shape ``(n_rewards,)``. All rewards are finite."""
 
     arm: IntArray
@@ -166,7 +166,7 @@ class RewardSums:
     squares: FloatArray
 
     @classmethod
-    def of(cls, told: Told) -> RewardSums:
+    def of(cls, told: ArmRewards) -> RewardSums:
         """Return the sums of the rewards."""
         arms, place = np.unique(told.arm, return_inverse=True)
         splits, position = np.unique(told.split, return_inverse=True)
@@ -264,7 +264,9 @@ def _trace_over_splits(
     return trace - float(factors @ np.square(u_and_r).sum(axis=0))
 
 
-def log_marginal_likelihood(kernel: Kernel, told: Told, parameters: Hyperparameters) -> float:
+def log_marginal_likelihood(
+    kernel: Kernel, told: ArmRewards, parameters: Hyperparameters
+) -> float:
     """Return the restricted log likelihood of the rewards, without its constant.
 
     Parameters
@@ -272,7 +274,7 @@ def log_marginal_likelihood(kernel: Kernel, told: Told, parameters: Hyperparamet
     kernel : callable
         ``kernel(log_lengths, arms)`` returns the prior covariance of some arms as a matrix of
         shape ``(len(arms), len(arms))``.
-    told : Told
+    told : ArmRewards
     parameters : Hyperparameters
 
     Examples
@@ -282,12 +284,12 @@ def log_marginal_likelihood(kernel: Kernel, told: Told, parameters: Hyperparamet
     >>> import numpy as np
     >>> from sklearn_halving.policies.posterior._hyperparameters import (
     ...     Hyperparameters,
-    ...     Told,
+    ...     ArmRewards,
     ...     log_marginal_likelihood,
     ... )
     >>> def kernel(log_lengths, arms):
     ...     return np.exp(-0.5 * ((arms[:, None] - arms) / np.exp(log_lengths[0])) ** 2)
-    >>> told = Told(np.arange(6), np.zeros(6, int), np.array([0.0, 0.3, 0.6, 0.7, 0.8, 0.8]))
+    >>> told = ArmRewards(np.arange(6), np.zeros(6, int), np.array([0.0, 0.3, 0.6, 0.7, 0.8, 0.8]))
     >>> short, long = (Hyperparameters(np.log([length]), 0.01) for length in (0.3, 3.0))
     >>> log_marginal_likelihood(kernel, told, long) > log_marginal_likelihood(kernel, told, short)
     True
@@ -311,7 +313,7 @@ def numerical_gradient(
 
 def fit_hyperparameters(
     kernel: Kernel,
-    told: Told,
+    told: ArmRewards,
     guess: Hyperparameters,
     length_bounds: tuple[float, float] = (1e-2, 1e2),
     gradient: KernelGradient | None = None,
@@ -327,7 +329,7 @@ def fit_hyperparameters(
     ----------
     kernel : callable
         As for `log_marginal_likelihood`.
-    told : Told
+    told : ArmRewards
     guess : Hyperparameters
     length_bounds : tuple of float, default=(1e-2, 1e2)
         Smallest and largest length scale.
@@ -367,7 +369,7 @@ def fit_hyperparameters(
     return guess.from_vector(np.asarray(found.x, dtype=np.float64))
 
 
-def _thinned(told: Told) -> Told:
+def _thinned(told: ArmRewards) -> ArmRewards:
     """Return the rewards of at most `MAX_FITTED_ARMS` arms, spread over all of them."""
     arms = np.unique(told.arm)
     if len(arms) <= MAX_FITTED_ARMS:
@@ -376,4 +378,4 @@ def _thinned(told: Told) -> Told:
     golden = (5**0.5 - 1) / 2
     chosen = arms[(np.arange(MAX_FITTED_ARMS) * golden % 1 * len(arms)).astype(int)]
     is_chosen = np.isin(told.arm, chosen)
-    return Told(told.arm[is_chosen], told.split[is_chosen], told.rewards[is_chosen])
+    return ArmRewards(told.arm[is_chosen], told.split[is_chosen], told.rewards[is_chosen])

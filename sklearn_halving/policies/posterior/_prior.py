@@ -8,15 +8,18 @@ from typing import Any
 import numpy as np
 
 from sklearn_halving.policies.bases._gap_rule import Exploration
-from sklearn_halving.policies.posterior._arm_covariance import as_arm_covariance
+from sklearn_halving.policies.posterior._arm_covariance import (
+    PriorFeatures,
+    as_arm_covariance,
+    effective_n_arms,
+)
 from sklearn_halving.policies.posterior._arm_posterior import ArmPosterior
 from sklearn_halving.policies.posterior._hyperparameters import (
+    ArmRewards,
     Hyperparameters,
     KernelFamily,
-    Told,
     fit_hyperparameters,
 )
-from sklearn_halving.policies.posterior._prior_features import PriorFeatures
 
 MAX_FEATURES_AT_START = 1024
 """Maximum number of features in Thompson sampling; see `ArmPosterior.sample`."""
@@ -77,9 +80,12 @@ class PriorRecipe:
         if self.covers_all:
             features.cover_all(MAX_FEATURES_AT_START)
         posterior = ArmPosterior(features, self.n_problems, noise, parameters.split_variance)
-        return posterior, Exploration.of(self.beta, covariance, self.n_pulls, noise)
+        variance, n_counted = np.asarray(covariance.diagonal), float(self.n_arms)
+        if self.beta == "effective":
+            n_counted = effective_n_arms(covariance)
+        return posterior, Exploration.of(self.beta, variance, n_counted, self.n_pulls, noise)
 
-    def refit(self, told: Told) -> tuple[ArmPosterior, Exploration]:
+    def refit(self, told: ArmRewards) -> tuple[ArmPosterior, Exploration]:
         """Return the posterior and the constants after fitting the hyperparameters to rewards."""
         family = self.covariance
         found = fit_hyperparameters(

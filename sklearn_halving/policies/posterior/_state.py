@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray, Problem
+from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray, Problem, Shape
 from sklearn_halving.policies.bases._gap_rule import (
     Exploration,
     GapRound,
@@ -17,7 +17,7 @@ from sklearn_halving.policies.bases._gap_rule import (
     first_largest,
 )
 from sklearn_halving.policies.posterior._arm_posterior import ArmPosterior
-from sklearn_halving.policies.posterior._hyperparameters import Told
+from sklearn_halving.policies.posterior._hyperparameters import ArmRewards
 
 FARTHEST = 1e100
 """Upper limit of standardized rewards, so that their squares do not overflow."""
@@ -37,12 +37,6 @@ def floor_of(rewards: FloatArray) -> float:
     median = float(np.median(rewards))
     spread = float(rewards.max()) - median
     return median - OUTLIER_SPREADS * spread if spread > 0 else -np.inf
-
-
-def told_of(told: list[tuple[int, int, float]]) -> Told:
-    """Return a list of pulls and rewards as arrays."""
-    arm, split, rewards = zip(*told, strict=True)
-    return Told(np.array(arm), np.array(split), np.array(rewards))
 
 
 class Beliefs(NamedTuple):
@@ -92,7 +86,7 @@ class PosteriorState:
     """
 
     problem: Problem
-    batch_shape: tuple[int, ...]
+    batch_shape: Shape
     posterior: ArmPosterior
     exploration: Exploration
     standardize: bool
@@ -105,7 +99,7 @@ class PosteriorState:
     lowest: FloatArray
     zero: FloatArray
     unit: FloatArray
-    refit: Callable[[Told], tuple[ArmPosterior, Exploration]] | None = None
+    refit: Callable[[ArmRewards], tuple[ArmPosterior, Exploration]] | None = None
     """Computes the posterior with new hyperparameters from all rewards; not for batches."""
     told: list[tuple[int, int, float]] = field(default_factory=list)
     """Arms, repetitions and standardized rewards, for `refit`."""
@@ -327,7 +321,7 @@ class PosteriorState:
         """Store a reward for the next fit of the hyperparameters, and fit them if it is due."""
         self.told.append((arm, repetition, value))
         if self.refit is not None and len(self.told) in REFITS:
-            told = told_of(self.told)
+            told = ArmRewards(*map(np.array, zip(*self.told, strict=True)))
             self.floor = floor_of(told.rewards)
             raised = told._replace(rewards=np.maximum(told.rewards, self.floor))
             self.posterior, self.exploration = self.refit(raised)

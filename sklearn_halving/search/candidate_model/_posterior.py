@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_halving.policies import BayesGap, KernelFamily
-from sklearn_halving.policies._types import FloatArray, IntArray, Problem
+from sklearn_halving.policies._types import FloatArray, IntArray, Problem, Seed, Shape
 from sklearn_halving.policies.posterior._arm_covariance import as_arm_covariance
 from sklearn_halving.policies.posterior._state import PosteriorState
 from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics
@@ -43,11 +43,7 @@ class GapOverCandidates(BayesGap):
     """BayesGap with an `OpenPrior` as covariance, which is set before it starts."""
 
     def start(
-        self,
-        problem: Problem,
-        *,
-        batch_shape: tuple[int, ...] = (),
-        seed: np.random.SeedSequence | None = None,
+        self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None
     ) -> PosteriorState:
         prior: OpenPrior = self.covariance
         known = replace(

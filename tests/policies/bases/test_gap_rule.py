@@ -52,7 +52,10 @@ def test_copies_of_arms_change_the_printed_beta_and_not_the_effective() -> None:
         copied = np.kron(prior, np.ones((n_copies, n_copies)))
         means, deviations = (np.repeat(a, n_copies, axis=1) for a in (mean, deviation))
         for rule in ("printed", "effective"):
-            exploration = Exploration.of(rule, DenseCovariance(copied), 100, 0.25)
+            n_counted = len(copied)
+            if rule == "effective":
+                n_counted = effective_n_arms(DenseCovariance(copied))
+            exploration = Exploration.of(rule, np.diag(copied), n_counted, 100, 0.25)
             alive = np.ones_like(means, dtype=bool)
             # An epsilon, so that the leader's copies do not change its distance to the second.
             betas[rule, n_copies] = exploration.beta(means, deviations, alive, np.full(1, 9.0))

@@ -14,11 +14,11 @@ from sklearn_halving.policies._types import NO_ARM
 from sklearn_halving.policies.posterior._arm_covariance import (
     DenseCovariance,
     IndependentCovariance,
+    PriorFeatures,
     as_arm_covariance,
     effective_n_arms,
 )
 from sklearn_halving.policies.posterior._arm_posterior import ArmPosterior
-from sklearn_halving.policies.posterior._prior_features import PriorFeatures
 
 
 def squared_exponential(points: np.ndarray, length: float = 0.3) -> np.ndarray:

@@ -8,9 +8,9 @@ from scipy.stats import multivariate_normal
 
 from sklearn_halving.policies import BayesGap, KernelFamily, Problem, Pulls
 from sklearn_halving.policies.posterior._hyperparameters import (
+    ArmRewards,
     Hyperparameters,
     RewardSums,
-    Told,
     fit_hyperparameters,
     likelihood_of,
     log_marginal_likelihood,
@@ -23,14 +23,14 @@ def kernel(log_lengths: np.ndarray, arms: np.ndarray) -> np.ndarray:
     return np.exp(-0.5 * ((x[:, np.newaxis] - x) / np.exp(log_lengths[0])) ** 2)
 
 
-def draw(seed: int, true: Hyperparameters, n_pulls: int, scale: float = 3.0) -> Told:
+def draw(seed: int, true: Hyperparameters, n_pulls: int, scale: float = 3.0) -> ArmRewards:
     rng = np.random.default_rng(seed)
     values, vectors = np.linalg.eigh(kernel(true.log_lengths, np.arange(101)))
     mean = vectors @ (np.sqrt(np.maximum(values, 0)) * rng.normal(size=101))
     splits = np.sqrt(true.split_variance) * rng.normal(size=n_pulls)
     arm, split = rng.integers(101, size=n_pulls), rng.integers(n_pulls // 4, size=n_pulls)
     noise = np.sqrt(true.noise_variance) * rng.normal(size=n_pulls)
-    return Told(arm, split, 7 + scale * (mean[arm] + splits[split] + noise))
+    return ArmRewards(arm, split, 7 + scale * (mean[arm] + splits[split] + noise))
 
 
 def test_differences_are_those_of_the_density_of_contrasts() -> None:
@@ -77,7 +77,7 @@ def test_cost_depends_on_arms_and_splits_and_not_on_the_number_of_rewards() -> N
     """Matrices of all rewards made a search of 5,000 pulls endless."""
     true = Hyperparameters(np.log([0.2]), 0.1, 0.2)
     told = draw(4, true, 40)
-    often = Told(*(np.concatenate([column] * 500) for column in told))
+    often = ArmRewards(*(np.concatenate([column] * 500) for column in told))
     shapes = []
 
     def seen(log_lengths: np.ndarray, arms: np.ndarray) -> np.ndarray:
@@ -93,7 +93,7 @@ def test_cost_depends_on_arms_and_splits_and_not_on_the_number_of_rewards() -> N
 def test_thousands_of_arms_are_thinned() -> None:
     x = np.linspace(0, 1, 3000)
     noise = 0.1 * np.random.default_rng(0).normal(size=3000)
-    told = Told(np.arange(3000), np.zeros(3000, dtype=int), np.sin(9 * x) + noise)
+    told = ArmRewards(np.arange(3000), np.zeros(3000, dtype=int), np.sin(9 * x) + noise)
     sizes = []
 
     def seen(log_lengths: np.ndarray, arms: np.ndarray) -> np.ndarray:
@@ -123,7 +123,7 @@ def test_scale_and_level_of_rewards_do_not_matter() -> None:
 
 def test_few_or_equal_rewards_leave_the_guess() -> None:
     told, guess = draw(2, Hyperparameters(np.log([0.1]), 0.05), 60), Hyperparameters(np.zeros(1))
-    few = Told(*(column[:3] for column in told))
+    few = ArmRewards(*(column[:3] for column in told))
     assert fit_hyperparameters(kernel, few, guess) is guess
     assert fit_hyperparameters(kernel, told._replace(rewards=np.ones(60)), guess) is guess
 
@@ -131,7 +131,7 @@ def test_few_or_equal_rewards_leave_the_guess() -> None:
 def test_hyperparameters_stay_where_the_posterior_is_safe() -> None:
     """Rewards without noise, and rewards that are nothing else."""
     x = np.arange(40)
-    exact = Told(x, np.zeros(40, dtype=int), x / 40)
+    exact = ArmRewards(x, np.zeros(40, dtype=int), x / 40)
     noisy = exact._replace(rewards=np.random.default_rng(0).normal(size=40))
     for told in (exact, noisy):
         found = fit_hyperparameters(kernel, told, Hyperparameters(np.zeros(1)), (0.05, 2.0))
@@ -148,7 +148,7 @@ def test_several_lengths_are_found_apart() -> None:
         scaled = points[arms] / np.exp(log_lengths)
         return np.exp(-0.5 * ((scaled[:, np.newaxis] - scaled) ** 2).sum(axis=2))
 
-    told = Told(np.arange(60), np.zeros(60, dtype=int), np.sin(9 * points[:, 0]))
+    told = ArmRewards(np.arange(60), np.zeros(60, dtype=int), np.sin(9 * points[:, 0]))
     found = fit_hyperparameters(two, told, Hyperparameters(np.log([0.5, 0.5]), 0.01))
     assert found.log_lengths[1] > found.log_lengths[0] + 1
 
