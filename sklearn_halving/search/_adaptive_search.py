@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -39,7 +38,7 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
         Resource that is varied in addition to the number of splits; see HyperbandSearchCV for the
         possible values. With None, every fit uses the whole training fold and the estimator as
         it is.
-    max_resources : "auto" or float, default="auto"
+    max_resources : "auto", float or str, default="auto"
         Largest resource of a fit. ``"auto"`` is the size of the smallest training fold, or the
         value of the parameter in ``estimator``.
 
@@ -66,7 +65,7 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
     n_candidates: str | int
     n_pulls: Literal["auto"] | PositiveInt
     resource: Annotated[str | Resource, object] | None
-    max_resources: Literal["auto"] | PositiveFloat
+    max_resources: PositiveFloat | str
 
     def _least_n_pulls(self, n_arms: int) -> int:
         """Return the smallest budget with which the policy can run."""
@@ -76,7 +75,7 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
         if self.resource is not None:
             return super()._resolve_resource()
         for name in ("min_resources", "max_resources"):
-            if isinstance(getattr(self, name, None), Real):
+            if getattr(self, name, None) not in (None, "auto"):
                 raise ValueError(
                     f"{name}={getattr(self, name)} must come with a resource; got resource=None, "
                     "with which every fit is a whole one. Name a resource, such as 'n_samples', "

@@ -111,7 +111,7 @@ class BanditSearchCV(AdaptiveSearchCV):
         Smallest and largest possible score, for policies whose bounds depend on it. ``"auto"`` is
         from 0 to 1 for accuracy, roc_auc, f1 and other scores with that range. With several
         metrics, it applies to the one that guides the search.
-    min_resources : "auto" or float, default="auto"
+    min_resources : "auto", float or str, default="auto"
         Smallest resource of a fit, for policies that play rungs; see HyperbandSearchCV. All
         other policies use ``max_resources`` only.
 
@@ -164,7 +164,7 @@ class BanditSearchCV(AdaptiveSearchCV):
     sampler: Annotated[str | Sampler, object]
     confidence: Fraction
     reward_range: Literal["auto"] | Annotated[tuple[float, float], "array-like"]
-    min_resources: Literal["auto"] | PositiveFloat
+    min_resources: PositiveFloat | str
 
     def __init__(
         self,
@@ -178,8 +178,8 @@ class BanditSearchCV(AdaptiveSearchCV):
         confidence: float = 0.95,
         reward_range: tuple[float, float] | Literal["auto"] = "auto",
         resource: str | Resource | None = None,
-        min_resources: float | Literal["auto"] = "auto",
-        max_resources: float | Literal["auto"] = "auto",
+        min_resources: float | str = "auto",
+        max_resources: float | str = "auto",
         rescale: Rescale | None = None,
         scoring: Scoring | None = None,
         n_jobs: int | None = None,
@@ -192,9 +192,9 @@ class BanditSearchCV(AdaptiveSearchCV):
         return_train_score: bool = False,
         checkpoint: FilePath | None = None,
         checkpoint_models: bool = False,
-        time_budget: float | None = None,
-        pull_timeout: float | None = None,
-        memory_limit: int | None = None,
+        time_budget: float | str | None = None,
+        pull_timeout: float | str | None = None,
+        memory_limit: int | str | None = None,
         refit_on_interrupt: bool = False,
         progress_bar: bool = False,
     ) -> None:

@@ -28,6 +28,7 @@ from sklearn_halving.search._shared_parameters import SharedParameters
 from sklearn_halving.search.preparing._arriving import resolve_sampler
 from sklearn_halving.search.preparing._checkpoint import Checkpoint, open_checkpoint
 from sklearn_halving.search.preparing._inputs import FitInputs, check_inputs
+from sklearn_halving.search.preparing._limits import limits_of
 from sklearn_halving.search.preparing._plan import SearchPlan, add_costs, plan_table
 from sklearn_halving.search.preparing._preparation import (
     Levels,
@@ -136,7 +137,8 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
             If all mean scores are NaN; the first candidate with the largest resource is then
             chosen, similarly to GridSearchCV.
         """
-        deadline = time.monotonic() + (self.time_budget or float("inf"))
+        began = time.monotonic()
+        seconds, limits = limits_of(self)
         check_progress_bar(self.progress_bar)
         inputs = check_inputs(self, X, y, params)
         callbacks = CallbackTree.begin(self, inputs.X, inputs.y, inputs.fit_params)
@@ -144,9 +146,9 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
             rng, seed = seed_of(checkpoint.random_state)
             prepared = self._prepare(inputs, seed)
             task = self._draw(prepared, rng, seed, callbacks)
-            run = self._start(prepared, task, checkpoint, seed, deadline)
+            run = self._start(prepared, task, checkpoint, seed, began + seconds)
             try:
-                progress = self._pull(run, callbacks)
+                progress = self._pull(run, limits, callbacks)
             except BaseException as error:
                 self._save_results(run, error)
                 raise
@@ -182,6 +184,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
             candidates.
         """
         validate_params(self)
+        limits_of(self)  # raises if one of them cannot be read
         if isinstance(self.cv, Iterator):
             raise ValueError(
                 f"plan would use up the iterator cv={self.cv!r}, and leave nothing for fit. Give "
@@ -289,11 +292,10 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
             caller=self if callbacks.is_watched else None,
         )
 
-    def _pull(self, run: Run, callbacks: CallbackTree) -> Progress:
+    def _pull(self, run: Run, limits: PullLimits, callbacks: CallbackTree) -> Progress:
         """Run pulls until the policy is finished or the search is stopped."""
         prepared, checkpoint = run.prepared, run.checkpoint
         callbacks.begin_search(prepared.plan, prepared.resource)
-        limits = PullLimits(self.pull_timeout, self.memory_limit)
         with (
             open_watch(self, run, callbacks) as watch,
             Interrupt() as interrupt,

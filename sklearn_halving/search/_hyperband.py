@@ -91,18 +91,19 @@ class HyperbandSearchCV(BaseBanditSearchCV):
           ``"clf__max_iter"``. From rung to rung, a fitted model is trained further if the
           estimator supports that.
         - ``"partial_fit"``: the number of epochs of ``partial_fit``.
-        - ``"fit_time"``: the training time in seconds.
+        - ``"fit_time"``: the training time in seconds. ``max_resources`` may have a unit, as
+          in ``"30s"``.
         - the name of any other integer or float parameter, such as
           ``"rbfsampler__n_components"``. The model is fitted anew in each rung.
         - an object from `sklearn_halving.resources`, or of your own.
-    min_resources : "auto" or float, default="auto"
+    min_resources : "auto", float or str, default="auto"
         Smallest resource of a fit. For Hyperband's brackets, ``"auto"`` is
         ``max_resources / factor ** 4``, which allows five brackets, but at least one iteration, or
         as many rows as are needed to contain every class. For one bracket of a grid, the rung
         below all rows has at least 50 rows and 5 of each class. Rungs below that one have at least
         200 rows and 10 of each class. All of them have at least as many rows as there are columns,
         if the training fold has.
-    max_resources : "auto" or float, default="auto"
+    max_resources : "auto", float or str, default="auto"
         Resource of the fits in the last rung of every bracket. ``"auto"`` is the size of the
         smallest training fold, or the value of the parameter in ``estimator``.
     factor : "auto" or float, default="auto"
@@ -231,8 +232,8 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     """
 
     resource: Annotated[str | Resource, object]
-    min_resources: Literal["auto"] | PositiveFloat
-    max_resources: Literal["auto"] | PositiveFloat
+    min_resources: PositiveFloat | str
+    max_resources: PositiveFloat | str
     factor: Literal["auto"] | float
     brackets: Literal["auto", "all", "most_exploratory"] | Annotated[Sequence[int], "array-like"]
     n_loops: PositiveInt
@@ -249,8 +250,8 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         param_distributions: ParamDistributions,
         *,
         resource: str | Resource = "n_samples",
-        min_resources: float | Literal["auto"] = "auto",
-        max_resources: float | Literal["auto"] = "auto",
+        min_resources: float | str = "auto",
+        max_resources: float | str = "auto",
         factor: float | Literal["auto"] = "auto",
         brackets: Literal["auto", "all", "most_exploratory"] | Sequence[int] = "auto",
         n_loops: int = 1,
@@ -272,9 +273,9 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         return_train_score: bool = False,
         checkpoint: FilePath | None = None,
         checkpoint_models: bool = False,
-        time_budget: float | None = None,
-        pull_timeout: float | None = None,
-        memory_limit: int | None = None,
+        time_budget: float | str | None = None,
+        pull_timeout: float | str | None = None,
+        memory_limit: int | str | None = None,
         refit_on_interrupt: bool = False,
         progress_bar: bool = False,
     ) -> None:

@@ -121,15 +121,17 @@ class SharedParameters:
         ``<checkpoint>.models``. Without them, a resumed search has to fit these models from
         scratch. The models are pickled: do not use a folder from a source that you do not trust.
         The journal itself is plain data.
-    time_budget : float or None, default=None
-        Maximum time for all fits of the search, in seconds. When it has passed, no further fit is
-        started, the search waits for the running fits, and the best candidate so far is refitted.
-    pull_timeout : float or None, default=None
-        Maximum time for one fit and its scoring, in seconds. A fit that takes longer is stopped
-        and counts as failed.
-    memory_limit : int or None, default=None
-        Maximum memory that one fit may allocate, in bytes, in addition to what its process uses
-        already. A fit that needs more counts as failed. Only available on Linux.
+    time_budget : float, str or None, default=None
+        Maximum time for all fits of the search, in seconds, or as text with a unit, such as
+        ``"90s"``, ``"30min"`` or ``"8h"``. When it has passed, no further fit is started, the
+        search waits for the running fits, and the best candidate so far is refitted.
+    pull_timeout : float, str or None, default=None
+        Maximum time for one fit and its scoring, in seconds, or as text with a unit, such as
+        ``"10min"``. A fit that takes longer is stopped and counts as failed.
+    memory_limit : int, str or None, default=None
+        Maximum memory that one fit may allocate, in bytes, or as text with a unit, such as
+        ``"500MB"``, ``"1GB"`` (10**9 bytes) or ``"1GiB"`` (2**30 bytes), in addition to what its
+        process uses already. A fit that needs more counts as failed. Only available on Linux.
     refit_on_interrupt : bool, default=False
         What happens after the first Ctrl-C. The search always waits for the running fits and sets
         ``cv_results_`` and ``best_*``. If False, it then raises KeyboardInterrupt. If True, it
@@ -192,9 +194,9 @@ class SharedParameters:
     return_train_score: bool
     checkpoint: FilePath | None
     checkpoint_models: bool
-    time_budget: PositiveFloat | None
-    pull_timeout: PositiveFloat | None
-    memory_limit: PositiveInt | None
+    time_budget: PositiveFloat | str | None
+    pull_timeout: PositiveFloat | str | None
+    memory_limit: PositiveInt | str | None
     refit_on_interrupt: bool
     progress_bar: bool
 

@@ -88,7 +88,7 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
     tolerance : float or None, default=None
         Stop as soon as no candidate can be better than the leader by more than this difference of
         scores, with a confidence of 95 % for each candidate.
-    min_resources : "auto", float or None, default=None
+    min_resources : "auto", float, str or None, default=None
         With None, all fits use ``max_resources``. Otherwise the resource grows from stage to
         stage, from ``min_resources`` to ``max_resources``, and scores of different stages are not
         combined. Not available for ``allocation="likelihood"``, which combines the
@@ -176,7 +176,7 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
     keep_pulls: bool
     stop_probability: Annotated[float, Interval(Real, 0.5, 1, closed="neither")] | None
     tolerance: PositiveFloat | None
-    min_resources: Literal["auto"] | PositiveFloat | None
+    min_resources: PositiveFloat | str | None
 
     def __init__(
         self,
@@ -192,8 +192,8 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
         stop_probability: float | None = None,
         tolerance: float | None = None,
         resource: str | Resource | None = None,
-        min_resources: float | Literal["auto"] | None = None,
-        max_resources: float | Literal["auto"] = "auto",
+        min_resources: float | str | None = None,
+        max_resources: float | str = "auto",
         rescale: Rescale | None = None,
         scoring: Scoring | None = None,
         n_jobs: int | None = None,
@@ -206,9 +206,9 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
         return_train_score: bool = False,
         checkpoint: FilePath | None = None,
         checkpoint_models: bool = False,
-        time_budget: float | None = None,
-        pull_timeout: float | None = None,
-        memory_limit: int | None = None,
+        time_budget: float | str | None = None,
+        pull_timeout: float | str | None = None,
+        memory_limit: int | str | None = None,
         refit_on_interrupt: bool = False,
         progress_bar: bool = False,
     ) -> None:

@@ -335,7 +335,7 @@ def side_sizes(n_rows: int, train_size: Any, test_size: Any) -> tuple[int, int]:
                 f"{name} must leave at least one row in the {side} set; got "
                 f"train_size={train_size!r} and test_size={test_size!r}, which are {n_train} "
                 f"and {n_test} of {n_rows} rows. Use sizes that leave a row on each side, and at "
-                "least 2 rows."
+                f"least 2 rows; the data have n_samples={n_rows}."
             )
     return n_train, n_test
 

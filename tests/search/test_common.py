@@ -26,7 +26,11 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import (
+    check_dtype_object,
+    check_fit2d_1sample,
+    parametrize_with_checks,
+)
 
 from search.common import (
     FITS,
@@ -93,6 +97,23 @@ def test_scikit_learn_checks(estimator, check):
 @scikit_learn_checks(first=False)
 def test_scikit_learn_checks_with_other_estimators(estimator, check):
     check(estimator)
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("check", [check_dtype_object, check_fit2d_1sample])
+@pytest.mark.parametrize("search_class", [*SEARCHES, GridSearchCV])
+def test_checks_in_which_fits_fail_pass_with_the_default_parameters(search_class, check):
+    """By default, failed fits do not end the search with their own error."""
+    check(search_class.__name__, search_class(LogisticRegression(), {"C": [0.1, 1.0]}))
+
+
+@parametrize_searches
+def test_the_error_says_that_all_fits_failed_with_a_type_error(search_class):
+    X, y = data()
+    search = small(search_class, LogisticRegression(), {"C": [0.1, 1.0, 2.0, 3.0]})
+    for error in (TypeError, ValueError):  # GridSearchCV raises the latter
+        with pytest.raises(error, match=r"All the \d+ fits failed[^$]*not 'dict'"):
+            search.fit([[{"a": 1}] * 5] * len(X), y)
 
 
 def result(search):

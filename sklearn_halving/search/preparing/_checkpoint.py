@@ -20,6 +20,7 @@ from sklearn_halving.execution._model_store import ModelFolder
 from sklearn_halving.execution._train_test_rows import ListedFolds
 from sklearn_halving.execution._types import EvaluationTask
 from sklearn_halving.search.preparing._content_hash import content_hash
+from sklearn_halving.search.preparing._limits import read_seconds
 from sklearn_halving.search.preparing._search_space import Params
 from sklearn_halving.search.watching._user_warnings import warn_user
 
@@ -142,7 +143,10 @@ def session_of(search: Any, task: EvaluationTask, start: str | None) -> Session:
 
 
 def _shown(name: str, value: Any) -> str | int | float | bool | None:
-    """Return a parameter unchanged if it is a short plain value, else its digest."""
+    """Return a parameter unchanged if it is a short plain value, else its digest.
+
+    A time such as ``"1min"`` is returned in seconds, so that ``60`` is the same setting.
+    """
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, Integral):  # includes integers of NumPy
@@ -150,7 +154,8 @@ def _shown(name: str, value: Any) -> str | int | float | bool | None:
     if isinstance(value, float) and np.isfinite(value):
         return float(value)
     if isinstance(value, str) and len(value) <= MAX_SHOWN:
-        return value
+        is_time = name in ("min_resources", "max_resources") and value != "auto"
+        return read_seconds(name, value) if is_time else value
     return content_hash(value, without=BUDGETS if name == "policy" else frozenset())
 
 

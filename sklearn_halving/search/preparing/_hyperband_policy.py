@@ -127,7 +127,7 @@ def make_grid_policy(
         n_race = EARLY_SPLITS if rows.has_like_folds else n_splits
         n_early = 1 if rows.has_like_folds and rows.n_test >= MANY_TEST_ROWS else n_race
     first_floor = deep_floor = 1
-    if resource.subsamples_rows and isinstance(search.min_resources, str):
+    if resource.subsamples_rows and search.min_resources == "auto":
         first_floor, deep_floor = row_floors(rows, levels.largest)
     size = space.size or 1
     return GridHalving(

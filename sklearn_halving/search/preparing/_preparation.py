@@ -16,6 +16,7 @@ from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._rungs import exact_factor, round_half_up
 from sklearn_halving.resources import FitTime, Iterations, PartialFit, Rescaling, Resource
 from sklearn_halving.search.preparing._inputs import FitInputs
+from sklearn_halving.search.preparing._limits import read_seconds
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._search_space import Params, SearchSpace
 from sklearn_halving.search.preparing._splitting import SplitRows
@@ -97,12 +98,14 @@ def choose_levels(
     smallest, largest : int
         Range of levels that the resource allows. If ``largest`` is 0, the resource does not
         know its maximum.
-    min_resources, max_resources : float or "auto"
-        Parameters of the search, as amounts.
+    min_resources, max_resources : float, str or "auto"
+        Parameters of the search, as amounts. For seconds, text such as ``"10s"`` is allowed.
     factor : float or None
         Determines the number of eliminations between the two levels. If None, the policy chooses
         them.
     """
+    min_resources = _amount_of("min_resources", min_resources, resource)
+    max_resources = _amount_of("max_resources", max_resources, resource)
     if isinstance(max_resources, str):
         if largest < 1:
             raise ValueError(
@@ -139,6 +142,18 @@ def choose_levels(
             f"{smallest}."
         )
     return Levels(min_level, max_level)
+
+
+def _amount_of(name: str, amount: float | str, resource: Resource) -> float | str:
+    """Return an amount as a number, or "auto"; raise for text that is not a time."""
+    if not isinstance(amount, str) or amount == "auto":
+        return amount
+    if isinstance(resource, FitTime):
+        return read_seconds(name, amount)
+    raise ValueError(
+        f"{name} must be a number or 'auto' for resource={resource.name!r}; got {amount!r}. Only "
+        "resource='fit_time' also takes text with a unit, such as '10s'."
+    )
 
 
 def _level_of(name: str, amount: float, resource: Resource) -> int:

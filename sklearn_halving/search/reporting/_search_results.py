@@ -22,6 +22,7 @@ from sklearn_halving.execution._evaluation import arm_estimator, seed_random_sta
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._types import NO_ARM, FloatArray, Pull
 from sklearn_halving.search.preparing._checkpoint import Checkpoint
+from sklearn_halving.search.preparing._limits import budget_text
 from sklearn_halving.search.preparing._preparation import Preparation
 from sklearn_halving.search.preparing._search_space import n_different
 from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics, additive_means
@@ -294,7 +295,8 @@ class SearchResults(BaseSearchCV):
     def _report(self, run: Run) -> None:
         """Warn about failures; raise if there are no outcomes."""
         if not run.outcomes:
-            raise ValueError(no_fit_message(run.prepared.policy, run.task, self.time_budget))
+            budget = None if self.time_budget is None else budget_text(self)
+            raise ValueError(no_fit_message(run.prepared.policy, run.task, budget))
         report_failures(run.task, run.outcomes)
         report_lost_models(run.task, run.log.lost_models)
         report_non_finite(self.cv_results_)
@@ -303,7 +305,7 @@ class SearchResults(BaseSearchCV):
         else:
             by = "a callback" if run.stopped_by == "callback" else "Ctrl-C"
             if run.stopped_by == "time_budget":
-                by = f"time_budget={self.time_budget} (seconds)"
+                by = budget_text(self)
             warn_user(stopped_message(run.task, run.outcomes, by))
 
     def _best_arm(self, run: Run) -> int:

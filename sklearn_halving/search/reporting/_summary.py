@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sklearn_halving.search.preparing._limits import budget_text
 from sklearn_halving.search.reporting._overview import (
     MAX_STAGES,
     Leader,
@@ -117,7 +118,7 @@ def _ended(overview: Overview) -> list[str]:
     search, text = overview.search, overview.status
     by = getattr(search, "stopped_by_", "policy")
     if by == "time_budget":
-        text += f"={search.time_budget} (seconds)"
+        text = text.replace("time_budget", budget_text(search))
     n_left = overview.record.n_candidates - overview.n_fitted
     if by != "policy" and n_left:
         text += f"; {counted(n_left, 'candidate')} not fitted at all"

@@ -19,6 +19,14 @@ from sklearn_halving.search.watching._user_warnings import warn_user
 if TYPE_CHECKING:
     from sklearn_halving.search.reporting._search_results import SearchResults
 
+
+class FitTypeError(ValueError, TypeError):
+    """Every fit failed with a TypeError.
+
+    It is also a ValueError, which GridSearchCV raises when every fit failed.
+    """
+
+
 MAX_NAMED = 5
 """Maximum number of errors in a message, and of candidates for each error."""
 
@@ -36,7 +44,8 @@ def report_failures(task: EvaluationTask, outcomes: Sequence[Outcome]) -> None:
     details = f"\n\nThe errors, and the candidates that caused them:\n{_details(task, by_error)}"
     # Both messages begin with the words of GridSearchCV, which users' code may look for.
     if n_failed == len(outcomes):
-        raise ValueError(
+        causes = {error.strip().rpartition("\n")[2].partition(":")[0] for error in by_error}
+        raise (FitTypeError if causes == {"TypeError"} else ValueError)(
             f"\nAll the {n_failed} fits failed.\nIt is very likely that your model is "
             f"misconfigured. {where}{details}"
         )
@@ -162,12 +171,12 @@ def _causes(outcomes: Sequence[Outcome]) -> str:
     )
 
 
-def no_fit_message(policy: Policy, task: EvaluationTask, time_budget: float | None) -> str:
+def no_fit_message(policy: Policy, task: EvaluationTask, time_budget: str | None) -> str:
     """Return why a search ended before its first fit."""
     n_candidates = len(task.candidates)
     if time_budget is not None:
         return (
-            f"time_budget={time_budget} seconds must be enough for the first fit; got none of "
+            f"{time_budget} must be enough for the first fit; got none of "
             f"{n_candidates} candidates fitted in that time. Use a larger time_budget."
         )
     return (
