@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
+import warnings
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
+from stat import S_IMODE, S_ISDIR
 from typing import Any
 
 import numpy as np
@@ -40,7 +44,8 @@ class ModelFolder:
     """A folder with one file for each model. A file is never incomplete.
 
     Models are pickles, and unpickling can run arbitrary code. A model is read only if its
-    digest is in the journal.
+    digest is in the journal. Models are written only to a folder that no other user can write
+    to, and never through a link.
 
     Parameters
     ----------
@@ -51,43 +56,79 @@ class ModelFolder:
     path: Path
 
     def put(self, pull: Pull, model: Any) -> str | None:
-        """Write a model or its pickle; return its digest, or None if it cannot be pickled."""
+        """Write a model or its pickle; return its digest, or None if it cannot be pickled.
+
+        Raises
+        ------
+        OSError
+            If the model cannot be written, for example because the disk is full.
+        """
         try:
             is_pickle = isinstance(model, bytes | np.ndarray)
             content = bytes(model) if is_pickle else cloudpickle.dumps(model)
         except Exception:  # noqa: BLE001 - the class of the model may raise anything
             return None
-        self.path.mkdir(exist_ok=True)
+        with suppress(FileExistsError):
+            self.path.mkdir(mode=0o700)
+        self._check()
         path = self._path(pull)
         temporary = path.with_suffix(".part")
-        temporary.write_bytes(content)
-        temporary.replace(path)
+        try:
+            _write_new(temporary, content)
+            temporary.replace(path)
+        except OSError:
+            with suppress(OSError):
+                temporary.unlink()
+            raise
         return _digest(content)
 
     def get(self, pull: Pull, digest: str) -> bytes | None:
         """Return the pickled model of a pull; None if the file is missing or has changed."""
+        path = self._path(pull)
         try:
-            content = self._path(pull).read_bytes()
+            # Reading a pipe or a device may never end.
+            content = path.read_bytes() if path.is_file() else b""
         except OSError:
             return None
         return content if _digest(content) == digest else None
 
     def remove(self, pull: Pull) -> None:
         """Remove the model of a pull."""
-        self._path(pull).unlink(missing_ok=True)
+        with suppress(OSError):
+            self._path(pull).unlink()
 
     def clear(self) -> None:
         """Remove all models, and the folder if it is then empty."""
-        if not self.path.is_dir():
+        with suppress(OSError):
+            self._check()
+            for path in self.path.iterdir():
+                if re.fullmatch(r"\d+-\d+-\d+\.(model|part)", path.name):
+                    path.unlink()
+            if not any(self.path.iterdir()):
+                self.path.rmdir()
+
+    def _check(self) -> None:
+        """Raise an OSError if the path is not a folder, or if other users can write to it."""
+        status = self.path.lstat()
+        if not S_ISDIR(status.st_mode):
+            raise NotADirectoryError("it is a file or a link, and not a folder")
+        if os.name == "nt":
             return
-        for path in self.path.iterdir():
-            if re.fullmatch(r"\d+-\d+-\d+\.(model|part)", path.name):
-                path.unlink(missing_ok=True)
-        if not any(self.path.iterdir()):
-            self.path.rmdir()
+        if status.st_uid != os.geteuid() or S_IMODE(status.st_mode) & 0o022:
+            raise PermissionError("other users can write to it")
 
     def _path(self, pull: Pull) -> Path:
         return self.path / f"{pull.arm}-{pull.repetition}-{pull.level}.model"
+
+
+def _write_new(path: Path, content: bytes) -> None:
+    """Write a file that must not exist, so that no link is followed."""
+    with suppress(FileNotFoundError):
+        path.unlink()  # left by a process that was killed
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
+        file.write(content)
 
 
 def _digest(content: bytes) -> str:
@@ -112,6 +153,7 @@ class ModelStore:
     _taken: dict[Pull, Kept] = field(default_factory=dict)
     _on_disk: dict[tuple[int, int], Pull] = field(default_factory=dict)
     _digests: dict[Pull, str] = field(default_factory=dict)
+    _has_warned: bool = False
 
     def keep(self, landing: Landing) -> Record:
         """Store the model of a landing, if it has one; return the record for the journal.
@@ -127,8 +169,26 @@ class ModelStore:
         was_lost = outcome.previous_level == 0 and former.model is not None
         levels = (pull.level,) if was_lost else (*former.levels, pull.level)
         self._models[pull.arm, pull.repetition] = Kept(pull.level, levels, landing.model)
-        digest = None if self.folder is None else self.folder.put(pull, landing.model)
-        return Record(outcome, levels, digest)
+        return Record(outcome, levels, self._saved(pull, landing.model))
+
+    def _saved(self, pull: Pull, model: Any) -> str | None:
+        """Write a model to the folder, if there is one; return its digest, or None."""
+        if self.folder is None:
+            return None
+        try:
+            return self.folder.put(pull, model)
+        except OSError as error:
+            if not self._has_warned:
+                self._has_warned = True
+                warnings.warn(
+                    f"checkpoint_models could not save a fitted model in {self.folder.path} "
+                    f"({error}). The search goes on. If it is interrupted and resumed, models "
+                    "that were not saved are fitted from scratch. Free space on the disk, remove "
+                    "what is at this path, or give checkpoint a path in a folder of your own.",
+                    UserWarning,
+                    stacklevel=2,
+                )
+            return None
 
     def recall(self, record: Record) -> None:
         """Register the model of a pull in the journal; its file is read when it is needed."""

@@ -6,6 +6,8 @@ import math
 import subprocess
 import sys
 import warnings
+from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -428,6 +430,101 @@ def test_models_on_disk_are_those_of_survivors_only(tmp_path):
     n_starting = plan.query("rung == 0")["n_candidates"].sum()
     assert 0 < max(sizes) <= n_starting * search.n_splits_
     assert sizes[-1] < max(sizes)
+
+
+class Heavy(SGDClassifier):
+    """A model whose pickle is larger than the journal."""
+
+    def partial_fit(self, X, y, classes=None):
+        self.ballast_ = bytes(300_000)
+        return super().partial_fit(X, y, classes)
+
+
+@contextmanager
+def full_disk(n_bytes):
+    """Let no file grow beyond this size, as on a full disk."""
+    limits = pytest.importorskip("resource")
+    former = limits.getrlimit(limits.RLIMIT_FSIZE)
+    limits.setrlimit(limits.RLIMIT_FSIZE, (n_bytes, former[1]))
+    try:
+        yield
+    finally:
+        limits.setrlimit(limits.RLIMIT_FSIZE, former)
+
+
+@contextmanager
+def folder_with(fault, folder):
+    """Put a fault in the place of the folder with the models."""
+    if fault == "full disk":
+        with full_disk(100_000):
+            yield
+        return
+    if fault == "a file":
+        folder.write_text("mine")
+    elif fault == "a link":
+        folder.with_name("elsewhere").mkdir()
+        folder.symlink_to(folder.with_name("elsewhere"))
+    elif fault == "writable by others":
+        folder.mkdir()
+        folder.chmod(0o777)
+    else:  # a model cannot be renamed to its name
+        for pull in product(range(9), range(3), (2, 6)):
+            (folder / "-".join(map(str, pull))).with_suffix(".model").mkdir(parents=True)
+        folder.chmod(0o700)
+    yield
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has other permissions and links")
+@pytest.mark.parametrize(
+    ("fault", "cause"),
+    [
+        ("full disk", "File too large"),
+        ("a file", "it is a file or a link"),
+        ("a link", "it is a file or a link"),
+        ("writable by others", "other users can write to it"),
+        ("no renaming", "Is a directory"),
+    ],
+)
+def test_models_that_cannot_be_saved_cost_refits_and_not_the_search(fault, cause, tmp_path):
+    path, folder = tmp_path / "j", tmp_path / "j.models"
+    what = {**SGD, "estimator": Heavy(random_state=0)}
+    unbroken = continued(None, **what).fit(X, Y)
+    search = continued(path, **what, checkpoint_models=True)
+    with folder_with(fault, folder):
+        with pytest.warns(UserWarning, match=f"could not save .*{folder}.*{cause}") as caught:
+            break_off(search, N_BEFORE)
+        assert sum("could not save" in str(warning.message) for warning in caught) == 1
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            resumed = search.fit(X, Y)
+    assert table(resumed) == table(unbroken)
+    assert resumed.n_resources_spent_ > unbroken.n_resources_spent_
+    if fault == "a file":
+        assert folder.read_text() == "mine"
+    if fault == "a link":
+        assert not any(folder.with_name("elsewhere").iterdir())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a permission")
+def test_a_planted_link_is_not_followed(tmp_path):
+    path, folder, victim = tmp_path / "j", tmp_path / "j.models", tmp_path / "victim"
+    victim.write_text("mine")
+    folder.mkdir(mode=0o700)
+    planted = [
+        f"{arm}-{split}-2.{kind}" for arm in range(9) for split in range(3) for kind in KINDS
+    ]
+    for name in planted:
+        (folder / name).symlink_to(victim)
+    search = continued(path, **SGD, checkpoint_models=True)
+    break_off(search, N_BEFORE)
+    assert victim.read_text() == "mine"
+    assert any(file.is_file() and not file.is_symlink() for file in folder.iterdir())
+    assert found(search.fit(X, Y)) == found(continued(None, **SGD).fit(X, Y))
+    assert victim.read_text() == "mine"
+
+
+KINDS = ("part", "model")
+"""Ends of the names of files in the folder of the models."""
 
 
 # ------------------------------------------------------------------ what a search is known by
