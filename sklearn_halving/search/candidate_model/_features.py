@@ -294,10 +294,11 @@ def draw_evenly(
         seed = np.random.default_rng(rng.randint(2**31 - 1))
         places = qmc.Halton(len(space), seed=seed).random(n_here)
         names = sorted(space)
-        drawn += [
-            {name: _quantile(space[name], place) for name, place in zip(names, row, strict=True)}
-            for row in np.clip(places, 1e-9, 1 - 1e-9).tolist()
+        columns = [
+            _quantiles(space[name], column)
+            for name, column in zip(names, np.clip(places, 1e-9, 1 - 1e-9).T, strict=True)
         ]
+        drawn += [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
     return tuple(drawn)
 
 
@@ -313,9 +314,10 @@ def _has_quantiles(space: Space) -> bool:
     return any(continuous) and bool(usable.all())
 
 
-def _quantile(values: Any, place: float) -> Any:
+def _quantiles(values: Any, places: FloatArray) -> list[Any]:
     if not hasattr(values, "rvs"):
-        return values[int(place * len(values))]
-    number = float(values.ppf(place))
-    is_discrete = isinstance(getattr(values, "dist", values), rv_discrete)
-    return int(number) if is_discrete and number.is_integer() else number
+        return [values[int(place * len(values))] for place in places.tolist()]
+    numbers: list[float] = np.asarray(values.ppf(places), dtype=np.float64).tolist()
+    if not isinstance(getattr(values, "dist", values), rv_discrete):
+        return numbers
+    return [int(number) if number.is_integer() else number for number in numbers]

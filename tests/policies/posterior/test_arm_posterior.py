@@ -131,6 +131,14 @@ def test_samples_have_the_covariance_of_the_posterior() -> None:
     assert error.max() < 5 * np.sqrt(2 / 20_000)
 
 
+def test_many_draws_at_once_are_the_draws_one_by_one() -> None:
+    posterior = play(3, 0.3, 0.5, n_arms=6, n_problems=1, n_pulls=8).posterior
+    at_once = posterior.draws_of_one(np.random.default_rng(1), 5)
+    rng = np.random.default_rng(1)
+    one_by_one = np.concatenate([posterior.sample(rng) for _ in range(5)])
+    np.testing.assert_allclose(at_once, one_by_one, rtol=1e-12, atol=1e-12)
+
+
 def test_what_features_leave_out_is_drawn_for_each_arm_alone() -> None:
     features = PriorFeatures(IndependentCovariance(np.array([1.0, 4.0])))
     features.cover_all(1)
