@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil
+from typing import cast
 
 import numpy as np
 
@@ -97,17 +98,17 @@ class EvolutionSampler:
             return np.arange(0)
         arms, scores = told.at_level(level)
         n_parents = max(2, ceil(self.share_of_parents * len(arms)))
-        n_known = int((scores > -np.inf).sum())  # failed candidates are not parents
-        best: IntArray = arms[np.argsort(-scores, kind="stable")[: min(n_parents, n_known)]]
+        # Candidates that failed or are outside the space are not parents.
+        inside = np.array([told.point(arm) is not None for arm in arms.tolist()])
+        arms, scores = arms[inside & (scores > -np.inf)], scores[inside & (scores > -np.inf)]
+        best: IntArray = arms[np.argsort(-scores, kind="stable")[:n_parents]]
         return best
 
     def _child(
         self, told: Told, parent: int, batch: Batch, rng: np.random.Generator
     ) -> Params | None:
         """Return a new mutation; None if none is found."""
-        point, step = told.point(parent), self.step
-        if point is None:  # outside the space
-            return None
+        point, step = cast(FloatArray, told.point(parent)), self.step
         for _ in range(MAX_MUTATIONS):
             child = mutated(told.space, point, step, rng)
             params = told.space.params_at(child, rng, like=told.candidates[parent])

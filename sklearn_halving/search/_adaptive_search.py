@@ -104,6 +104,7 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
             n_arms = max(1, int(self.n_pulls) // self._pulls_of_a_drawn)
             while n_arms > 1 and self._least_n_pulls(n_arms) > self.n_pulls:
                 n_arms -= 1
+        n_arms = max(n_arms, len(space.initial))
         return min(n_arms, space.size or n_arms)
 
     def _warn_of_space(self, prepared: Preparation) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Literal, cast
@@ -14,6 +15,7 @@ from sklearn_halving._typing import (
     Estimator,
     FilePath,
     ParamDistributions,
+    Params,
     RandomState,
     Refit,
     Rescale,
@@ -180,6 +182,7 @@ class BanditSearchCV(AdaptiveSearchCV):
         resource: str | Resource | None = None,
         min_resources: float | str = "auto",
         max_resources: float | str = "auto",
+        initial_candidates: Sequence[Params] | None = None,
         rescale: Rescale | None = None,
         scoring: Scoring | None = None,
         n_jobs: int | None = None,
@@ -285,6 +288,12 @@ class BanditSearchCV(AdaptiveSearchCV):
                 f"n_candidates={self.n_candidates} must be left out for policy={self.policy!r}, "
                 "which makes its candidates on the way. Leave it out, and give n_pulls."
             )
+        if space.initial:
+            raise ValueError(
+                f"initial_candidates must be None for policy={self.policy!r}, which chooses all "
+                f"points itself; got {self.initial_candidates!r}. Leave it out, or use another "
+                "policy."
+            )
         policy: Any = self.policy
         if isinstance(policy, str):
             policy_class = getattr(policies, POINT_POLICIES[policy])
@@ -318,7 +327,9 @@ class BanditSearchCV(AdaptiveSearchCV):
             return super()._draw_candidates(prepared, rng)
         sampler, n_arms = resolve_sampler(self.sampler), plan.problem.n_arms
         if sampler is not None:
-            return arriving(self, sampler, [1] * n_arms, range(n_arms), rng)
+            return arriving(
+                self, sampler, [1] * n_arms, range(n_arms), rng, prepared.space.initial
+            )
         candidates = PointCandidates(Cube(prepared.space, str(self.policy)), plan.problem.n_arms)
         check_candidates(self.estimator, tuple(candidates))
         return candidates

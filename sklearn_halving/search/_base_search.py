@@ -27,6 +27,10 @@ from sklearn_halving.resources import Rescaling, Resource, resolve_resource
 from sklearn_halving.search._shared_parameters import SharedParameters
 from sklearn_halving.search.preparing._arriving import resolve_sampler
 from sklearn_halving.search.preparing._checkpoint import Checkpoint, open_checkpoint
+from sklearn_halving.search.preparing._initial_candidates import (
+    fronts_of,
+    with_initial_candidates,
+)
 from sklearn_halving.search.preparing._inputs import FitInputs, check_inputs
 from sklearn_halving.search.preparing._limits import limits_of
 from sklearn_halving.search.preparing._plan import SearchPlan, add_costs, plan_table
@@ -82,9 +86,15 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
             n_arms = policy.describe().n_arms or self._count_candidates(space)
         problem = Problem(n_arms, levels.smallest, levels.largest, rows.n_repetitions, space.size)
         description = policy.describe(problem)
+        n_initial, order = len(space.initial), [0]
+        if schedule is not None:
+            order = list(policy.order_of_play(schedule))
         has_sampler = resolve_sampler(getattr(self, "sampler", "random")) is not None
         makes_candidates = has_sampler or description.n_dimensions is not None
-        return SearchPlan(problem, description, schedule, makes_candidates=makes_candidates)
+        plan = SearchPlan(problem, description, schedule, makes_candidates=makes_candidates)
+        if n_initial == 0:
+            return plan
+        return replace(plan, fronts=fronts_of(n_initial, plan.n_of_bracket, order))
 
     def _resolve_resource(self) -> Resource:
         """Return the resource for the parameter ``resource``."""
@@ -177,8 +187,9 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         plan : DataFrame
             One row for each rung or stage, or one row for all fits if the policy has neither. The
             columns are ``bracket`` (the paper's s) and ``rung``, or ``stage``, and
-            ``n_candidates``, ``n_resources`` (of each fit) and ``n_fits`` (the maximum for all
-            candidates and splits, without the refit). For rungs, ``full_fits`` is their cost in
+            ``n_candidates``, ``n_initial`` (those from ``initial_candidates``, if there are any),
+            ``n_resources`` (of each fit) and ``n_fits`` (the maximum for all candidates and
+            splits, without the refit). For rungs, ``full_fits`` is their cost in
             fits with ``max_resources``, if the cost of a fit is proportional to its resource.
             ``of_grid_search`` is this cost as a fraction of that of a GridSearchCV over the same
             candidates.
@@ -208,6 +219,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         """Validate the parameters and the data, and prepare the pulls."""
         space = SearchSpace(self.param_distributions)
         resource = self._resolve_resource()
+        space = with_initial_candidates(self, space, resource)
         resource.check(self.estimator, space.names)
         rows = self._split_rows(inputs, resource, seed)
         levels = self._make_levels(resource, space, rows)
@@ -219,7 +231,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         self, prepared: Preparation, rng: np.random.RandomState
     ) -> tuple[Params, ...]:
         """Draw a candidate for each arm, and check the names of their parameters."""
-        candidates = prepared.space.draw(prepared.plan.n_of_bracket, rng)
+        candidates = prepared.space.draw(prepared.plan.n_of_bracket, rng, prepared.plan.fronts)
         check_candidates(self.estimator, candidates)
         self._warn_of_space(prepared)
         return candidates

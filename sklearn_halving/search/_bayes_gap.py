@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import Annotated, Literal, cast
@@ -15,6 +15,7 @@ from sklearn_halving._typing import (
     Estimator,
     FilePath,
     ParamDistributions,
+    Params,
     RandomState,
     Refit,
     Rescale,
@@ -54,7 +55,7 @@ from sklearn_halving.search.preparing._preparation import (
     check_candidates,
     choose_levels,
 )
-from sklearn_halving.search.preparing._search_space import Params, SearchSpace
+from sklearn_halving.search.preparing._search_space import SearchSpace
 from sklearn_halving.search.preparing._splitting import SplitRows
 from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics
 from sklearn_halving.search.reporting._cv_results import ResultRows, ranks
@@ -246,6 +247,7 @@ default=None
         pulls_in_flight: int = 1,
         resource: str | Resource | None = None,
         max_resources: float | str = "auto",
+        initial_candidates: Sequence[Params] | None = None,
         rescale: Rescale | None = None,
         scoring: Scoring | None = None,
         n_jobs: int | None = None,
@@ -272,7 +274,8 @@ default=None
     def _count_candidates(self, space: SearchSpace) -> int:
         if space.is_grid or not isinstance(self.n_candidates, str):
             return super()._count_candidates(space)
-        return min(N_OF_DISTRIBUTIONS, space.size or N_OF_DISTRIBUTIONS)
+        n_arms = max(N_OF_DISTRIBUTIONS, len(space.initial))
+        return min(n_arms, space.size or n_arms)
 
     def _count_pulls(self, n_arms: int, rows: SplitRows) -> int:
         if not isinstance(self.n_pulls, str):
@@ -318,14 +321,17 @@ default=None
     ) -> tuple[Params, ...]:
         given, n_of_bracket = self.param_distributions, prepared.plan.n_of_bracket
         spaces = [given] if isinstance(given, Mapping) else list(given)
-        candidates = None
+        initial, evenly = prepared.space.initial, None
         if prepared.space.size is None:
-            candidates = draw_evenly(spaces, sum(n_of_bracket), rng)
-        if candidates is None:
-            candidates = prepared.space.draw(n_of_bracket, rng)
+            evenly = draw_evenly(spaces, sum(n_of_bracket) - len(initial), rng)
+        if evenly is None:
+            candidates = prepared.space.draw(n_of_bracket, rng, prepared.plan.fronts)
+        else:
+            candidates = (*initial, *evenly)
         check_candidates(self.estimator, candidates)
         self._warn_of_space(prepared)
         is_whole = prepared.space.is_grid and prepared.space.size == len(candidates)
+        is_whole = is_whole and not initial  # an array is in the order of the grid
         args = (self.kernel, candidates, spaces, self.branch_correlation)
         if len(candidates) > 1 and self.acquisition not in BOUNDS:
             gap = cast(GapOverCandidates, prepared.policy)

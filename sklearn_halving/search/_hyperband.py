@@ -13,6 +13,7 @@ from sklearn_halving._typing import (
     Estimator,
     FilePath,
     ParamDistributions,
+    Params,
     RandomState,
     Refit,
     Rescale,
@@ -47,7 +48,7 @@ from sklearn_halving.search.preparing._preparation import (
     choose_levels,
     warn_of_small_grid,
 )
-from sklearn_halving.search.preparing._search_space import Params, SearchSpace
+from sklearn_halving.search.preparing._search_space import SearchSpace
 from sklearn_halving.search.preparing._splitting import SplitRows
 
 
@@ -261,6 +262,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         schedule: Literal["algorithm_1", "table_1"] = "algorithm_1",
         sampler: str | Sampler = "random",
         early_splits: int | Literal["auto", "all"] = "auto",
+        initial_candidates: Sequence[Params] | None = None,
         rescale: Rescale | None = None,
         scoring: Scoring | None = None,
         n_jobs: int | None = None,
@@ -302,7 +304,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
             return drawn
         brackets = cast(ScheduledPolicy, prepared.policy)
         n_of_bracket, order = prepared.plan.n_of_bracket, brackets.order_of_play(schedule)
-        candidates = arriving(self, sampler, n_of_bracket, order, rng)
+        candidates = arriving(self, sampler, n_of_bracket, order, rng, prepared.space.initial)
         self._warn_of_space(prepared)
         return candidates
 

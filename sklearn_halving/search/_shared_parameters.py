@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from numbers import Integral, Real
 from types import NoneType, UnionType
@@ -67,6 +67,13 @@ class SharedParameters:
         Parameter names (str) as keys, and lists of values or distributions as values.
         Distributions must have a method ``rvs``, like those of `scipy.stats`. If all values are
         lists, this is a grid. In a list of dicts, each dict is a search space of its own.
+    initial_candidates : list of dict or None, default=None
+        Candidates that are tried first, such as the best parameters of an earlier search, rows of
+        its ``cv_results_["params"]``, or ``{}`` for the estimator as it is. They may be outside
+        of ``param_distributions``. A parameter that a dict leaves out has the value of
+        ``estimator``. With a grid, they are added in front of it, and not tried again as a part of
+        it. With distributions, they replace the first candidates that would be drawn. A value of
+        the parameter that ``resource`` varies is ignored. `plan` shows where they start.
     rescale : dict of str to {"inverse", "proportional"} or callable, default=None
         Parameters to adjust when a candidate is fitted with less than ``max_resources``, and the
         rule for each: ``"inverse"`` multiplies the value by ``max_resources / n_resources``,
@@ -181,6 +188,7 @@ class SharedParameters:
 
     estimator: Estimator
     param_distributions: Annotated[ParamDistributions, dict, list, tuple]
+    initial_candidates: Annotated[Sequence[Params], list, tuple] | None
     rescale: Annotated[Rescale, dict] | None
     # Parameters of GridSearchCV, which have the constraints of scikit-learn.
     scoring: Scoring | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import Annotated, Literal
@@ -14,6 +15,7 @@ from sklearn_halving._typing import (
     Estimator,
     FilePath,
     ParamDistributions,
+    Params,
     RandomState,
     Refit,
     Rescale,
@@ -194,6 +196,7 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
         resource: str | Resource | None = None,
         min_resources: float | str | None = None,
         max_resources: float | str = "auto",
+        initial_candidates: Sequence[Params] | None = None,
         rescale: Rescale | None = None,
         scoring: Scoring | None = None,
         n_jobs: int | None = None,
@@ -236,6 +239,11 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
 
     def _make_policy(self, levels: Levels, space: SearchSpace, rows: SplitRows) -> BasePolicy:
         n_arms = self._count_candidates(space)
+        if self.reward_variances is not None and space.initial:
+            raise ValueError(
+                "initial_candidates must be None if reward_variances is given, which is in the "
+                f"order of ParameterGrid; got {self.initial_candidates!r}. Leave one of them out."
+            )
         halving = VarianceHalving(
             n_pulls=self._count_pulls(n_arms, rows),
             allocation=self.allocation,

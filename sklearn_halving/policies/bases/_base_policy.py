@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import is_dataclass, replace
 from typing import Any, ClassVar
 
@@ -20,7 +21,9 @@ REQUIRED = (
     *("order_free", "schedule", "start", "ask", "tell"),
     *("is_finished", "is_alive", "recommend"),
 )
-OPTIONAL = ("describe", "current_stage", "stage_of_arm", "is_confident", "points")
+OPTIONAL = (
+    *("describe", "order_of_play", "current_stage", "stage_of_arm", "is_confident", "points"),
+)
 
 
 class BasePolicy(Policy):
@@ -72,6 +75,10 @@ class BasePolicy(Policy):
             factor=float(own["factor"] or PolicyDescription.factor),
             reward_range=getattr(self, "reward_range", None),
         )
+
+    def order_of_play(self, schedule: Schedule) -> Sequence[int]:
+        """Return the places of the brackets in the order in which they are started."""
+        return range(len(schedule.brackets))
 
     def current_stage(self, state: Any) -> int | None:
         """Return the current stage; None after the last stage or if there are no stages."""

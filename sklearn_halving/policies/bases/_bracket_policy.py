@@ -129,10 +129,6 @@ class ScheduledPolicy(BasePolicy):
         """Return whether an arm can be recommended for a reward at this level."""
         return True
 
-    def order_of_play(self, schedule: Schedule) -> Sequence[int]:
-        """Return the places of the brackets in the order in which they are started."""
-        return range(len(schedule.brackets))
-
     def start(
         self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None
     ) -> tuple[Problem, BracketsState]:

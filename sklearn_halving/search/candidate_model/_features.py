@@ -88,7 +88,13 @@ def make_features(candidates: Sequence[Params], spaces: Sequence[Space]) -> Cand
     parameter: list[int] = []
     names: list[str] = []
     for name in sorted({name for params in candidates for name in params}):
-        rows = np.flatnonzero([name in params for params in candidates])
+        is_known = [
+            name in params and name in spaces[number]
+            for number, params in zip(space_of.tolist(), candidates, strict=True)
+        ]
+        rows = np.flatnonzero(is_known)
+        if not len(rows):
+            continue
         values = [candidates[row][name] for row in rows.tolist()]
         given = {number: spaces[number][name] for number in np.unique(space_of[rows]).tolist()}
         block = _encoded(values, labels.of_rows(rows, name), given, space_of[rows])
@@ -177,7 +183,10 @@ def _number(value: Any) -> float | None:
 def _space_of_candidates(
     candidates: Sequence[Params], spaces: Sequence[Space], labels: _Labels
 ) -> IntArray:
-    """Return the dict of each candidate: the first one with its names and values."""
+    """Return the dict of each candidate: the first one with its names and values.
+
+    An initial candidate may have other names. Its dict is the one with the most names in common.
+    """
     by_names: dict[frozenset[str], list[int]] = defaultdict(list)
     for number, space in enumerate(spaces):
         by_names[frozenset(space)].append(number)
@@ -198,7 +207,10 @@ def _space_of_candidates(
 
     found = []
     for row, params in enumerate(candidates):
-        possible = by_names[frozenset(params)]
+        possible = by_names.get(frozenset(params), [])
+        if not possible:
+            n_common = [len(params.keys() & space.keys()) for space in spaces]
+            possible = [int(np.argmax(n_common))]
         if len(possible) > 1:
             possible = [n for n in possible if holds(n, row)] or possible
         found.append(possible[0])
@@ -226,8 +238,7 @@ def _encoded(
     column = np.full(len(values), 0.5)  # a category is in the middle of the numbers
     for number, values_of_dict in given.items():
         here = space_of == number
-        are_all = bool(is_number[here].all())
-        column[here & is_number] = _scaled(known[here & is_number], values_of_dict, are_all)
+        column[here & is_number] = _scaled(known[here & is_number], values_of_dict)
     if is_number.all():
         return column[:, np.newaxis]
     label_of = [None if n else label for n, label in zip(is_number, labels, strict=True)]
@@ -237,9 +248,9 @@ def _encoded(
     return np.column_stack([column, one_hot])
 
 
-def _scaled(numbers: FloatArray, given: Any, are_all: bool) -> FloatArray:
+def _scaled(numbers: FloatArray, given: Any) -> FloatArray:
     """Return numbers between 0 and 1."""
-    if are_all and hasattr(given, "cdf"):
+    if hasattr(given, "cdf"):
         # This is linear for a uniform distribution, and logarithmic for a log-uniform one.
         first = np.asarray(given.cdf(given.support()[0]) if hasattr(given, "support") else 0.0)
         shares: FloatArray = (np.asarray(given.cdf(numbers)) - first) / (1 - first)

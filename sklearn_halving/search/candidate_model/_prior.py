@@ -164,8 +164,9 @@ def make_prior(
         if not is_whole_grid:
             raise ValueError(
                 "kernel must not be an array unless the candidates are a whole grid, whose order "
-                f"is known; got an array for {len(candidates)} candidates that are drawn. Use a "
-                "callable, which is called with their features, or a whole grid."
+                f"is known; got an array for {len(candidates)} candidates that are drawn, or come "
+                "with initial_candidates. Use a callable, which is called with their features, or "
+                "a whole grid."
             )
         return checked_matrix(kernel, len(candidates))
     features = make_features(candidates, spaces)

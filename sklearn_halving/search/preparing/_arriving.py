@@ -43,11 +43,16 @@ def resolve_sampler(sampler: Any) -> Sampler | None:
 
 
 def arriving(
-    search: Any, sampler: Sampler, n_of_bracket: Sequence[int], order: Sequence[int], rng: Any
+    search: Any,
+    sampler: Sampler,
+    n_of_bracket: Sequence[int],
+    order: Sequence[int],
+    rng: Any,
+    initial: Sequence[Params] = (),
 ) -> ArrivingCandidates:
     """Return the candidates of a sampler; raise if the estimator lacks one of the parameters."""
     space, seed = Space.of(search.param_distributions), rng.randint(2**31 - 1, size=4).tolist()
-    candidates = ArrivingCandidates(sampler, space, n_of_bracket, order, seed)
+    candidates = ArrivingCandidates(sampler, space, n_of_bracket, order, seed, initial)
     trial = np.random.default_rng(0)
     check_candidates(search.estimator, tuple(space.draw(trial) for _ in range(N_TRIED)))
     return candidates
@@ -72,6 +77,8 @@ class ArrivingCandidates(Sequence[Params]):
         Indices of the brackets in the order in which they start.
     seed : list of int
         Seed of the sampler. It is combined with the index of the bracket.
+    initial : sequence of dict, default=()
+        Candidates with which the first brackets in the order of play begin.
     """
 
     def __init__(
@@ -81,8 +88,9 @@ class ArrivingCandidates(Sequence[Params]):
         n_of_bracket: Sequence[int],
         order: Sequence[int],
         seed: list[int],
+        initial: Sequence[Params] = (),
     ) -> None:
-        self._sampler, self._seed = sampler, seed
+        self._sampler, self._seed, self._initial = sampler, seed, list(initial)
         self._first_arms = [0, *accumulate(n_of_bracket)]
         self._order = list(order)
         self._position = {place: position for position, place in enumerate(order)}
@@ -131,17 +139,25 @@ class ArrivingCandidates(Sequence[Params]):
                 self._told.tell(self._number[arm], rung.level, mean)
         first, end = self._first_arms[place], self._first_arms[place + 1]
         rng = np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=(place,)))
-        made = list(self._sampler.propose(self._told, end - first, rng))
-        if len(made) != end - first or not all(isinstance(params, dict) for params in made):
+        n_initial = min(len(self._initial), end - first)
+        self._add(first, self._initial[:n_initial])
+        del self._initial[:n_initial]
+        n_made = end - first - n_initial
+        made = list(self._sampler.propose(self._told, n_made, rng)) if n_made else []
+        if len(made) != n_made or not all(isinstance(params, dict) for params in made):
             raise ValueError(
-                f"sampler={self._sampler!r} must propose {end - first} dicts of parameters, as "
-                f"many as it is asked for; got {made!r}."
+                f"sampler={self._sampler!r} must propose {n_made} dicts of parameters, as many as "
+                f"it is asked for; got {made!r}."
             )
-        for arm, params in zip(range(first, end), made, strict=True):
+        self._add(end - n_made, made)
+        self._n_started += 1
+
+    def _add(self, first_arm: int, made: Sequence[Params]) -> None:
+        """Add candidates, the first of which is ``first_arm``."""
+        for arm, params in enumerate(made, start=first_arm):
             self._known[arm] = params
             self._number[arm] = len(self._number)
             self._told.add(params)
-        self._n_started += 1
 
 
 def _nothing(place: int) -> Iterable[ClosedRung]:

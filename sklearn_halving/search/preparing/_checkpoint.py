@@ -34,7 +34,7 @@ FREE = BUDGETS | {
     *("stop_probability", "tolerance", "confidence", "pulls_in_flight"),
     # compared by `session_of` in another form
     *("estimator", "param_distributions", "n_candidates", "sampler", "cv", "scoring"),
-    "random_state",
+    *("random_state", "initial_candidates"),
 }
 """Parameters of a search that may change, or that `session_of` compares in another form."""
 N_SPLITS = 3
@@ -124,6 +124,8 @@ def session_of(search: Any, task: EvaluationTask, start: str | None) -> Session:
         "scoring": _shown("scoring", search.scoring),
         "random_state": int(seed) if isinstance(seed, Integral) else type(seed).__name__,
     }
+    if params["initial_candidates"]:
+        fields["initial_candidates"] = content_hash(list(params["initial_candidates"]))
     if not isinstance(task.candidates, tuple):
         # The candidates are created during the search, and depend on the budget too.
         fields["param_distributions"] = content_hash(params["param_distributions"])

@@ -38,6 +38,9 @@ class SearchPlan:
     makes_candidates : bool, default=False
         Whether candidates are created during the search. The search may then end before all of
         them are created.
+    fronts : tuple of range, default=()
+        For each bracket, the indices of the initial candidates with which it begins. Empty if
+        there are no initial candidates.
     """
 
     problem: Problem
@@ -45,6 +48,7 @@ class SearchPlan:
     schedule: Schedule | None
     eliminates: bool = False
     makes_candidates: bool = False
+    fronts: tuple[range, ...] = ()
 
     @property
     def n_of_bracket(self) -> list[int]:
@@ -94,7 +98,12 @@ def plan_table(plan: SearchPlan, resource: Resource) -> pd.DataFrame:
             for bracket in plan.schedule.brackets
             for place, rung in enumerate(bracket.rungs)
         ]
-        return pd.DataFrame(rungs, columns=of_rungs)
+        table = pd.DataFrame(rungs, columns=of_rungs)
+        if plan.fronts:
+            brackets = zip(plan.schedule.brackets, plan.fronts, strict=True)
+            n_initial = [[len(front)] + [0] * (len(b.rungs) - 1) for b, front in brackets]
+            table.insert(3, "n_initial", [n for of_bracket in n_initial for n in of_bracket])
+        return table
     rows: list[tuple[Any, ...]] = [
         (number, stage.n_arms, resource.to_amount(stage.level), stage.n_pulls)
         for number, stage in enumerate(plan.description.stages)
@@ -103,6 +112,8 @@ def plan_table(plan: SearchPlan, resource: Resource) -> pd.DataFrame:
         n_fits = pd.NA if plan.n_fits is None else plan.n_fits
         rows = [(0, plan.problem.n_arms, resource.to_amount(plan.problem.max_level), n_fits)]
     table = pd.DataFrame(rows, columns=["stage", *of_rungs[2:]])
+    if plan.fronts:
+        table.insert(2, "n_initial", [len(plan.fronts[0])] + [0] * (len(rows) - 1))
     return table.drop(columns="n_resources") if isinstance(resource, WholeFit) else table
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from itertools import cycle, islice
+from itertools import cycle, islice, product
 from math import prod
 from typing import Any
 
@@ -13,6 +13,7 @@ from scipy.stats import rv_discrete
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils.random import sample_without_replacement
 
+from sklearn_halving.search.preparing._content_hash import content_hash
 from sklearn_halving.search.watching._user_warnings import warn_user
 
 Params = dict[str, Any]
@@ -31,15 +32,24 @@ class SearchSpace:
     param_distributions : dict or list of dict
         As for GridSearchCV or RandomizedSearchCV: parameter names as keys, and lists of values or
         objects with a method ``rvs`` as values.
+    initial : sequence of dict, default=()
+        Candidates that come before all others, with different parameters. They are a part of the
+        space, and are not drawn again.
     """
 
-    def __init__(self, param_distributions: Any) -> None:
+    def __init__(self, param_distributions: Any, initial: Sequence[Params] = ()) -> None:
         _check_lists(param_distributions)
         self._sampler = ParameterSampler(param_distributions, n_iter=1)
         spaces = self._sampler.param_distributions
-        self.names = frozenset(name for space in spaces for name in space)
+        self.initial = tuple(dict(sorted(params.items())) for params in initial)
+        self.names = frozenset(name for space in (*spaces, *initial) for name in space)
         self.is_grid = not any(hasattr(v, "rvs") for space in spaces for v in space.values())
         self._grid = _grid_of(spaces, self.is_grid)
+        grids = [] if self._grid is None else self._grid.param_grid
+        places = [_indices_in(grids, params) for params in self.initial]
+        self._n_outside = sum(not found for found in places)
+        in_front = np.array(sorted(index for found in places for index in found), dtype=np.int64)
+        self._shifts = in_front - np.arange(len(in_front))
         if self.size == 0:
             raise ValueError(
                 f"param_distributions must hold candidates; got {param_distributions!r}. Give a "
@@ -54,7 +64,9 @@ class SearchSpace:
     @property
     def size(self) -> int | None:
         """Number of candidates; None if it is unlimited."""
-        return None if self._grid is None else len(self._grid)
+        if self._grid is None:
+            return None
+        return len(self.initial) + len(self._grid) - len(self._shifts)
 
     @property
     def n_different_in_grid(self) -> int:
@@ -64,28 +76,56 @@ class SearchSpace:
         """
         spaces = self.distributions
         if len({frozenset(space) for space in spaces}) < len(spaces):
-            return n_different(self._grid or ())
-        return sum(
+            return n_different(self._grid or ()) + self._n_outside
+        return self._n_outside + sum(
             prod(n_different({name: v} for v in values) for name, values in space.items())
             for space in spaces
         )
 
-    def draw(self, n_of_bracket: Sequence[int], rng: np.random.RandomState) -> tuple[Params, ...]:
+    def draw(
+        self,
+        n_of_bracket: Sequence[int],
+        rng: np.random.RandomState,
+        fronts: Sequence[range] = (),
+    ) -> tuple[Params, ...]:
         """Draw candidates for brackets of the given sizes, one bracket after the other.
+
+        ``fronts`` are the indices of the initial candidates with which each bracket begins.
 
         Candidates are drawn without replacement within each bracket. From a grid, no candidate
         is drawn again before all others have been drawn, and a bracket that contains the whole
         grid keeps its order. Discrete distributions are treated in the same way if they have
         fewer candidates than are drawn.
         """
-        if self._grid is None or not (self.is_grid or len(self._grid) <= sum(n_of_bracket)):
-            return tuple(self._draw_from_distributions(sum(n_of_bracket), rng))
-        places = _draw_indices(len(self._grid), n_of_bracket, rng)
+        fronts = fronts or [range(0)] * len(n_of_bracket)
+        n_drawn = [n - len(front) for n, front in zip(n_of_bracket, fronts, strict=True)]
+        size = self.size
+        if size is None or not (self.is_grid or size <= sum(n_of_bracket)):
+            others = self._draw_from_distributions(sum(n_drawn), rng)
+        else:
+            n_others = size - len(self.initial)
+            n_drawn = [min(n, n_others) for n in n_drawn]
+            others = [self._at(place) for place in _draw_indices(n_others, n_drawn, rng)]
+        rest = iter(others)
+        drawn: list[Params] = []
+        for n, n_here, front in zip(n_of_bracket, n_drawn, fronts, strict=True):
+            of_bracket = [self.initial[i] for i in front] + list(islice(rest, n_here))
+            # A bracket that contains all others is completed by initial candidates.
+            again = [i for i in range(len(self.initial)) if i not in front]
+            of_bracket += [self.initial[i] for i in again[: n - len(of_bracket)]]
+            drawn += of_bracket
+        return tuple(drawn)
+
+    def _at(self, place: int) -> Params:
+        """Return a candidate of the grid by its index among those that are not initial."""
+        grid: Any = self._grid
+        index = place + int(np.searchsorted(self._shifts, place, side="right"))
         # Indexing a ParameterGrid returns the parameters in reverse order.
-        return tuple(dict(sorted(self._grid[i].items())) for i in places)
+        return dict(sorted(grid[index].items()))
 
     def _draw_from_distributions(self, n: int, rng: np.random.RandomState) -> list[Params]:
         """Draw n candidates. Duplicates are drawn again as long as this gives new candidates."""
+        known = {_key(params) for params in self.initial}
         drawn: dict[Hashable, Params] = {}
         n_in_vain = 0
         self._sampler.random_state = rng
@@ -93,12 +133,13 @@ class SearchSpace:
             n_before = len(drawn)
             self._sampler.n_iter = n - n_before
             for params in self._sampler:
-                drawn.setdefault(_key(params), params)
+                if _key(params) not in known:
+                    drawn.setdefault(_key(params), params)
             n_in_vain = 0 if len(drawn) > n_before else n_in_vain + self._sampler.n_iter
-        different = list(drawn.values())
-        if len(different) < n:
+        different = list(drawn.values()) or list(self.initial)
+        if len(drawn) < n:
             warn_user(
-                f"The distributions gave only {len(different)} different candidates where {n} "
+                f"The distributions gave only {len(drawn)} different candidates where {n} "
                 "are needed: some are tried again, in other brackets or in the same."
             )
         return list(islice(cycle(different), n))
@@ -125,6 +166,35 @@ def _grid_of(spaces: Iterable[Mapping[str, Any]], is_grid: bool) -> ParameterGri
         return None
     n_all = sum(prod(len(values) for values in grid.values()) for grid in grids)
     return ParameterGrid(grids) if is_grid or n_all < MAX_VALUES else None
+
+
+def _indices_in(grids: Sequence[Mapping[str, Any]], params: Params) -> list[int]:
+    """Return the indices of a candidate in a ParameterGrid of these dicts."""
+    found, n_before = [], 0
+    for grid in grids:
+        # A ParameterGrid varies the last name in alphabetical order fastest.
+        names = sorted(grid, reverse=True)
+        if grid.keys() == params.keys():
+            places = [_places_in(list(grid[name]), params[name]) for name in names]
+            for offsets in product(*places):
+                index = 0
+                for name, offset in reversed(list(zip(names, offsets, strict=True))):
+                    index = index * len(grid[name]) + offset
+                found.append(n_before + index)
+        n_before += prod(len(values) for values in grid.values())
+    return found
+
+
+def _places_in(values: Sequence[Any], value: Any) -> list[int]:
+    """Return the places of a value in a list.
+
+    In a list with floats, 1 equals 1.0. Otherwise they differ, as for ``max_features``.
+    """
+    plain = [v.item() if isinstance(v, np.generic) else v for v in (*values, value)]
+    if any(isinstance(v, float) for v in plain[:-1]):
+        plain = [float(v) if type(v) is int else v for v in plain]
+    digests = [content_hash(v) for v in plain]
+    return [place for place, digest in enumerate(digests[:-1]) if digest == digests[-1]]
 
 
 def _values(values: Any) -> Any:

@@ -68,6 +68,9 @@ def _block(subject: str, paragraphs: list[str]) -> Iterator[str]:
 def _searched(overview: Overview) -> list[str]:
     n_candidates = overview.record.n_candidates
     text = counted(n_candidates, "candidate")
+    n_initial = sum(map(len, overview.record.plan.fronts))
+    if n_initial:
+        text += f", {n_initial:,} of them initial"
     if overview.n_fitted < n_candidates:
         text += f", of which {overview.n_fitted:,} were fitted"
     if overview.resource is None:

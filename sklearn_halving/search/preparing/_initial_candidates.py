@@ -1,0 +1,95 @@
+"""The candidates of ``initial_candidates``: validated, and completed from the estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sklearn.base import clone
+
+from sklearn_halving.resources import Resource
+from sklearn_halving.resources._parameters import suggestion
+from sklearn_halving.samplers import Space
+from sklearn_halving.search.preparing._content_hash import content_hash
+from sklearn_halving.search.preparing._search_space import Params, SearchSpace
+
+
+def with_initial_candidates(search: Any, space: SearchSpace, resource: Resource) -> SearchSpace:
+    """Return the search space with the candidates of ``initial_candidates`` in front.
+
+    Raises
+    ------
+    ValueError
+        If they are not dicts, or if the estimator lacks one of their parameters.
+    """
+    given = search.initial_candidates
+    if given is None or len(given) == 0:
+        return space
+    different: dict[str, Params] = {}
+    for place, params in enumerate(given):
+        if not isinstance(params, Mapping):
+            raise ValueError(
+                "initial_candidates must be a list of dicts with parameter names and values; got "
+                f"{params!r} at position {place}."
+            )
+        # The rows of another search may contain the resource, which the search itself sets.
+        own = {name: v for name, v in params.items() if name not in resource.params_at(1)}
+        complete = _completed(own, _estimator_with(search.estimator, own, place), space)
+        different.setdefault(content_hash(complete), complete)
+    return SearchSpace(search.param_distributions, list(different.values()))
+
+
+def fronts_of(
+    n_initial: int, n_of_bracket: Sequence[int], order: Sequence[int]
+) -> tuple[range, ...]:
+    """Return the indices of the initial candidates with which each bracket begins.
+
+    The brackets take them in the given order, each as many as it starts with.
+    """
+    fronts, n_placed = [range(0)] * len(n_of_bracket), 0
+    for place in order:
+        end = min(n_initial, n_placed + n_of_bracket[place])
+        fronts[place], n_placed = range(n_placed, end), end
+    if n_placed < n_initial:
+        raise ValueError(
+            f"initial_candidates has {n_initial} candidates, but only {sum(n_of_bracket)} "
+            "candidates start. Pass fewer of them, or let the search start more candidates."
+        )
+    return tuple(fronts)
+
+
+def _estimator_with(estimator: Any, params: Params, place: int) -> Any:
+    """Return the estimator with some parameters; raise if it lacks one of them."""
+    unfitted = clone(estimator)
+    try:
+        return unfitted.set_params(**clone(params, safe=False))
+    except (ValueError, TypeError) as error:
+        parts = {name: value for name, value in params.items() if hasattr(value, "get_params")}
+        parts = {name: value for name, value in parts.items() if name in unfitted.get_params()}
+        known = unfitted.set_params(**clone(parts, safe=False)).get_params()
+        unknown = [name for name in params if name not in known]
+        if not unknown:
+            raise
+        raise ValueError(
+            f"initial_candidates must have parameters of {type(estimator).__name__}; got "
+            f"{unknown[0]!r} at position {place}.{suggestion(unknown[0], known)} The parameters "
+            f"are {sorted(known)}."
+        ) from error
+
+
+def _completed(params: Params, estimator: Any, space: SearchSpace) -> Params:
+    """Return the candidate with the estimator's values of the parameters that it leaves out.
+
+    With a list of dicts, these are the parameters of the first dict that contains the candidate.
+    The candidate remains as it is if there is none.
+    """
+    own = estimator.get_params()
+    possible = []
+    for one_dict in space.distributions:
+        missing = one_dict.keys() - params.keys()
+        if params.keys() <= one_dict.keys() and missing <= own.keys():
+            complete = params | {name: own[name] for name in sorted(missing)}
+            if Space.of(one_dict).point_of(complete) is not None:
+                return complete
+            possible.append(complete)
+    return possible[0] if len(space.distributions) == 1 and possible else dict(params)
