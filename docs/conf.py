@@ -87,7 +87,7 @@ WIDE_PAGES = [
 ]
 
 html_theme = "pydata_sphinx_theme"
-html_title = "sklearn_halving"
+html_title = f"sklearn_halving {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False

@@ -165,7 +165,10 @@ def anchors(path: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES)
+GITHUB_PAGES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob(".github/*.md"))
+
+
+@pytest.mark.parametrize("page", [*PAGES, *GITHUB_PAGES])
 def test_links_and_images_lead_somewhere(page: str) -> None:
     found = broken_links(page, text_of(page))
     assert not found, "\n" + "\n".join(found)
