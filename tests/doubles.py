@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sklearn_halving.execution._train_test_rows import Fold, ListedFolds
 from sklearn_halving.execution._types import EvaluationTask
+from sklearn_halving.resources import Resource
 
 
 class Known(ClassifierMixin, BaseEstimator):
@@ -196,26 +197,14 @@ class ParallelInside(Known):
         return self
 
 
-class Steps:
+class Steps(Resource):
     """A resource: a level is a number of training steps of `Known`, which continue."""
 
     name = "steps"
     subsamples_rows = False
 
-    def check(self, estimator: Any, searched: frozenset[str]) -> None:
-        pass
-
     def level_range(self, estimator: Any, n_train: int, n_rows_needed: int) -> tuple[int, int]:
         return 1, 9
-
-    def to_level(self, amount: float) -> int:
-        return int(amount)
-
-    def to_amount(self, level: int) -> int:
-        return level
-
-    def params_at(self, level: int) -> dict[str, Any]:
-        return {}
 
     def can_continue(self, estimator: Any) -> bool:
         return True

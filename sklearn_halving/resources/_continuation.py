@@ -10,6 +10,7 @@ from typing import Any, Literal
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from sklearn_halving._typing import Estimator, Params
 from sklearn_halving.resources._fitting import class_names, fit, own_params, set_own_params
 
 Way = Literal["total", "remaining", "lightgbm", "xgboost", "catboost", "refit"]
@@ -40,7 +41,7 @@ _EPOCHS = _NEURAL_NETWORK | {
 _UNITS_ASKED = "_halving_units_asked"
 
 
-def boosting_library(estimator: Any) -> str | None:
+def boosting_library(estimator: Estimator) -> str | None:
     """Return the boosting library of the estimator, without importing any."""
     for cls in type(estimator).__mro__:
         package = cls.__module__.partition(".")[0]
@@ -49,7 +50,7 @@ def boosting_library(estimator: Any) -> str | None:
     return None
 
 
-def way_to_continue(step: Any, parameter: str) -> Way:
+def way_to_continue(step: Estimator, parameter: str) -> Way:
     """Return how training of ``step`` continues when its own ``parameter`` grows."""
     library = boosting_library(step)
     if library is not None:
@@ -87,7 +88,9 @@ def _has_word(parameter: str, starts: tuple[str, ...]) -> bool:
     )
 
 
-def fit_first(step: Any, whole: Any, X: Any, y: Any, way: Way, params: dict[str, Any]) -> Any:
+def fit_first(
+    step: Estimator, whole: Estimator, X: object, y: object, way: Way, params: Params
+) -> Estimator:
     """Fit ``whole``, whose last step is ``step``, so that training can continue later."""
     temporary = {"warm_start": True} if way in ("total", "remaining") else {}
     with set_for_a_while(step, temporary), expected_warnings():
@@ -95,15 +98,15 @@ def fit_first(step: Any, whole: Any, X: Any, y: Any, way: Way, params: dict[str,
 
 
 def train_on(
-    step: Any,
-    X: Any,
-    y: Any,
+    step: Estimator,
+    X: object,
+    y: object,
     parameter: str,
     level: int,
     previous_level: int,
     way: Way,
-    fit_params: dict[str, Any],
-) -> Any:
+    fit_params: Params,
+) -> Estimator:
     """Train a fitted ``step`` from ``previous_level`` to ``level`` and return the model."""
     more = level - previous_level
     if way == "catboost":  # a fitted model refuses set_params
@@ -114,7 +117,7 @@ def train_on(
     set_own_params(step, {parameter: level})
     if has_stopped(step, way, previous_level):
         return step
-    temporary: dict[str, Any] = {"warm_start": True}
+    temporary: Params = {"warm_start": True}
     if way == "remaining":
         temporary[parameter] = more
         setattr(step, _UNITS_ASKED, more)
@@ -123,8 +126,14 @@ def train_on(
 
 
 def _add_trees(
-    step: Any, X: Any, y: Any, parameter: str, level: int, more: int, fit_params: dict[str, Any]
-) -> Any:
+    step: Any,
+    X: object,
+    y: object,
+    parameter: str,
+    level: int,
+    more: int,
+    fit_params: Params,
+) -> Estimator:
     """Add ``more`` trees to a model of LightGBM or XGBoost, and set its parameter to ``level``."""
     is_lightgbm = boosting_library(step) == "lightgbm"
     start = {"init_model": step} if is_lightgbm else {"xgb_model": step.get_booster()}
@@ -135,7 +144,7 @@ def _add_trees(
         _set_trees(step, parameter, level)
 
 
-def _set_trees(step: Any, parameter: str, value: int) -> None:
+def _set_trees(step: Estimator, parameter: str, value: int) -> None:
     if boosting_library(step) == "xgboost":
         # set_params would also pass all parameters to the fitted booster
         setattr(step, parameter, value)
@@ -158,7 +167,7 @@ def has_stopped(step: Any, way: Way, level: int) -> bool:
 
 
 @contextmanager
-def set_for_a_while(step: Any, temporary: dict[str, Any]) -> Iterator[None]:
+def set_for_a_while(step: Estimator, temporary: Params) -> Iterator[None]:
     """Set parameters during a fit, and restore them afterwards."""
     params = own_params(step) if temporary else {}
     before = {name: params[name] for name in temporary}
@@ -180,7 +189,7 @@ def expected_warnings() -> Iterator[None]:
         yield
 
 
-def _way_of_boosting(step: Any, parameter: str, library: str) -> Way:
+def _way_of_boosting(step: Estimator, parameter: str, library: str) -> Way:
     # get_params of these is slow; their parameters are attributes or in kwargs
     is_slow = library in ("lightgbm", "xgboost")
     params = (
@@ -205,7 +214,7 @@ def _way_of_boosting(step: Any, parameter: str, library: str) -> Way:
     return "catboost" if has_rate and not encoded else "refit"
 
 
-def _extends_exactly(names: frozenset[str], params: dict[str, Any]) -> bool:
+def _extends_exactly(names: frozenset[str], params: Params) -> bool:
     if names & _GRADIENT_BOOSTING:
         # warm_start discards the losses that early stopping compares
         return params.get("n_iter_no_change") is None
@@ -214,7 +223,7 @@ def _extends_exactly(names: frozenset[str], params: dict[str, Any]) -> bool:
     return True
 
 
-def _is_from_scikit_learn(step: Any) -> bool:
+def _is_from_scikit_learn(step: Estimator) -> bool:
     modules = [cls.__module__ for cls in type(step).__mro__]
     shared = ("sklearn.base", "sklearn.utils")
     return any(m.startswith("sklearn.") and not m.startswith(shared) for m in modules)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from sklearn_halving._typing import Estimator
 from sklearn_halving._unstable_imports import NETWORK_VALIDATION, SGD_EPOCHS
 
 
@@ -40,7 +41,7 @@ def epochs_at_once(estimator: Any, n_epochs: int, partial_fit: Callable[[], None
     one_epoch, tol = getattr(estimator, SGD_EPOCHS), estimator.tol
     n_done = 1
 
-    def several_epochs(*args: Any, **kwargs: Any) -> Any:
+    def several_epochs(*args: object, **kwargs: object) -> object:
         nonlocal n_done
         if kwargs.get("max_iter") == 1:
             kwargs["max_iter"] = n_done = n_epochs
@@ -57,7 +58,7 @@ def epochs_at_once(estimator: Any, n_epochs: int, partial_fit: Callable[[], None
 
 
 @contextmanager
-def validated_once(estimator: Any) -> Iterator[None]:
+def validated_once(estimator: Estimator) -> Iterator[None]:
     """Let scikit-learn's neural networks validate and encode the same data only once.
 
     Repeated calls of ``partial_fit`` with the same data otherwise spend more time on validation
@@ -67,9 +68,9 @@ def validated_once(estimator: Any) -> Iterator[None]:
         yield
         return
     validate = getattr(estimator, NETWORK_VALIDATION)
-    validated: list[Any] = []
+    validated: list[object] = []
 
-    def validate_once(*args: Any, **kwargs: Any) -> Any:
+    def validate_once(*args: object, **kwargs: object) -> object:
         if not validated:
             validated.append(validate(*args, **kwargs))
         return validated[0]
@@ -81,7 +82,7 @@ def validated_once(estimator: Any) -> Iterator[None]:
         delattr(estimator, NETWORK_VALIDATION)
 
 
-def _is_defined_in(package: str, estimator: Any, *methods: str) -> bool:
+def _is_defined_in(package: str, estimator: Estimator, *methods: str) -> bool:
     """Return whether all methods are the package's own, none overridden in a subclass."""
     found = [getattr(type(estimator), method, None) for method in methods]
     return all(getattr(method, "__module__", "").startswith(f"{package}.") for method in found)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any
 
+from sklearn_halving._typing import Estimator, Params
 from sklearn_halving.resources._continuation import has_stopped, way_to_continue
 from sklearn_halving.resources._fitting import keeps_training_rows, last_step, to_last_step
 from sklearn_halving.resources._iterations import Iterations
@@ -54,16 +54,16 @@ class FitTime(Resource):
     True
     """
 
-    classes: tuple[Any, ...] | None = None
+    classes: tuple[object, ...] | None = None
 
     name = "fit_time"
     subsamples_rows = False
 
-    def for_target(self, y: Any) -> FitTime:
+    def for_target(self, y: object) -> FitTime:
         """Return a resource that knows all classes of ``y``."""
         return replace(self, classes=PartialFit(self.classes).for_target(y).classes)
 
-    def check(self, estimator: Any, searched: frozenset[str]) -> None:
+    def check(self, estimator: Estimator, searched: frozenset[str]) -> None:
         """Raise a ValueError if the estimator cannot be trained in steps."""
         if last_step_is_replaced(estimator, searched):
             return
@@ -73,7 +73,9 @@ class FitTime(Resource):
         elif not hasattr(last_step(estimator), "partial_fit"):
             raise ValueError(_cannot_train(estimator))
 
-    def level_range(self, estimator: Any, n_train: int, n_rows_needed: int) -> tuple[int, int]:
+    def level_range(
+        self, estimator: Estimator, n_train: int, n_rows_needed: int
+    ) -> tuple[int, int]:
         """Return 1 and 0: the user must set the largest time."""
         return 1, 0
 
@@ -85,20 +87,20 @@ class FitTime(Resource):
         """Return the level in seconds."""
         return round(level * MILLISECOND, 3)
 
-    def can_continue(self, estimator: Any) -> bool:
+    def can_continue(self, estimator: Estimator) -> bool:
         """Return whether the estimator can be trained in steps."""
         epochs = PartialFit().can_continue(estimator)
         return epochs or _count_of(estimator) is not None
 
     def train(
         self,
-        estimator: Any,
-        X: Any,
-        y: Any,
+        estimator: Estimator,
+        X: object,
+        y: object,
         level: int,
         previous_level: int,
-        fit_params: dict[str, Any],
-    ) -> Any:
+        fit_params: Params,
+    ) -> Estimator:
         """Train for the time between the two levels."""
         seconds = (level - previous_level) * MILLISECOND
         if seconds <= 0:
@@ -110,14 +112,14 @@ class FitTime(Resource):
 
     def _run_epochs(
         self,
-        estimator: Any,
-        X: Any,
-        y: Any,
+        estimator: Estimator,
+        X: object,
+        y: object,
         seconds: float,
-        fit_params: dict[str, Any],
+        fit_params: Params,
         *,
         first: bool,
-    ) -> Any:
+    ) -> Estimator:
         epochs = PartialFit(self.classes)
         begin = perf_counter()
         step, Xt, params = to_last_step(estimator, X, y, fit_params, first=first)
@@ -131,8 +133,8 @@ class FitTime(Resource):
 
 
 def _run_iterations(
-    estimator: Any, X: Any, y: Any, seconds: float, fit_params: dict[str, Any], *, first: bool
-) -> Any:
+    estimator: Estimator, X: object, y: object, seconds: float, fit_params: Params, *, first: bool
+) -> Estimator:
     parameter = _count_of(estimator)
     if parameter is None:
         raise ValueError(_cannot_train(estimator))
@@ -154,7 +156,7 @@ def _run_iterations(
         step = min(2 * step, affordable)
 
 
-def _cannot_train(estimator: Any) -> str:
+def _cannot_train(estimator: Estimator) -> str:
     return (
         "resource='fit_time' needs an estimator, or the last step of a pipeline, with partial_fit "
         "or with warm_start and a number of iterations; got "
@@ -162,7 +164,7 @@ def _cannot_train(estimator: Any) -> str:
     )
 
 
-def _count_of(estimator: Any) -> str | None:
+def _count_of(estimator: Estimator) -> str | None:
     """Return the number of iterations with which training continues, or None."""
     step = last_step(estimator)
     if hasattr(step, "partial_fit") or not hasattr(step, "get_params"):

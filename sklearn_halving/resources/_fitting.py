@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
 from weakref import WeakKeyDictionary
 
 from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import process_routing
+
+from sklearn_halving._typing import Estimator, Params
 
 # fit_transform of these returns other values for the training rows than transform does (such as
 # out-of-fold predictions). Training of a later step cannot continue on the output of transform.
@@ -25,7 +26,7 @@ _CROSS_FITTED = frozenset(
 _NAMES: WeakKeyDictionary[type, tuple[str, ...]] = WeakKeyDictionary()
 
 
-def fit(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
+def fit(estimator: Estimator, X: object, y: object, fit_params: Params) -> Estimator:
     """Fit as scikit-learn's searches do: without ``y`` if it is None."""
     if y is None:
         estimator.fit(X, **fit_params)
@@ -34,12 +35,12 @@ def fit(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
     return estimator
 
 
-def class_names(estimator: Any) -> frozenset[str]:
+def class_names(estimator: object) -> frozenset[str]:
     """Return the names of the estimator's class and of all its base classes."""
     return frozenset(cls.__name__ for cls in type(estimator).__mro__)
 
 
-def own_params(step: Any) -> dict[str, Any]:
+def own_params(step: Estimator) -> Params:
     """Return the same as ``step.get_params(deep=False)``, but faster.
 
     scikit-learn's ``get_params`` and ``set_params`` inspect the signature in every call, which
@@ -47,7 +48,7 @@ def own_params(step: Any) -> dict[str, Any]:
     """
     cls = type(step)
     if getattr(cls, "get_params", None) is not BaseEstimator.get_params:
-        params: dict[str, Any] = step.get_params(deep=False)
+        params: Params = step.get_params(deep=False)
         return params
     names = _NAMES.get(cls)
     if names is None:
@@ -55,7 +56,7 @@ def own_params(step: Any) -> dict[str, Any]:
     return {name: getattr(step, name) for name in names}
 
 
-def set_own_params(step: Any, params: dict[str, Any]) -> None:
+def set_own_params(step: Estimator, params: Params) -> None:
     """Set parameters that the step is known to have, faster than ``step.set_params``."""
     if getattr(type(step), "set_params", None) is not BaseEstimator.set_params:
         step.set_params(**params)
@@ -64,14 +65,14 @@ def set_own_params(step: Any, params: dict[str, Any]) -> None:
         setattr(step, name, value)
 
 
-def last_step(estimator: Any) -> Any:
+def last_step(estimator: Estimator) -> Estimator:
     """Return the last step of a pipeline, also of nested ones, or the estimator itself."""
     while isinstance(estimator, Pipeline):
         estimator = estimator.steps[-1][1]
     return estimator
 
 
-def owner_of(estimator: Any, parameter: str) -> Any | None:
+def owner_of(estimator: Estimator, parameter: str) -> Estimator | None:
     """Return the last step if ``parameter`` is one of its own, else None."""
     *path, _ = parameter.split("__")
     for name in path:
@@ -83,16 +84,17 @@ def owner_of(estimator: Any, parameter: str) -> Any | None:
     return estimator
 
 
-def replace_last_step(estimator: Any, step: Any) -> Any:
+def replace_last_step(estimator: Estimator, step: Estimator) -> Estimator:
     """Replace the last step, and return the whole estimator."""
     if not isinstance(estimator, Pipeline):
         return step
     name, old = estimator.steps[-1]
     estimator.steps[-1] = (name, replace_last_step(old, step))
-    return estimator
+    whole: Estimator = estimator
+    return whole
 
 
-def keeps_training_rows(estimator: Any) -> bool:
+def keeps_training_rows(estimator: Estimator) -> bool:
     """Return whether ``transform`` of the earlier steps reproduces the training rows.
 
     Training of the last step can then continue without refitting the earlier steps.
@@ -110,8 +112,8 @@ def keeps_training_rows(estimator: Any) -> bool:
 
 
 def to_last_step(
-    estimator: Any, X: Any, y: Any, fit_params: dict[str, Any], *, first: bool
-) -> tuple[Any, Any, dict[str, Any]]:
+    estimator: Estimator, X: object, y: object, fit_params: Params, *, first: bool
+) -> tuple[Estimator, object, Params]:
     """Pass the data through the earlier steps, fitting them at the first level.
 
     Returns
@@ -132,7 +134,7 @@ def to_last_step(
     return estimator, X, fit_params
 
 
-def _params_of_last(pipeline: Pipeline, fit_params: dict[str, Any]) -> dict[str, Any]:
+def _params_of_last(pipeline: Pipeline, fit_params: Params) -> Params:
     name = pipeline.steps[-1][0]
     if get_config()["enable_metadata_routing"]:
         routed = process_routing(pipeline, "fit", **fit_params)
@@ -141,7 +143,7 @@ def _params_of_last(pipeline: Pipeline, fit_params: dict[str, Any]) -> dict[str,
     return {key[len(start) :]: v for key, v in fit_params.items() if key.startswith(start)}
 
 
-def _params_of_head(head: Pipeline, method: str, fit_params: dict[str, Any]) -> dict[str, Any]:
+def _params_of_head(head: Pipeline, method: str, fit_params: Params) -> Params:
     if get_config()["enable_metadata_routing"]:
         wanted = head.get_metadata_routing().consumes(method, fit_params)
         return {key: fit_params[key] for key in wanted}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from sklearn.base import clone
 
+from sklearn_halving._typing import Estimator, Params
 from sklearn_halving.resources._continuation import (
     BOOSTING_NAMES,
     Way,
@@ -99,45 +100,44 @@ class Iterations(Resource):
         """The name of the parameter."""
         return self.parameter
 
-    def check(self, estimator: Any, searched: frozenset[str]) -> None:
+    def check(self, estimator: Estimator, searched: frozenset[str]) -> None:
         """Raise a ValueError if the parameter is unknown, also searched, or set under an alias."""
         check_not_searched(self.parameter, searched)
         owner = owner_of(estimator, self.parameter)
-        library = None if owner is None else boosting_library(owner)
         leaf = self.parameter.rpartition("__")[2]
-        if library is not None and leaf in BOOSTING_NAMES[library]:
-            _check_aliases(self.parameter, owner, library, searched)
-            return
+        if owner is not None:
+            library = boosting_library(owner)
+            if library is not None and leaf in BOOSTING_NAMES[library]:
+                _check_aliases(self.parameter, owner, library, searched)
+                return
         check_parameter(self.parameter, estimator, searched)
         self._check_warm_start(owner, searched)
 
-    def level_range(self, estimator: Any, n_train: int, n_rows_needed: int) -> tuple[int, int]:
+    def level_range(
+        self, estimator: Estimator, n_train: int, n_rows_needed: int
+    ) -> tuple[int, int]:
         """Return 1 and the estimator's own value, or 0 if that is not a positive integer."""
         value = number_of(estimator.get_params().get(self.parameter))
         is_count = isinstance(value, Integral) and value > 0
         return 1, int(value) if value is not None and is_count else 0
 
-    def to_level(self, amount: float) -> int:
-        """Return the number of iterations, rounded."""
-        return round(amount)
-
-    def params_at(self, level: int) -> dict[str, Any]:
+    def params_at(self, level: int) -> Params:
         """Return the parameter, set to the level."""
         return {self.parameter: level}
 
-    def can_continue(self, estimator: Any) -> bool:
+    def can_continue(self, estimator: Estimator) -> bool:
         """Return whether training of this estimator can be continued."""
         return self._way(estimator) != "refit"
 
     def train(
         self,
-        estimator: Any,
-        X: Any,
-        y: Any,
+        estimator: Estimator,
+        X: object,
+        y: object,
         level: int,
         previous_level: int,
-        fit_params: dict[str, Any],
-    ) -> Any:
+        fit_params: Params,
+    ) -> Estimator:
         """Train up to ``level`` iterations; if ``previous_level`` is 0, from scratch."""
         if level == previous_level:
             return estimator
@@ -145,18 +145,18 @@ class Iterations(Resource):
         leaf = self.parameter.rpartition("__")[2]
         if way == "refit" or previous_level == 0:
             fresh = clone(estimator) if previous_level else estimator
-            if way == "refit":
+            owner = owner_of(fresh, self.parameter)
+            if way == "refit" or owner is None:  # without an owner, the way is always "refit"
                 fresh.set_params(**self.params_at(level))
                 with expected_warnings():
                     return fit(fresh, X, y, fit_params)
-            owner = owner_of(fresh, self.parameter)
             set_own_params(owner, {leaf: level})
             return fit_first(owner, fresh, X, y, way, fit_params)
         step, Xt, params = to_last_step(estimator, X, y, fit_params, first=False)
         trained = train_on(step, Xt, y, leaf, level, previous_level, way, params)
         return estimator if trained is step else replace_last_step(estimator, trained)
 
-    def _check_warm_start(self, owner: Any | None, searched: frozenset[str]) -> None:
+    def _check_warm_start(self, owner: Estimator | None, searched: frozenset[str]) -> None:
         asked = self.continuation in ("total", "remaining")
         if not asked or is_replaced(self.parameter, searched):
             return
@@ -168,7 +168,7 @@ class Iterations(Resource):
                 "continuation='auto', which refits where training cannot be continued."
             )
 
-    def _way(self, estimator: Any) -> Way:
+    def _way(self, estimator: Estimator) -> Way:
         step = owner_of(estimator, self.parameter)
         if self.continuation == "refit" or step is None or not keeps_training_rows(estimator):
             return "refit"
@@ -178,7 +178,9 @@ class Iterations(Resource):
         return way_to_continue(step, self.parameter.rpartition("__")[2])
 
 
-def _check_aliases(parameter: str, step: Any, library: str, searched: frozenset[str]) -> None:
+def _check_aliases(
+    parameter: str, step: Estimator, library: str, searched: frozenset[str]
+) -> None:
     """Raise a ValueError if the number of trees is also set under another name."""
     prefix, separator, leaf = parameter.rpartition("__")
     others = BOOSTING_NAMES[library] - {leaf}

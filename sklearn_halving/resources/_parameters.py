@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 from numbers import Real
-from typing import Any
+
+from sklearn_halving._typing import Estimator
 
 
 def check_not_searched(parameter: str, searched: frozenset[str]) -> None:
@@ -18,7 +19,7 @@ def check_not_searched(parameter: str, searched: frozenset[str]) -> None:
         )
 
 
-def check_parameter(parameter: str, estimator: Any, searched: frozenset[str]) -> None:
+def check_parameter(parameter: str, estimator: Estimator, searched: frozenset[str]) -> None:
     """Raise a ValueError if the estimator has no such parameter.
 
     Nothing can be checked if candidates replace the object that the parameter belongs to.
@@ -38,7 +39,7 @@ def is_replaced(parameter: str, searched: frozenset[str]) -> bool:
     return any("__".join(path[:depth]) in searched for depth in range(1, len(path)))
 
 
-def number_of(value: Any) -> float | None:
+def number_of(value: object) -> float | None:
     """Return the value of a parameter if it is a number, else None."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return None

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.multiclass import type_of_target
 
+from sklearn_halving._typing import Estimator, Params
 from sklearn_halving.resources._epochs import epochs_at_once, validated_once
 from sklearn_halving.resources._fitting import (
     class_names,
@@ -59,18 +60,18 @@ class PartialFit(Resource):
     True
     """
 
-    classes: tuple[Any, ...] | None = None
+    classes: tuple[object, ...] | None = None
 
     name = "partial_fit"
     subsamples_rows = False
 
-    def for_target(self, y: Any) -> PartialFit:
+    def for_target(self, y: object) -> PartialFit:
         """Return a resource that knows all classes of ``y``."""
         if self.classes is not None or y is None:
             return self
         return replace(self, classes=_classes_of(y))
 
-    def check(self, estimator: Any, searched: frozenset[str]) -> None:
+    def check(self, estimator: Estimator, searched: frozenset[str]) -> None:
         """Raise a ValueError if the estimator, or its last step, has no ``partial_fit``."""
         step = last_step(estimator)
         if not hasattr(step, "partial_fit") and not last_step_is_replaced(estimator, searched):
@@ -80,27 +81,25 @@ class PartialFit(Resource):
                 "parameters as the resource instead, or use 'n_samples'."
             )
 
-    def level_range(self, estimator: Any, n_train: int, n_rows_needed: int) -> tuple[int, int]:
+    def level_range(
+        self, estimator: Estimator, n_train: int, n_rows_needed: int
+    ) -> tuple[int, int]:
         """Return 1 and 0: the user must set the largest number of epochs."""
         return 1, 0
 
-    def to_level(self, amount: float) -> int:
-        """Return the number of epochs as a whole number."""
-        return round(amount)
-
-    def can_continue(self, estimator: Any) -> bool:
+    def can_continue(self, estimator: Estimator) -> bool:
         """Return whether more epochs can be run on a fitted estimator."""
         return hasattr(last_step(estimator), "partial_fit") and keeps_training_rows(estimator)
 
     def train(
         self,
-        estimator: Any,
-        X: Any,
-        y: Any,
+        estimator: Estimator,
+        X: object,
+        y: object,
         level: int,
         previous_level: int,
-        fit_params: dict[str, Any],
-    ) -> Any:
+        fit_params: Params,
+    ) -> Estimator:
         """Run the epochs from ``previous_level`` to ``level``."""
         if level == previous_level:
             return estimator
@@ -111,10 +110,10 @@ class PartialFit(Resource):
 
     def _run_epochs(
         self,
-        step: Any,
-        X: Any,
-        y: Any,
-        fit_params: dict[str, Any],
+        step: Estimator,
+        X: object,
+        y: object,
+        fit_params: Params,
         n_epochs: int,
         *,
         first: bool,
@@ -126,7 +125,7 @@ class PartialFit(Resource):
                 self.run_epoch(step, X, y, fit_params, first=first and epoch == 0)
 
     def run_epoch(
-        self, step: Any, X: Any, y: Any, fit_params: dict[str, Any], *, first: bool
+        self, step: Any, X: object, y: object, fit_params: Params, *, first: bool
     ) -> None:
         """Call ``partial_fit`` once; the first call of a classifier gets the classes."""
         if first and y is not None and is_classifier(step) and _takes_classes(step):
@@ -136,7 +135,7 @@ class PartialFit(Resource):
         else:
             step.partial_fit(X, y, **fit_params)
 
-    def _classes_for(self, step: Any, y: Any) -> Any:
+    def _classes_for(self, step: Estimator, y: object) -> np.ndarray | list[np.ndarray] | None:
         classes = self.classes if self.classes is not None else _classes_of(y)
         if classes is not None and len(classes) > 0 and isinstance(classes[0], tuple):
             if "MultiOutputClassifier" in class_names(step):
@@ -145,7 +144,7 @@ class PartialFit(Resource):
         return None if classes is None else np.array(classes)
 
 
-def _classes_of(y: Any) -> tuple[Any, ...] | None:
+def _classes_of(y: object) -> tuple[object, ...] | None:
     """Return the classes of ``y``, or of each of its columns; None for regression."""
     values = y.to_numpy() if hasattr(y, "to_numpy") else y
     kind = type_of_target(values)
@@ -162,7 +161,7 @@ def _takes_classes(step: Any) -> bool:
     return "classes" in parameters
 
 
-def last_step_is_replaced(estimator: Any, searched: frozenset[str]) -> bool:
+def last_step_is_replaced(estimator: Estimator, searched: frozenset[str]) -> bool:
     """Return whether candidates replace the last step of a pipeline."""
     steps = getattr(estimator, "steps", None)
     path = ""

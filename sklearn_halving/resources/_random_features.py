@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any
 
-from sklearn.base import clone
-
-from sklearn_halving.resources._fitting import fit
+from sklearn_halving._typing import Estimator, Params
 from sklearn_halving.resources._parameters import (
     check_not_searched,
     check_parameter,
@@ -62,13 +59,13 @@ class RandomFeatures(Resource):
         """The name of the parameter."""
         return self.parameter
 
-    def for_estimator(self, estimator: Any) -> RandomFeatures:
+    def for_estimator(self, estimator: Estimator) -> RandomFeatures:
         """Return the resource, with a unit if the estimator's parameter is a float."""
         value = number_of(estimator.get_params().get(self.parameter))
         is_float = value is not None and not isinstance(value, Integral)
         return replace(self, unit=FRACTION) if self.unit is None and is_float else self
 
-    def check(self, estimator: Any, searched: frozenset[str]) -> None:
+    def check(self, estimator: Estimator, searched: frozenset[str]) -> None:
         """Raise a ValueError if the parameter is unknown, also searched, or needs a unit."""
         check_not_searched(self.parameter, searched)
         check_parameter(self.parameter, estimator, searched)
@@ -86,7 +83,9 @@ class RandomFeatures(Resource):
                 f"level, such as unit={FRACTION}."
             )
 
-    def level_range(self, estimator: Any, n_train: int, n_rows_needed: int) -> tuple[int, int]:
+    def level_range(
+        self, estimator: Estimator, n_train: int, n_rows_needed: int
+    ) -> tuple[int, int]:
         """Return 1 and the level of the estimator's value, or 0 if that is not positive."""
         value = number_of(estimator.get_params().get(self.parameter))
         return 1, 0 if value is None or value <= 0 else self.to_level(value)
@@ -100,19 +99,6 @@ class RandomFeatures(Resource):
         # Rounded to twelve digits, because 3 * 0.1 is 0.30000000000000004.
         return level if self.unit is None else float(f"{level * self.unit:.12g}")
 
-    def params_at(self, level: int) -> dict[str, Any]:
+    def params_at(self, level: int) -> Params:
         """Return the parameter, set to the amount."""
         return {self.parameter: self.to_amount(level)}
-
-    def train(
-        self,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        level: int,
-        previous_level: int,
-        fit_params: dict[str, Any],
-    ) -> Any:
-        """Fit from scratch with the parameter set to the level."""
-        fresh = clone(estimator) if previous_level else estimator
-        return fit(fresh.set_params(**self.params_at(level)), X, y, fit_params)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sklearn_halving._typing import Estimator, Params
 from sklearn_halving.resources._parameters import is_replaced, number_of, suggestion
 
 Rule = str | Callable[[Any, float, float], Any]
@@ -69,7 +70,7 @@ class Rescaling:
                 )
         return cls(tuple(option.items()))
 
-    def check(self, estimator: Any, searched: frozenset[str]) -> None:
+    def check(self, estimator: Estimator, searched: frozenset[str]) -> None:
         """Raise a ValueError if neither the estimator nor the candidates have the parameter."""
         known = set(estimator.get_params()) | searched
         for name, _ in self.rules:
@@ -81,8 +82,8 @@ class Rescaling:
                 )
 
     def apply(
-        self, params: Mapping[str, Any], estimator: Any, amount: float, max_amount: float
-    ) -> dict[str, Any]:
+        self, params: Params, estimator: Estimator, amount: float, max_amount: float
+    ) -> Params:
         """Return the rescaled parameters at ``amount``.
 
         Parameters
@@ -113,7 +114,7 @@ class Rescaling:
         return rescaled
 
 
-def _apply_rule(name: str, rule: Rule, value: Any, amount: float, max_amount: float) -> Any:
+def _apply_rule(name: str, rule: Rule, value: object, amount: float, max_amount: float) -> object:
     if amount == max_amount:
         return value
     if callable(rule):

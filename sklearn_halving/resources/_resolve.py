@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
+from sklearn_halving._typing import Estimator
 from sklearn_halving.resources._continuation import is_iteration_name
 from sklearn_halving.resources._fit_time import FitTime
 from sklearn_halving.resources._iterations import Iterations
@@ -21,7 +21,7 @@ _BY_NAME: dict[str, Callable[[], Resource]] = {
 }
 
 
-def resolve_resource(resource: object, estimator: Any) -> Resource:
+def resolve_resource(resource: object, estimator: Estimator) -> Resource:
     """Return the resource for a name.
 
     Parameters
@@ -69,7 +69,7 @@ def resolve_resource(resource: object, estimator: Any) -> Resource:
     )
 
 
-def _may_exist(parameter: str, estimator: Any, iterations: Iterations) -> bool:
+def _may_exist(parameter: str, estimator: Estimator, iterations: Iterations) -> bool:
     """Return whether the estimator has the parameter, or a candidate may have it."""
     params = estimator.get_params()
     # A candidate may replace the step. Only `check` knows the searched parameters.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_halving._typing import Estimator
 from sklearn_halving.resources._types import Resource
 
 Rows = NDArray[np.intp]
@@ -32,7 +33,9 @@ class TrainingSize(Resource):
     name = "n_samples"
     subsamples_rows = True
 
-    def level_range(self, estimator: Any, n_train: int, n_rows_needed: int) -> tuple[int, int]:
+    def level_range(
+        self, estimator: Estimator, n_train: int, n_rows_needed: int
+    ) -> tuple[int, int]:
         """Return the rows that hold every class (at least one), and all rows of the fold."""
         return max(1, n_rows_needed), n_train
 
@@ -53,14 +56,16 @@ class WholeFit(Resource):
     name = "whole_fit"
     subsamples_rows = False
 
-    def level_range(self, estimator: Any, n_train: int, n_rows_needed: int) -> tuple[int, int]:
+    def level_range(
+        self, estimator: Estimator, n_train: int, n_rows_needed: int
+    ) -> tuple[int, int]:
         """Return 1 and 1: there is one level."""
         return 1, 1
 
 
 def subset_order(
-    y: Any,
-    groups: Any,
+    y: object,
+    groups: object,
     rng: np.random.Generator,
     *,
     stratify: bool,
@@ -120,7 +125,7 @@ def subset_order(
     return np.lexsort((place, within, group_rank[group_codes]))
 
 
-def rows_needed(order: Rows, y: Any, min_per_class: int) -> int:
+def rows_needed(order: Rows, y: object, min_per_class: int) -> int:
     """Return the smallest level whose subset contains enough rows of every class.
 
     Enough means ``min_per_class`` rows, or all rows of a class that has fewer.
@@ -169,7 +174,7 @@ def training_rows(train: Rows, order: Rows, level: int) -> Rows:
     return train[np.sort(order[:level])]
 
 
-def class_codes(y: Any) -> Rows:
+def class_codes(y: object) -> Rows:
     """Return integer codes of the distinct values, or of the distinct rows of a 2D target."""
     values = y.to_numpy() if hasattr(y, "to_numpy") else y
     values = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
@@ -188,10 +193,12 @@ def class_codes(y: Any) -> Rows:
         return np.array([seen.setdefault(repr(value), len(seen)) for value in values], np.intp)
 
 
-def _count_rows(y: Any, groups: Any, n_rows: int | None) -> int:
+def _count_rows(y: object, groups: object, n_rows: int | None) -> int:
     for known in (y, groups):
-        if known is not None:
-            return int(known.shape[0]) if hasattr(known, "shape") else len(known)
+        if hasattr(known, "shape"):
+            return int(known.shape[0])
+        if isinstance(known, Sized):
+            return len(known)
     if n_rows is None:
         raise ValueError("n_rows must be given if y and groups are None; got None.")
     return n_rows

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
+from sklearn.base import clone
+
+from sklearn_halving._typing import Estimator, Params
 from sklearn_halving.resources._fitting import fit
 
 
@@ -42,7 +45,7 @@ class Resource(Protocol):
     def subsamples_rows(self) -> bool:
         """Whether the level is a number of rows of the training fold."""
 
-    def check(self, estimator: Any, searched: frozenset[str]) -> None:
+    def check(self, estimator: Estimator, searched: frozenset[str]) -> None:
         """Raise a ValueError if the resource does not suit the estimator or the search space.
 
         ``searched`` holds the names of all parameters that are searched over. By default every
@@ -50,13 +53,19 @@ class Resource(Protocol):
         """
         return
 
-    def level_range(self, estimator: Any, n_train: int, n_rows_needed: int) -> tuple[int, int]:
+    def level_range(
+        self, estimator: Estimator, n_train: int, n_rows_needed: int
+    ) -> tuple[int, int]:
         """Return the smallest sensible level and the largest.
 
         ``n_train`` is the number of rows in the smallest training fold, ``n_rows_needed`` the
         number of rows that a subset needs to contain every class. A largest level of 0 means
         that the user must set ``max_resources``.
         """
+
+    def for_target(self, y: object) -> Resource:
+        """Return the resource for a search with the targets ``y``; by default, this one."""
+        return self
 
     def to_level(self, amount: float) -> int:
         """Return the level nearest to an amount given by the user; by default, rounded."""
@@ -66,27 +75,31 @@ class Resource(Protocol):
         """Return the amount shown as ``n_resources``; by default, the level itself."""
         return level
 
-    def params_at(self, level: int) -> dict[str, Any]:
+    def params_at(self, level: int) -> Params:
         """Return the estimator parameters that set the level; by default, none."""
         return {}
 
-    def can_continue(self, estimator: Any) -> bool:
+    def can_continue(self, estimator: Estimator) -> bool:
         """Return whether a fitted estimator can be trained further; by default, False."""
         return False
 
     def train(
         self,
-        estimator: Any,
-        X: Any,
-        y: Any,
+        estimator: Estimator,
+        X: object,
+        y: object,
         level: int,
         previous_level: int,
-        fit_params: dict[str, Any],
-    ) -> Any:
+        fit_params: Params,
+    ) -> Estimator:
         """Train ``estimator`` up to ``level`` and return it.
 
         If ``previous_level`` is 0, the estimator is fitted from scratch. Otherwise it is the
         model that an earlier call trained to that level on the same rows, and only the rest is
-        trained. By default the estimator is fitted from scratch on the rows it is given.
+        trained. By default the estimator is fitted from scratch on the rows it is given, with
+        the parameters of `params_at`.
         """
+        if params := self.params_at(level):
+            fresh = clone(estimator) if previous_level else estimator
+            estimator = fresh.set_params(**params)
         return fit(estimator, X, y, fit_params)

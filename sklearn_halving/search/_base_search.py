@@ -280,16 +280,14 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
             Rescaling.from_option(self.rescale), self.estimator, prepared, candidates
         )
         warn_of_refitting(prepared.resource, self.estimator, rescaling)
-        inputs, resource = prepared.inputs, prepared.resource
-        if hasattr(resource, "for_target"):
-            resource = resource.for_target(inputs.y)
+        inputs = prepared.inputs
         return EvaluationTask(
             estimator=clone(self.estimator),
             X=inputs.X,
             y=inputs.y,
             candidates=candidates,
             splits=prepared.rows.splits,
-            resource=resource,
+            resource=prepared.resource.for_target(inputs.y),
             scorer=inputs.scorers,
             fit_params=inputs.fit_params,
             score_params=inputs.score_params,

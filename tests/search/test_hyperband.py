@@ -28,6 +28,7 @@ from sklearn.pipeline import make_pipeline
 
 from search.common import FITS, Known, Recording, data, numbered
 from sklearn_halving import HyperbandSearchCV
+from sklearn_halving.resources import Resource
 
 VALUES = {"value": uniform(0, 1)}
 
@@ -493,7 +494,7 @@ def test_rescaling_with_a_number_of_features():
 # ------------------------------------------------------------------------------- continued models
 
 
-class Units:
+class Units(Resource):
     """A resource that trains unit by unit, or refits."""
 
     name = "units"
@@ -503,20 +504,8 @@ class Units:
         self.largest = largest
         self.continues = continues
 
-    def check(self, estimator, searched):
-        pass
-
     def level_range(self, estimator, n_train, n_rows_needed):
         return 1, self.largest
-
-    def to_level(self, amount):
-        return round(amount)
-
-    def to_amount(self, level):
-        return level
-
-    def params_at(self, level):
-        return {}
 
     def can_continue(self, estimator):
         return self.continues
