@@ -90,7 +90,11 @@ class SharedParameters:
         Number of jobs to run in parallel, as in GridSearchCV. The result does not depend on it.
     refit : bool, str or callable, default=True
         Whether to refit the best candidate on the whole dataset, as in GridSearchCV. A callable
-        is passed ``cv_results_`` and returns ``best_index_``.
+        is passed the rows of ``cv_results_`` that can be compared as in GridSearchCV, and returns
+        the position of one of them; ``best_index_`` is its row in ``cv_results_``. These rows have
+        no NaN in ``mean_test_*``, the largest resource, and as many splits as the best of them (5
+        are enough if the number of splits is unlimited). Candidates that were eliminated before
+        the last rung are missing. The user guide on records has an example.
     cv : int, cross-validation generator or iterable, default=None
         Determines the cross-validation splitting strategy. The default is repeated random splits
         with a fifth of the rows in the test set, stratified for classifiers

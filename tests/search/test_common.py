@@ -505,9 +505,11 @@ def test_refit_false(search_class):
 @parametrize_searches
 def test_a_callable_refit_is_obeyed(search_class):
     X, y = data()
-    search = small(search_class, Known(), KNOWN, refit=lambda results: 1).fit(X, y)
-    assert search.best_index_ == 1
-    assert search.best_params_ == search.cv_results_["params"][1]
+    refit = lambda results: results["mean_test_score"].argmin()  # noqa: E731
+    search = small(search_class, Known(), KNOWN, refit=refit).fit(X, y)
+    assert search.best_params_ == search.cv_results_["params"][search.best_index_]
+    usual = clone(search).set_params(refit=True).fit(X, y)
+    assert search.best_params_["value"] < usual.best_params_["value"]
     assert search.best_estimator_.value == search.best_params_["value"]
     assert search.best_estimator_.n_rows_ == len(X)
     assert not hasattr(search, "best_score_")

@@ -22,6 +22,9 @@ ALL_SPLITS = np.iinfo(np.int64).max
 """Stands for all splits in `ResultRows.n_splits`."""
 MAX_SPLIT_COLUMNS = 100
 """Number of splits beyond which adaptive searches leave out the columns of single splits."""
+ENOUGH_SPLITS = 5
+"""A row with as many scores as GridSearchCV has by default is well enough known for a callable
+``refit`` to choose it."""
 Means = Callable[[FloatArray, BoolArray], FloatArray]
 """Function that returns the mean score of each row. Its arguments are the scores and whether they
 belong to a pull, both of shape (n_rows, n_splits)."""
@@ -194,6 +197,47 @@ def without_sparse_splits(results: dict[str, Any], n_repetitions: int | None) ->
         return results
     is_split = re.compile(r"split\d+_(test|train)_").match
     return {name: column for name, column in results.items() if not is_split(name)}
+
+
+def finalists(results: dict[str, Any], rows: ResultRows, winner: int) -> IntArray:
+    """Return the rows among which a callable ``refit`` chooses.
+
+    They have a score for every metric and the largest resource, and were not eliminated before
+    the last stage. If the number of splits is fixed, they have as many scores as any of these
+    rows; otherwise as many as the winner of the search, or `ENOUGH_SPLITS`. Conditions that no
+    row fulfills are left out.
+
+    Parameters
+    ----------
+    results : dict
+        The table.
+    rows : ResultRows
+        Its rows.
+    winner : int
+        The candidate that the search recommends, or ``NO_ARM``.
+    """
+    metrics = [key.removeprefix("mean_") for key in results if key.startswith("mean_test_")]
+    n_scores = results.get("n_pulls", np.zeros(len(rows), dtype=np.int64))
+    if rows.n_splits is not None:
+        splits = [re.fullmatch(rf"split\d+_{re.escape(metrics[0])}", key) for key in results]
+        n_scores = sum((~np.isnan(results[m.string]) for m in splits if m), start=n_scores)
+    kept = ~np.isnan([results[f"mean_{metric}"] for metric in metrics]).any(axis=0)
+    if not kept.any():
+        kept[:] = True
+    kept &= rows.rank_group == rows.rank_group[kept].max()
+    enough = n_scores[kept].max()
+    if rows.n_splits is None:
+        of_winner = n_scores[kept & (rows.arm == winner)]
+        enough = min([*of_winner, enough, ENOUGH_SPLITS])
+    return np.flatnonzero(kept & (n_scores >= enough))
+
+
+def take_rows(results: dict[str, Any], index: IntArray) -> dict[str, Any]:
+    """Return a table with some of the rows."""
+    return {
+        name: [column[i] for i in index] if isinstance(column, list) else column[index]
+        for name, column in results.items()
+    }
 
 
 @dataclass(frozen=True)

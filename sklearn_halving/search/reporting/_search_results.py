@@ -29,9 +29,11 @@ from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics
 from sklearn_halving.search.reporting._cv_results import (
     Means,
     ResultRows,
+    finalists,
     make_cv_results,
     result_rows,
     without_sparse_splits,
+    take_rows,
 )
 from sklearn_halving.search.reporting._history import (
     SearchRecord,
@@ -327,7 +329,9 @@ class SearchResults(BaseSearchCV):
         if not self.refit and self.multimetric_:
             return
         if callable(self.refit):
-            self.best_index_ = select_best_index(self, refit_metric, self.cv_results_)
+            index = finalists(self.cv_results_, cast(ResultRows, run.rows), run.best_arm)
+            table = take_rows(self.cv_results_, index)
+            self.best_index_ = int(index[select_best_index(self, refit_metric, table)])
         else:
             self.best_index_ = self._row_of(self._best_arm(run), run, refit_metric)
             self.best_score_ = self.cv_results_[f"mean_test_{refit_metric}"][self.best_index_]
