@@ -223,7 +223,7 @@ def finalists(results: dict[str, Any], rows: ResultRows, winner: int) -> IntArra
         n_scores = sum((~np.isnan(results[m.string]) for m in splits if m), start=n_scores)
     kept = ~np.isnan([results[f"mean_{metric}"] for metric in metrics]).any(axis=0)
     if not kept.any():
-        kept[:] = True
+        kept = np.full(len(rows), True)
     kept &= rows.rank_group == rows.rank_group[kept].max()
     enough = n_scores[kept].max()
     if rows.n_splits is None:

@@ -32,8 +32,8 @@ from sklearn_halving.search.reporting._cv_results import (
     finalists,
     make_cv_results,
     result_rows,
-    without_sparse_splits,
     take_rows,
+    without_sparse_splits,
 )
 from sklearn_halving.search.reporting._history import (
     SearchRecord,
