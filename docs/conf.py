@@ -1,11 +1,13 @@
 """Configuration of Sphinx for the documentation site; see README.md for the command.
 
 Neither the build nor the site needs a network: MathJax is part of an installed package and is
-copied into the site, and pages of other projects are not looked up.
+copied into the site, pages of other projects are not looked up, and examples without their data
+files use data that come with scikit-learn.
 """
 
 import re
 import sys
+import tomllib
 import warnings
 from pathlib import Path
 
@@ -105,6 +107,12 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 html_sidebars = {"index": [], "getting_started": [], "architecture": []}
+
+# A link to the repository, once its address in pyproject.toml is a real one.
+PROJECT = tomllib.loads((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+REPOSITORY = PROJECT["urls"]["Repository"]
+if not REPOSITORY.split("/")[2].endswith(".invalid"):
+    html_theme_options["external_links"] = [{"name": "Repository", "url": REPOSITORY}]
 
 _ROLE = re.compile(r":(?:ref|term|doc|class|func|meth|mod|attr|obj):`~?([^`<]*?)(?:\s*<[^`>]*>)?`")
 _ITEM = re.compile(r"\w[\w, ]* : ")

@@ -28,7 +28,7 @@ from sklearn_halving.plotting import ParameterDisplay
 from sklearn_halving.resources import Iterations
 
 X, y = load_wine_quality()
-X = X.assign(colour=X["colour"] == "red").astype(float)
+X = pd.get_dummies(X, drop_first=True, dtype=float)
 X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 
 # %%
@@ -75,7 +75,7 @@ seconds = process_time() - start
 best = search.best_params_
 print(pd.Series(best | {"model": type(best["model"]).__name__}).to_string())
 print(f"\nroot mean squared error: {-search.best_score_:.4f} in cross-validation, ", end="")
-print(f"{-search.score(X_test, y_test):.4f} on new wines")
+print(f"{-search.score(X_test, y_test):.4f} on new rows")
 
 # %%
 # This table summarises the candidates of each library. A library whose candidates were all

@@ -29,7 +29,7 @@ from sklearn_halving import BayesGapSearchCV, RepeatedLearningTesting
 from sklearn_halving.plotting import ConfidenceDisplay, PullsDisplay
 
 X, y = load_wine_quality()
-X = X.assign(colour=X["colour"] == "red").astype(float)
+X = pd.get_dummies(X, drop_first=True, dtype=float)
 
 C, epsilon = [1e-3, 1e-2, 1e-1, 1.0], [1e-4, 1e-3, 1e-2, 1e-1]
 grids = [
