@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from functools import partial
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 
 from sklearn_halving.resources import Resource, WholeFit
+from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._base_search import BaseBanditSearchCV
 from sklearn_halving.search._shared_parameters import PositiveFloat, PositiveInt
+from sklearn_halving.search.preparing._arriving import (
+    ArrivingCandidates,
+    arriving,
+    resolve_sampler,
+)
 from sklearn_halving.search.preparing._inputs import FitInputs
 from sklearn_halving.search.preparing._preparation import Preparation
 from sklearn_halving.search.preparing._search_space import SearchSpace
@@ -27,6 +34,8 @@ N_OF_DISTRIBUTIONS = 10
 RandomizedSearchCV."""
 PULLS_OF_GRID_SEARCH = 5
 """Number of fits of a candidate in GridSearchCV with its default cv."""
+N_SAMPLED = N_OF_DISTRIBUTIONS * PULLS_OF_GRID_SEARCH
+"""Default number of fits if candidates are created during the search."""
 
 
 class AdaptiveSearchCV(BaseBanditSearchCV):
@@ -94,7 +103,10 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
         return PULLS_OF_GRID_SEARCH
 
     def _count_candidates(self, space: SearchSpace) -> int:
-        """Return the number of candidates."""
+        """Return the number of candidates, or the maximum number if a sampler creates them."""
+        if self._sampler is not None and isinstance(self.n_candidates, str):
+            n_pulls = N_SAMPLED if isinstance(self.n_pulls, str) else int(self.n_pulls)
+            return min(n_pulls, space.size or n_pulls)
         if not isinstance(self.n_candidates, str):
             return min(int(self.n_candidates), space.size or int(self.n_candidates))
         if space.is_grid and space.size is not None:
@@ -119,8 +131,29 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
         """Return the budget."""
         if not isinstance(self.n_pulls, str):
             return int(self.n_pulls)
+        if self._sampler is not None:
+            return N_SAMPLED
         n_each = min(PULLS_OF_GRID_SEARCH, rows.n_repetitions or PULLS_OF_GRID_SEARCH)
         return max(n_each * n_arms, self._least_n_pulls(n_arms))
+
+    @property
+    def _sampler(self) -> Sampler | None:
+        """The sampler that creates candidates during the search; None if they are all drawn."""
+        return resolve_sampler(getattr(self, "sampler", "random"))
+
+    def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Any:
+        if self._sampler is None:
+            return super()._draw_candidates(prepared, rng)
+        n_arms, initial = prepared.plan.problem.n_arms, prepared.space.initial
+        return arriving(self, self._sampler, [1] * n_arms, range(n_arms), rng, initial)
+
+    def _start_policy(
+        self, prepared: Preparation, candidates: Any, seed: np.random.SeedSequence
+    ) -> Any:
+        state = super()._start_policy(prepared, candidates, seed)
+        if isinstance(candidates, ArrivingCandidates):
+            candidates.follow(partial(cast(Any, prepared.policy).rungs_before, state))
+        return state
 
     def _check_splits(self, n_arms: int, rows: SplitRows, n_levels: int = 1) -> None:
         """Raise if there are not enough splits for the number of fits."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -26,8 +26,7 @@ from sklearn_halving.policies.bases._base_policy import BasePolicy, as_policy, n
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._adaptive_search import (
-    N_OF_DISTRIBUTIONS,
-    PULLS_OF_GRID_SEARCH,
+    N_SAMPLED,
     AdaptiveSearchCV,
 )
 from sklearn_halving.search._base_search import BaseBanditSearchCV
@@ -36,11 +35,6 @@ from sklearn_halving.search._shared_parameters import (
     PositiveFloat,
     PositiveInt,
     document_search,
-)
-from sklearn_halving.search.preparing._arriving import (
-    ArrivingCandidates,
-    arriving,
-    resolve_sampler,
 )
 from sklearn_halving.search.preparing._cube_candidates import Cube, PointCandidates
 from sklearn_halving.search.preparing._inputs import FitInputs
@@ -62,9 +56,6 @@ from sklearn_halving.search.preparing._splitting import SplitRows, fixed_splits
 from sklearn_halving.search.reporting._cv_results import ResultRows
 from sklearn_halving.search.reporting._search_results import ResultTable, Run
 from sklearn_halving.search.watching._user_warnings import warn_user
-
-N_SAMPLED = N_OF_DISTRIBUTIONS * PULLS_OF_GRID_SEARCH
-"""Default number of fits if candidates are created during the search."""
 
 
 @document_search
@@ -259,26 +250,15 @@ class BanditSearchCV(AdaptiveSearchCV):
         elif isinstance(policy, str):
             n_arms = self._count_candidates(space)
             n_pulls = self._count_pulls(n_arms, rows)
-            policy = policy_by_name(policy, n_arms, n_pulls, self.confidence)
+            policy = policy_by_name(policy, n_arms, n_pulls, self.confidence, rows.n_named)
             self._check_splits(n_arms, rows)
         complete = as_policy(policy, reward_range=self._known_range())
-        if resolve_sampler(self.sampler) and not complete.describe().arms_may_arrive:
+        if self._sampler and not complete.describe().arms_may_arrive:
             raise ValueError(
                 f"sampler must be 'random' for policy={self.policy!r}, which chooses among given "
                 f"candidates; got {self.sampler!r}. Use policy='incumbent_race', or leave it out."
             )
         return complete
-
-    def _count_candidates(self, space: SearchSpace) -> int:
-        if resolve_sampler(self.sampler) is None or not isinstance(self.n_candidates, str):
-            return super()._count_candidates(space)
-        n_pulls = N_SAMPLED if isinstance(self.n_pulls, str) else int(self.n_pulls)
-        return min(n_pulls, space.size or n_pulls)  # the maximum number
-
-    def _count_pulls(self, n_arms: int, rows: SplitRows) -> int:
-        if resolve_sampler(self.sampler) is None or not isinstance(self.n_pulls, str):
-            return super()._count_pulls(n_arms, rows)
-        return N_SAMPLED
 
     def _policy_of_points(self, space: SearchSpace, rows: SplitRows) -> Any:
         """Return a policy that creates its candidates, with the dimensions of the space."""
@@ -325,11 +305,8 @@ class BanditSearchCV(AdaptiveSearchCV):
                 # Most policies reject such a budget. It is checked before a huge grid is listed.
                 prepared.policy.start(plan.problem, seed=np.random.SeedSequence(0))
             return super()._draw_candidates(prepared, rng)
-        sampler, n_arms = resolve_sampler(self.sampler), plan.problem.n_arms
-        if sampler is not None:
-            return arriving(
-                self, sampler, [1] * n_arms, range(n_arms), rng, prepared.space.initial
-            )
+        if plan.description.n_dimensions is None:
+            return super()._draw_candidates(prepared, rng)
         candidates = PointCandidates(Cube(prepared.space, str(self.policy)), plan.problem.n_arms)
         check_candidates(self.estimator, tuple(candidates))
         return candidates
@@ -355,8 +332,6 @@ class BanditSearchCV(AdaptiveSearchCV):
         state = super()._start_policy(prepared, candidates, seed)
         if isinstance(candidates, PointCandidates):
             candidates.follow(partial(prepared.policy.points, state))
-        if isinstance(candidates, ArrivingCandidates):
-            candidates.follow(partial(cast(Any, prepared.policy).rungs_before, state))
         return state
 
 

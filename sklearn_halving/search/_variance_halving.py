@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,12 +22,13 @@ from sklearn_halving._typing import (
     Scoring,
 )
 from sklearn_halving._unstable_imports import Interval
-from sklearn_halving.policies import UniformAllocation, VarianceHalving
+from sklearn_halving.policies import IncumbentRace, UniformAllocation, VarianceHalving
 from sklearn_halving.policies._variance_halving import Allocation
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._planned_pulls import n_stages_of
 from sklearn_halving.policies.bases._rungs import growing_levels
 from sklearn_halving.resources import Resource
+from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._adaptive_search import AdaptiveSearchCV
 from sklearn_halving.search._shared_parameters import (
     Fraction,
@@ -40,6 +41,17 @@ from sklearn_halving.search.preparing._preparation import Levels, choose_levels
 from sklearn_halving.search.preparing._search_space import SearchSpace
 from sklearn_halving.search.preparing._splitting import SplitRows
 from sklearn_halving.search.watching._user_warnings import warn_user
+
+NOT_FOR_SAMPLERS: dict[str, Any] = {
+    "allocation": "likelihood",
+    "reward_variances": None,
+    "delta": 0.05,
+    "keep_pulls": True,
+    "stop_probability": None,
+    "tolerance": None,
+    "min_resources": None,
+}
+"""Parameters that apply only to candidates that are drawn before the first fit."""
 
 
 @document_search
@@ -64,6 +76,15 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
     n_pulls : "auto" or int, default="auto"
         Maximum number of fits. ``"auto"`` is 5 for each candidate, as in GridSearchCV, or the
         smallest number that allows one fit of each candidate in every stage, if that is larger.
+        With a sampler, it is 50.
+    sampler : {"random", "evolution", "kernel_density"} or Sampler, default="random"
+        How candidates are made, see HyperbandSearchCV. Except with ``"random"``, each new
+        candidate is made when its turn comes, from the scores so far. It races against the best
+        candidate so far, on the splits of the latter, and is dropped as soon as it is behind
+        (`~sklearn_halving.policies.IncumbentRace`). The winner is fitted on 10 splits, or on as
+        many as ``cv`` stands for if these are more. With ``n_candidates="exhaust"``, ``n_pulls``
+        is the only limit. The parameters from ``allocation`` to ``tolerance`` and
+        ``min_resources`` do not apply.
     allocation : {"likelihood", "pooled", "ucb", "known", "uniform"}, default="likelihood"
         Which candidates are fitted:
 
@@ -172,6 +193,7 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
     """
 
     n_candidates: Literal["exhaust"] | PositiveInt
+    sampler: Annotated[str | Sampler, object]
     allocation: Allocation
     reward_variances: Annotated[ArrayLike, "array-like"] | None
     delta: Fraction
@@ -187,6 +209,7 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
         *,
         n_candidates: int | Literal["exhaust"] = "exhaust",
         n_pulls: int | Literal["auto"] = "auto",
+        sampler: str | Sampler = "random",
         allocation: Allocation = "likelihood",
         reward_variances: ArrayLike | None = None,
         delta: float = 0.05,
@@ -239,6 +262,8 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
 
     def _make_policy(self, levels: Levels, space: SearchSpace, rows: SplitRows) -> BasePolicy:
         n_arms = self._count_candidates(space)
+        if self._sampler is not None:
+            return self._make_race(n_arms, rows)
         if self.reward_variances is not None and space.initial:
             raise ValueError(
                 "initial_candidates must be None if reward_variances is given, which is in the "
@@ -264,6 +289,20 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
         if self.allocation == "ucb":
             _warn_of_no_adaptation(halving, n_arms)
         return halving
+
+    def _make_race(self, n_arms: int, rows: SplitRows) -> IncumbentRace:
+        """Return the policy for candidates that a sampler creates."""
+        for name, default in NOT_FOR_SAMPLERS.items():
+            value = getattr(self, name)
+            if value is not default and value != default:
+                raise ValueError(
+                    f"{name}={value!r} cannot be combined with sampler={self.sampler!r}, whose "
+                    "candidates race against the best one so far. Use "
+                    f"{name}={default!r}, or sampler='random'."
+                )
+        self._check_splits(n_arms, rows)
+        n_splits = max(IncumbentRace.n_splits, rows.n_named)
+        return IncumbentRace(self._count_pulls(n_arms, rows), n_splits=n_splits)
 
     def _least_n_pulls(self, n_arms: int) -> int:
         allocation = "uniform" if self.allocation == "known" else self.allocation

@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from search.common import data, numbered
 from search.resuming import Steady, found, table
-from sklearn_halving import BanditSearchCV, HyperbandSearchCV
+from sklearn_halving import BanditSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
 from sklearn_halving.samplers import EvolutionSampler, RandomSampler
 
 X, Y = numbered(120)
@@ -310,3 +310,62 @@ def test_a_race_over_a_grid_tries_no_candidate_twice():
 def test_policies_that_choose_among_given_candidates_refuse_a_sampler():
     with pytest.raises(ValueError, match="sampler must be 'random'"):
         BanditSearchCV(Steady(), SPACE, policy="uniform", sampler="evolution").fit(X, Y)
+
+
+# ------------------------------------------------------- the same race in VarianceHalvingSearchCV
+
+
+def halving_of(sampler, estimator=None, **params):
+    defaults = {"n_pulls": 80, "cv": 4, "random_state": 0, "refit": False}
+    return VarianceHalvingSearchCV(
+        estimator or Steady(), SPACE, sampler=sampler, **{**defaults, **params}
+    )
+
+
+@pytest.mark.parametrize("sampler", NAMES)
+def test_variance_halving_with_a_sampler_is_the_race(sampler):
+    search = halving_of(sampler).fit(X, Y)
+    assert table(search) == table(race_of(sampler).fit(X, Y))
+    with parallel_config("threading", n_jobs=3):
+        assert found(halving_of(sampler).fit(X, Y)) == found(search)
+    assert search.n_fits_ <= 80
+    assert search.plan(X, Y)["n_fits"].sum() == 80
+    assert 0 <= search.best_probability_ <= 1
+
+
+def test_variance_halving_with_a_sampler_goes_on_after_a_break(tmp_path):
+    unbroken = halving_of("evolution").fit(X, Y)
+    estimator = Steady(log=str(tmp_path / "log"), event="interrupt", at=30)
+    with pytest.raises(KeyboardInterrupt):
+        halving_of("evolution", estimator, checkpoint=tmp_path / "journal").fit(X, Y)
+    resumed = halving_of("evolution", estimator, checkpoint=tmp_path / "journal").fit(X, Y)
+    assert table(resumed) == table(unbroken)
+
+
+@pytest.mark.parametrize(("cv", "n_splits"), [(4, 10), (12, 12), (None, 10)])
+@pytest.mark.parametrize("of", [halving_of, race_of])
+def test_the_winner_of_a_race_has_as_many_splits_as_cv_stands_for(of, cv, n_splits):
+    search = of("evolution", cv=cv, n_pulls=120).fit(X, Y)
+    assert search.cv_results_["n_pulls"][search.best_index_] == n_splits
+
+
+def test_an_initial_candidate_is_the_first_incumbent():
+    search = halving_of("evolution", initial_candidates=[{"value": 1.5}]).fit(X, Y)
+    assert search.best_params_ == {"value": 1.5}
+    assert search.best_index_ == 0
+    assert search.cv_results_["params"][0] == {"value": 1.5}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("allocation", "pooled"),
+        ("stop_probability", 0.9),
+        ("tolerance", 0.1),
+        ("keep_pulls", False),
+        ("reward_variances", [1.0, 2.0]),
+    ],
+)
+def test_variance_halving_refuses_what_a_race_does_not_have(name, value):
+    with pytest.raises(ValueError, match=f"{name}=.* cannot be combined with sampler='evol"):
+        halving_of("evolution", **{name: value}).fit(X, Y)

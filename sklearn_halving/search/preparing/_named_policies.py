@@ -93,8 +93,8 @@ def check_name(name: str) -> None:
     )
 
 
-def policy_by_name(name: str, n_arms: int, n_pulls: int, confidence: float) -> Any:
-    """Return the policy, with the budget and the confidence of the search."""
+def policy_by_name(name: str, n_arms: int, n_pulls: int, confidence: float, n_splits: int) -> Any:
+    """Return the policy, with the budget, the confidence and the splits of the search."""
     if n_arms == 1:  # only its score is needed
         return policies.UniformAllocation(n_pulls)
     known = {
@@ -102,6 +102,7 @@ def policy_by_name(name: str, n_arms: int, n_pulls: int, confidence: float) -> A
         "max_pulls": n_pulls,
         "n_rounds": n_pulls // n_arms,
         "delta": 1 - confidence,
+        "n_splits": max(n_splits, policies.IncumbentRace.n_splits),
     }
     policy_class = getattr(policies, POLICIES[name])
     names = {field.name for field in fields(policy_class)}

@@ -28,6 +28,7 @@ from sklearn_halving.search.preparing._inputs import (
     check_sides,
 )
 from sklearn_halving.splits import split_stream
+from sklearn_halving.splits._split_stream import Reshuffles
 
 MIN_PER_CLASS = 2
 """Minimum number of rows of each class in the smallest training subset."""
@@ -60,6 +61,8 @@ class SplitRows:
         `n_telling_splits`; None if it was not computed.
     has_like_folds : bool
         Whether the first two splits are similar to the whole data, see `has_like_folds`.
+    n_named : int
+        Number of splits that ``cv`` stands for, such as 5 for ``cv=5``.
     n_columns, n_classes : int
         Number of columns of X and of classes of y; 0 if there are none or it is not known.
     """
@@ -72,6 +75,7 @@ class SplitRows:
     n_rows_needed: int = 1
     n_telling: int | None = None
     has_like_folds: bool = True
+    n_named: int = 5
     n_columns: int = 0
     n_classes: int = 0
 
@@ -112,12 +116,16 @@ def streamed_splits(
     pairs = [stream.split(j) for j in range(N_LOOKED_AT if n_known is None else n_known)]
     check_sides(pairs)
     sizes = (*_smallest(pairs), num_samples(inputs.X))
+    n_named = SplitRows.n_named if n_known is None else n_known
+    if isinstance(stream.source, Reshuffles):
+        n_named = max(1, stream.source.n_own) * stream.source.block_length
     if not resource.subsamples_rows:
-        return SplitRows(StreamedFolds(stream), n_known, *sizes)
+        return SplitRows(StreamedFolds(stream), n_known, *sizes, n_named=n_named)
     orders = _subset_orders(search, inputs, pairs, seed)
     splits = StreamedFolds(stream, orders, sizes[0])
     folds = [splits.fold(j) for j in range(len(pairs))]
-    return SplitRows(splits, n_known, *sizes, _needed(orders, folds))
+    n_needed = _needed(orders, folds)
+    return SplitRows(splits, n_known, *sizes, n_needed, n_named=n_named)
 
 
 def _facts(
