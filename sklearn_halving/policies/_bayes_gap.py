@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import isfinite, prod
+from math import ceil, isfinite, prod
 from typing import Any, Literal
 
 import numpy as np
@@ -29,6 +29,8 @@ from sklearn_halving.policies.posterior._state import PosteriorState
 Acquisition = Literal["bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi"]
 Recommendation = Literal["largest_mean", "smallest_bound"]
 BetaRule = Literal["effective", "printed"]
+CONFIRMING_SHARE = 5
+"""One of this many pulls may confirm the arm that looks best."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,10 @@ class BayesGap(BasePolicy):
         False, the prior mean and the variances are used as they are.
     prior_mean : float or array-like of shape (n_arms,), default=0.0
         Prior mean of the arms. With ``standardize=True``, adding a constant has no effect.
+    confirm : bool, default=False
+        Whether only pulled arms are recommended. The last fifth of the pulls then goes to the arm
+        that looks best, unless it has as many pulls as every arm whose posterior mean is at most
+        one standard deviation lower. Otherwise ``acquisition`` chooses.
     pulls_in_flight : int, default=1
         Maximum number of pulls in flight. Pulls in flight reduce the posterior variances, but do
         not change the means. Decisions depend on the order of the rewards, and therefore on this
@@ -124,6 +130,7 @@ class BayesGap(BasePolicy):
     recommendation: Recommendation = "largest_mean"
     standardize: bool = True
     prior_mean: Any = field(default=0.0, repr=False)
+    confirm: bool = False
     pulls_in_flight: int = 1
 
     def __post_init__(self) -> None:
@@ -189,6 +196,9 @@ class BayesGap(BasePolicy):
         if room == 1 and self.acquisition == "bayesgap":
             choice = state.choose_by_gap(self.epsilon)
             if choice is not None:
+                if self._is_confirming(state):
+                    arm = self._confirmed(state, np.array([choice.arm]), state.may_pull())
+                    choice = choice._replace(arm=arm.item())
                 return _pull_of_one(state, choice)
         rows = np.arange(len(state.alive))
         chosen: list[tuple[IntArray, IntArray]] = []
@@ -197,7 +207,10 @@ class BayesGap(BasePolicy):
             can = may_pull.any(axis=1)
             if not can.any():
                 break
-            arm = np.where(can, self._choose(state, may_pull), NO_ARM)
+            arm = self._choose(state, may_pull)
+            if self._is_confirming(state):
+                arm = self._confirmed(state, arm, may_pull)
+            arm = np.where(can, arm, NO_ARM)
             repetition = state.n_asked[rows, arm]
             state.n_asked[rows[can], arm[can]] += 1
             state.open_pulls(arm, repetition)
@@ -230,12 +243,7 @@ class BayesGap(BasePolicy):
 
     def recommend(self, state: PosteriorState) -> IntArray:
         """Return the arm to choose; ``NO_ARM`` if no arm has a reward."""
-        mean = state.beliefs().mean
-        may_win = state.alive & ~state.is_hopeless() if state.told else state.alive
-        has_reward = np.where(state.n_told > 0, 2.0, 1.0)  # prefer pulled arms in ties
-        best = first_largest(np.where(may_win, mean, -np.inf), has_reward)
-        if self.recommendation == "smallest_bound" and state.bounds:
-            best = state.leader_of_least_bound(best)
+        best = self._favorite(state, only_pulled=self.confirm)
         is_known = state.is_known()
         if state.problem.n_arms == 1 and not state.n_rounds:
             is_known[:] = True
@@ -245,6 +253,34 @@ class BayesGap(BasePolicy):
         is_great = state.infinite == np.inf
         best = np.where(is_great.any(axis=1), is_great.argmax(axis=1), best)
         return best.reshape(state.batch_shape)
+
+    def _favorite(self, state: PosteriorState, *, only_pulled: bool) -> IntArray:
+        """Return the arm that looks best in each problem, whether or not its reward is known."""
+        may_win = state.alive & ~state.is_hopeless() if state.told else state.alive
+        if only_pulled:
+            was_pulled = may_win & (state.n_told > 0)
+            may_win = np.where(was_pulled.any(axis=1, keepdims=True), was_pulled, may_win)
+        has_reward = np.where(state.n_told > 0, 2.0, 1.0)  # prefer pulled arms in ties
+        best = first_largest(np.where(may_win, state.beliefs().mean, -np.inf), has_reward)
+        if self.recommendation == "smallest_bound" and state.bounds:
+            return state.leader_of_least_bound(best, may_win)
+        return best
+
+    def _is_confirming(self, state: PosteriorState) -> bool:
+        """Return whether the next pull may confirm the arm that looks best."""
+        n_left = self.n_pulls - state.n_rounds
+        return self.confirm and n_left <= ceil(self.n_pulls / CONFIRMING_SHARE)
+
+    def _confirmed(self, state: PosteriorState, arm: IntArray, may_pull: BoolArray) -> IntArray:
+        """Return the arms that look best, or the given arms if these need no confirmation."""
+        rows, best = np.arange(len(arm)), self._favorite(state, only_pulled=False)
+        mean, deviation = state.beliefs().mean, np.sqrt(state.posterior.variance)
+        is_near = state.alive & (mean + deviation >= mean[rows, best][:, np.newaxis])
+        n_near = np.where(is_near, state.n_asked, 0).max(axis=1)
+        has_fewer = state.n_asked[rows, best] < np.maximum(n_near, 1)
+        confirms = state.is_known() & has_fewer & may_pull[rows, best]
+        confirmed: IntArray = np.where(confirms, best, arm)
+        return confirmed
 
     def regret_bounds(self, state: PosteriorState) -> FloatArray:
         """Return B_J of every round so far, shape ``(*batch, n_rounds)``, in units of reward.

@@ -84,6 +84,10 @@ class BayesGapSearchCV(AdaptiveSearchCV):
     this ``n_pulls`` times. A fit is one candidate on one train/test split, and the j-th fit of
     every candidate is on split j.
 
+    The winner is always a candidate that was fitted. The last fifth of the fits confirms the
+    candidate with the largest posterior mean, until it has been fitted as often as its rivals, or
+    another one looks better.
+
     Parameters
     ----------
     n_candidates : "auto" or int, default="auto"
@@ -151,9 +155,6 @@ default=None
           in VarianceHalvingSearchCV;
         - ``rank_test_score``: rank by ``posterior_mean``, with the recommended candidate first and
           candidates whose fits failed last.
-    best_score_ : float
-        Mean cross-validated score of the best candidate, or its posterior mean if it was never
-        fitted.
     best_corrected_score_ : float
         Posterior mean of the best candidate, which is shrunk towards those of similar candidates.
     regret_bounds_ : ndarray of shape (n_rounds,)
@@ -311,6 +312,7 @@ default=None
                 acquisition=self.acquisition,
                 beta=self.beta,
                 epsilon=self.epsilon,
+                confirm=True,
                 pulls_in_flight=self.pulls_in_flight,
             )
         self._check_splits(n_arms, rows)
@@ -367,8 +369,3 @@ default=None
     def _report(self, run: Run) -> None:
         super()._report(run)
         _warn_of_range(run)
-
-    def _choose(self, run: Run) -> None:
-        super()._choose(run)
-        if hasattr(self, "best_score_") and self.cv_results_["n_pulls"][self.best_index_] == 0:
-            self.best_score_ = self.cv_results_["posterior_mean"][self.best_index_]

@@ -148,6 +148,33 @@ def test_more_arms_than_pulls_and_arms_known_from_the_start() -> None:
         assert np.isfinite(policy.regret_bounds(state)).all()
 
 
+# ------------------------------------------------------------------------- confirmation
+
+
+@pytest.mark.parametrize("acquisition", ACQUISITIONS)
+@pytest.mark.parametrize("recommendation", ["largest_mean", "smallest_bound"])
+@pytest.mark.parametrize("n_pulls", [1, 2, 3, 7, 20])
+def test_a_confirmed_arm_was_pulled(acquisition: str, recommendation: str, n_pulls: int) -> None:
+    options = {"acquisition": acquisition, "recommendation": recommendation}
+    for seed in range(3):
+        prior, table = smooth_prior(seed, 40), rewards_of(seed, 40)
+        arms, state = play(BayesGap(n_pulls, prior, 0.1, **options, confirm=True), table)
+        assert len(arms) == n_pulls
+        assert BayesGap(n_pulls, prior, **options, confirm=True).recommend(state) in arms
+
+
+def test_only_the_last_fifth_of_the_pulls_confirms() -> None:
+    table, prior = rewards_of(0, 40), smooth_prior(0, 40)
+    arms, _ = play(BayesGap(30, prior, 0.1), table)
+    confirming, state = play(BayesGap(30, prior, 0.1, confirm=True), table)
+    assert confirming[:24] == arms[:24]
+    assert confirming != arms
+    mean, variance = state.beliefs().mean[0], state.posterior.variance[0]
+    best = int(BayesGap(30, prior, 0.1, confirm=True).recommend(state))
+    near = mean + np.sqrt(variance) >= mean[best]
+    assert state.n_told[0, best] == state.n_told[0, near].max()
+
+
 # ------------------------------------------------------------------------------ all rules
 
 

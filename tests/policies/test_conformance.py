@@ -306,6 +306,8 @@ CASES: dict[type, list[Case]] = {
         bayes_gap(6, 25, n_splits=4, beta="printed"),
         bayes_gap(6, 20, split_variance=0.5),
         bayes_gap(6, 15, acquisition="gp_ucb"),
+        bayes_gap(7, 22, confirm=True),
+        bayes_gap(5, 12, n_splits=3, acquisition="ei", confirm=True),
         bayes_gap(5, 15, acquisition="ei"),
         bayes_gap(5, 15, acquisition="pi"),
         bayes_gap(5, 15, acquisition="bayes_ucb"),

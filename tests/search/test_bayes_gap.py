@@ -257,18 +257,35 @@ def test_the_table():
         assert (n_pulls[~np.isnan(column(search, f"split{j}_test_score"))] > j).all()
 
 
-def test_the_score_of_a_winner_that_was_fitted_is_its_mean_and_else_the_posterior_mean():
+@pytest.mark.parametrize("n_pulls", [1, 2, 3, 5, 8, 30])
+@pytest.mark.parametrize("pulls_in_flight", [1, 4])
+def test_the_winner_was_fitted(n_pulls, pulls_in_flight):
     X, y = numbered(60)
-    kinds = set()
-    for seed in range(6):
-        search = surface_search(n_pulls=8, random_state=seed, noise=0.1 * (seed % 2)).fit(X, y)
-        was_fitted = bool(column(search, "n_pulls")[search.best_index_])
-        kinds.add(was_fitted)
-        name = "mean_test_score" if was_fitted else "posterior_mean"
-        assert search.best_score_ == column(search, name)[search.best_index_]
+    for seed in range(4):
+        search = surface_search(
+            n_pulls=n_pulls,
+            random_state=seed,
+            noise=0.1 * (seed % 2),
+            pulls_in_flight=pulls_in_flight,
+        ).fit(X, y)
+        assert search.n_fits_ == column(search, "n_pulls").sum() == n_pulls
+        best = search.best_index_
+        assert column(search, "n_pulls")[best] > 0
+        assert search.best_score_ == column(search, "mean_test_score")[best]
         assert np.isfinite(search.best_score_)
-        assert search.best_estimator_.get_params().items() >= search.best_params_.items()
-    assert kinds == {True, False}
+        assert column(search, "rank_test_score")[best] == 1
+
+
+def test_the_last_fits_confirm_the_winner():
+    """The winner has as many fits as the candidates that look nearly as good."""
+    X, y = numbered(60)
+    n_confirmed = 0
+    for seed in range(10):
+        search = surface_search(n_pulls=40, random_state=seed, noise=0.1).fit(X, y)
+        mean, deviation = (column(search, f"posterior_{name}") for name in ("mean", "sd"))
+        n_pulls, best = column(search, "n_pulls"), search.best_index_
+        n_confirmed += n_pulls[best] >= n_pulls[mean + deviation >= mean[best]].max()
+    assert n_confirmed >= 8
 
 
 def test_several_metrics_are_ranked_each_by_its_own():

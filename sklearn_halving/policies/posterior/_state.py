@@ -225,14 +225,14 @@ class PosteriorState:
             mean += self.prior_mean / scale[:, np.newaxis]
         return Beliefs(mean, offset, scale)
 
-    def leader_of_least_bound(self, otherwise: IntArray) -> IntArray:
-        """Return the recommendation of the paper, ignoring leaders that were eliminated."""
+    def leader_of_least_bound(self, otherwise: IntArray, may_win: BoolArray) -> IntArray:
+        """Return the recommendation of the paper, ignoring leaders that may not win."""
         rows = np.arange(len(self.alive))
         shape = len(self.leaders), len(rows)
         leaders, bounds = (np.array(a).reshape(shape).T for a in (self.leaders, self.bounds))
-        is_alive = self.alive[rows[:, np.newaxis], leaders]
-        place = first_largest(np.where(is_alive, -bounds, -np.inf))
-        return np.where(is_alive.any(axis=1), leaders[rows, place], otherwise)
+        is_allowed = may_win[rows[:, np.newaxis], leaders]
+        place = first_largest(np.where(is_allowed, -bounds, -np.inf))
+        return np.where(is_allowed.any(axis=1), leaders[rows, place], otherwise)
 
     def take_in_one(self, arm: int, repetition: int, reward: float) -> None:
         """Faster variant of `take_in` for a single problem."""

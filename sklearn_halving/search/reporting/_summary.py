@@ -241,8 +241,6 @@ def _no_winner(overview: Overview) -> list[str]:
 
 def _scored(overview: Overview, leader: Leader) -> str:
     score = f"{overview.metric} {score_text(leader.score)}"
-    if leader.n_fits == 0:
-        return f"never fitted, the model expects {score}"
     if np.isnan(leader.score):
         return f"no {overview.metric} in {counted(leader.n_fits, 'fit')}"
     # Equal scores differ by rounding errors.
