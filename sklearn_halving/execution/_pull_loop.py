@@ -123,6 +123,9 @@ class PullLoop:
     arrive : callable or None, default=None
         Called with the arm of each pull that the policy requests, to create the candidate of a
         new arm. The rewards that the policy has received by then do not depend on the workers.
+    first_to_tell : callable or None, default=None
+        For a policy that depends on the order of outcomes: function of its state that returns
+        which open pull is told next, or None for the oldest.
 
     Attributes
     ----------
@@ -144,6 +147,7 @@ class PullLoop:
     models: ModelStore = field(default_factory=ModelStore)
     signals: StopSignals = field(default_factory=StopSignals)
     arrive: Callable[[int], None] | None = None
+    first_to_tell: Callable[[Any], Pull | None] | None = None
     stopped_by: str = field(default="policy", init=False)
     n_replayed: int = field(default=0, init=False)
     _open: dict[Pull, None] = field(default_factory=dict, init=False)
@@ -262,20 +266,25 @@ class PullLoop:
     def _must_wait(self) -> bool:
         if self.policy.order_free:
             return len(self._landed) < len(self._open)
-        return next(iter(self._open)) not in self._landed
+        return self._first_to_tell() not in self._landed
 
     def _tell(self) -> None:
-        """Tell all outcomes, or only that of the oldest pull if their order matters."""
+        """Tell all outcomes, or a single one if their order matters."""
         if not self._landed:
             return
         if not self.policy.order_free:
             # One at a time: the next pulls must not depend on how many pulls have returned.
-            oldest = next(iter(self._open))
-            if oldest in self._landed:
-                self._tell_pulls([oldest])
+            first = self._first_to_tell()
+            if first in self._landed:
+                self._tell_pulls([first])
         elif self.executor.room > 0 or len(self._landed) == len(self._open):
             # Batches are cheaper, and no pull can be submitted before there is room again.
             self._tell_pulls(list(self._landed))
+
+    def _first_to_tell(self) -> Pull:
+        """Return the pull that is told next if the order matters: by default, the oldest."""
+        first = None if self.first_to_tell is None else self.first_to_tell(self.state)
+        return first or next(iter(self._open))
 
     def _tell_pulls(self, pulls: list[Pull]) -> None:
         rewards = np.array([self.reward(self._landed.pop(pull)) for pull in pulls])

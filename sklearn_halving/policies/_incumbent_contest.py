@@ -116,6 +116,10 @@ class Contest:
         elif arm == self.incumbent:
             self._judge_all()
 
+    def out(self) -> list[int]:
+        """Return the arms that were dropped."""
+        return list(self.dropped)
+
     def best(self) -> int:
         """Return the incumbent, or the best arm if the incumbent has no reward yet."""
         if self.rewards.get(self.incumbent):

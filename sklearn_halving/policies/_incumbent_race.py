@@ -3,51 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import prod
+from typing import cast
 
 import numpy as np
 
 from sklearn_halving.policies._incumbent_contest import Contest, RaceRules
 from sklearn_halving.policies._types import (
-    NO_ARM,
-    BoolArray,
-    FloatArray,
-    IntArray,
     PolicyDescription,
     Problem,
-    Pulls,
-    Seed,
-    Shape,
 )
-from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._bracket_policy import ClosedRung
 from sklearn_halving.policies.bases._parameter_checks import (
     check_budget,
     check_count,
     check_not_negative,
 )
+from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState
 from sklearn_halving.policies.noise._additive_model import fit_additive_model
 
 
-@dataclass
-class RaceState:
-    """State of the races of a batch of problems.
-
-    Parameters
-    ----------
-    n_arms : int
-    batch_shape : tuple of int
-    contests : list of Contest
-        One for each problem, in row-major order.
-    """
-
-    n_arms: int
-    batch_shape: Shape
-    contests: list[Contest]
-
-
 @dataclass(frozen=True)
-class IncumbentRace(BasePolicy):
+class IncumbentRace(SeparateGames):
     """Race each arm against the best arm so far, on the splits of the latter.
 
     The best arm so far is the incumbent. The first arm is the first incumbent. The other arms
@@ -124,60 +100,19 @@ class IncumbentRace(BasePolicy):
         """Return the description of the policy. Arms may be created when first pulled."""
         return replace(super().describe(problem), arms_may_arrive=True)
 
-    def start(self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None) -> RaceState:
-        """Return the state before the first pull."""
-        root = seed or np.random.SeedSequence()
+    def _new_game(self, problem: Problem, rng: np.random.Generator) -> Contest:
         n_splits = min(self.n_splits, problem.max_repetitions or self.n_splits)
         rules = RaceRules(n_splits, self.min_splits, self.z, self.pulls_in_flight)
-        contests = []
-        for i in range(prod(batch_shape)):
-            own = root
-            if batch_shape:
-                own = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, i))
-            entrants = list(range(problem.n_arms))
-            rng = np.random.default_rng(own)
-            contests.append(Contest(rules, problem.max_level, int(self.n_pulls), rng, entrants))
-        return RaceState(problem.n_arms, batch_shape, contests)
+        entrants = list(range(problem.n_arms))
+        return Contest(rules, problem.max_level, int(self.n_pulls), rng, entrants)
 
-    def ask(self, state: RaceState, max_pulls: int) -> Pulls:
-        """Return one pull for each problem; none if the policy has to wait for rewards."""
-        asked = [
-            contest.ask() if max_pulls > 0 and contest.n_open < self.pulls_in_flight else None
-            for contest in state.contests
-        ]
-        n = int(any(pull is not None for pull in asked))
-        table = np.array([pull or (NO_ARM, 0, 0) for pull in asked], dtype=np.int64)
-        columns = table[:, :, np.newaxis][..., :n]
-        return Pulls(*(columns[:, i].reshape(*state.batch_shape, n) for i in range(3)))
-
-    def tell(self, state: RaceState, pulls: Pulls, rewards: FloatArray) -> None:
-        """Update the state with rewards, in the order in which the pulls were requested."""
-        columns = [np.asarray(column).reshape(len(state.contests), -1) for column in pulls]
-        told = np.asarray(rewards, dtype=np.float64).reshape(columns[0].shape)
-        for i, contest in enumerate(state.contests):
-            own = Pulls(*(column[i] for column in columns))
-            known = told[i][own.arm != NO_ARM].tolist()
-            for pull, reward in zip(own.each(), known, strict=True):
-                contest.tell(pull, reward)
-
-    def is_finished(self, state: RaceState) -> bool:
-        """Return whether all races are finished."""
-        return all(contest.is_finished for contest in state.contests)
-
-    def is_alive(self, state: RaceState) -> BoolArray:
-        """Return which arms have not been dropped."""
-        alive = np.ones((len(state.contests), state.n_arms), dtype=bool)
-        for row, contest in zip(alive, state.contests, strict=True):
-            row[list(contest.dropped)] = False
-        return alive.reshape(*state.batch_shape, state.n_arms)
-
-    def rungs_before(self, state: RaceState, place: int) -> list[ClosedRung]:
+    def rungs_before(self, state: SeparateState, place: int) -> list[ClosedRung]:
         """Return the mean rewards of all arms of a single problem so far.
 
         They include dropped arms, and are adjusted for the effects of the splits. Failed arms
         have NaN. The result does not depend on ``place``, the new arm.
         """
-        contest = state.contests[0]
+        contest = cast(Contest, state.games[0])
         arms = np.array(sorted(contest.rewards), dtype=np.int64)
         failed = np.array(sorted(contest.dropped - contest.rewards.keys()), dtype=np.int64)
         means = np.full(len(arms) + len(failed), np.nan)
@@ -187,8 +122,3 @@ class IncumbentRace(BasePolicy):
                 row[list(contest.rewards[arm])] = list(contest.rewards[arm].values())
             means[: len(arms)] = fit_additive_model(table, ~np.isnan(table)).mean
         return [ClosedRung(np.concatenate([arms, failed]), contest.level, means)]
-
-    def recommend(self, state: RaceState) -> IntArray:
-        """Return the incumbent; ``NO_ARM`` if no arm has a reward."""
-        best = [contest.best() for contest in state.contests]
-        return np.array(best, dtype=np.int64).reshape(state.batch_shape)

@@ -39,8 +39,9 @@ from sklearn_halving.search._shared_parameters import (
 from sklearn_halving.search.preparing._cube_candidates import Cube, PointCandidates
 from sklearn_halving.search.preparing._inputs import FitInputs
 from sklearn_halving.search.preparing._named_policies import (
+    LEVEL_POLICIES,
+    NAMES,
     POINT_POLICIES,
-    POLICIES,
     check_name,
     policy_by_name,
     range_of_steering_score,
@@ -80,8 +81,9 @@ class BanditSearchCV(AdaptiveSearchCV):
         ``"anytime_successive_rejects"``, ``"adaptive_ucb_e"``, ``"adaptive_gap_e_v"``,
         ``"adaptive_ugap_eb"``, ``"successive_elimination"``, ``"hoeffding_race"``,
         ``"bernstein_race"``, ``"lucb"``, ``"lil_ucb"``, ``"ucb1"``, ``"ucb_v"``, ``"moss"``,
-        ``"exp3"``, ``"variance_rejects"``, ``"incumbent_race"`` and ``"hoo"``. ``"hoo"`` creates
-        its candidates during the search: ``param_distributions`` must then be one dict of
+        ``"exp3"``, ``"variance_rejects"``, ``"incumbent_race"``, ``"asynchronous_halving"`` and
+        ``"hoo"``. ``"asynchronous_halving"`` requires a ``resource``. ``"hoo"`` creates its
+        candidates during the search: ``param_distributions`` must then be one dict of
         continuous distributions with a method ``ppf``, ``n_candidates`` must not be set, and
         the splits are those of ``cv``.
     n_candidates : "exhaust" or int, default="exhaust"
@@ -205,11 +207,14 @@ class BanditSearchCV(AdaptiveSearchCV):
     def _describe(self) -> PolicyDescription:
         """Return the description of the policy, without a problem."""
         if isinstance(self.policy, str):
-            return PolicyDescription(n_dimensions=1 if self.policy in POINT_POLICIES else None)
+            return PolicyDescription(
+                n_dimensions=1 if self.policy in POINT_POLICIES else None,
+                plays_levels=self.policy in LEVEL_POLICIES,
+            )
         try:
             return as_policy(self.policy).describe()
         except TypeError as error:
-            names = ", ".join(map(repr, [*POLICIES, *POINT_POLICIES]))
+            names = ", ".join(map(repr, NAMES))
             raise ValueError(
                 "policy must be a name or an object with the methods of "
                 f"sklearn_halving.policies.Policy; got {self.policy!r}. Names are {names}."
@@ -251,7 +256,8 @@ class BanditSearchCV(AdaptiveSearchCV):
             n_arms = self._count_candidates(space)
             n_pulls = self._count_pulls(n_arms, rows)
             policy = policy_by_name(policy, n_arms, n_pulls, self.confidence, rows.n_named)
-            self._check_splits(n_arms, rows)
+            if not self._describe().plays_levels:
+                self._check_splits(n_arms, rows)
         complete = as_policy(policy, reward_range=self._known_range())
         if self._sampler and not complete.describe().arms_may_arrive:
             raise ValueError(

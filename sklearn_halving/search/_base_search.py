@@ -324,6 +324,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
                 models=ModelStore(checkpoint.models),
                 signals=StopSignals(run.deadline, interrupt),
                 arrive=getattr(run.task.candidates, "arrive", None),
+                first_to_tell=prepared.policy.first_to_tell,
             )
             loop.run()
             run.stopped_by = "interrupt" if interrupt.is_requested else loop.stopped_by

@@ -34,6 +34,7 @@ from sklearn_halving.policies import (
     AdaptiveUCBE,
     AdaptiveUGapEb,
     AnytimeSuccessiveRejects,
+    AsynchronousHalving,
     BasePolicy,
     BayesGap,
     BernsteinRace,
@@ -284,6 +285,13 @@ def bayes_gap(n_arms: int, n_pulls: int, n_splits: int | None = None, **options:
     return Case(policy, Problem(n_arms, 1, 3, n_splits), by_itself, n_pulls, uses_ranks_only=False)
 
 
+def asynchronous_halving(
+    n_arms: int, n_pulls: int, R: int, n_splits: int = 1, **options: Any
+) -> Case:
+    policy = AsynchronousHalving(n_pulls, **options)
+    return Case(policy, Problem(n_arms, 1, R, n_splits), by_itself, n_pulls)
+
+
 def growing(
     policy: Any,
     R: int,
@@ -433,6 +441,12 @@ CASES: dict[type, list[Case]] = {
         noisy(IncumbentRace(40, min_splits=1, pulls_in_flight=1), 7, n_splits=4),
         noisy(IncumbentRace(200, n_splits=12, z=0.5, pulls_in_flight=6), 20),
         noisy(IncumbentRace(2), 1, n_splits=5),
+    ],
+    AsynchronousHalving: [
+        asynchronous_halving(40, 70, 27),
+        asynchronous_halving(20, 60, 9, n_splits=3, early_repetitions=1, pulls_in_flight=3),
+        asynchronous_halving(5, 100, 16, n_splits=2, factor=2),
+        asynchronous_halving(1, 3, 9),
     ],
     InfiniteHyperband: [growing(InfiniteHyperband(200), 1), growing(InfiniteHyperband(40), 1, 2)],
     GrowingHyperband: [

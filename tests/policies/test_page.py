@@ -9,7 +9,12 @@ import pytest
 
 from scripts import ROOT
 from sklearn_halving import policies
-from sklearn_halving.search.preparing._named_policies import NOT_BY_NAME, POINT_POLICIES, POLICIES
+from sklearn_halving.search.preparing._named_policies import (
+    LEVEL_POLICIES,
+    NOT_BY_NAME,
+    POINT_POLICIES,
+    POLICIES,
+)
 
 PAGE = ROOT / "docs" / "policies.md"
 TYPES = {
@@ -50,6 +55,11 @@ def test_names_on_the_page_are_those_that_work(name: str, class_name: str) -> No
     assert row_of(class_name)[1] == f'`"{name}"`'
 
 
+@pytest.mark.parametrize(("name", "class_name"), LEVEL_POLICIES.items())
+def test_names_of_policies_with_rungs_are_on_the_page(name: str, class_name: str) -> None:
+    assert f'`"{name}"`' in row_of(class_name)[-1]
+
+
 @pytest.mark.parametrize("name", sorted(NOT_BY_NAME))
 def test_what_has_no_name_has_none_on_the_page(name: str) -> None:
     cells = row_of(name)
@@ -57,7 +67,7 @@ def test_what_has_no_name_has_none_on_the_page(name: str) -> None:
 
 
 def test_every_policy_has_a_name_or_a_way_out() -> None:
-    named = {*POLICIES.values(), *POINT_POLICIES.values(), *NOT_BY_NAME}
+    named = {*POLICIES.values(), *LEVEL_POLICIES.values(), *POINT_POLICIES.values(), *NOT_BY_NAME}
     assert named == set(PUBLIC)
 
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 import pytest
 from joblib import parallel_config
+from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.linear_model import Ridge, SGDClassifier
 from sklearn.tree import DecisionTreeClassifier
@@ -27,7 +29,7 @@ from sklearn_halving.policies import (
     UGapEc,
     UniformAllocation,
 )
-from sklearn_halving.search._bandit_search import POINT_POLICIES, POLICIES
+from sklearn_halving.search.preparing._named_policies import NAMES, POLICIES
 
 KNOWN = {"value": [0.1, 0.2, 0.3, 0.9]}
 ignore_doubt = pytest.mark.filterwarnings("ignore:.*before it knew the best")
@@ -147,6 +149,49 @@ class TwoEach:
         return NO_ARM if np.isnan(sums).all() else np.nanargmax(sums)
 
 
+def test_asynchronous_halving_by_name_gives_the_same_for_any_workers(tmp_path):
+    X, y = load_wine(return_X_y=True)
+    space = {"max_depth": list(range(1, 13)), "min_samples_leaf": [1, 2, 4, 8]}
+    searches = [
+        BanditSearchCV(
+            DecisionTreeClassifier(random_state=0),
+            space,
+            policy="asynchronous_halving",
+            resource="n_samples",
+            n_pulls=120,
+            cv=3,
+            n_jobs=n_jobs,
+            checkpoint=tmp_path / f"{n_jobs}.jsonl",
+            random_state=0,
+        ).fit(X, y)
+        for n_jobs in (1, 2)
+    ]
+    first, second = searches
+    assert first.n_fits_ <= 120
+    results = first.cv_results_
+    assert results["n_resources"][first.best_index_] == results["n_resources"].max()
+    assert len(set(first.history_["n_resources"])) > 1
+    columns = ["candidate", "n_resources", "split", "test_score"]
+    expected = first.history_[columns].sort_values(columns[:3]).reset_index(drop=True)
+    found = second.history_[columns].sort_values(columns[:3]).reset_index(drop=True)
+    pd.testing.assert_frame_equal(found, expected)
+
+    journal = tmp_path / "1.jsonl"
+    lines = journal.read_text().splitlines()
+    journal.write_text("\n".join(lines[: len(lines) // 2]) + "\n")
+    resumed = clone(first).fit(X, y)
+    assert resumed.n_fits_ == first.n_fits_
+    assert resumed.best_params_ == first.best_params_
+
+
+def test_asynchronous_halving_needs_a_resource():
+    search = BanditSearchCV(
+        DecisionTreeClassifier(), {"max_depth": [1, 2]}, policy="asynchronous_halving"
+    )
+    with pytest.raises(ValueError, match=r"^resource must be given"):
+        search.fit(*load_wine(return_X_y=True))
+
+
 def test_a_policy_of_the_users_own():
     search = search_by(TwoEach()).fit(*data())
     assert search.n_fits_ == 8
@@ -212,7 +257,7 @@ def test_bad_input_is_refused_before_any_fit(policy, params, message):
 def test_every_name_is_in_the_documentation():
     documented = inspect.getdoc(BanditSearchCV)
     listed = documented.partition("policy : str")[2].partition("n_candidates :")[0]
-    assert set(re.findall(r'``"(\w+)"``', listed)) == {*POLICIES, *POINT_POLICIES}
+    assert set(re.findall(r'``"(\w+)"``', listed)) == set(NAMES)
 
 
 def test_an_object_is_not_changed():

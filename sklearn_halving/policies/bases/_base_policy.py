@@ -13,6 +13,7 @@ from sklearn_halving.policies._types import (
     Policy,
     PolicyDescription,
     Problem,
+    Pull,
     Schedule,
 )
 from sklearn_halving.policies.bases._parameter_checks import RewardRange, width_of_range
@@ -90,6 +91,13 @@ class BasePolicy(Policy):
 
     def is_confident(self, state: Any) -> BoolArray | None:
         """Return whether the guarantee holds, shape ``batch``; None if there is no guarantee."""
+        return None
+
+    def first_to_tell(self, state: Any) -> Pull | None:
+        """Return which of the pulls in flight must be told next; None for the oldest.
+
+        A search asks this if the decisions depend on the order of the rewards.
+        """
         return None
 
     def points(self, state: Any) -> FloatArray | None:

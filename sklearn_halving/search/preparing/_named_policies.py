@@ -34,6 +34,9 @@ POLICIES: dict[str, str] = {
 """Names and classes of the policies that need only a number of fits or a confidence."""
 POINT_POLICIES: dict[str, str] = {"hoo": "HOO"}
 """Policies that create their candidates during the search, from continuous distributions."""
+LEVEL_POLICIES: dict[str, str] = {"asynchronous_halving": "AsynchronousHalving"}
+"""Policies that need a number of fits and a resource."""
+NAMES = (*POLICIES, *LEVEL_POLICIES, *POINT_POLICIES)
 _RUNGS = "it plays rungs: give {name}(...) and a resource; HyperbandSearchCV is the short way"
 NOT_BY_NAME: dict[str, str] = {
     "BayesGap": "it needs a covariance of the candidates: BayesGapSearchCV makes one",
@@ -77,9 +80,9 @@ UNIT_SCORES = (
 
 def check_name(name: str) -> None:
     """Raise if a policy cannot be given by this name; the message names an alternative."""
-    if name in POLICIES or name in POINT_POLICIES:
+    if name in NAMES:
         return
-    listed = ", ".join(map(repr, sorted([*POLICIES, *POINT_POLICIES])))
+    listed = ", ".join(map(repr, sorted(NAMES)))
     for class_name, way_out in NOT_BY_NAME.items():
         if name.lower().replace("_", "").replace("-", "") == class_name.lower():
             raise ValueError(
@@ -95,7 +98,7 @@ def check_name(name: str) -> None:
 
 def policy_by_name(name: str, n_arms: int, n_pulls: int, confidence: float, n_splits: int) -> Any:
     """Return the policy, with the budget, the confidence and the splits of the search."""
-    if n_arms == 1:  # only its score is needed
+    if n_arms == 1 and name in POLICIES:  # only its score is needed
         return policies.UniformAllocation(n_pulls)
     known = {
         "n_pulls": n_pulls,
@@ -104,7 +107,7 @@ def policy_by_name(name: str, n_arms: int, n_pulls: int, confidence: float, n_sp
         "delta": 1 - confidence,
         "n_splits": max(n_splits, policies.IncumbentRace.n_splits),
     }
-    policy_class = getattr(policies, POLICIES[name])
+    policy_class = getattr(policies, (POLICIES | LEVEL_POLICIES)[name])
     names = {field.name for field in fields(policy_class)}
     return policy_class(**{key: known[key] for key in known.keys() & names})
 

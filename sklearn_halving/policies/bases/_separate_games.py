@@ -1,0 +1,125 @@
+"""Base of policies that play each problem of a batch with an object of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Protocol
+
+import numpy as np
+
+from sklearn_halving.policies._types import (
+    NO_ARM,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Problem,
+    Pull,
+    Pulls,
+    Seed,
+    Shape,
+)
+from sklearn_halving.policies.bases._base_policy import BasePolicy
+
+
+class Game(Protocol):
+    """The state of a single problem. It decides one pull at a time."""
+
+    @property
+    def n_open(self) -> int:
+        """Number of pulls in flight."""
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether there is no pull left, neither in flight nor to be requested."""
+
+    def ask(self) -> Pull | None:
+        """Return the next pull; None if the game has to wait for rewards."""
+
+    def tell(self, pull: Pull, reward: float) -> None:
+        """Take in the reward of a pull."""
+
+    def out(self) -> list[int]:
+        """Return the arms that cannot be pulled any more."""
+
+    def best(self) -> int:
+        """Return the arm to recommend; ``NO_ARM`` if there is none."""
+
+
+@dataclass
+class SeparateState:
+    """State of a batch of games.
+
+    Parameters
+    ----------
+    n_arms : int
+    batch_shape : tuple of int
+    games : list of Game
+        One for each problem, in row-major order.
+    """
+
+    n_arms: int
+    batch_shape: Shape
+    games: list[Game]
+
+
+class SeparateGames(BasePolicy):
+    """Base of policies that decide after every reward, with rules that are not array operations.
+
+    A subclass has a field ``pulls_in_flight`` and creates its games in `_new_game`.
+    """
+
+    pulls_in_flight: int
+
+    def _new_game(self, problem: Problem, rng: np.random.Generator) -> Game:
+        raise NotImplementedError
+
+    def start(
+        self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None
+    ) -> SeparateState:
+        """Return the state before the first pull."""
+        root = seed or np.random.SeedSequence()
+        games = []
+        for i in range(prod(batch_shape)):
+            own = root
+            if batch_shape:
+                own = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, i))
+            games.append(self._new_game(problem, np.random.default_rng(own)))
+        return SeparateState(problem.n_arms, batch_shape, games)
+
+    def ask(self, state: SeparateState, max_pulls: int) -> Pulls:
+        """Return one pull for each problem; none if the policy has to wait for rewards."""
+        asked = [
+            game.ask() if max_pulls > 0 and game.n_open < self.pulls_in_flight else None
+            for game in state.games
+        ]
+        n = int(any(pull is not None for pull in asked))
+        table = np.array([pull or (NO_ARM, 0, 0) for pull in asked], dtype=np.int64)
+        columns = table[:, :, np.newaxis][..., :n]
+        return Pulls(*(columns[:, i].reshape(*state.batch_shape, n) for i in range(3)))
+
+    def tell(self, state: SeparateState, pulls: Pulls, rewards: FloatArray) -> None:
+        """Update the state with rewards, one after the other."""
+        columns = [np.asarray(column).reshape(len(state.games), -1) for column in pulls]
+        told = np.asarray(rewards, dtype=np.float64).reshape(columns[0].shape)
+        for i, game in enumerate(state.games):
+            own = Pulls(*(column[i] for column in columns))
+            known = told[i][own.arm != NO_ARM].tolist()
+            for pull, reward in zip(own.each(), known, strict=True):
+                game.tell(pull, reward)
+
+    def is_finished(self, state: SeparateState) -> bool:
+        """Return whether all games are finished."""
+        return all(game.is_finished for game in state.games)
+
+    def is_alive(self, state: SeparateState) -> BoolArray:
+        """Return which arms may still be pulled."""
+        alive = np.ones((len(state.games), state.n_arms), dtype=bool)
+        for row, game in zip(alive, state.games, strict=True):
+            row[game.out()] = False
+        return alive.reshape(*state.batch_shape, state.n_arms)
+
+    def recommend(self, state: SeparateState) -> IntArray:
+        """Return the arm to choose; ``NO_ARM`` if none has a reward."""
+        best = [game.best() for game in state.games]
+        return np.array(best, dtype=np.int64).reshape(state.batch_shape)
