@@ -24,6 +24,7 @@ REQUIRED = (
 )
 OPTIONAL = (
     *("describe", "order_of_play", "current_stage", "stage_of_arm", "is_confident", "points"),
+    "first_to_tell",
 )
 
 
