@@ -2,7 +2,7 @@
 Displays of a search
 ====================
 
-Seven displays show what a search did and why it made its choice. As in scikit-learn, they are
+Ten displays show what a search did and why it made its choice. As in scikit-learn, they are
 created by ``from_estimator`` and need only the fitted search.
 
 With ``--save FOLDER`` the script writes the images of the guide page on plots.
@@ -23,7 +23,10 @@ from sklearn_halving import BayesGapSearchCV, HyperbandSearchCV
 from sklearn_halving.plotting import (
     BracketDisplay,
     ConfidenceDisplay,
+    ImportanceDisplay,
+    ParallelCoordinatesDisplay,
     ParameterDisplay,
+    ParameterPairDisplay,
     PullsDisplay,
     RegretDisplay,
     RungDisplay,
@@ -49,6 +52,12 @@ displays["rungs"] = RungDisplay.from_estimator(rungs)
 # %%
 # The effect of C on the score. Large marks were fitted on all rows.
 displays["parameter"] = ParameterDisplay.from_estimator(rungs, "svc__C")
+
+# %%
+# Two parameters at a time, how much each of them matters, and all of them at once:
+displays["pair"] = ParameterPairDisplay.from_estimator(rungs, ("svc__C", "svc__gamma"))
+displays["importance"] = ImportanceDisplay.from_estimator(rungs)
+displays["parallel"] = ParallelCoordinatesDisplay.from_estimator(rungs)
 
 # %%
 # How soon the winner was found:

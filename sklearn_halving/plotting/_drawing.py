@@ -95,9 +95,9 @@ def score_range(scores: np.ndarray) -> tuple[float, float] | None:
     if len(known) < 4:
         return None
     top, quarter = float(known.max()), float(np.quantile(known, 0.25))
-    # At least a fraction of the score itself, so that accuracies are never clipped.
-    spread = max(top - quarter, 0.05 * max(abs(top), abs(quarter))) or 1.0
-    inside = known[known >= top - 20 * spread]
+    # At least the score itself, so that accuracies are never clipped.
+    spread = max(top - quarter, abs(top) / 6, abs(quarter) / 6) or 1.0
+    inside = known[known >= top - 6 * spread]
     if len(inside) == len(known):
         return None
     margin = 0.05 * max(top - float(inside.min()), spread)

@@ -142,11 +142,20 @@ def candidate_labels(numbers: Sequence[int], params: Sequence[Params]) -> list[s
             texts[place][name] = value
     differ = [n for n in names if len({one.get(n) for one in texts}) > 1] or names
     labels: list[list[str]] = []
+    # The last parts are left out if there is no room. A category, such as a kernel, says more.
+    by_kind = sorted(differ, key=lambda name: _is_numeric(name, params))
     for short in _ways_to_shorten(differ):
         labels = [[f"{short[n]}={one[n]}" for n in differ if n in one] for one in texts]
         if max(map(_length, labels), default=0) <= MAX_CANDIDATE:
             break
+    if max(map(_length, labels), default=0) > MAX_CANDIDATE:
+        labels = [[f"{short[n]}={one[n]}" for n in by_kind if n in one] for one in texts]
     return [f"{_joined(parts)}  #{number}" for number, parts in zip(numbers, labels, strict=True)]
+
+
+def _is_numeric(name: str, params: Sequence[Params]) -> bool:
+    """Return whether all values of a parameter are numbers."""
+    return all(isinstance(one[name], Real) for one in params if name in one)
 
 
 def _length(parts: list[str]) -> int:

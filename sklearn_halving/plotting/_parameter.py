@@ -152,7 +152,7 @@ class ParameterDisplay(Display):
             weight = found.results["n_resources"][table.row]
             weight_label = found.resource_unit
         return cls(
-            values=_as_numbers([column[place] for place in np.flatnonzero(shown)]),
+            values=as_numbers([column[place] for place in np.flatnonzero(shown)]),
             score=score[shown],
             weight=weight[shown],
             best=table.best[shown],
@@ -190,6 +190,8 @@ class ParameterDisplay(Display):
         x = self.values if self._is_numeric else self._draw_categories(ax, texts)
         if is_log:
             set_log_ticks(ax, x)
+        elif self._is_numeric and (x == x.round()).all():
+            ax.locator_params(axis="x", integer=True)
         areas = _areas(self.weight)
         others = ~self.best
         alpha = 0.7 if len(x) <= 100 else 0.4
@@ -230,12 +232,11 @@ class ParameterDisplay(Display):
             )
         if scale != "auto" or not can_be_log:
             return scale == "log"
-        values = np.unique(self.values)
-        return len(values) > 2 and values[-1] / values[0] >= 20 and _is_more_even_in_log(values)
+        return suits_log(self.values)
 
     def _draw_categories(self, ax: Axes, texts: list[str]) -> np.ndarray:
         """Label the axis with the categories, and return the position of each candidate."""
-        names = sorted(set(texts), key=lambda text: _category_key(self.values[texts.index(text)]))
+        names = category_texts(self.values)[1]
         place = {name: index for index, name in enumerate(names)}
         step = -(-len(names) // MAX_CATEGORIES)
         is_long = max(map(len, names), default=0) * len(names) > 60
@@ -293,7 +294,7 @@ def _parameter_of(found: FittedSearch, parameter: str | None) -> str:
     return parameter
 
 
-def _as_numbers(values: list[object]) -> np.ndarray:
+def as_numbers(values: list[object]) -> np.ndarray:
     """Return an array of floats, or of objects where one is not a finite number."""
     is_number = all(isinstance(v, Real) and not isinstance(v, bool | np.bool_) for v in values)
     if is_number and np.isfinite(numbers := np.array(values, dtype=float)).all():
@@ -301,6 +302,21 @@ def _as_numbers(values: list[object]) -> np.ndarray:
     objects = np.empty(len(values), dtype=object)
     objects[:] = values
     return objects
+
+
+def suits_log(values: np.ndarray) -> bool:
+    """Return whether positive values are spaced more evenly on a logarithmic scale."""
+    values = np.unique(values)
+    if len(values) < 3 or values[0] <= 0 or values[-1] / values[0] < 20:
+        return False
+    return _is_more_even_in_log(values)
+
+
+def category_texts(values: np.ndarray) -> tuple[list[str], list[str]]:
+    """Return the text of each value, and the distinct texts in the order of an axis."""
+    texts = value_texts(list(values))
+    order = sorted(set(texts), key=lambda text: _category_key(values[texts.index(text)]))
+    return texts, order
 
 
 def _is_more_even_in_log(values: np.ndarray) -> bool:

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 SCORING = "#e69f00"
 FAILED = "#b2182b"
+MAX_BARS = 150
+"""Largest number of fits of which each has a bar of its own."""
+N_VISIBLE = 400
+"""The axis is this many times as wide as the narrowest gap that can be seen."""
 CLOCK_ERROR = 1e-3
 """Seconds by which two fits of one worker may seem to overlap: when a fit began and how long it
 took are from two clocks."""
@@ -37,7 +41,8 @@ class WorkerDisplay(Display):
     lanes are inferred: each fit is placed in the first free lane. The number of lanes is the
     largest number of fits that ran at the same time; a lane is not necessarily one process. Long
     pauses without any fit, such as the time between an interruption and a resume, are cut out.
-    The timeline is the same for every ``metric``.
+    The timeline is the same for every ``metric``. With more than 150 fits, bars show when a lane
+    was busy, not single fits.
 
     Parameters
     ----------
@@ -97,10 +102,11 @@ class WorkerDisplay(Display):
         n_lanes = int(self.lane.max()) + 1
         height = 1.3 + 0.35 * min(max(n_lanes, 3), 24)
         ax = axes_for(type(self).__name__, ax, 8.0, height)
-        # A white edge separates fits; with many fits it would hide them.
-        width = 0.4 if len(self.start) <= 150 else 0.0
-        edge: Params = {"edgecolor": "white", "linewidth": width}
-        for lane in range(n_lanes):
+        if self._is_crowded:
+            self._draw_busy(ax)
+        # A white edge separates fits.
+        edge: Params = {"edgecolor": "white", "linewidth": 0.4}
+        for lane in range(0 if self._is_crowded else n_lanes):
             inside = self.lane == lane
             for rows, color in ((inside & ~self.failed, OTHERS), (inside & self.failed, FAILED)):
                 spans = list(zip(self.start[rows], self.fit_time[rows], strict=True))
@@ -114,6 +120,25 @@ class WorkerDisplay(Display):
         ax.set_ylim(n_lanes - 0.5, -0.5)
         self._finish(ax, end * n_lanes)
         return ax
+
+    @property
+    def _is_crowded(self) -> bool:
+        """Whether single fits would be too thin to be told apart."""
+        return len(self.start) > MAX_BARS
+
+    def _draw_busy(self, ax: Axes) -> None:
+        """Draw the times at which each lane was busy; fits without a visible gap are one bar."""
+        end = self._scoring_starts + self.score_time
+        gap = float(end.max()) / N_VISIBLE
+        for lane in np.unique(self.lane).tolist():
+            inside = self.lane == lane
+            first, last = self.start[inside], np.maximum.accumulate(end[inside])
+            is_new = np.concatenate([[True], first[1:] - last[:-1] > gap])
+            is_last = np.concatenate([is_new[1:], [True]])
+            spans = list(zip(first[is_new], last[is_last] - first[is_new], strict=True))
+            ax.broken_barh(spans, (lane - 0.4, 0.8), facecolors=OTHERS)
+            failed = self.start[inside & self.failed]
+            ax.vlines(failed, lane - 0.4, lane + 0.4, color=FAILED, linewidth=0.8)
 
     @property
     def _scoring_starts(self) -> np.ndarray:
@@ -130,6 +155,8 @@ class WorkerDisplay(Display):
         ax.set_yticks(lanes, [f"{lane + 1}" for lane in lanes], fontsize="small")
         ax.set(xlabel="seconds", ylabel="worker (inferred)")
         colors = {"fit": OTHERS, "scoring": SCORING}
+        if self._is_crowded:
+            colors = {"fits and scoring": OTHERS}
         if self.failed.any():
             colors["failed fit"] = FAILED
         handles: list[Artist] = [Patch(color=color, label=name) for name, color in colors.items()]

@@ -18,7 +18,10 @@ from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV, plotting
 from sklearn_halving.plotting import (
     BracketDisplay,
     ConfidenceDisplay,
+    ImportanceDisplay,
+    ParallelCoordinatesDisplay,
     ParameterDisplay,
+    ParameterPairDisplay,
     PullsDisplay,
     RegretDisplay,
     RungDisplay,
@@ -30,6 +33,10 @@ HARD_TO_LAY_OUT = ["single", "hundreds", "failing", "failing_rungs"]
 SEARCHES = ["halving", "gap", "ucb", *HARD_TO_LAY_OUT]
 
 every_display = pytest.mark.parametrize("display_class", DISPLAYS)
+# Most of these searches have one parameter.
+every_display_of_one = pytest.mark.parametrize(
+    "display_class", [one for one in DISPLAYS if one is not ParameterPairDisplay]
+)
 
 
 def suits(display_class, search) -> bool:
@@ -37,7 +44,9 @@ def suits(display_class, search) -> bool:
         return "n_resources" in search.cv_results_
     if display_class is BracketDisplay:
         return "bracket" in search.cv_results_ or "stage" in search.cv_results_
-    return True
+    if display_class in (ImportanceDisplay, ParallelCoordinatesDisplay):
+        return len(search.cv_results_["candidate"]) > 1
+    return display_class is not ParameterPairDisplay
 
 
 @every_display
@@ -47,7 +56,8 @@ def test_search_is_drawn(display_class, name, request) -> None:
     search = request.getfixturevalue(name)
     if not suits(display_class, search):
         with pytest.raises(
-            ValueError, match=f"{display_class.__name__} shows .* does not have; .*Pulls"
+            ValueError,
+            match=f"{display_class.__name__} shows .* does not have; .*(Pulls|Parameter)",
         ):
             display_class.from_estimator(search)
         return
@@ -59,7 +69,7 @@ def test_search_is_drawn(display_class, name, request) -> None:
         display.figure_.canvas.draw()
 
 
-@every_display
+@every_display_of_one
 def test_axes_given_are_used(display_class, rungs, pyplot) -> None:
     figure, (left, right) = pyplot.subplots(ncols=2)
     display = display_class.from_estimator(rungs, ax=right)
@@ -71,7 +81,7 @@ def test_axes_given_are_used(display_class, rungs, pyplot) -> None:
     assert pyplot.get_fignums() == [figure.number]
 
 
-@every_display
+@every_display_of_one
 def test_display_can_be_drawn_again(display_class, rungs, pyplot) -> None:
     display = display_class.from_estimator(rungs)
     first = display.ax_
@@ -81,7 +91,7 @@ def test_display_can_be_drawn_again(display_class, rungs, pyplot) -> None:
     assert display.ax_ is not first
 
 
-@every_display
+@every_display_of_one
 def test_plot_does_not_change_the_search(display_class, rungs) -> None:
     before = {key: np.array(value) for key, value in rungs.cv_results_.items() if "rank" in key}
     display_class.from_estimator(rungs)
@@ -103,7 +113,7 @@ def test_search_of_another_package(display_class) -> None:
         display_class.from_estimator(search)
 
 
-@every_display
+@every_display_of_one
 def test_matplotlib_is_missing(display_class, rungs, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
@@ -123,7 +133,9 @@ def test_import_leaves_matplotlib_alone() -> None:
     assert done.stdout.split() == ["False", "False"]
 
 
-@pytest.mark.parametrize("display_class", [d for d in DISPLAYS if d is not WorkerDisplay])
+@pytest.mark.parametrize(
+    "display_class", [d for d in DISPLAYS if d not in (WorkerDisplay, ParameterPairDisplay)]
+)
 def test_metric_that_steers_is_the_default(display_class, metrics) -> None:
     display = display_class.from_estimator(metrics)
     other = display_class.from_estimator(metrics, metric="gain")
@@ -140,7 +152,7 @@ def is_text(artist) -> bool:
     return hasattr(artist, "get_text")
 
 
-@every_display
+@every_display_of_one
 def test_no_winner_without_refit(display_class) -> None:
     """Several metrics and no refit: nothing says which candidate is the best."""
     search = hyperband(scoring=two_metrics, refit=False, brackets=[0], max_candidates=None)

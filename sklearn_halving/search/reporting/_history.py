@@ -109,7 +109,10 @@ def make_history(record: SearchRecord) -> pd.DataFrame:
 
     several = [o.test_scores for o in record.outcomes if isinstance(o.test_scores, dict)]
     metrics = list(several[0]) if several else ["score"]
-    return pd.DataFrame([_row(record, outcome, metrics) for outcome in record.outcomes])
+    table = pd.DataFrame([_row(record, outcome, metrics) for outcome in record.outcomes])
+    if len(table):
+        table[["started", "ended"]] -= table["started"].min()
+    return table
 
 
 def _place_of(plan: SearchPlan, pull: Pull) -> dict[str, int]:

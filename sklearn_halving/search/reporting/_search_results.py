@@ -175,11 +175,12 @@ class SearchResults(BaseSearchCV):
 
         Columns: ``candidate``; ``bracket``, ``loop`` and ``rung`` if there are brackets, ``stage``
         if there are stages; ``n_resources`` if there is a resource; ``split``; ``started`` and
-        ``ended`` (start of training and end of scoring, in seconds since the epoch); ``fit_time``
-        and ``score_time`` (in seconds); ``continued_from`` (resource of the model that was trained
-        further, or 0 for a fit from scratch); ``n_train`` and ``n_test``; ``failed``; ``outcome``
-        (``"ok"``, ``"failed"``, ``"scorer_failed"``, ``"timeout"``, ``"memory"`` or ``"lost"``);
-        ``error`` (the traceback, missing if there was no error); and a column for each score.
+        ``ended`` (start of training and end of scoring, in seconds since the first fit began);
+        ``fit_time`` and ``score_time`` (in seconds); ``continued_from`` (resource of the model
+        that was trained further, or 0 for a fit from scratch); ``n_train`` and ``n_test``;
+        ``failed``; ``outcome`` (``"ok"``, ``"failed"``, ``"scorer_failed"``, ``"timeout"``,
+        ``"memory"`` or ``"lost"``); ``error`` (the traceback, missing if there was no error); and
+        a column for each score.
 
         Examples
         --------

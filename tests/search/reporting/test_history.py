@@ -157,8 +157,8 @@ def test_a_resumed_search_has_the_same_history(search_class, tmp_path):
 def test_times_are_those_of_the_fits(search_class):
     before = time.time()
     history = small(search_class, SVC(), {"C": [0.1, 1, 10]}).fit(*data()).history_
-    assert (history["started"] >= before).all()
-    assert (history["ended"] <= time.time() + 0.01).all()
+    assert history["started"].min() == 0
+    assert (history["ended"] <= time.time() - before + 0.01).all()
     lasted = history["ended"] - history["started"]
     np.testing.assert_allclose(lasted, history["fit_time"] + history["score_time"], atol=1e-5)
     # Without workers one fit follows the other; the two clocks may differ a little.

@@ -1,0 +1,207 @@
+"""ParameterPairDisplay: score against two parameters at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from sklearn_halving._typing import Params
+from sklearn_halving.plotting._display import Display
+from sklearn_halving.plotting._drawing import WINNER, axes_for, count_of, note, score_range
+from sklearn_halving.plotting._importance import importances
+from sklearn_halving.plotting._labels import shortened
+from sklearn_halving.plotting._reading import FittedSearch, Search, read_search
+from sklearn_halving.plotting._space import Axis, TriedSpace, tried_space
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+N_CONTOURS = 10
+FEWEST_POINTS = 6
+"""Smallest number of distinct points for which contours are drawn."""
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class ParameterPairDisplay(Display):
+    """Score of the candidates against two parameters, as points and contours.
+
+    Use `from_estimator` to create a display. A point is a candidate. Contours interpolate linearly
+    between the candidates that were tried, so there are none outside them. They are left out if a
+    parameter is categorical or if there are fewer than six distinct points. Scales are logarithmic
+    where values are spaced more evenly in this way. Where candidates coincide, the best is on top.
+
+    Parameters
+    ----------
+    axes : tuple of Axis
+        The two parameters: name, positions, categories and scale.
+    score : ndarray of shape (n_candidates,)
+        Mean test score with the most resource.
+    best : ndarray of bool of shape (n_candidates,)
+        True for the winner.
+    n_left_out : int
+        Number of candidates without one of the parameters.
+    score_label : str
+        Name of the metric.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> from scipy.stats import loguniform
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.svm import SVC
+    >>> from sklearn_halving import HyperbandSearchCV
+    >>> from sklearn_halving.plotting import ParameterPairDisplay
+    >>> X, y = load_wine(return_X_y=True)
+    >>> space = {"C": loguniform(1e-2, 1e3), "gamma": loguniform(1e-6, 1e-1)}
+    >>> search = HyperbandSearchCV(SVC(), space, random_state=0).fit(X, y)
+    >>> display = ParameterPairDisplay.from_estimator(search, ("C", "gamma"))
+    >>> display.ax_.get_xscale(), display.ax_.get_yscale()
+    ('log', 'log')
+    """
+
+    axes: tuple[Axis, Axis]
+    score: np.ndarray
+    best: np.ndarray
+    n_left_out: int = 0
+    score_label: str = "score"
+
+    @classmethod
+    def from_estimator(
+        cls,
+        search: Search,
+        parameters: tuple[str, str] | None = None,
+        *,
+        metric: str | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the scores of a fitted search against two parameters.
+
+        Parameters
+        ----------
+        search : estimator
+            A fitted search.
+        parameters : tuple of two str or None, default=None
+            Names of the parameters of the x and the y axis. None takes the two most important
+            ones, see `ImportanceDisplay`.
+        metric : str or None, default=None
+            The metric to show if there are several. None shows the one that steered the search.
+        ax : matplotlib Axes or None, default=None
+            The axes to draw on. None makes a new figure.
+
+        Returns
+        -------
+        display : ParameterPairDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If the search is not fitted.
+        TypeError
+            If it is not a search of this package.
+        ValueError
+            If candidates do not differ in both parameters, or the search has no such metric.
+        ImportError
+            If matplotlib is missing.
+        """
+        return cls._from_search(read_search(search, cls.__name__, metric), parameters).plot(ax=ax)
+
+    @classmethod
+    def _from_search(cls, found: FittedSearch, parameters: tuple[str, str] | None = None) -> Self:
+        space = tried_space(found)
+        if len(space.axes) < 2:
+            raise found.lacks(
+                "two parameters in which candidates differ", "ParameterDisplay shows one of them"
+            )
+        first, second = _pair(space, found, parameters)
+        shown = ~np.isnan(first.position + second.position)
+        return cls(
+            axes=(_part(first, shown), _part(second, shown)),
+            score=space.score[shown],
+            best=space.best[shown],
+            n_left_out=int((~shown).sum()),
+            score_label=found.score_label,
+        )
+
+    def _draw(self, ax: Axes | None) -> Axes:
+        ax = axes_for(type(self).__name__, ax, 6.4, 4.4)
+        x, y = (axis.position for axis in self.axes)
+        limits = score_range(self.score)
+        low, high = (self.score.min(), self.score.max()) if limits is None else limits
+        style: Params = {"vmin": low, "vmax": high, "cmap": "viridis"}
+        for axis, of_plot in zip(self.axes, (ax.xaxis, ax.yaxis), strict=True):
+            _set_axis(of_plot, axis)
+        for axis, set_scale in zip(self.axes, (ax.set_xscale, ax.set_yscale), strict=True):
+            if axis.is_log:
+                set_scale("log")
+        self._draw_contours(ax, float(low), float(high))
+        order = np.argsort(self.score)
+        points = ax.scatter(
+            x[order], y[order], 28, self.score[order], edgecolors="white", linewidths=0.6, **style
+        )
+        star = ax.scatter(x[self.best], y[self.best], 220, color=WINNER, marker="*", zorder=3)
+        star.set(edgecolors="white", label="winner")
+        ax.set(xlabel=shortened(self.axes[0].name, 60), ylabel=shortened(self.axes[1].name, 36))
+        label = f"mean test {shortened(self.score_label, 30)}"
+        ax.figure.colorbar(
+            points, ax=ax, label=label, extend="neither" if limits is None else "min"
+        )
+        note(ax, count_of(self.n_left_out, "candidate left out", "candidates left out"))
+        return ax
+
+    def _draw_contours(self, ax: Axes, low: float, high: float) -> None:
+        """Interpolate between the candidates, if they span an area of two numeric parameters."""
+        if self.axes[0].categories or self.axes[1].categories or high <= low:
+            return
+        # A triangulation needs comparable scales, and one score for each point.
+        places = np.column_stack([axis.even for axis in self.axes])
+        span = np.ptp(places, axis=0)
+        places = (places - places.min(axis=0)) / np.where(span > 0, span, 1.0)
+        _, first = np.unique(places.round(9), axis=0, return_index=True)
+        if len(first) < FEWEST_POINTS or np.linalg.matrix_rank(places - places[0], 1e-6) < 2:
+            return
+        from matplotlib.tri import Triangulation
+
+        triangles = Triangulation(*places[first].T).triangles
+        x, y = (axis.position[first] for axis in self.axes)
+        levels = np.linspace(low, high, N_CONTOURS + 1)
+        style: Params = {"levels": levels, "cmap": "viridis", "alpha": 0.45, "extend": "min"}
+        ax.tricontourf(x, y, triangles, self.score[first], **style)
+
+
+def _pair(
+    space: TriedSpace, found: FittedSearch, parameters: tuple[str, str] | None
+) -> tuple[Axis, Axis]:
+    """Return the two parameters that are named, or the two most important ones."""
+    if parameters is None:
+        first, second = sorted(np.argsort(-importances(space)[0], kind="stable")[:2])
+        return space.axes[first], space.axes[second]
+    known = {axis.name: axis for axis in space.axes}
+    if len(set(parameters)) != 2 or not set(parameters) <= known.keys():
+        raise ValueError(
+            f"parameters of {found.display} must be two of those in which candidates differ, "
+            f"{', '.join(map(repr, known))}; got {parameters!r}."
+        )
+    first, second = parameters
+    return known[first], known[second]
+
+
+def _part(axis: Axis, shown: np.ndarray) -> Axis:
+    return Axis(axis.name, axis.label, axis.position[shown], axis.categories, axis.is_log)
+
+
+def _set_axis(of_plot: object, axis: Axis) -> None:
+    """Name the categories, or put ticks of whole numbers at whole numbers."""
+    if axis.categories:
+        texts = [shortened(text, 18) for text in axis.categories]
+        of_plot.set_ticks(range(len(texts)), texts, fontsize="small")  # type: ignore[attr-defined]
+    elif not axis.is_log and (axis.position == axis.position.round()).all():
+        from matplotlib.ticker import MaxNLocator
+
+        of_plot.set_major_locator(MaxNLocator(integer=True))  # type: ignore[attr-defined]

@@ -1,0 +1,156 @@
+"""Displays of several parameters: importance, pairs, parallel coordinates."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import loguniform, uniform
+
+from plotting.searches import hyperband
+from sklearn_halving.plotting import (
+    ImportanceDisplay,
+    ParallelCoordinatesDisplay,
+    ParameterDisplay,
+    ParameterPairDisplay,
+    WorkerDisplay,
+)
+from sklearn_halving.plotting._drawing import score_range
+from sklearn_halving.plotting._labels import candidate_labels
+
+SPACE = {"quality": uniform(0, 1), "seconds": loguniform(1e-9, 1e-6), "n_steps": [1, 2, 3]}
+CONDITIONS = [{"quality": uniform(0, 1)}, {"quality": uniform(0, 1), "n_steps": [1, 2, 3]}]
+
+
+@pytest.fixture(scope="module")
+def search():
+    return hyperband(SPACE)
+
+
+@pytest.fixture(scope="module")
+def conditional():
+    return hyperband(CONDITIONS)
+
+
+def test_only_the_parameter_that_decides_the_score_is_important(search):
+    display = ImportanceDisplay.from_estimator(search)
+    assert sorted(display.parameter) == ["n_steps", "quality", "seconds"]
+    assert display.parameter[0] == "quality"
+    assert display.importance[0] > 5 * display.importance[1]
+    assert (np.diff(display.importance) <= 0).all()
+    assert len(display.ax_.patches) == 3
+
+
+def test_no_parameter_is_important_if_all_scores_are_equal():
+    search = hyperband(SPACE, scoring=lambda estimator, X, y: 0.5)
+    assert ImportanceDisplay.from_estimator(search).importance.tolist() == [0, 0, 0]
+    ParallelCoordinatesDisplay.from_estimator(search).figure_.canvas.draw()
+    ParameterPairDisplay.from_estimator(search).figure_.canvas.draw()
+
+
+def test_a_pair_shows_every_candidate_on_the_scale_of_its_parameter(search):
+    display = ParameterPairDisplay.from_estimator(search, ("seconds", "quality"))
+    n_candidates = len(set(search.cv_results_["candidate"].tolist()))
+    assert len(display.score) == n_candidates
+    assert (display.ax_.get_xscale(), display.ax_.get_yscale()) == ("log", "linear")
+    assert display.ax_.get_xlabel() == "seconds"
+    winner = display.axes[1].position[display.best]
+    assert winner.tolist() == [search.best_params_["quality"]]
+    kinds = [type(artist).__name__ for artist in display.ax_.collections]
+    assert kinds == ["TriContourSet", "PathCollection", "PathCollection"]
+    display.figure_.canvas.draw()
+
+
+def test_a_pair_is_that_of_the_most_important_parameters_by_default(search):
+    display = ParameterPairDisplay.from_estimator(search)
+    ranking = ImportanceDisplay.from_estimator(search).parameter
+    assert {axis.name for axis in display.axes} == set(ranking[:2])
+
+
+@pytest.mark.parametrize("pair", [("quality", "quality"), ("quality", "nonsense")])
+def test_a_pair_of_other_parameters_is_refused(search, pair):
+    message = r"parameters of ParameterPairDisplay must be two .*'quality', .*got \("
+    with pytest.raises(ValueError, match=message):
+        ParameterPairDisplay.from_estimator(search, pair)
+
+
+def test_a_pair_is_drawn_on_given_axes(search, pyplot):
+    axes = pyplot.subplots()[1]
+    assert ParameterPairDisplay.from_estimator(search, ax=axes).ax_ is axes
+
+
+def test_candidates_without_a_parameter_are_left_out_of_a_pair(conditional):
+    pair = ParameterPairDisplay.from_estimator(conditional, ("quality", "n_steps"))
+    assert pair.n_left_out > 0
+    assert "left out" in pair.ax_.get_title(loc="right")
+    assert len(pair.score) == len(ParameterDisplay.from_estimator(conditional, "n_steps").score)
+
+
+def test_categories_have_their_names_on_the_axis_of_a_pair():
+    search = hyperband({"quality": uniform(0, 1), "n_steps": [1, 2], "tail": [True, False]})
+    display = ParameterPairDisplay.from_estimator(search, ("quality", "tail"))
+    assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["False", "True"]
+
+
+def test_lines_of_parallel_coordinates_are_candidates(search):
+    display = ParallelCoordinatesDisplay.from_estimator(search)
+    assert sorted(display.label[:-1]) == ["n_steps", "quality", "seconds"]
+    assert (display.group == 2).sum() == 1
+    scores = display.position[:, -1]
+    assert (scores.min(), scores.max()) == (0, 1)
+    assert scores[display.group == 0].max() <= scores[display.group == 1].min()
+    place = display.label.index("seconds")
+    seconds = search.cv_results_["param_seconds"].astype(float)
+    assert display.ends[place] == (f"{seconds.min():.3g}", f"{seconds.max():.3g}")
+    assert 0.2 < np.median(display.position[:, place]) < 0.8  # of a logarithmic scale
+
+
+def test_a_missing_parameter_is_below_its_axis(conditional):
+    display = ParallelCoordinatesDisplay.from_estimator(conditional)
+    column = display.position[:, display.label.index("n_steps")]
+    assert (column < 0).any()
+    assert set(column[column >= 0]) == {0.0, 0.5, 1.0}
+    assert "without a parameter" in display.ax_.get_title(loc="right")
+
+
+def test_whole_numbers_have_ticks_at_whole_numbers(search):
+    display = ParameterDisplay.from_estimator(search, "n_steps")
+    pair = ParameterPairDisplay.from_estimator(search, ("n_steps", "quality"))
+    for axes in (display.ax_, pair.ax_):
+        assert (axes.get_xticks() % 1 == 0).all()
+
+
+def test_many_fits_are_bars_of_busy_time():
+    """300 fits of 10 ms, one after another, with a gap of a second in the middle."""
+    start = 0.01 * np.arange(300) + (np.arange(300) >= 150)
+    display = WorkerDisplay(
+        start=start,
+        fit_time=np.full(300, 0.008),
+        score_time=np.full(300, 0.002),
+        lane=np.zeros(300, dtype=int),
+        failed=np.zeros(300, dtype=bool),
+        pauses=np.zeros(0),
+    ).plot()
+    bars = [path.get_extents() for c in display.ax_.collections for path in c.get_paths()]
+    spans = [(bar.x0, bar.x1) for bar in bars if bar.width > 0]
+    np.testing.assert_allclose(spans, [(0, 1.5), (2.5, 4)])
+    labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert labels == ["fits and scoring"]
+
+
+def test_outliers_do_not_squash_the_axis_and_accuracies_are_never_cut():
+    losses = np.array([-1.0, -1.1, -1.2, -1.3, -1.4, -1.5, -1.6, -12.0])
+    low, high = score_range(losses)
+    assert low > -3
+    assert high > -1
+    assert score_range(np.array([0.98, 0.97, 0.96, 0.5, 0.0])) is None
+
+
+def test_labels_keep_the_category_in_which_candidates_differ():
+    names = ("regularization", "width_of_window", "degree_of_poly", "tolerance_of_fit")
+    numbers = [dict.fromkeys(names, 0.1234 * place) for place in (1, 2)]
+    params = [
+        one | {"kernel": kernel} for one, kernel in zip(numbers, ["rbf", "poly"], strict=True)
+    ]
+    labels = candidate_labels([0, 1], params)
+    assert "rbf" in labels[0]
+    assert "poly" in labels[1]
