@@ -17,7 +17,8 @@ import numpy as np
 from sklearn_halving._unstable_joblib import cloudpickle
 from sklearn_halving.execution._journal_lines import Record
 from sklearn_halving.execution._types import Landing
-from sklearn_halving.policies._types import BoolArray, Pull
+from sklearn_halving.policies._arrays import BoolArray
+from sklearn_halving.policies._types import Pull
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from sklearn_halving.policies._types import (
-    BoolArray,
-    Bracket,
-    FloatArray,
-    IntArray,
-    Problem,
-    Rung,
-    Schedule,
-    Shape,
-    Stage,
-)
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Shape
+from sklearn_halving.policies._types import Bracket, Problem, Rung, Schedule, Stage
 from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
 from sklearn_halving.policies.bases._bracket_policy import ScheduledPolicy
 from sklearn_halving.policies.bases._parameter_checks import check_budget, check_count, check_whole

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import ceil, isfinite, prod
+from math import ceil, prod
 from typing import Any, Literal
 
 import numpy as np
 
-from sklearn_halving.policies._types import (
-    NO_ARM,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Problem,
-    Pulls,
-    Seed,
-    Shape,
-)
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
+from sklearn_halving.policies._types import NO_ARM, Problem, Pulls
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._gap_rule import OneChoice, choose_by_gap, first_largest
-from sklearn_halving.policies.bases._parameter_checks import check_choice, check_count
+from sklearn_halving.policies.bases._parameter_checks import (
+    check_choice,
+    check_count,
+    check_not_negative,
+    check_positive,
+    check_tolerance,
+    refuse_unless,
+)
 from sklearn_halving.policies.posterior._acquisitions import SCORES, Outlook
 from sklearn_halving.policies.posterior._hyperparameters import Hyperparameters
 from sklearn_halving.policies.posterior._prior import PriorRecipe
@@ -139,17 +138,12 @@ class BayesGap(BasePolicy):
         check_choice("recommendation", self.recommendation, Recommendation)
         if isinstance(self.beta, str):
             check_choice("beta", self.beta, BetaRule, "A number above 0 also works.")
-        elif not (isfinite(self.beta) and self.beta > 0):
-            raise ValueError(f"beta must be finite and above 0, got {self.beta!r}.")
-        if not (isfinite(self.noise_variance) and self.noise_variance > 0):
-            raise ValueError(
-                f"noise_variance must be finite and above 0, got {self.noise_variance!r}. "
-                "For rewards without noise use a small number, such as 1e-6."
-            )
-        for name in ("split_variance", "epsilon"):
-            value = getattr(self, name)
-            if not (isfinite(value) and value >= 0):
-                raise ValueError(f"{name} must be finite and 0 or more, got {value!r}.")
+        else:
+            check_positive("beta", self.beta, "Use 'effective', the default.")
+        advice = "For rewards without noise, use a small number such as 1e-6."
+        check_positive("noise_variance", self.noise_variance, advice)
+        check_not_negative("split_variance", self.split_variance, "Use 0, the default.")
+        check_tolerance(self.epsilon)
         for name in ("n_pulls", "pulls_in_flight"):
             check_count(name, getattr(self, name))
 
@@ -352,9 +346,7 @@ def _pull_of_one(state: PosteriorState, choice: OneChoice) -> Pulls:
 
 def _checked_prior_mean(prior_mean: Any, n_arms: int) -> FloatArray:
     mean = np.asarray(prior_mean, dtype=np.float64)
-    if mean.shape not in ((), (n_arms,)) or not np.isfinite(mean).all():
-        raise ValueError(
-            f"prior_mean must be a finite number, or one for each of the {n_arms} arms; got an "
-            f"array of shape {mean.shape}."
-        )
+    holds = mean.shape in ((), (n_arms,)) and bool(np.isfinite(mean).all())
+    rule = f"be a finite number, or one for each of the {n_arms} arms"
+    refuse_unless(holds, "prior_mean", rule, f"an array of shape {mean.shape}", "Use 0.")
     return np.broadcast_to(mean, (n_arms,)).copy()

@@ -8,8 +8,9 @@ from typing import Literal
 
 import numpy as np
 
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Shape
 from sklearn_halving.policies._races import RoundsPolicy
-from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray, Problem, Shape
+from sklearn_halving.policies._types import Problem
 from sklearn_halving.policies.bases._parameter_checks import (
     RewardRange,
     check_between,

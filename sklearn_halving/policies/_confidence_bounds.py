@@ -8,7 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._types import NO_ARM
 from sklearn_halving.policies.bases._fixed_confidence import Caution, FixedConfidencePolicy
 from sklearn_halving.policies.bases._index_policy import IndexState
 from sklearn_halving.policies.bases._parameter_checks import (
@@ -16,7 +17,7 @@ from sklearn_halving.policies.bases._parameter_checks import (
     check_between,
     check_choice,
     check_confidence,
-    check_not_negative,
+    check_tolerance,
 )
 from sklearn_halving.policies.bases._ranking import best_known, largest_usable
 
@@ -73,7 +74,7 @@ class LUCB(FixedConfidencePolicy):
     def __post_init__(self) -> None:
         """Validate the parameters."""
         check_confidence(self.delta)
-        check_not_negative("epsilon", self.epsilon, "It is a difference of rewards, such as 0.01.")
+        check_tolerance(self.epsilon)
 
     def _radius(self, state: IndexState, n_pulls: IntArray) -> FloatArray:
         # A round has two pulls, or one if an arm has no splits left. The guarantee needs N <= t.

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sklearn_halving.policies._types import FloatArray, IntArray
+from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.policies._upper_confidence import UpperConfidencePolicy
 from sklearn_halving.policies.bases._index_policy import IndexState
 from sklearn_halving.policies.bases._parameter_checks import RewardRange, check_not_negative

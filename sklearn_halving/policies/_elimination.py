@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, inf, log
+from math import ceil, log
 
 import numpy as np
 
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Shape
 from sklearn_halving.policies._races import Interval, Race, RaceMemory
 from sklearn_halving.policies._successive_rejects import contested
-from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray, Problem, Shape, Stage
+from sklearn_halving.policies._types import Problem, Stage
 from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
 from sklearn_halving.policies.bases._base_policy import ConfidentPolicy
 from sklearn_halving.policies.bases._parameter_checks import (
     RewardRange,
     check_budget,
     check_confidence,
+    check_positive,
+    refuse_unless,
     width_of_range,
 )
 from sklearn_halving.policies.bases._planned_pulls import PlannedPolicy, PlannedState, new_state
@@ -67,11 +70,8 @@ class SuccessiveElimination(Race):
     def __post_init__(self) -> None:
         """Validate the parameters."""
         check_confidence(self.delta)
-        if not self.c > 4:
-            raise ValueError(
-                f"c must be larger than 4, got {self.c!r}: with a smaller one the chances of "
-                "mistakes in all rounds add up to more than delta. Use 5, the default."
-            )
+        advice = "The guarantee does not hold for smaller values. Use 5, the default."
+        refuse_unless(self.c > 4, "c", "be larger than 4", self.c, advice)
 
     def _first_state(self, problem: Problem, batch_shape: Shape) -> PlannedState:
         if self.max_pulls is not None:
@@ -155,12 +155,8 @@ class MedianElimination(ConfidentPolicy, PlannedPolicy):
 
     def __post_init__(self) -> None:
         """Validate the parameters."""
-        if not 0 < self.epsilon < inf:
-            raise ValueError(
-                f"epsilon must be finite and larger than 0, got {self.epsilon!r}: it says how "
-                "many pulls a phase has. Give a difference of rewards that does not matter, such "
-                "as 0.05."
-            )
+        advice = "It is a difference of rewards that does not matter, such as 0.05."
+        check_positive("epsilon", self.epsilon, advice)
         check_confidence(self.delta)
 
     def _first_state(self, problem: Problem, batch_shape: Shape) -> PlannedState:
@@ -173,9 +169,9 @@ class MedianElimination(ConfidentPolicy, PlannedPolicy):
             check_budget("max_pulls", self.max_pulls, least, f"for a first phase of {n_arms} arms")
         if problem.max_repetitions is not None and sum(counts) > problem.max_repetitions:
             raise ValueError(
-                f"MedianElimination with epsilon={self.epsilon} forgets pulls and needs "
-                f"{sum(counts)} splits of an arm, got {problem.max_repetitions}. Use splits "
-                "without end, a larger epsilon, or SuccessiveElimination."
+                f"MedianElimination with epsilon={self.epsilon} needs {sum(counts)} splits, got "
+                f"{problem.max_repetitions}. Use an endless stream of splits, a larger epsilon, "
+                "or SuccessiveElimination."
             )
         state = new_state(problem, batch_shape, len(counts))
         n_problems = len(state.alive)

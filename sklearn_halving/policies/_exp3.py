@@ -8,10 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray, Pulls, Seed
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed
+from sklearn_halving.policies._types import NO_ARM, Pulls
 from sklearn_halving.policies.bases._base_policy import RangedBudget
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
-from sklearn_halving.policies.bases._parameter_checks import RewardRange
+from sklearn_halving.policies.bases._parameter_checks import RewardRange, refuse_unless
 
 N_DRAWN = 256
 
@@ -96,11 +97,9 @@ class EXP3(RangedBudget, IndexPolicy):
 
     def __post_init__(self) -> None:
         """Validate gamma."""
-        if self.gamma is not None and not 0 < self.gamma <= 1:
-            raise ValueError(
-                f"gamma must be larger than 0 and at most 1, got {self.gamma!r}: it is the share "
-                "of pulls that are spread evenly. Use None for the value of the paper's bound."
-            )
+        holds = self.gamma is None or 0 < self.gamma <= 1
+        advice = "Use None for the value of the paper."
+        refuse_unless(holds, "gamma", "be larger than 0 and at most 1", self.gamma, advice)
 
     def _gamma(self, n_arms: int) -> float:
         if self.gamma is not None:

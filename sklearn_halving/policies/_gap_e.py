@@ -11,8 +11,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from sklearn_halving.policies._types import FloatArray, IntArray
-from sklearn_halving.policies.bases._base_policy import RangedBudget
+from sklearn_halving.policies._arrays import FloatArray, IntArray
+from sklearn_halving.policies.bases._base_policy import GivenExploration, RangedBudget
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
 from sklearn_halving.policies.bases._parameter_checks import RewardRange, check_not_negative
 from sklearn_halving.policies.bases._ranking import best_of_others
@@ -58,11 +58,8 @@ def sample_variance(state: IndexState) -> FloatArray:
     return variance
 
 
-_CHECK_A = "Large values pull all arms evenly, 0 explores nothing."
-
-
 @dataclass(frozen=True)
-class GapE(_GapIndex):
+class GapE(GivenExploration, _GapIndex):
     """Pull ``argmax -gap + b sqrt(a / N)`` and choose the arm with the best mean.
 
     With ``a = 4 (n - K) / (9 H)`` and ``H = sum of (b / gap)^2``, the probability of a wrong
@@ -97,20 +94,12 @@ class GapE(_GapIndex):
     (array([1, 6, 5]), 2)
     """
 
-    n_pulls: int
-    a: float
-    reward_range: RewardRange | None = None
-
-    def __post_init__(self) -> None:
-        """Validate the exploration parameter."""
-        check_not_negative("a", self.a, _CHECK_A)
-
     def _radius(self, state: IndexState, gap: FloatArray) -> FloatArray:
         return state.width * np.sqrt(self.a / np.maximum(state.n_asked, 1))
 
 
 @dataclass(frozen=True)
-class GapEV(_GapIndex):
+class GapEV(GivenExploration, _GapIndex):
     """Pull ``argmax -gap + sqrt(2 a V / N) + 7 a b / (3 (N - 1))``, where V is the variance.
 
     Every arm is pulled twice first. With ``a = 8 (n - 2 K) / (9 H)`` and
@@ -144,14 +133,6 @@ class GapEV(_GapIndex):
     """
 
     n_first: ClassVar[int] = 2
-
-    n_pulls: int
-    a: float
-    reward_range: RewardRange | None = None
-
-    def __post_init__(self) -> None:
-        """Validate the exploration parameter."""
-        check_not_negative("a", self.a, _CHECK_A)
 
     def _radius(self, state: IndexState, gap: FloatArray) -> FloatArray:
         return bernstein_radius(state, self.a, state.n_asked)

@@ -9,7 +9,7 @@ from typing import Any
 
 from sklearn_halving.policies._types import Bracket, Problem, Rung, Schedule
 from sklearn_halving.policies.bases._bracket_policy import ScheduledPolicy
-from sklearn_halving.policies.bases._parameter_checks import check_count
+from sklearn_halving.policies.bases._parameter_checks import check_count, refuse_unless
 from sklearn_halving.policies.bases._rungs import exact_factor, floor_log, round_half_up
 
 N_FINALISTS = 3
@@ -111,11 +111,9 @@ class GridHalving(ScheduledPolicy):
     def start(self, problem: Problem, **options: Any) -> Any:
         """Return the state before the first pull."""
         state = super().start(problem, **options)
-        if (problem.max_repetitions or 1) != self.n_repetitions:
-            raise ValueError(
-                f"n_repetitions={self.n_repetitions} must be the number of splits of the problem, "
-                f"got a problem with {problem.max_repetitions or 1}. Give that number."
-            )
+        n_splits = problem.max_repetitions or 1
+        holds, rule = self.n_repetitions == n_splits, f"be the number of splits, {n_splits}"
+        refuse_unless(holds, "n_repetitions", rule, self.n_repetitions)
         return state
 
     def _levels(self, n_arms: int, min_level: int, max_level: int) -> list[int]:

@@ -12,18 +12,9 @@ from typing import Literal
 
 import numpy as np
 
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
 from sklearn_halving.policies._hoo_tree import CellTree, Slopes
-from sklearn_halving.policies._types import (
-    NO_ARM,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    PolicyDescription,
-    Problem,
-    Pulls,
-    Seed,
-    Shape,
-)
+from sklearn_halving.policies._types import NO_ARM, PolicyDescription, Problem, Pulls
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._parameter_checks import (
     RewardRange,
@@ -152,10 +143,10 @@ class HOO(BasePolicy):
     def __post_init__(self) -> None:
         """Validate the parameters."""
         check_budget("n_pulls", self.n_pulls, 1, "to try a point")
-        why = "It is the number of parameters that are searched."
+        why = "It is the number of parameters of the search space."
         check_count("n_dimensions", self.n_dimensions, why)
         if self.n_splits is not None:
-            check_count("n_splits", self.n_splits, "Use None where there is no end of them.")
+            check_count("n_splits", self.n_splits, "Use None for unlimited splits.")
         check_between("nu1", self.nu1, 0, np.inf, "Use 1, the default, for rewards in [0, 1].")
         if self.rho is not None:
             check_between("rho", self.rho, 0, 1, "Use None for 2^(-1 / n_dimensions).")
@@ -212,8 +203,8 @@ class HOO(BasePolicy):
         reward_range = self.reward_range or (0.0, width)
         if problem.n_arms != self.n_points:
             raise ValueError(
-                f"n_arms={problem.n_arms} must be the number of points that {self!r} can make, "
-                f"n_points={self.n_points}. Start with Problem(n_arms=policy.n_points)."
+                f"n_arms={problem.n_arms} must be the maximum number of points of {self!r}, "
+                f"n_points={self.n_points}. Use Problem(n_arms=policy.n_points)."
             )
         n_problems = prod(batch_shape)
         slopes = Slopes(self.nu1, self._rate, width)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 
 NONE = -1
 """Placeholder for a half without a pull."""

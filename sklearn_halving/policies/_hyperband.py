@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from sklearn_halving.policies._types import Bracket, PolicyDescription, Problem, Schedule
 from sklearn_halving.policies.bases._bracket_policy import ScheduledPolicy
+from sklearn_halving.policies.bases._parameter_checks import check_choice, check_count
 from sklearn_halving.policies.bases._rungs import hyperband_brackets
+
+Select = Literal["max_resources", "all_rungs"]
+ScheduleRule = Literal["algorithm_1", "table_1"]
 
 
 @dataclass(frozen=True)
@@ -74,28 +79,22 @@ class Hyperband(ScheduledPolicy):
     min_candidates: int | None = None
     max_candidates: int | None = None
     max_eliminations: int | None = None
-    select: str = "max_resources"
-    schedule_rule: str = "algorithm_1"
+    select: Select = "max_resources"
+    schedule_rule: ScheduleRule = "algorithm_1"
     early_repetitions: int | None = None
     brackets_in_play: int | None = None
 
     def __post_init__(self) -> None:
         """Validate the parameters."""
-        if self.select not in ("max_resources", "all_rungs"):
-            raise ValueError(
-                f"select must be 'max_resources' or 'all_rungs', got {self.select!r}."
-            )
-        if self.schedule_rule not in ("algorithm_1", "table_1"):
-            raise ValueError(
-                f"schedule_rule must be 'algorithm_1' or 'table_1', got {self.schedule_rule!r}."
-            )
+        check_choice("select", self.select, Select)
+        check_choice("schedule_rule", self.schedule_rule, ScheduleRule)
         for name in (
             *("n_loops", "min_candidates", "max_candidates"),
             *("early_repetitions", "brackets_in_play"),
         ):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"{name} must be at least 1, got {value!r}.")
+            if value is not None:
+                check_count(name, value)
 
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
         """Return the brackets of each loop, starting with the most exploratory.

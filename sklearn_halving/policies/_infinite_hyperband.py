@@ -10,15 +10,8 @@ from math import floor
 import numpy as np
 
 from sklearn_halving.policies._anytime_halving import infinite_horizon_rungs
-from sklearn_halving.policies._types import (
-    NO_ARM,
-    Bracket,
-    FloatArray,
-    IntArray,
-    Problem,
-    Rung,
-    Schedule,
-)
+from sklearn_halving.policies._arrays import FloatArray, IntArray
+from sklearn_halving.policies._types import NO_ARM, Bracket, Problem, Rung, Schedule
 from sklearn_halving.policies.bases._bracket_policy import (
     BracketsState,
     BracketState,

@@ -12,23 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Shape
 from sklearn_halving.policies._successive_rejects import contested
-from sklearn_halving.policies._types import (
-    NO_ARM,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    PolicyDescription,
-    Problem,
-    Shape,
-    Stage,
-)
+from sklearn_halving.policies._types import NO_ARM, PolicyDescription, Problem, Stage
 from sklearn_halving.policies.bases._base_policy import ConfidentPolicy
 from sklearn_halving.policies.bases._parameter_checks import (
     RewardRange,
     check_confidence,
     check_count,
-    check_not_negative,
+    check_tolerance,
     width_of_range,
 )
 from sklearn_halving.policies.bases._planned_pulls import (
@@ -173,17 +165,21 @@ class Race(RoundsPolicy):
         return confident.reshape(state.batch_shape)
 
 
+@dataclass(frozen=True)
 class _BoundedRace(Race):
     """Base class of races with at most ``n_rounds`` rounds, which enter the union bound."""
 
     n_rounds: int
+    delta: float = 0.05
+    epsilon: float = 0.0
+    reward_range: RewardRange | None = None
 
     def __post_init__(self) -> None:
         """Validate the parameters."""
-        what = "Every arm in play is pulled once in a round; close arms need some hundreds."
-        check_count("n_rounds", self.n_rounds, what)
+        advice = "An arm in play is pulled once in a round. Close arms need some hundreds."
+        check_count("n_rounds", self.n_rounds, advice)
         check_confidence(self.delta)
-        check_not_negative("epsilon", self.epsilon, "It is a difference of rewards, such as 0.01.")
+        check_tolerance(self.epsilon)
 
     def describe(self, problem: Problem | None = None) -> PolicyDescription:
         """Return the description; the maximum number of pulls depends on the number of arms."""
@@ -243,11 +239,6 @@ class HoeffdingRace(_BoundedRace):
     (array([ 30, 118, 118]), 2, True)
     """
 
-    n_rounds: int
-    delta: float = 0.05
-    epsilon: float = 0.0
-    reward_range: RewardRange | None = None
-
     def _interval(self, state: PlannedState, memory: RaceMemory) -> Interval:
         mean, t = state.statistics.mean(), np.maximum(state.statistics.n_pulls, 1)
         radius = memory.width * np.sqrt(self._log_term(state) / (2 * t))
@@ -294,11 +285,6 @@ class BernsteinRace(_BoundedRace):
     >>> counts, int(policy.recommend(state)), bool(policy.is_confident(state))
     (array([ 71, 141, 141]), 2, True)
     """
-
-    n_rounds: int
-    delta: float = 0.05
-    epsilon: float = 0.0
-    reward_range: RewardRange | None = None
 
     def _interval(self, state: PlannedState, memory: RaceMemory) -> Interval:
         mean, t = state.statistics.mean(), np.maximum(state.statistics.n_pulls, 1)

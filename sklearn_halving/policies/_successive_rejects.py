@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_halving.policies._types import BoolArray, IntArray, Problem, Shape, Stage
+from sklearn_halving.policies._arrays import BoolArray, IntArray, Shape
+from sklearn_halving.policies._types import Problem, Stage
 from sklearn_halving.policies.bases._parameter_checks import check_budget
 from sklearn_halving.policies.bases._planned_pulls import PlannedPolicy, PlannedState, new_state
 from sklearn_halving.policies.bases._ranking import best_known, keep_best

@@ -11,13 +11,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-Shape = tuple[int, ...]
-Seed = np.random.SeedSequence | None
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
 
 NO_ARM = -1
 """Padding of ``Pulls.arm``, for a problem of a batch that has nothing to pull."""

@@ -10,8 +10,9 @@ from typing import Literal
 
 import numpy as np
 
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed
 from sklearn_halving.policies._gap_e import bernstein_radius, sample_variance
-from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray, Seed
+from sklearn_halving.policies._types import NO_ARM
 from sklearn_halving.policies.bases._base_policy import RangedBudget
 from sklearn_halving.policies.bases._fixed_confidence import FixedConfidencePolicy
 from sklearn_halving.policies.bases._gap_rule import GapChoice, choose_by_gap
@@ -20,7 +21,8 @@ from sklearn_halving.policies.bases._parameter_checks import (
     RewardRange,
     check_choice,
     check_confidence,
-    check_not_negative,
+    check_exploration,
+    check_tolerance,
 )
 from sklearn_halving.policies.bases._ranking import best_known, best_of_others
 
@@ -120,7 +122,7 @@ class UGapEb(RangedBudget, _ComparedBounds):
 
     def __post_init__(self) -> None:
         """Validate the exploration parameter and the kind of bounds."""
-        check_not_negative("a", self.a, "Large values pull all arms evenly, 0 explores nothing.")
+        check_exploration(self.a)
         self._check_bounds()
 
     def _first_memory(self, state: IndexState, seed: Seed) -> _Best:
@@ -193,7 +195,7 @@ class UGapEc(_ComparedBounds, FixedConfidencePolicy):
 
     def __post_init__(self) -> None:
         """Validate the parameters."""
-        check_not_negative("epsilon", self.epsilon, "It is a difference of rewards, such as 0.01.")
+        check_tolerance(self.epsilon)
         check_confidence(self.delta)
         self._check_bounds()
 
@@ -277,7 +279,7 @@ class AdaptiveUGapEb(RangedBudget, _ComparedBounds):
 
     def __post_init__(self) -> None:
         """Validate the tolerated regret and the kind of bounds."""
-        check_not_negative("epsilon", self.epsilon, "It is a difference of rewards, such as 0.01.")
+        check_tolerance(self.epsilon)
         self._check_bounds()
 
     def regret_bounds(self, state: IndexState) -> FloatArray:

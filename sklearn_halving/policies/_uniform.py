@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_halving.policies._types import IntArray, Problem, Shape, Stage
+from sklearn_halving.policies._arrays import IntArray, Shape
+from sklearn_halving.policies._types import Problem, Stage
 from sklearn_halving.policies.bases._parameter_checks import check_budget
 from sklearn_halving.policies.bases._planned_pulls import PlannedPolicy, PlannedState, new_state
 from sklearn_halving.policies.bases._ranking import best_alive

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sklearn_halving.policies._arrays import FloatArray, IntArray, Seed
 from sklearn_halving.policies._successive_rejects import phase_lengths
-from sklearn_halving.policies._types import FloatArray, IntArray, Seed
-from sklearn_halving.policies.bases._base_policy import RangedBudget
+from sklearn_halving.policies.bases._base_policy import GivenExploration, RangedBudget
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
 from sklearn_halving.policies.bases._parameter_checks import RewardRange, check_not_negative
 
@@ -30,7 +30,7 @@ class UpperConfidencePolicy(RangedBudget, IndexPolicy):
 
 
 @dataclass(frozen=True)
-class UCBE(UpperConfidencePolicy):
+class UCBE(GivenExploration, UpperConfidencePolicy):
     """Pull ``argmax mean + sqrt(a / N)`` and choose the arm with the best mean (UCB-E).
 
     With ``0 < a <= 25 (n - K) / (36 H)``, rewards in [0, 1] and ``H = sum of 1 / gap^2``, the
@@ -65,14 +65,6 @@ class UCBE(UpperConfidencePolicy):
     >>> arms, int(policy.recommend(state))
     ([0, 1, 1, 1, 1, 1], 1)
     """
-
-    n_pulls: int
-    a: float
-    reward_range: RewardRange | None = None
-
-    def __post_init__(self) -> None:
-        """Validate the exploration parameter."""
-        check_not_negative("a", self.a, "Large values pull all arms evenly, 0 explores nothing.")
 
     def _squared_radius(self, state: IndexState, n_pulls: IntArray) -> FloatArray:
         return self.a / n_pulls

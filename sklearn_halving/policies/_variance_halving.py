@@ -10,7 +10,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_halving.policies._types import NO_ARM, FloatArray, IntArray, Problem, Stage
+from sklearn_halving.policies._arrays import FloatArray, IntArray
+from sklearn_halving.policies._types import NO_ARM, Problem, Stage
 from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
 from sklearn_halving.policies.bases._greedy_allocation import (
     bounded_counts,

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Shape
 from sklearn_halving.policies._successive_rejects import PhasedPolicy, contested, phases
-from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray, Problem, Shape
+from sklearn_halving.policies._types import Problem
 from sklearn_halving.policies.bases._greedy_allocation import greedy_counts
 from sklearn_halving.policies.bases._parameter_checks import check_budget, check_not_negative
 from sklearn_halving.policies.bases._planned_pulls import PlannedState, new_state

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from sklearn_halving.policies import Problem, Pulls
-from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._types import NO_ARM
 from sklearn_halving.policies.bases._base_policy import BasePolicy, name_of
 from sklearn_halving.simulation._types import Arms
 

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
-from sklearn_halving.policies._types import FloatArray, IntArray
-from sklearn_halving.simulation._checks import as_vector, check_at_least_one, refuse_unless
+from sklearn_halving.policies._arrays import FloatArray, IntArray
+from sklearn_halving.policies.bases._parameter_checks import (
+    check_choice,
+    check_count,
+    check_positive,
+    refuse_unless,
+)
+from sklearn_halving.simulation._noisy_arms import UnlimitedPulls, as_vector
 from sklearn_halving.simulation._randomness import Randomness
 
-DEVIATIONS = ("random", "adversarial", "above")
+Deviation = Literal["random", "adversarial", "above"]
 LIMIT, DEVIATION = 21, 22
 
 
@@ -44,9 +50,8 @@ class PowerEnvelope:
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        for name in ("alpha", "scale"):
-            value = getattr(self, name)
-            refuse_unless(value > 0, name, "be larger than 0", value, "Use 1 or 2.")
+        check_positive("alpha", self.alpha, "Use 2, the default.")
+        check_positive("scale", self.scale, "Use 1, the default.")
 
     def __call__(self, t: Any) -> FloatArray:
         """Return the envelope after t units."""
@@ -82,7 +87,7 @@ class PowerLimits:
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        refuse_unless(self.beta > 0, "beta", "be larger than 0", self.beta, "Use 1 or 2.")
+        check_positive("beta", self.beta, "Use 1, the default.")
 
     def __call__(self, uniform: Any) -> FloatArray:
         """Return the quantiles of the limits at ``uniform``."""
@@ -92,7 +97,7 @@ class PowerLimits:
 
 
 @dataclass(frozen=True, eq=False)
-class LearningCurves:
+class LearningCurves(UnlimitedPulls):
     """Arms whose loss after t units is ``limit + u * envelope(t)``, u between -1 and 1.
 
     A reward is a negative loss. There is no noise: pulls at the same level give the same reward.
@@ -135,22 +140,14 @@ class LearningCurves:
 
     limits: Any
     envelope: Callable[[FloatArray], FloatArray] = PowerEnvelope()
-    deviation: str = "random"
+    deviation: Deviation = "random"
     n_arms: int | None = None
     max_level: int = 1_000_000
-    min_level: int = field(default=1, init=False)
-    max_repetitions: int | None = field(default=1, init=False)
-    reward_range: tuple[float, float] | None = field(default=None, init=False)
+    max_repetitions = 1
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        refuse_unless(
-            self.deviation in DEVIATIONS,
-            "deviation",
-            f"be one of {', '.join(map(repr, DEVIATIONS))}",
-            self.deviation,
-            "Use 'random', the default.",
-        )
+        check_choice("deviation", self.deviation, Deviation, "Use 'random', the default.")
         refuse_unless(
             callable(self.envelope),
             "envelope",
@@ -158,10 +155,10 @@ class LearningCurves:
             self.envelope,
             "Use PowerEnvelope(alpha=2).",
         )
-        check_at_least_one("max_level", self.max_level)
+        check_count("max_level", self.max_level)
         if callable(self.limits):
             if self.n_arms is not None:
-                check_at_least_one("n_arms", self.n_arms)
+                check_count("n_arms", self.n_arms)
             return
         limits = as_vector("limits", self.limits)
         refuse_unless(

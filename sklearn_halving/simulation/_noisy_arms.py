@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from sklearn_halving.policies._types import FloatArray, IntArray
-from sklearn_halving.simulation._checks import (
-    as_vector,
-    check_at_least_one,
+from sklearn_halving.policies._arrays import FloatArray, IntArray
+from sklearn_halving.policies.bases._parameter_checks import (
+    RewardRange,
+    check_count,
+    check_not_negative,
     refuse_unless,
 )
 from sklearn_halving.simulation._randomness import Randomness, running_mean_noise
@@ -19,8 +20,30 @@ from sklearn_halving.simulation._randomness import Randomness, running_mean_nois
 MEAN, VARIANCE, NOISE = 11, 12, 13
 
 
+class UnlimitedPulls:
+    """Base class of environments in which arms can be pulled without limit, from level 1."""
+
+    min_level: int = 1
+    max_level: int = 1
+    max_repetitions: int | None = None
+    reward_range: RewardRange | None = None
+
+
+class DrawnArms:
+    """Base class of drawn arms, whose regret is measured from the best of them."""
+
+    values: FloatArray
+    candidate: None = None
+
+    @property
+    def best_value(self) -> FloatArray:
+        """Value of the best arm, shape ``(n_problems,)``."""
+        best: FloatArray = self.values.max(axis=1)
+        return best
+
+
 @dataclass(frozen=True, eq=False)
-class GaussianArms:
+class GaussianArms(UnlimitedPulls):
     """Arms with normally distributed rewards.
 
     A pull at level l returns the mean of the first l draws of its repetition, so that policies
@@ -61,16 +84,13 @@ class GaussianArms:
     mean_sd: float = 0.0
     variance_factors: tuple[float, float] = (1.0, 1.0)
     max_level: int = 1
-    min_level: int = field(default=1, init=False)
-    max_repetitions: int | None = field(default=None, init=False)
-    reward_range: tuple[float, float] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         """Check the parameters, and convert them to arrays."""
         means = as_vector("means", self.means)
         sds = np.broadcast_to(as_vector("sds", self.sds, len(means)), means.shape)
         for name, least in (("sds", float(sds.min())), ("mean_sd", self.mean_sd)):
-            refuse_unless(least >= 0, name, "be 0 or more", least, "Use 0 for no variation.")
+            check_not_negative(name, least, "Use 0 for no variation.")
         low, high = self.variance_factors
         refuse_unless(
             0 <= low <= high,
@@ -79,7 +99,7 @@ class GaussianArms:
             self.variance_factors,
             "Use (1, 1) for variances that are the same in all problems.",
         )
-        check_at_least_one("max_level", self.max_level)
+        check_count("max_level", self.max_level)
         object.__setattr__(self, "means", means)
         object.__setattr__(self, "sds", sds)
 
@@ -103,7 +123,7 @@ class GaussianArms:
 
 
 @dataclass(frozen=True, eq=False)
-class NormalArms:
+class NormalArms(DrawnArms):
     """Drawn arms with normal rewards.
 
     Parameters
@@ -117,13 +137,6 @@ class NormalArms:
     values: FloatArray
     sds: FloatArray
     max_level: int
-    candidate: None = None
-
-    @property
-    def best_value(self) -> FloatArray:
-        """Mean of the best arm, shape ``(n_problems,)``."""
-        best: FloatArray = self.values.max(axis=1)
-        return best
 
     def rewards(
         self, problem: IntArray, arm: IntArray, level: IntArray, repetition: IntArray
@@ -140,7 +153,7 @@ class NormalArms:
 
 
 @dataclass(frozen=True, eq=False)
-class BernoulliArms:
+class BernoulliArms(UnlimitedPulls):
     """Arms whose rewards are 1 with some probability, and otherwise 0.
 
     Parameters
@@ -162,10 +175,7 @@ class BernoulliArms:
     """
 
     probabilities: Any
-    max_level: int = field(default=1, init=False)
-    min_level: int = field(default=1, init=False)
-    max_repetitions: int | None = field(default=None, init=False)
-    reward_range: tuple[float, float] | None = field(default=(0.0, 1.0), init=False)
+    reward_range = (0.0, 1.0)
 
     def __post_init__(self) -> None:
         """Check the probabilities."""
@@ -186,39 +196,28 @@ class BernoulliArms:
 
     def draw(self, randomness: Randomness, n_arms: int) -> CoinArms:
         """Return the arms of ``randomness.n_problems`` problems."""
-        return CoinArms(randomness, self.probabilities)
+        shape = randomness.n_problems, n_arms
+        return CoinArms(randomness, np.broadcast_to(self.probabilities, shape))
 
 
 @dataclass(frozen=True, eq=False)
-class CoinArms:
+class CoinArms(DrawnArms):
     """Drawn arms with rewards 0 and 1; all problems are equal."""
 
     randomness: Randomness
-    probabilities: FloatArray
-    candidate: None = None
-
-    @property
-    def values(self) -> FloatArray:
-        """The probabilities, shape ``(n_problems, n_arms)``."""
-        shape = self.randomness.n_problems, len(self.probabilities)
-        return np.broadcast_to(self.probabilities, shape)
-
-    @property
-    def best_value(self) -> FloatArray:
-        """Probability of the best arm, shape ``(n_problems,)``."""
-        return np.full(self.randomness.n_problems, self.probabilities.max())
+    values: FloatArray
 
     def rewards(
         self, problem: IntArray, arm: IntArray, level: IntArray, repetition: IntArray
     ) -> FloatArray:
         """Return the rewards of pulls; all arrays of shape ``(n_pulls,)``."""
         uniform = self.randomness.uniform(problem, arm, NOISE, repetition)
-        rewards: FloatArray = (uniform < self.probabilities[arm]).astype(np.float64)
+        rewards: FloatArray = (uniform < self.values[0, arm]).astype(np.float64)
         return rewards
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianProcessArms:
+class GaussianProcessArms(UnlimitedPulls):
     """Arms whose means are a draw of a Gaussian process in each problem.
 
     Parameters
@@ -255,9 +254,6 @@ class GaussianProcessArms:
     noise_sd: float = 0.5
     prior_mean: Any = 0.0
     max_level: int = 1
-    min_level: int = field(default=1, init=False)
-    max_repetitions: int | None = field(default=None, init=False)
-    reward_range: tuple[float, float] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         """Check that the matrix is a covariance."""
@@ -278,8 +274,8 @@ class GaussianProcessArms:
             least,
             "Use a positive semi-definite kernel.",
         )
-        refuse_unless(self.noise_sd >= 0, "noise_sd", "be 0 or more", self.noise_sd, "Use 0.5.")
-        check_at_least_one("max_level", self.max_level)
+        check_not_negative("noise_sd", self.noise_sd, "Use 0.5, the default.")
+        check_count("max_level", self.max_level)
         mean = as_vector("prior_mean", self.prior_mean, len(matrix))
         object.__setattr__(self, "covariance", matrix)
         object.__setattr__(self, "prior_mean", np.broadcast_to(mean, len(matrix)))
@@ -297,3 +293,17 @@ class GaussianProcessArms:
         # One product per problem: the product of a batch may differ in the last bit.
         means = self.prior_mean + np.array([root @ one for one in normal])
         return NormalArms(randomness, means, np.full(means.shape, self.noise_sd), self.max_level)
+
+
+def as_vector(name: str, value: Any, n_arms: int | None = None) -> FloatArray:
+    """Return finite numbers of shape ``(n_arms,)``, or a single number for all arms."""
+    vector = np.asarray(value, dtype=np.float64)
+    if n_arms is None:
+        rule = "be a list of finite numbers, one for each arm"
+        is_shape = vector.ndim == 1 and len(vector) > 0
+    else:
+        rule = f"be one finite number, or a list of one for each of {n_arms} arms"
+        is_shape = vector.shape in ((), (n_arms,))
+    good = is_shape and bool(np.isfinite(vector).all())
+    refuse_unless(good, name, rule, value, "Give as many numbers as there are arms.")
+    return vector

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from sklearn_halving.policies._types import FloatArray, IntArray
+from sklearn_halving.policies._arrays import FloatArray, IntArray
 
 KeyArray = npt.NDArray[np.uint64]
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sklearn_halving.policies._types import FloatArray, IntArray
-from sklearn_halving.simulation._checks import as_vector, refuse_unless
+from sklearn_halving.policies._arrays import FloatArray, IntArray
+from sklearn_halving.policies.bases._parameter_checks import check_choice, refuse_unless
+from sklearn_halving.simulation._noisy_arms import as_vector
 from sklearn_halving.simulation._randomness import Randomness
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SPLITS = ("common", "own", "recorded")
+Splits = Literal["common", "own", "recorded"]
 ORDER, COLUMN = 31, 32
 
 
@@ -61,7 +62,7 @@ class RecordedScores:
     scores: Any
     levels: Sequence[int] | None = None
     truth: Any = None
-    splits: str = "common"
+    splits: Splits = "common"
     shuffle: bool = False
     reward_range: tuple[float, float] | None = None
     candidates: Any = None
@@ -77,13 +78,7 @@ class RecordedScores:
             f"an array of shape {scores.shape}",
             "Give levels=... for three axes, and none for two.",
         )
-        refuse_unless(
-            self.splits in SPLITS,
-            "splits",
-            f"be one of {', '.join(map(repr, SPLITS))}",
-            self.splits,
-            "Use 'common', the default.",
-        )
+        check_choice("splits", self.splits, Splits, "Use 'common', the default.")
         scores = scores.reshape(*scores.shape[:2], -1)
         levels = tuple(map(int, (1,) if self.levels is None else self.levels))
         is_increasing = levels == tuple(sorted({*levels})) and levels[0] > 0

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from sklearn_halving.policies import Policy, Problem
 from sklearn_halving.policies.bases._base_policy import BasePolicy, as_policy, name_of
-from sklearn_halving.simulation._checks import check_at_least_one
+from sklearn_halving.policies.bases._parameter_checks import check_count
 from sklearn_halving.simulation._games import Games, Outcomes
 from sklearn_halving.simulation._randomness import Randomness
 from sklearn_halving.simulation._result import SimulationResult
@@ -84,10 +85,10 @@ def simulate(
     True
     """
     policy = _checked_policy(policy, _checked_environment(environment))
-    check_at_least_one("n_problems", n_problems)
-    check_at_least_one("max_pulls", max_pulls)
+    check_count("n_problems", n_problems)
+    check_count("max_pulls", max_pulls)
     if batch_size is not None:
-        check_at_least_one("batch_size", batch_size)
+        check_count("batch_size", batch_size)
     marks = _checked_checkpoints(checkpoints)
     problem = Problem(
         n_arms=_number_of_arms(policy, environment),
@@ -136,7 +137,7 @@ def _checked_policy(given: Any, environment: Environment) -> BasePolicy:
 def _checked_checkpoints(checkpoints: Sequence[int]) -> list[int]:
     marks = list(checkpoints)
     for mark in marks:
-        check_at_least_one("Each of checkpoints", mark)
+        check_count("Each of checkpoints", mark)
     if marks != sorted(set(marks)):
         raise ValueError(
             f"checkpoints must be different and in increasing order, got {checkpoints!r}. Use "
@@ -175,21 +176,9 @@ def _result(
     policy: Any, environment: Any, played: list[Outcomes], marks: list[int]
 ) -> SimulationResult:
     """Concatenate the batches."""
-
-    def joined(name: str) -> Any:
-        return np.concatenate([getattr(one, name) for one in played])
-
-    is_confident = None if played[0].is_confident is None else joined("is_confident")
-    return SimulationResult(
-        policy,
-        environment,
-        recommended=joined("recommended"),
-        regret=joined("regret"),
-        is_mistake=joined("is_mistake"),
-        n_pulls=joined("n_pulls"),
-        n_units=joined("n_units"),
-        is_confident=is_confident,
-        checkpoints=np.array(marks, dtype=np.int64),
-        checkpoint_regret=joined("checkpoint_regret"),
-        checkpoint_is_mistake=joined("checkpoint_is_mistake"),
-    )
+    joined: dict[str, Any] = {}
+    for field in fields(Outcomes):
+        parts = [getattr(one, field.name) for one in played]
+        joined[field.name] = None if parts[0] is None else np.concatenate(parts)
+    checkpoints = np.array(marks, dtype=np.int64)
+    return SimulationResult(policy, environment, checkpoints=checkpoints, **joined)

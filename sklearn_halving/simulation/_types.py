@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from sklearn_halving.policies._types import FloatArray, IntArray
+from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.simulation._randomness import Randomness
 
 

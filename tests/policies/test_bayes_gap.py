@@ -350,12 +350,12 @@ def test_if_all_pulls_fail_they_are_spread_and_nothing_is_recommended() -> None:
     [
         ({"n_pulls": 0}, "n_pulls must be at least 1, got 0"),
         ({"pulls_in_flight": 0}, "pulls_in_flight must be at least 1"),
-        ({"epsilon": -0.1}, "epsilon must be finite and 0 or more, got -0.1"),
-        ({"noise_variance": 0.0}, "noise_variance must be finite and above 0"),
+        ({"epsilon": -0.1}, "epsilon must be finite and at least 0, got -0.1"),
+        ({"noise_variance": 0.0}, "noise_variance must be finite and larger than 0"),
         ({"split_variance": np.nan}, "split_variance must be"),
         ({"acquisition": "ucb"}, "acquisition must be one of 'bayesgap'"),
         ({"beta": "theory"}, "beta must be one of 'effective', 'printed', got"),
-        ({"beta": 0.0}, "beta must be finite and above 0"),
+        ({"beta": 0.0}, "beta must be finite and larger than 0"),
         ({"recommendation": "best"}, "recommendation must be one of"),
     ],
 )

@@ -446,7 +446,7 @@ def test_a_policy_that_asks_for_nothing_is_stopped() -> None:
         (("uniform", GAUSSIAN), TypeError, "got 'uniform', without order_free"),
         ((UniformAllocation(9), [0.1, 0.2]), TypeError, r"environment must .* got \[0.1, 0.2\]"),
         ((UniformAllocation(9), GaussianArms), TypeError, "environment must be an object"),
-        ((UniformAllocation(9), GAUSSIAN, 0), ValueError, "n_problems must be a whole number"),
+        ((UniformAllocation(9), GAUSSIAN, 0), ValueError, "n_problems must be at least 1"),
         ((UniformAllocation(9), GAUSSIAN, 2.5), ValueError, "n_problems must be a whole number"),
         ((SuccessiveHalving(4, 50), GAUSSIAN), ValueError, "from 1 to 1, .* got 6 to 6"),
         ((SuccessiveHalving(5, 50), GAUSSIAN), ValueError, "5 arms, the problem 4"),
@@ -465,9 +465,9 @@ def test_what_cannot_be_played_is_refused(
     ("options", "message"),
     [
         ({"checkpoints": [5, 3]}, r"increasing order, got \[5, 3\]. Use \[3, 5\]"),
-        ({"checkpoints": [0]}, "Each of checkpoints must be a whole number"),
-        ({"max_pulls": 0}, "max_pulls must be a whole number"),
-        ({"batch_size": 0}, "batch_size must be a whole number"),
+        ({"checkpoints": [0]}, "Each of checkpoints must be at least 1"),
+        ({"max_pulls": 0}, "max_pulls must be at least 1"),
+        ({"batch_size": 0}, "batch_size must be at least 1"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options: Any, message: str) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_halving.policies._types import FloatArray, IntArray, Shape
+from sklearn_halving.policies._arrays import FloatArray, IntArray, Shape
 
 
 @dataclass

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import is_dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from typing import Any, ClassVar
 
-from sklearn_halving.policies._types import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Policy,
-    PolicyDescription,
-    Problem,
-    Pull,
-    Schedule,
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._types import Policy, PolicyDescription, Problem, Pull, Schedule
+from sklearn_halving.policies.bases._parameter_checks import (
+    RewardRange,
+    check_exploration,
+    width_of_range,
 )
-from sklearn_halving.policies.bases._parameter_checks import RewardRange, width_of_range
 
 REQUIRED = (
     *("order_free", "schedule", "start", "ask", "tell"),
@@ -130,6 +126,19 @@ class RangedBudget:
 
     def _most_pulls(self) -> int:
         return self.n_pulls
+
+
+@dataclass(frozen=True)
+class GivenExploration(RangedBudget):
+    """Mixin of policies with a fixed budget and a given exploration parameter."""
+
+    n_pulls: int
+    a: float
+    reward_range: RewardRange | None = None
+
+    def __post_init__(self) -> None:
+        """Validate the exploration parameter."""
+        check_exploration(self.a)
 
 
 class _Adapted(BasePolicy):

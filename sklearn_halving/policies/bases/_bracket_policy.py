@@ -12,18 +12,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from sklearn_halving.policies._types import (
-    NO_ARM,
-    BoolArray,
-    Bracket,
-    FloatArray,
-    IntArray,
-    Problem,
-    Pulls,
-    Schedule,
-    Seed,
-    Shape,
-)
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
+from sklearn_halving.policies._types import NO_ARM, Bracket, Problem, Pulls, Schedule
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 
 
@@ -136,8 +126,8 @@ class ScheduledPolicy(BasePolicy):
         schedule = self.schedule(problem.min_level, problem.max_level, problem.n_available)
         if schedule.n_arms != problem.n_arms:
             raise ValueError(
-                f"The schedule of {self!r} has {schedule.n_arms} arms, the problem "
-                f"{problem.n_arms}. Make the problem with n_arms=schedule(...).n_arms."
+                f"n_arms must be the number of arms of the schedule, {schedule.n_arms}, got "
+                f"{problem.n_arms}. Use Problem(n_arms=policy.schedule(...).n_arms) for {self!r}."
             )
         n_repetitions = problem.max_repetitions or 1
         brackets, first_arm = [], 0

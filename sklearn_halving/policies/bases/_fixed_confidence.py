@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray, Pulls, Seed
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed
+from sklearn_halving.policies._types import NO_ARM, Pulls
 from sklearn_halving.policies.bases._base_policy import ConfidentPolicy
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
 from sklearn_halving.policies.bases._parameter_checks import RewardRange, width_of_range

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 
 TIE = 1e-9
 """Relative tolerance for ties, so that rounding errors do not affect the choice."""

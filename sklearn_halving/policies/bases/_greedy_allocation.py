@@ -10,7 +10,7 @@ from math import floor, log
 
 import numpy as np
 
-from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies.bases._ranking import keep_best
 
 

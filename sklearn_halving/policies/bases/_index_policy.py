@@ -13,16 +13,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sklearn_halving.policies._types import (
-    NO_ARM,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Problem,
-    Pulls,
-    Seed,
-    Shape,
-)
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
+from sklearn_halving.policies._types import NO_ARM, Problem, Pulls
 from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._parameter_checks import check_budget

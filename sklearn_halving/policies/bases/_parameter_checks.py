@@ -1,4 +1,4 @@
-"""Parameter checks that several policies share. Error messages suggest valid values."""
+"""Parameter checks of policies and simulations. Error messages suggest valid values."""
 
 from __future__ import annotations
 
@@ -9,18 +9,24 @@ from typing import Any, get_args
 RewardRange = tuple[float, float]
 
 
+def refuse_unless(holds: bool, name: str, rule: str, got: object, advice: str = "") -> None:
+    """Raise unless a parameter satisfies its rule. A text ``got`` is shown without quotes."""
+    if not holds:
+        text = got if isinstance(got, str) else repr(got)
+        raise ValueError(f"{name} must {rule}, got {text}. {advice}".rstrip())
+
+
 def check_whole(name: str, value: Any, advice: str) -> None:
     """Raise unless the value is a whole number."""
     # Comparisons with NaN are always False, and loops up to NaN or infinity may never end.
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise ValueError(f"{name} must be a whole number, got {value!r}. {advice}")
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+    refuse_unless(is_whole, name, "be a whole number", repr(value), advice)
 
 
 def check_count(name: str, value: Any, advice: str = "Use 1 or more.") -> None:
     """Raise unless the value is a whole number of at least 1."""
     check_whole(name, value, advice)
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, got {value!r}. {advice}")
+    refuse_unless(value >= 1, name, "be at least 1", value, advice)
 
 
 def check_budget(name: str, value: Any, least: int, why: str) -> None:
@@ -35,31 +41,42 @@ def check_budget(name: str, value: Any, least: int, why: str) -> None:
 def check_choice(name: str, value: object, choices: Any, advice: str = "") -> None:
     """Raise unless the value is one of a ``Literal`` type."""
     allowed = get_args(choices)
-    if value not in allowed:
-        listed = ", ".join(map(repr, allowed))
-        raise ValueError(f"{name} must be one of {listed}, got {value!r}. {advice}".rstrip())
+    rule = f"be one of {', '.join(map(repr, allowed))}"
+    refuse_unless(value in allowed, name, rule, repr(value), advice)
 
 
 def check_between(name: str, value: float, low: float, high: float, advice: str) -> None:
     """Raise unless ``low < value < high``."""
-    if not low < value < high:
-        raise ValueError(
-            f"{name} must be larger than {low:g} and smaller than {high:g}, got {value!r}. "
-            f"{advice}"
-        )
+    rule = f"be larger than {low:g} and smaller than {high:g}"
+    refuse_unless(low < value < high, name, rule, value, advice)
 
 
 def check_not_negative(name: str, value: float, advice: str) -> None:
     """Raise unless the value is a finite number of at least 0."""
-    if not (isfinite(value) and value >= 0):
-        raise ValueError(f"{name} must be finite and at least 0, got {value!r}. {advice}")
+    holds = isfinite(value) and value >= 0
+    refuse_unless(holds, name, "be finite and at least 0", value, advice)
+
+
+def check_positive(name: str, value: float, advice: str) -> None:
+    """Raise unless the value is a finite number larger than 0."""
+    holds = isfinite(value) and value > 0
+    refuse_unless(holds, name, "be finite and larger than 0", value, advice)
 
 
 def check_confidence(delta: float) -> None:
     """Raise unless delta is strictly between 0 and 1."""
-    check_between(
-        "delta", delta, 0, 1, "It is the chance of a wrong answer that is accepted, such as 0.05."
-    )
+    advice = "It is the accepted probability of a wrong answer, such as 0.05."
+    check_between("delta", delta, 0, 1, advice)
+
+
+def check_exploration(a: float) -> None:
+    """Raise unless the exploration parameter is a finite number of at least 0."""
+    check_not_negative("a", a, "Large values spread the pulls evenly, 0 does not explore.")
+
+
+def check_tolerance(epsilon: float) -> None:
+    """Raise unless the tolerated regret is a finite number of at least 0."""
+    check_not_negative("epsilon", epsilon, "It is a difference of rewards, such as 0.01.")
 
 
 def width_of_range(policy: object, reward_range: RewardRange | None) -> float:
@@ -76,9 +93,11 @@ def width_of_range(policy: object, reward_range: RewardRange | None) -> float:
             "needs no range, such as SuccessiveRejects."
         )
     low, high = reward_range
-    if not (isfinite(low) and isfinite(high) and low < high):
-        raise ValueError(
-            f"reward_range must be two finite numbers, the smaller first, got {reward_range!r}. "
-            f"{name} needs the range that rewards can have, for example (0, 1) for accuracy."
-        )
+    refuse_unless(
+        isfinite(low) and isfinite(high) and low < high,
+        "reward_range",
+        "be two finite numbers, the smaller first",
+        reward_range,
+        f"{name} needs the range of the rewards, for example (0, 1) for accuracy.",
+    )
     return float(high) - float(low)

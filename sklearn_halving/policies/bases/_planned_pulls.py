@@ -14,18 +14,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from sklearn_halving.policies._types import (
-    NO_ARM,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    PolicyDescription,
-    Problem,
-    Pulls,
-    Seed,
-    Shape,
-    Stage,
-)
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
+from sklearn_halving.policies._types import NO_ARM, PolicyDescription, Problem, Pulls, Stage
 from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 

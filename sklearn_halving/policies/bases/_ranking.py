@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._types import NO_ARM
 
 
 def keep_best(score: FloatArray, alive: BoolArray, n_kept: int | IntArray) -> BoolArray:

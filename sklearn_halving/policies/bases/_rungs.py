@@ -23,8 +23,8 @@ def exact_factor(factor: Real | float) -> Fraction:
     """Return the factor as an exact fraction, or raise if it is below 2."""
     if isinstance(factor, bool) or not isinstance(factor, Real) or not float(factor) >= 2:
         raise ValueError(
-            f"factor must be a number of at least 2, got {factor!r}: 1 of every `factor` arms "
-            "is kept from rung to rung. Use 3, the default, or 4."
+            f"factor must be a number of at least 2, got {factor!r}. A rung keeps one of every "
+            "`factor` arms. Use 3, the default, or 4."
         )
     if float(factor) == float("inf"):
         raise ValueError("factor must be finite, got inf. Use 3, the default, or 4.")
@@ -112,7 +112,7 @@ def hyperband_brackets(
         raise ValueError(
             f"min_candidates={min_candidates} leaves no bracket: the widest of "
             f"brackets={brackets!r} starts with {widest} candidates. "
-            "Lower min_candidates, or lower min_resources to allow wider brackets."
+            "Lower min_candidates, or lower min_resources for wider brackets."
         )
     return tuple(replace(bracket, loop=loop) for loop in range(n_loops) for bracket in one_loop)
 
@@ -127,8 +127,8 @@ def _largest_s(
     """Return s_max, the number of eliminations that the levels and n_max (section 2.6) allow."""
     if not 1 <= min_level <= max_level:
         raise ValueError(
-            f"The smallest level must be at least 1 and at most the largest, got "
-            f"{min_level} and {max_level}."
+            "min_level must be at least 1 and at most max_level, got "
+            f"min_level={min_level} and max_level={max_level}. Use 1 for min_level."
         )
     s_max = max_eliminations
     if s_max is None:
@@ -150,7 +150,7 @@ def _chosen(brackets: str | Sequence[int], s_max: int) -> list[int]:
         raise ValueError(
             f"brackets must be 'all', 'most_exploratory' or a list of different whole numbers s "
             f"with 0 <= s <= {s_max} (the number of eliminations that the resources allow at "
-            f"this factor), got {brackets!r}. For a larger s lower min_resources or factor."
+            f"this factor), got {brackets!r}. For a larger s, lower min_resources or factor."
         )
     return sorted(map(int, wanted), reverse=True)
 
@@ -224,7 +224,7 @@ def growing_levels(
         raise ValueError(
             "growing_levels needs 1 <= smallest <= largest and n_stages >= 0, got "
             f"smallest={smallest!r}, largest={largest!r} and n_stages={n_stages!r}. "
-            "Give the smallest and the largest amount of resource in this order."
+            "The first two are the smallest and the largest amount of resource."
         )
     last = n_stages - 1
     stages = range(n_stages)

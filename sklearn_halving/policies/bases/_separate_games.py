@@ -8,17 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
-from sklearn_halving.policies._types import (
-    NO_ARM,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Problem,
-    Pull,
-    Pulls,
-    Seed,
-    Shape,
-)
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
+from sklearn_halving.policies._types import NO_ARM, Problem, Pull, Pulls
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 
 WILD = 1e3
 """An arm is wild if its rewards are this many times as far from the best arm as those of the best

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from sklearn_halving.policies._types import FloatArray
+from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.policies.noise._noise_estimates import (
     ArmEstimates,
     estimate_from_table,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from sklearn_halving.policies._types import BoolArray, FloatArray
+from sklearn_halving.policies._arrays import BoolArray, FloatArray
 
 GP_UCB_DELTA = 0.1
 """One minus the confidence level of the bounds of GP-UCB in all rounds together."""

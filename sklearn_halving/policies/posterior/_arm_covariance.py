@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from sklearn_halving.policies._types import FloatArray
+from sklearn_halving.policies._arrays import FloatArray
 
 MAX_CHECKED_ARMS = 2000
 """Maximum number of arms for which a matrix is tested for negative eigenvalues."""
@@ -191,13 +191,12 @@ def as_arm_covariance(covariance: Any, n_arms: int) -> ArmCovariance:
     diagonal = np.asarray(prior.diagonal)
     if diagonal.shape != (n_arms,):
         raise ValueError(
-            f"covariance must be that of the {n_arms} arms, got one of {diagonal.size}. "
-            "Give a row for every arm."
+            f"covariance must have a row for each of the {n_arms} arms, got {diagonal.size} rows."
         )
     if not (np.isfinite(diagonal).all() and diagonal.min() >= 0 and diagonal.max() > 0):
         raise ValueError(
-            "the diagonal of covariance must be finite variances, none negative and not all 0; "
-            f"got values from {diagonal.min()} to {diagonal.max()}."
+            "The diagonal of covariance must be finite, not negative and not all 0, got values "
+            f"from {diagonal.min()} to {diagonal.max()}."
         )
     return prior
 
@@ -206,17 +205,17 @@ def _checked_matrix(covariance: Any, n_arms: int) -> FloatArray:
     matrix = np.ascontiguousarray(covariance, dtype=np.float64)
     if matrix.shape != (n_arms, n_arms):
         raise ValueError(
-            f"covariance must be of shape ({n_arms}, {n_arms}), a row and a column for each arm; "
-            f"got {matrix.shape}."
+            f"covariance must have shape ({n_arms}, {n_arms}), with a row and a column for each "
+            f"arm, got {matrix.shape}."
         )
     if not np.isfinite(matrix).all():
-        raise ValueError("covariance must be finite; got NaN or infinity in it.")
+        raise ValueError("covariance must be finite, got NaN or infinity.")
     size = float(np.abs(matrix).max(initial=0))
     asymmetry = float(np.abs(matrix - matrix.T).max(initial=0))
     if asymmetry > 1e-8 * size:
         raise ValueError(
-            f"covariance must be symmetric; two entries that should be equal differ by "
-            f"{asymmetry:.3g}. Use (G + G.T) / 2 if that is rounding."
+            f"covariance must be symmetric, got entries that differ by {asymmetry:.3g}. Use "
+            "(G + G.T) / 2 if this is a rounding error."
         )
     if n_arms <= MAX_CHECKED_ARMS and size > 0:
         _check_eigenvalues(matrix, size)
@@ -229,7 +228,7 @@ def _check_eigenvalues(matrix: FloatArray, size: float) -> None:
     except np.linalg.LinAlgError:
         least = float(np.linalg.eigvalsh(matrix)[0])
         raise ValueError(
-            "covariance must be positive semi-definite; its smallest eigenvalue is "
+            "covariance must be positive semi-definite, got one with the smallest eigenvalue "
             f"{least:.3g}. Add {-least:.3g} to the diagonal, or use another kernel."
         ) from None
 
@@ -313,9 +312,9 @@ class PriorFeatures:
         worst = int(self.unexplained.argmin())
         if self.unexplained[worst] < -1e-6 * self._largest:
             raise ValueError(
-                "covariance must be positive semi-definite; arms "
-                f"{arm} and {worst} are more alike than their variances allow, by "
-                f"{-self.unexplained[worst]:.3g}. Use another kernel, or add to its diagonal."
+                "covariance must be positive semi-definite, got a covariance of arms "
+                f"{arm} and {worst} that exceeds what their variances allow by "
+                f"{-self.unexplained[worst]:.3g}. Add to the diagonal, or use another kernel."
             )
 
     def _make_room(self) -> None:

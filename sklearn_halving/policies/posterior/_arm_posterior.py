@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg.blas import dger, dscal
 
-from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._types import NO_ARM
 from sklearn_halving.policies.posterior._arm_covariance import PriorFeatures
 
 

@@ -17,7 +17,8 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
 
-from sklearn_halving.policies._types import FloatArray, IntArray
+from sklearn_halving.policies._arrays import FloatArray, IntArray
+from sklearn_halving.policies.bases._parameter_checks import refuse_unless
 from sklearn_halving.policies.posterior._arm_covariance import KernelCovariance
 
 VARIANCE_BOUNDS = (1e-4, 1e2)
@@ -103,16 +104,13 @@ class KernelFamily:
         """Validate the length scales and their bounds."""
         lengths = np.asarray(self.lengths, dtype=np.float64)
         least, most = self.length_bounds
-        if not 0 < least <= most:
-            raise ValueError(
-                f"length_bounds must be two numbers above 0, the smaller first; got "
-                f"{self.length_bounds!r}."
-            )
+        holds, rule = 0 < least <= most, "be two numbers above 0, the smaller first"
+        refuse_unless(holds, "length_bounds", rule, self.length_bounds)
         is_inside = (lengths >= least) & (lengths <= most)
         if lengths.shape != self.points.shape[1:] or not is_inside.all():
             raise ValueError(
                 f"lengths must be {self.points.shape[1]} numbers from {least} to {most}, one for "
-                f"each feature; got {self.lengths!r}. Scale the features, or widen length_bounds."
+                f"each feature, got {self.lengths!r}. Scale the features, or widen length_bounds."
             )
 
     def at(self, log_lengths: FloatArray) -> KernelCovariance:

@@ -58,9 +58,9 @@ class PriorRecipe:
         """Raise if a family is combined with several problems, or with a fixed scale."""
         if self.is_open and (self.n_problems != 1 or not standardize):
             raise ValueError(
-                "a KernelFamily is fitted to the rewards of one problem, whose scale it leaves "
-                f"open; got {self.n_problems} problems and standardize={standardize}. Use "
-                "covariance=family.at(...), or one problem and standardize=True."
+                "A KernelFamily needs a single problem and standardize=True, got "
+                f"{self.n_problems} problems and standardize={standardize}. Use "
+                "covariance=family.at(...), whose length scales are fixed."
             )
 
     def guess(self) -> Hyperparameters:

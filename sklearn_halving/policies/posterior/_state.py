@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_halving.policies._types import NO_ARM, BoolArray, FloatArray, IntArray, Problem, Shape
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Shape
+from sklearn_halving.policies._types import NO_ARM, Problem
 from sklearn_halving.policies.bases._gap_rule import (
     Exploration,
     GapRound,

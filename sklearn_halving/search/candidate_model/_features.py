@@ -13,7 +13,7 @@ import joblib
 import numpy as np
 from scipy.stats import qmc, rv_discrete
 
-from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.search.preparing._search_space import Params
 
 CATEGORY_DISTANCE = 0.5

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from sklearn_halving.policies import AdaptiveUGapEb
-from sklearn_halving.policies._types import FloatArray
+from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.search.preparing._named_policies import range_of_steering_score
 from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from sklearn_halving.policies import BayesGap, KernelFamily
-from sklearn_halving.policies._types import FloatArray, IntArray, Problem, Seed, Shape
+from sklearn_halving.policies._arrays import FloatArray, IntArray, Seed, Shape
+from sklearn_halving.policies._types import Problem
 from sklearn_halving.policies.posterior._arm_covariance import as_arm_covariance
 from sklearn_halving.policies.posterior._state import PosteriorState
 from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from sklearn_halving.policies import KernelCovariance, KernelFamily
-from sklearn_halving.policies._types import FloatArray, IntArray
+from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.search.candidate_model._features import (
     CandidateFeatures,
     Space,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rv_discrete
 
-from sklearn_halving.policies._types import FloatArray
+from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.search.preparing._search_space import Params, SearchSpace
 
 

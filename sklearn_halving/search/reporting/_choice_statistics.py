@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_halving.execution._types import Outcome
-from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies.noise._additive_model import fit_additive_model
 from sklearn_halving.policies.noise._choice_probability import (
     corrected_mean,

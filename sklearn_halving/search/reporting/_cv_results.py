@@ -14,7 +14,8 @@ from scipy.stats import rankdata
 from sklearn_halving._unstable_imports import param_columns
 from sklearn_halving.execution._evaluation import arm_estimator, rescaled_params
 from sklearn_halving.execution._types import EvaluationTask, Outcome, Scores
-from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray, Pull
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._types import Pull
 from sklearn_halving.resources import WholeFit
 from sklearn_halving.search.preparing._plan import SearchPlan
 

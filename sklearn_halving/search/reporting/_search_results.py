@@ -20,7 +20,8 @@ from sklearn_halving._unstable_imports import (
 )
 from sklearn_halving.execution._evaluation import arm_estimator, seed_random_states
 from sklearn_halving.execution._types import EvaluationTask, Outcome
-from sklearn_halving.policies._types import NO_ARM, FloatArray, Pull
+from sklearn_halving.policies._arrays import FloatArray
+from sklearn_halving.policies._types import NO_ARM, Pull
 from sklearn_halving.search.preparing._checkpoint import Checkpoint
 from sklearn_halving.search.preparing._limits import budget_text
 from sklearn_halving.search.preparing._preparation import Preparation
