@@ -259,10 +259,7 @@ class VarianceHalving(PlannedPolicy):
 
     def _check_budget(self, problem: Problem) -> None:
         least = self.least_n_pulls(problem.n_arms)
-        why = (
-            f"to pull each of {problem.n_arms} arms in every stage of "
-            f"allocation={self.allocation!r} in which it is in play"
-        )
+        why = f"for {problem.n_arms} arms in all stages of allocation={self.allocation!r}"
         check_budget("n_pulls", self.n_pulls, least, why)
         if not self.keep_pulls and problem.max_repetitions is not None:
             raise ValueError(
