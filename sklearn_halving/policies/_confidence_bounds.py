@@ -55,15 +55,12 @@ class LUCB(FixedConfidencePolicy):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from sklearn_halving.policies import LUCB, Problem
-    >>> policy = LUCB(delta=0.1, reward_range=(0, 1))
-    >>> state = policy.start(Problem(n_arms=3))
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=1)
-    ...     policy.tell(state, pulls, np.array([0.1, 0.5, 0.9])[pulls.arm])
-    >>> int(policy.recommend(state)), bool(policy.is_confident(state))
-    (2, True)
+    >>> from sklearn_halving.policies import LUCB
+    >>> from sklearn_halving.simulation import BernoulliArms, simulate
+    >>> environment = BernoulliArms([0.1, 0.5, 0.9])
+    >>> result = simulate(LUCB(delta=0.1), environment, n_problems=100)
+    >>> result.mistake_probability.value, round(result.mean_pulls.value)
+    (0.0, 725)
     """
 
     delta: float = 0.05
@@ -148,15 +145,12 @@ class LilUCB(FixedConfidencePolicy):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from sklearn_halving.policies import LilUCB, Problem
-    >>> policy = LilUCB(delta=0.1, variant="heuristic", reward_range=(0, 1))
-    >>> state = policy.start(Problem(n_arms=3))
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=1)
-    ...     policy.tell(state, pulls, np.array([0.1, 0.5, 0.9])[pulls.arm])
-    >>> int(policy.recommend(state)), bool(policy.is_confident(state))
-    (2, True)
+    >>> from sklearn_halving.policies import LilUCB
+    >>> from sklearn_halving.simulation import BernoulliArms, simulate
+    >>> environment = BernoulliArms([0.1, 0.5, 0.9])
+    >>> result = simulate(LilUCB(delta=0.1, variant="heuristic"), environment, n_problems=100)
+    >>> result.mistake_probability.value, round(result.mean_pulls.value)
+    (0.0, 88)
     """
 
     delta: float = 0.05

@@ -45,16 +45,12 @@ class UCB1(_CumulativeReward):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from sklearn_halving.policies import UCB1, Problem
-    >>> policy = UCB1(n_pulls=200, reward_range=(0, 1))
-    >>> state = policy.start(Problem(n_arms=3))
-    >>> means = np.array([0.1, 0.5, 0.7])
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=1)
-    ...     policy.tell(state, pulls, means[pulls.arm])
-    >>> int(policy.recommend(state))
-    2
+    >>> from sklearn_halving.policies import UCB1
+    >>> from sklearn_halving.simulation import BernoulliArms, simulate
+    >>> environment = BernoulliArms([0.1, 0.5, 0.7])
+    >>> result = simulate(UCB1(n_pulls=200), environment, n_problems=100)
+    >>> result.mistake_probability.value
+    0.01
     """
 
     n_pulls: int
@@ -95,16 +91,12 @@ class UCBV(_CumulativeReward):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from sklearn_halving.policies import UCBV, Problem
-    >>> policy = UCBV(n_pulls=200, reward_range=(0, 1))
-    >>> state = policy.start(Problem(n_arms=3))
-    >>> means = np.array([0.1, 0.5, 0.7])
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=1)
-    ...     policy.tell(state, pulls, means[pulls.arm])
-    >>> int(policy.recommend(state))
-    2
+    >>> from sklearn_halving.policies import UCBV
+    >>> from sklearn_halving.simulation import BernoulliArms, simulate
+    >>> environment = BernoulliArms([0.1, 0.5, 0.7])
+    >>> result = simulate(UCBV(n_pulls=200), environment, n_problems=100)
+    >>> result.mistake_probability.value
+    0.0
     """
 
     n_pulls: int
@@ -142,16 +134,12 @@ class MOSS(_CumulativeReward):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from sklearn_halving.policies import MOSS, Problem
-    >>> policy = MOSS(n_pulls=200, reward_range=(0, 1))
-    >>> state = policy.start(Problem(n_arms=3))
-    >>> means = np.array([0.1, 0.5, 0.7])
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=1)
-    ...     policy.tell(state, pulls, means[pulls.arm])
-    >>> int(policy.recommend(state))
-    2
+    >>> from sklearn_halving.policies import MOSS
+    >>> from sklearn_halving.simulation import BernoulliArms, simulate
+    >>> environment = BernoulliArms([0.1, 0.5, 0.7])
+    >>> result = simulate(MOSS(n_pulls=200), environment, n_problems=100)
+    >>> result.mistake_probability.value
+    0.0
     """
 
     n_pulls: int

@@ -77,15 +77,12 @@ class EXP3(RangedBudget, IndexPolicy):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from sklearn_halving.policies import EXP3, Problem
-    >>> policy = EXP3(n_pulls=500, reward_range=(0, 1))
-    >>> state = policy.start(Problem(n_arms=3), seed=np.random.SeedSequence(0))
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=1)
-    ...     policy.tell(state, pulls, np.array([0.1, 0.5, 0.9])[pulls.arm])
-    >>> int(policy.recommend(state))
-    2
+    >>> from sklearn_halving.policies import EXP3
+    >>> from sklearn_halving.simulation import BernoulliArms, simulate
+    >>> environment = BernoulliArms([0.1, 0.5, 0.9])
+    >>> result = simulate(EXP3(n_pulls=500), environment, n_problems=100)
+    >>> result.mistake_probability.value
+    0.0
     """
 
     n_first: ClassVar[int] = 0

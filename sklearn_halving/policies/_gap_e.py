@@ -121,15 +121,12 @@ class GapEV(GivenExploration, _GapIndex):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from sklearn_halving.policies import GapEV, Problem
-    >>> policy = GapEV(n_pulls=60, a=0.5, reward_range=(0, 1))
-    >>> state = policy.start(Problem(n_arms=3))
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=1)
-    ...     policy.tell(state, pulls, np.array([0.1, 0.6, 0.7])[pulls.arm])
-    >>> int(policy.recommend(state))
-    2
+    >>> from sklearn_halving.policies import GapEV
+    >>> from sklearn_halving.simulation import BernoulliArms, simulate
+    >>> environment = BernoulliArms([0.1, 0.6, 0.7])
+    >>> result = simulate(GapEV(n_pulls=200, a=0.5), environment, n_problems=100)
+    >>> result.mistake_probability.value
+    0.11
     """
 
     n_first: ClassVar[int] = 2
@@ -163,15 +160,12 @@ class AdaptiveGapEV(_GapIndex):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from sklearn_halving.policies import AdaptiveGapEV, Problem
-    >>> policy = AdaptiveGapEV(n_pulls=60, reward_range=(0, 1))
-    >>> state = policy.start(Problem(n_arms=3))
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=1)
-    ...     policy.tell(state, pulls, np.array([0.1, 0.6, 0.7])[pulls.arm])
-    >>> int(policy.recommend(state))
-    2
+    >>> from sklearn_halving.policies import AdaptiveGapEV
+    >>> from sklearn_halving.simulation import BernoulliArms, simulate
+    >>> environment = BernoulliArms([0.1, 0.6, 0.7])
+    >>> result = simulate(AdaptiveGapEV(n_pulls=200), environment, n_problems=100)
+    >>> result.mistake_probability.value
+    0.12
     """
 
     n_first: ClassVar[int] = 2

@@ -104,15 +104,12 @@ class UGapEb(RangedBudget, _ComparedBounds):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from sklearn_halving.policies import Problem, UGapEb
-    >>> policy = UGapEb(n_pulls=40, a=0.5, reward_range=(0, 1))
-    >>> state = policy.start(Problem(n_arms=3))
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=1)
-    ...     policy.tell(state, pulls, np.array([0.1, 0.6, 0.7])[pulls.arm])
-    >>> int(policy.recommend(state))
-    2
+    >>> from sklearn_halving.policies import UGapEb
+    >>> from sklearn_halving.simulation import BernoulliArms, simulate
+    >>> environment = BernoulliArms([0.1, 0.6, 0.7])
+    >>> result = simulate(UGapEb(n_pulls=200, a=0.5), environment, n_problems=100)
+    >>> result.mistake_probability.value
+    0.16
     """
 
     n_pulls: int
@@ -176,15 +173,12 @@ class UGapEc(_ComparedBounds, FixedConfidencePolicy):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from sklearn_halving.policies import Problem, UGapEc
-    >>> policy = UGapEc(epsilon=0.05, delta=0.1, reward_range=(0, 1))
-    >>> state = policy.start(Problem(n_arms=3))
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=1)
-    ...     policy.tell(state, pulls, np.array([0.1, 0.5, 0.9])[pulls.arm])
-    >>> int(policy.recommend(state)), bool(policy.is_confident(state))
-    (2, True)
+    >>> from sklearn_halving.policies import UGapEc
+    >>> from sklearn_halving.simulation import BernoulliArms, simulate
+    >>> environment = BernoulliArms([0.1, 0.5, 0.9])
+    >>> result = simulate(UGapEc(epsilon=0.05, delta=0.1), environment, n_problems=100)
+    >>> result.mistake_probability.value, round(result.mean_pulls.value)
+    (0.0, 499)
     """
 
     epsilon: float
@@ -261,15 +255,12 @@ class AdaptiveUGapEb(RangedBudget, _ComparedBounds):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from sklearn_halving.policies import AdaptiveUGapEb, Problem
-    >>> policy = AdaptiveUGapEb(n_pulls=40, reward_range=(0, 1))
-    >>> state = policy.start(Problem(n_arms=3))
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=1)
-    ...     policy.tell(state, pulls, np.array([0.1, 0.6, 0.7])[pulls.arm])
-    >>> int(policy.recommend(state))
-    2
+    >>> from sklearn_halving.policies import AdaptiveUGapEb
+    >>> from sklearn_halving.simulation import BernoulliArms, simulate
+    >>> environment = BernoulliArms([0.1, 0.6, 0.7])
+    >>> result = simulate(AdaptiveUGapEb(n_pulls=200), environment, n_problems=100)
+    >>> result.mistake_probability.value
+    0.11
     """
 
     n_pulls: int

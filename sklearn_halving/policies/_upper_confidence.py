@@ -53,17 +53,12 @@ class UCBE(GivenExploration, UpperConfidencePolicy):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from sklearn_halving.policies import UCBE, Problem
-    >>> policy = UCBE(n_pulls=6, a=0.1, reward_range=(0, 1))
-    >>> state = policy.start(Problem(n_arms=2))
-    >>> arms = []
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=1)
-    ...     arms.append(int(pulls.arm[0]))
-    ...     policy.tell(state, pulls, np.array([0.4, 0.6])[pulls.arm])
-    >>> arms, int(policy.recommend(state))
-    ([0, 1, 1, 1, 1, 1], 1)
+    >>> from sklearn_halving.policies import UCBE
+    >>> from sklearn_halving.simulation import BernoulliArms, simulate
+    >>> environment = BernoulliArms([0.1, 0.6, 0.7])
+    >>> result = simulate(UCBE(n_pulls=200, a=5), environment, n_problems=100)
+    >>> result.mistake_probability.value
+    0.13
     """
 
     def _squared_radius(self, state: IndexState, n_pulls: IntArray) -> FloatArray:
@@ -103,16 +98,12 @@ class AdaptiveUCBE(UpperConfidencePolicy):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from sklearn_halving.policies import AdaptiveUCBE, Problem
-    >>> policy = AdaptiveUCBE(n_pulls=60, reward_range=(0, 1))
-    >>> state = policy.start(Problem(n_arms=3))
-    >>> means = np.array([0.1, 0.5, 0.7])
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=1)
-    ...     policy.tell(state, pulls, means[pulls.arm])
-    >>> int(policy.recommend(state))
-    2
+    >>> from sklearn_halving.policies import AdaptiveUCBE
+    >>> from sklearn_halving.simulation import BernoulliArms, simulate
+    >>> environment = BernoulliArms([0.1, 0.6, 0.7])
+    >>> result = simulate(AdaptiveUCBE(n_pulls=200), environment, n_problems=100)
+    >>> result.mistake_probability.value
+    0.12
     """
 
     n_pulls: int

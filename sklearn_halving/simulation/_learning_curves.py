@@ -15,7 +15,7 @@ from sklearn_halving.policies.bases._parameter_checks import (
     check_positive,
     refuse_unless,
 )
-from sklearn_halving.simulation._noisy_arms import UnlimitedPulls, as_vector
+from sklearn_halving.simulation._noisy_arms import EnvironmentDefaults, as_vector
 from sklearn_halving.simulation._randomness import Randomness
 
 Deviation = Literal["random", "adversarial", "above"]
@@ -97,7 +97,7 @@ class PowerLimits:
 
 
 @dataclass(frozen=True, eq=False)
-class LearningCurves(UnlimitedPulls):
+class LearningCurves(EnvironmentDefaults):
     """Arms whose loss after t units is ``limit + u * envelope(t)``, u between -1 and 1.
 
     A reward is a negative loss. There is no noise: pulls at the same level give the same reward.

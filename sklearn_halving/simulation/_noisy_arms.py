@@ -20,8 +20,8 @@ from sklearn_halving.simulation._randomness import Randomness, running_mean_nois
 MEAN, VARIANCE, NOISE = 11, 12, 13
 
 
-class UnlimitedPulls:
-    """Base class of environments in which arms can be pulled without limit, from level 1."""
+class EnvironmentDefaults:
+    """Base class of environments: one level, unlimited pulls and rewards of any size."""
 
     min_level: int = 1
     max_level: int = 1
@@ -43,7 +43,7 @@ class DrawnArms:
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianArms(UnlimitedPulls):
+class GaussianArms(EnvironmentDefaults):
     """Arms with normally distributed rewards.
 
     A pull at level l returns the mean of the first l draws of its repetition, so that policies
@@ -153,7 +153,7 @@ class NormalArms(DrawnArms):
 
 
 @dataclass(frozen=True, eq=False)
-class BernoulliArms(UnlimitedPulls):
+class BernoulliArms(EnvironmentDefaults):
     """Arms whose rewards are 1 with some probability, and otherwise 0.
 
     Parameters
@@ -217,7 +217,7 @@ class CoinArms(DrawnArms):
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianProcessArms(UnlimitedPulls):
+class GaussianProcessArms(EnvironmentDefaults):
     """Arms whose means are a draw of a Gaussian process in each problem.
 
     Parameters
