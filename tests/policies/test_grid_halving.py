@@ -117,5 +117,5 @@ def test_finalists_without_a_mean_leave_the_answer_of_the_rung_before():
 
 
 def test_a_problem_with_another_number_of_splits_is_refused():
-    with pytest.raises(ValueError, match="n_repetitions=5 must be the number of splits"):
+    with pytest.raises(ValueError, match="n_repetitions must be the number of splits, 3, got 5"):
         GridHalving(6, 5).start(Problem(6, 1, 100, 3))
