@@ -24,6 +24,20 @@ MAX_VALUES = 10_000
 """A discrete distribution with more values than this is treated as infinite."""
 
 
+MAX_LISTED = 10**6
+"""Maximum number of candidates of a search. Preparing them takes about half a minute."""
+
+
+def check_number(n_candidates: int) -> None:
+    """Raise if there are too many candidates to list, before they are listed."""
+    if n_candidates > MAX_LISTED:
+        raise ValueError(
+            f"param_distributions has {n_candidates} candidates, and all of them would be tried; "
+            f"at most {MAX_LISTED} are possible. Set n_candidates (max_candidates in "
+            "HyperbandSearchCV) to draw some of them at random."
+        )
+
+
 class SearchSpace:
     """A validated grid, a list of grids, or distributions.
 
@@ -97,6 +111,7 @@ class SearchSpace:
         grid keeps its order. Discrete distributions are treated in the same way if they have
         fewer candidates than are drawn.
         """
+        check_number(sum(n_of_bracket))
         fronts = fronts or [range(0)] * len(n_of_bracket)
         n_drawn = [n - len(front) for n, front in zip(n_of_bracket, fronts, strict=True)]
         size = self.size
