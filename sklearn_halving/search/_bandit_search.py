@@ -268,8 +268,9 @@ class BanditSearchCV(AdaptiveSearchCV):
 
     def _count_candidates(self, space: SearchSpace) -> int:
         n_arms = super()._count_candidates(space)
-        if n_arms > MAX_LISTED and self.policy == "incumbent_race":
-            return int(cast(int, self.n_pulls))  # the race does not try more candidates
+        is_race = self.policy == "incumbent_race" and not isinstance(self.n_pulls, str)
+        if n_arms > MAX_LISTED and is_race:
+            return int(self.n_pulls)  # the race does not try more candidates
         return n_arms
 
     def _policy_of_points(self, space: SearchSpace, rows: SplitRows) -> Any:

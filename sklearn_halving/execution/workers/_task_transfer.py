@@ -260,13 +260,14 @@ def _scattered(arrays: Sequence[Any], client: Any) -> list[Any]:
     each other. It is otherwise sent through the scheduler, which is one more copy. Networks of
     some clusters allow no other way.
     """
+    send = partial(client.scatter, list(arrays), broadcast=True, hash=False)
+    if client.direct_to_workers is not False:
+        with suppress(Exception):  # a worker was lost, or cannot be reached from here
+            return list(send(direct=True))
     try:
-        return list(client.scatter(list(arrays), broadcast=True, hash=False, direct=True))
-    except Exception:  # noqa: BLE001 - a worker was lost, or cannot be reached from here
-        try:
-            return list(client.scatter(list(arrays), broadcast=True, hash=False))
-        except Exception as error:
-            raise LostWorkerError(error, is_broken=False) from error
+        return list(send(direct=False))
+    except Exception as error:
+        raise LostWorkerError(error, is_broken=False) from error
 
 
 class ModelAt(NamedTuple):

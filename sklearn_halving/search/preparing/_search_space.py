@@ -13,6 +13,7 @@ from scipy.stats import rv_discrete
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils.random import sample_without_replacement
 
+from sklearn_halving._unstable_imports import InvalidParameterError
 from sklearn_halving.search.preparing._content_hash import content_hash
 from sklearn_halving.search.watching._user_warnings import warn_user
 
@@ -161,17 +162,21 @@ class SearchSpace:
 
 
 def _check_lists(param_distributions: Any) -> None:
-    """Raise for empty lists of values; scikit-learn raises only if all values are lists."""
-    if isinstance(param_distributions, Mapping):
-        param_distributions = [param_distributions]
-    if not isinstance(param_distributions, Iterable):
-        return  # ParameterSampler raises the error
-    for space in param_distributions:
-        for name, values in space.items() if isinstance(space, Mapping) else ():
-            if hasattr(values, "rvs"):
-                continue
-            # ParameterGrid raises the same errors as GridSearchCV.
-            ParameterGrid({name: values})
+    """Raise unless there are dicts of lists and distributions, and if a list is empty."""
+    is_one = isinstance(param_distributions, Mapping)
+    spaces = [param_distributions] if is_one else param_distributions
+    if not isinstance(spaces, (list, tuple)) or not all(isinstance(s, Mapping) for s in spaces):
+        raise InvalidParameterError(
+            "param_distributions must be a dict of parameter names, each with a list of values or "
+            "a distribution, such as {'C': [0.1, 1, 10]}, or a list of such dicts. "
+            f"Got {param_distributions!r} instead."
+        )
+    for space in spaces:
+        for name, values in space.items():
+            if not hasattr(values, "rvs"):
+                # ParameterGrid raises the same errors as GridSearchCV. ParameterSampler does so
+                # only if all values are lists.
+                ParameterGrid({name: values})
 
 
 def _grid_of(spaces: Iterable[Mapping[str, Any]], is_grid: bool) -> ParameterGrid | None:

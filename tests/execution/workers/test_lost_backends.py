@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -96,10 +97,12 @@ def check_ends_with_results(
     check_goes_on(search, folder, n_before)
 
 
-def check_goes_on(search: HyperbandSearchCV, folder: Path, n_before: int) -> None:
+def check_goes_on(
+    search: HyperbandSearchCV, folder: Path, n_before: int, backend: str = "threading"
+) -> None:
     """Check that the resumed search repeats no fit and finds what an unbroken one finds."""
     search.set_params(time_budget=None, n_jobs=8)
-    with parallel_config("threading"):
+    with parallel_config(backend):
         search.fit(X, y)
     expected = search_in(folder, estimator__seconds=0.0, checkpoint=None)
     with parallel_config("sequential"):
@@ -177,6 +180,26 @@ class TestDask:
     def test_a_closed_client_ends_the_search(self, dask: DaskProcesses, tmp_path: Path) -> None:
         check_ends_with_results(tmp_path, dask.client.close, "client of the Dask .* was closed")
 
+    def test_a_search_goes_on_on_a_new_cluster(self, dask: DaskProcesses, tmp_path: Path) -> None:
+        """After a worker was killed, and then the scheduler."""
+
+        def kill_both() -> None:
+            dask.workers[0].kill()
+            while n_done(tmp_path) < 12:
+                time.sleep(0.01)
+            dask.scheduler.kill()
+
+        search = search_in(tmp_path)
+        with after_five_fits(tmp_path, kill_both), pytest.raises(ConnectionError):
+            search.fit(X, y)
+        assert 12 <= search.n_fits_ == n_done(tmp_path)
+        (tmp_path / "new").mkdir()
+        new = DaskProcesses(tmp_path / "new")
+        try:
+            check_goes_on(search, tmp_path, search.n_fits_, "dask")
+        finally:
+            new.close()
+
     @pytest.mark.parametrize("event", ["freeze", "kill the workers"])
     def test_a_time_budget_holds(self, dask: DaskProcesses, tmp_path: Path, event: str) -> None:
         happens = {
@@ -199,21 +222,26 @@ class TestDask:
 
 
 @pytest.fixture
-def ray_head(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+def ray_head() -> Iterator[int]:
     """Start a head of Ray by its command; yield the process group."""
+    with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as folder:
+        yield from started_head(folder)
+
+
+def started_head(folder: str) -> Iterator[int]:
     from joblib.pool import PicklingPool
 
     bases = PicklingPool.__bases__
     import ray
     from ray.util.joblib import register_ray
 
-    port = 6401
-    options = f"--head --port {port} --num-cpus 2 --include-dashboard false --block"
+    options = "--head --port 0 --num-cpus 2 --include-dashboard false --block"
     memory = ["--object-store-memory", str(100 * 2**20)]
-    module = ["ray.scripts.scripts", "start", *options.split(), *memory]
+    # Later heads would be taken for this one if it wrote its address to the common folder.
+    module = ["ray.scripts.scripts", "start", *options.split(), *memory, "--temp-dir", folder]
     head = start(module, start_new_session=True)
     try:
-        connect_to_ray(port)
+        connect_to_ray(Path(folder) / "ray_current_cluster")
         register_ray()
         with parallel_config("ray"):
             yield head.pid
@@ -224,19 +252,14 @@ def ray_head(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         PicklingPool.__bases__ = bases  # Ray's backend changes what "multiprocessing" is made of
 
 
-def connect_to_ray(port: int) -> None:
+def connect_to_ray(file: Path) -> None:
+    """Wait until the head has written its address to a file, and connect to it."""
     import ray
 
     deadline = time.monotonic() + 60
-    while True:
-        try:
-            ray.init(address=f"127.0.0.1:{port}", log_to_driver=False)
-        except (ConnectionError, RuntimeError):
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.5)
-        else:
-            return
+    while not file.exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    ray.init(address=file.read_text(encoding="ascii"), log_to_driver=False)
 
 
 def kill_group(pid: int) -> None:
@@ -264,6 +287,7 @@ def kill_workers_of_loky() -> None:
         os.kill(process.pid, signal.SIGKILL)
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize("event", [end_thread_of_loky, kill_workers_of_loky])
 def test_loky_gets_new_workers(event: Callable[[], None], tmp_path: Path) -> None:
     search = search_in(tmp_path, n_jobs=2, error_score="raise")
