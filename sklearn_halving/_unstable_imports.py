@@ -27,8 +27,8 @@ from sklearn.model_selection._search import _yield_masked_array_for_each_param a
 # function does this for a fitted estimator.
 from sklearn.model_selection._validation import _score as score
 
-# The constraints with which scikit-learn's estimators validate their parameters.
-from sklearn.utils._param_validation import Interval, StrOptions
+# The constraints with which scikit-learn's estimators validate their parameters, and their error.
+from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 
 # Selects rows of DataFrames, sparse matrices, lists and precomputed kernels.
 from sklearn.utils.metaestimators import _safe_split as safe_split
@@ -43,6 +43,7 @@ __all__ = [
     "SGD_EPOCHS",
     "BaseSearchCV",
     "Interval",
+    "InvalidParameterError",
     "MultimetricScorer",
     "StrOptions",
     "check_refit_metric",

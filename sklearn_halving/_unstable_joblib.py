@@ -6,10 +6,11 @@ A comment on each name says why it is needed and when it can be removed, as in
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import time
 from collections.abc import Callable
-from concurrent.futures import BrokenExecutor
+from concurrent.futures import BrokenExecutor, Future
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -31,10 +32,13 @@ __all__ = [
     "LostWorkerError",
     "cloudpickle",
     "evaluated_pre_dispatch",
+    "start_on_loop",
 ]
 
 ABORT_SECONDS = 0.1
 """Seconds after the last submission until an abort is safe."""
+CANCEL_SECONDS = 2.0
+"""Longest wait until Dask's scheduler has cancelled tasks. It may not answer at all."""
 
 
 def evaluated_pre_dispatch(pre_dispatch: int | str, n_jobs: int) -> int | None:
@@ -130,6 +134,8 @@ class JoblibSession:
     def reopen(self) -> None:
         """Abandon the running tasks and start new workers."""
         error = RuntimeError("opened anew")
+        if self._has_lost_manager():
+            self._end_loky_workers()
         with suppress(Exception):  # the backend is already broken
             self.__exit__(type(error), error, None)
         self.__enter__()
@@ -219,8 +225,22 @@ class JoblibSession:
         return value
 
     def has_lost_workers(self) -> bool:
-        """Whether a process of the pool was replaced, so that its task will not return."""
-        return self._pool_processes() != self._processes
+        """Whether tasks will not return: a process was replaced, or loky's thread has ended."""
+        return self._pool_processes() != self._processes or self._has_lost_manager()
+
+    def _has_lost_manager(self) -> bool:
+        """Whether the thread of loky that receives results has ended.
+
+        Without it, no result returns, and loky does not report it (joblib 1.6).
+        """
+        workers = getattr(self._backend, "_workers", None)
+        manager = getattr(workers, "_executor_manager_thread", None)
+        return manager is not None and not manager.is_alive()
+
+    def _end_loky_workers(self) -> None:
+        """End the processes of loky, which its thread would do if it were alive."""
+        for process in list(self._backend._workers._processes.values()):
+            process.terminate()
 
     def _pool_processes(self) -> list[int]:
         """Return the process ids of the backend "multiprocessing".
@@ -238,8 +258,15 @@ class JoblibSession:
         time.sleep(max(0.0, self._last_submit + ABORT_SECONDS - time.monotonic()))
         if self.library == "dask":
             # joblib's backend forgets the tasks, but the cluster would run them (joblib 1.6).
-            self.client.cancel(list(getattr(self._backend, "_results", ())), force=True)
+            tasks = list(getattr(self._backend, "_results", ()))
+            cancel = partial(self.client.cancel, tasks, force=True, asynchronous=True)
+            with suppress(Exception):  # the scheduler may be gone
+                start_on_loop(self.client, cancel).result(CANCEL_SECONDS)
         self._backend.abort_everything(ensure_ready=False)
+
+    def abandon(self) -> None:
+        """Leave the running tasks alone when the session ends, because their backend is gone."""
+        self._is_aborted = True
 
     def _set_temporary_folder(self) -> None:
         """Make loky write memory maps to the folder of this session, so that it removes them."""
@@ -247,6 +274,18 @@ class JoblibSession:
         manager = getattr(workers, "_temp_folder_manager", None)
         if manager is not None:
             manager.set_current_context(self._parallel._id)
+
+
+def start_on_loop(client: Any, function: Callable[[], Any]) -> Future[Any]:
+    """Start a coroutine function on the event loop of a Dask client, and return its future.
+
+    The methods of a client wait for the scheduler without a limit.
+    """
+
+    async def call() -> Any:
+        return await function()
+
+    return asyncio.run_coroutine_threadsafe(call(), client.loop.asyncio_loop)
 
 
 def _once(function: Callable[[Any], None]) -> Callable[[Any], None]:

@@ -161,6 +161,16 @@ class PullLoop:
 
     def run(self) -> None:
         """Run pulls until the policy is finished or the loop is stopped."""
+        try:
+            self._run()
+        except KeyboardInterrupt:
+            # Results that have returned by now count, although nothing is waited for.
+            self.executor.stop()
+            for landing in self.executor.wait_any(0):
+                self._land(landing)
+            raise
+
+    def _run(self) -> None:
         while True:
             self._tell()
             if self.policy.is_finished(self.state):
@@ -227,6 +237,7 @@ class PullLoop:
             record = self.journal.records[pull]
             self.n_replayed += 1
             self.models.recall(record)
+            self.log.record(record.outcome)
             self._take_in(record.outcome, is_replayed=True)
         elif not self._is_stopped():
             self._submit(pull)
@@ -249,6 +260,7 @@ class PullLoop:
             self.stopped_by = "policy"
 
     def _land(self, landing: Landing) -> None:
+        self.log.record(landing.outcome)  # first, so that it counts whatever happens next
         if landing.lost is not None:
             self.log.lost_models.append(landing.lost)
         record = self.models.keep(landing)
@@ -259,7 +271,6 @@ class PullLoop:
         self.signals.is_called_off |= landing.stop
 
     def _take_in(self, outcome: Outcome, *, is_replayed: bool) -> None:
-        self.log.record(outcome)
         self._landed[outcome.pull] = outcome
         self.signals.is_called_off |= self.observer.land(outcome, is_replayed=is_replayed)
 

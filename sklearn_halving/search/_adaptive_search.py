@@ -18,7 +18,7 @@ from sklearn_halving.search.preparing._arriving import (
 )
 from sklearn_halving.search.preparing._inputs import FitInputs
 from sklearn_halving.search.preparing._preparation import Preparation
-from sklearn_halving.search.preparing._search_space import SearchSpace
+from sklearn_halving.search.preparing._search_space import SearchSpace, check_number
 from sklearn_halving.search.preparing._splitting import SplitRows, streamed_splits
 from sklearn_halving.search.reporting._choice_statistics import (
     ChoiceStatistics,
@@ -110,6 +110,8 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
         if not isinstance(self.n_candidates, str):
             return min(int(self.n_candidates), space.size or int(self.n_candidates))
         if space.is_grid and space.size is not None:
+            if isinstance(self.n_pulls, str):
+                check_number(space.size)  # otherwise the policy compares it with its budget
             return space.size
         n_arms = N_OF_DISTRIBUTIONS
         if not isinstance(self.n_pulls, str):

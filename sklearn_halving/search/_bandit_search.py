@@ -52,7 +52,7 @@ from sklearn_halving.search.preparing._preparation import (
     check_candidates,
     choose_levels,
 )
-from sklearn_halving.search.preparing._search_space import SearchSpace
+from sklearn_halving.search.preparing._search_space import MAX_LISTED, SearchSpace
 from sklearn_halving.search.preparing._splitting import SplitRows, fixed_splits
 from sklearn_halving.search.reporting._cv_results import ResultRows
 from sklearn_halving.search.reporting._search_results import ResultTable, Run
@@ -266,6 +266,13 @@ class BanditSearchCV(AdaptiveSearchCV):
             )
         return complete
 
+    def _count_candidates(self, space: SearchSpace) -> int:
+        n_arms = super()._count_candidates(space)
+        is_race = self.policy == "incumbent_race" and not isinstance(self.n_pulls, str)
+        if n_arms > MAX_LISTED and is_race:
+            return int(self.n_pulls)  # the race does not try more candidates
+        return n_arms
+
     def _policy_of_points(self, space: SearchSpace, rows: SplitRows) -> Any:
         """Return a policy that creates its candidates, with the dimensions of the space."""
         n_dimensions = Cube(space, str(self.policy)).n_dimensions
@@ -307,7 +314,8 @@ class BanditSearchCV(AdaptiveSearchCV):
         plan = prepared.plan
         if not plan.makes_candidates:
             most = plan.description.max_pulls
-            if most is not None and most < plan.problem.n_arms:
+            may_arrive = plan.description.arms_may_arrive  # such a policy accepts any budget
+            if most is not None and most < plan.problem.n_arms and not may_arrive:
                 # Most policies reject such a budget. It is checked before a huge grid is listed.
                 prepared.policy.start(plan.problem, seed=np.random.SeedSequence(0))
             return super()._draw_candidates(prepared, rng)

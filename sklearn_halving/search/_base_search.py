@@ -136,6 +136,9 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
             Before any fit: if the arguments are not consistent, or if ``checkpoint`` is the
             journal of another search, in use, or damaged. After the fits: if every fit failed,
             or if only candidates that ``select`` does not allow have a score.
+        ConnectionError
+            If the scheduler of Dask or the head of Ray is gone. ``cv_results_``, ``history_`` and
+            ``best_*``, except ``best_estimator_``, are then set from the finished fits.
         KeyboardInterrupt
             After Ctrl-C, unless ``refit_on_interrupt=True``. ``cv_results_``, ``history_`` and
             ``best_*``, except ``best_estimator_``, are then set from the finished fits.

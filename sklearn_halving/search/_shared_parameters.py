@@ -41,6 +41,10 @@ from sklearn_halving._unstable_imports import BaseSearchCV, Interval, StrOptions
 
 PositiveFloat = Annotated[float, Interval(Real, 0, None, closed="neither")]
 PositiveInt = Annotated[int, Interval(Integral, 1, None, closed="left")]
+NOT_ZERO = (
+    Interval(Integral, 1, None, closed="left"),
+    Interval(Integral, None, -1, closed="right"),
+)
 Fraction = Annotated[float, Interval(Real, 0, 1, closed="neither")]
 
 NAMES_OF_GRID_SEARCH = {
@@ -191,12 +195,12 @@ class SharedParameters:
     _parameter_constraints: ClassVar[dict[str, list[object]]]
 
     estimator: Estimator
-    param_distributions: Annotated[ParamDistributions, dict, list, tuple]
+    param_distributions: Annotated[ParamDistributions, object]  # checked by `SearchSpace`
     initial_candidates: Annotated[Sequence[Params], list, tuple] | None
     rescale: Annotated[Rescale, dict] | None
     # Parameters of GridSearchCV, which have the constraints of scikit-learn.
     scoring: Scoring | None
-    n_jobs: int | None
+    n_jobs: Annotated[int, *NOT_ZERO] | None
     refit: Refit
     cv: CrossValidation | None
     verbose: int
@@ -245,7 +249,8 @@ def document_search(search: Search) -> Search:
     hints = get_type_hints(search, include_extras=True)
     names = [name for name in inspect.signature(search.__init__).parameters if name != "self"]
     rules = {name: constraint_of(hints[name]) for name in names}
-    search._parameter_constraints = rules | BaseSearchCV._parameter_constraints
+    of_grid_search = BaseSearchCV._parameter_constraints
+    search._parameter_constraints = rules | of_grid_search | {"n_jobs": rules["n_jobs"]}
     search.__init__ = _naming_parameters(search.__init__, names)  # type: ignore[method-assign]
     if search.__doc__:
         search.__doc__ = _completed(search, names)

@@ -121,11 +121,7 @@ def split_stream(
     if cv is None:
         cv = RepeatedLearningTesting(stratify=bool(classifier) and has_classes(y))
     cv = check_cv(cv, y, classifier=classifier)
-    if isinstance(cv, NEED_GROUPS) and params.get("groups") is None:
-        raise ValueError(
-            f"The 'groups' parameter should not be None. {type(cv).__name__} needs a group "
-            "label for each row. Pass groups to fit, or use a cv without groups."
-        )
+    check_groups(cv, params)
     if isinstance(cv, RepeatedLearningTesting) and cv.random_state is None:
         cv = copy.copy(cv)
         cv.random_state = random_state
@@ -230,18 +226,32 @@ def _asked_for(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> tuple[Split, 
     """Return all splits of a splitter."""
     n_splits = cv.get_n_splits(X, y, **params)
     splits = _as_rows(cv.split(X, y, **params))
-    if not splits:
+    check_count(len(splits), n_splits)
+    return tuple(splits)
+
+
+def check_groups(cv: Any, params: dict[str, Any]) -> None:
+    """Raise if a splitter of scikit-learn needs groups and there are none."""
+    if isinstance(cv, NEED_GROUPS) and params.get("groups") is None:
+        raise ValueError(
+            f"The 'groups' parameter should not be None. {type(cv).__name__} needs a group "
+            "label for each row. Pass groups to fit, or use a cv without groups."
+        )
+
+
+def check_count(n_made: int, n_splits: int) -> None:
+    """Raise if a splitter made no splits, or not as many as it says."""
+    if n_made == 0:
         raise ValueError(
             "No fits were performed. Was the CV iterator empty? Were there no candidates? "
             "cv must give at least one split; got none. A generator can be used only once: pass "
             "a list of its splits."
         )
-    if len(splits) != n_splits:
+    if n_made != n_splits:
         raise ValueError(
             "cv.split and cv.get_n_splits return inconsistent results. "
-            f"Expected {n_splits} splits, got {len(splits)}"
+            f"Expected {n_splits} splits, got {n_made}"
         )
-    return tuple(splits)
 
 
 def _as_rows(splits: Any) -> list[Split]:

@@ -1,14 +1,18 @@
-"""The queue of jobs that wait for a worker. Short jobs are sent in chunks."""
+"""Jobs that wait for a worker, and chunks of jobs that were sent to one."""
 
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import ceil
+from queue import SimpleQueue
+from typing import Any
 
 import numpy as np
 
 from sklearn_halving.execution._types import Job, Outcome
+from sklearn_halving.policies._types import Pull
 
 CHUNK_SECONDS = 0.1
 """Target duration of a chunk. Shorter pulls are sent together to reduce the overhead."""
@@ -94,3 +98,48 @@ class ChunkQueue:
         """Return the number of pulls of a level that take `CHUNK_SECONDS`; 1 if unknown."""
         seconds = self._seconds.get(level, CHUNK_SECONDS)
         return int(np.clip(CHUNK_SECONDS / max(seconds, 1e-9), 1, MAX_CHUNK))
+
+
+@dataclass
+class ChunksUnderWay:
+    """Chunks that were sent and have not returned.
+
+    Parameters
+    ----------
+    chunks : dict of int to list of Job
+        The chunks, in the order of sending.
+    done : SimpleQueue
+        Keys and results of the chunks that returned; filled by threads of joblib.
+    n_sent : int
+        Number of chunks that were sent so far.
+    awaited : set of int or None
+        After a stop, the keys of the chunks that a worker has started; None before a stop.
+    """
+
+    chunks: dict[int, list[Job]] = field(default_factory=dict)
+    done: SimpleQueue[tuple[int, Any]] = field(default_factory=SimpleQueue)
+    n_sent: int = 0
+    awaited: set[int] | None = None
+
+    def add(self, chunk: list[Job]) -> Callable[[Any], None]:
+        """Add a chunk; return the callback for its result."""
+        key, self.n_sent = self.n_sent, self.n_sent + 1
+        self.chunks[key] = chunk
+        return lambda handle: self.done.put((key, handle))
+
+    def take_back(self) -> list[Job]:
+        """Remove the last chunk, which could not be sent."""
+        return self.chunks.popitem()[1]
+
+    def first_pulls(self, n_workers: int) -> list[Pull]:
+        """Return the first pull of each chunk that a worker has started, or starts next."""
+        return [chunk[0].pull for chunk in list(self.chunks.values())[:n_workers] if chunk]
+
+    def await_only(self, n_workers: int) -> bool:
+        """Wait only for chunks that workers have started; return whether one is left."""
+        if self.awaited is None:
+            keys = list(self.chunks)  # workers start them in the order of sending
+            self.awaited = set(keys[:n_workers])
+            for key in keys[n_workers:]:
+                self.chunks[key].clear()  # a thread that starts it finds nothing to do
+        return not self.awaited.isdisjoint(self.chunks)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from queue import Empty, SimpleQueue
+from queue import Empty
 from typing import Any, Protocol
 
 from sklearn_halving._unstable_joblib import (
@@ -22,7 +22,7 @@ from sklearn_halving._unstable_joblib import (
     evaluated_pre_dispatch,
 )
 from sklearn_halving.execution._types import NO_LIMITS, EvaluationTask, Job, Landing, PullLimits
-from sklearn_halving.execution.workers._chunk_queue import ChunkQueue
+from sklearn_halving.execution.workers._chunk_queue import ChunkQueue, ChunksUnderWay
 from sklearn_halving.execution.workers._companion import POLL_SECONDS
 from sklearn_halving.execution.workers._guard import (
     COMPANIONS,
@@ -31,6 +31,7 @@ from sklearn_halving.execution.workers._guard import (
     guarded_chunk,
     guarded_jobs,
 )
+from sklearn_halving.execution.workers._lost_backend import BackendWatch, lost_backend_error
 from sklearn_halving.execution.workers._task_transfer import SharedTask, candidates_of, packed
 from sklearn_halving.execution.workers._worker import (
     ChunkResult,
@@ -39,7 +40,6 @@ from sklearn_halving.execution.workers._worker import (
     evaluate_jobs,
     evaluate_with_model,
 )
-from sklearn_halving.policies._types import Pull
 
 SERIAL_WINDOW = 64
 """Number of pulls that are requested together in serial runs, because a request takes time."""
@@ -170,47 +170,6 @@ class Losses:
             ) from loss.error
 
 
-@dataclass
-class ChunksUnderWay:
-    """Chunks that were sent and have not returned.
-
-    Parameters
-    ----------
-    chunks : dict of int to list of Job
-        The chunks, in the order of sending.
-    done : SimpleQueue
-        Keys and results of the chunks that returned; filled by threads of joblib.
-    n_sent : int
-        Number of chunks that were sent so far.
-    awaited : set of int or None
-        After a stop, the keys of the chunks that a worker has started; None before a stop.
-    """
-
-    chunks: dict[int, list[Job]] = field(default_factory=dict)
-    done: SimpleQueue[tuple[int, Any]] = field(default_factory=SimpleQueue)
-    n_sent: int = 0
-    awaited: set[int] | None = None
-
-    def add(self, chunk: list[Job]) -> Callable[[Any], None]:
-        """Add a chunk; return the callback for its result."""
-        key, self.n_sent = self.n_sent, self.n_sent + 1
-        self.chunks[key] = chunk
-        return lambda handle: self.done.put((key, handle))
-
-    def first_pulls(self, n_workers: int) -> list[Pull]:
-        """Return the first pull of each chunk that a worker has started, or starts next."""
-        return [chunk[0].pull for chunk in list(self.chunks.values())[:n_workers] if chunk]
-
-    def await_only(self, n_workers: int) -> bool:
-        """Wait only for chunks that workers have started; return whether one is left."""
-        if self.awaited is None:
-            keys = list(self.chunks)  # workers start them in the order of sending
-            self.awaited = set(keys[:n_workers])
-            for key in keys[n_workers:]:
-                self.chunks[key].clear()  # a thread that starts it finds nothing to do
-        return not self.awaited.isdisjoint(self.chunks)
-
-
 class JoblibExecutor:
     """Sends jobs to joblib's workers and collects the landings. Short jobs are sent in chunks.
 
@@ -221,6 +180,8 @@ class JoblibExecutor:
     If workers die, the pulls that they had not returned are sent to new workers, and each of
     them runs in a companion. If a pull kills its process again, only its companion dies, and
     other pulls are not affected.
+
+    If the cluster itself is gone, `wait_any` raises a ConnectionError.
     """
 
     def __init__(
@@ -237,6 +198,7 @@ class JoblibExecutor:
         self._queue = ChunkQueue(max_chunks or 10 * session.n_workers)
         self._under_way = ChunksUnderWay()
         self._losses = Losses()
+        self._watch = BackendWatch(session)
         self._error: Exception | None = None
         self._is_stopped = False
 
@@ -266,7 +228,7 @@ class JoblibExecutor:
         while True:
             if self._losses.pending is not None:
                 landings += self._recover(self._losses.pending)
-            if self._error is None and not self._is_stopped:
+            if self._error is None and not self._is_stopped and self._can_send():
                 self._send()
             if self._losses.pending is not None:
                 continue
@@ -293,14 +255,19 @@ class JoblibExecutor:
         """
         under_way = self._under_way
         if not self._is_stopped:
-            return bool(under_way.chunks)
+            return bool(under_way.chunks) or len(self._queue) > 0  # for a cluster without workers
         can_stop = self._shared.can_stop_workers
-        if under_way.chunks and (can_stop or under_way.await_only(self._session.n_workers)):
+        has_running = can_stop or under_way.await_only(self._session.n_workers)
+        if under_way.chunks and has_running and not self._watch.runs_nothing():
             return True
         if under_way.chunks or can_stop:
             under_way.chunks.clear()
             self._session.abort()
         return False
+
+    def _can_send(self) -> bool:
+        """Return whether there are workers that can be given the task, or that have it."""
+        return self._shared.is_shared or self._watch.has_workers()
 
     def _send(self) -> None:
         """Send chunks. Jobs that may have killed a worker are sent first."""
@@ -310,12 +277,15 @@ class JoblibExecutor:
             function: Any = evaluate_jobs
             arguments: list[Any] = [self._task, chunk]
             done = self._under_way.add(chunk)
-            if is_guarded or not self._session.shares_memory:
-                function = partial(guarded_chunk, self._limits) if is_guarded else evaluate_chunk
-                function, arguments = self._shared.call(function, chunk)
             try:
+                if is_guarded or not self._session.shares_memory:
+                    function = evaluate_chunk
+                    if is_guarded:
+                        function = partial(guarded_chunk, self._limits)
+                    function, arguments = self._shared.call(function, chunk)
                 self._session.submit(function, arguments, done)
             except LostWorkerError as loss:
+                self._queue.suspects.extend(self._under_way.take_back())
                 self._losses.pending = loss
                 break
         self._session.flush()
@@ -333,7 +303,17 @@ class JoblibExecutor:
             if self._session.has_lost_workers():
                 error = ChildProcessError("A process of the pool ended.")
                 self._losses.pending = LostWorkerError(error, is_broken=True)
+            self._note_lost_backend(self._watch.cause_of_loss())
             return []
+
+    def _note_lost_backend(self, cause: str | None) -> bool:
+        """Make `wait_any` raise if there is a cause of loss; return whether there is one."""
+        if cause is not None:
+            self._under_way.chunks.clear()
+            self._session.abandon()
+            if not self._is_stopped:  # a search that has stopped ends with its results anyway
+                self._error = lost_backend_error(cause)
+        return cause is not None
 
     def _receive(self, key: int, handle: Any) -> list[Landing]:
         chunk = self._under_way.chunks.pop(key, None)
@@ -362,8 +342,11 @@ class JoblibExecutor:
 
     def _recover(self, loss: LostWorkerError) -> list[Landing]:
         """Reopen the backend if it is broken, and queue the jobs that did not return."""
-        self._losses.note(loss)
+        self._losses.pending = None
         landings: list[Landing] = []
+        if self._note_lost_backend(self._watch.settle()):
+            return landings
+        self._losses.note(loss)
         if loss.is_broken:
             self._session.reopen()
             landings = self._receive_done()
@@ -371,5 +354,4 @@ class JoblibExecutor:
                 self._queue.suspects.extend(chunk)
             self._under_way.chunks.clear()
         self._shared.forget()
-        self._losses.pending = None
         return landings

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_halving._unstable_joblib import JoblibSession, cloudpickle
+from sklearn_halving._unstable_joblib import JoblibSession, LostWorkerError, cloudpickle
 from sklearn_halving.execution._types import EvaluationTask, Job
 from sklearn_halving.policies._types import Pull
 
@@ -61,6 +61,11 @@ class SharedTask:
         if models:
             function = partial(with_models, function, len(models))
         return function, [lean, candidates_of(self._task, jobs), *self._packed, *models]
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the task has been shared."""
+        return bool(self._packed)
 
     def forget(self) -> None:
         """Share the task again at the next call, because the workers that had it are lost."""
@@ -233,17 +238,36 @@ def shared_arrays(arrays: Sequence[Any], session: JoblibSession) -> list[Any]:
     joblib maps large arrays into the memory of its own workers. Its Dask backend scatters an
     array to one worker; the other workers fetch it from there, and again after each pause. Its
     Ray backend sends arrays with every call.
+
+    Raises
+    ------
+    LostWorkerError
+        If the workers of Dask were lost meanwhile.
     """
     if session.library == "ray":
         import ray
 
         return [RayArray(ray.put(array)) for array in arrays]
     if session.library == "dask":
-        try:
-            return list(session.client.scatter(list(arrays), broadcast=True, hash=False))
-        except Exception:  # noqa: BLE001 - a worker was lost; joblib tries another one
-            return list(arrays)
+        return _scattered(arrays, session.client)
     return list(arrays)
+
+
+def _scattered(arrays: Sequence[Any], client: Any) -> list[Any]:
+    """Send arrays to all workers of Dask.
+
+    With ``direct=True``, this process sends an array to one worker, and workers send it on to
+    each other. It is otherwise sent through the scheduler, which is one more copy. Networks of
+    some clusters allow no other way.
+    """
+    send = partial(client.scatter, list(arrays), broadcast=True, hash=False)
+    if client.direct_to_workers is not False:
+        with suppress(Exception):  # a worker was lost, or cannot be reached from here
+            return list(send(direct=True))
+    try:
+        return list(send(direct=False))
+    except Exception as error:
+        raise LostWorkerError(error, is_broken=False) from error
 
 
 class ModelAt(NamedTuple):

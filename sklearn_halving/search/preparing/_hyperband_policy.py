@@ -15,7 +15,12 @@ from sklearn_halving.search.preparing._arriving import BRACKETS_IN_PLAY, resolve
 from sklearn_halving.search.preparing._content_hash import content_hash
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._preparation import Levels
-from sklearn_halving.search.preparing._search_space import Params, SearchSpace, n_different
+from sklearn_halving.search.preparing._search_space import (
+    Params,
+    SearchSpace,
+    check_number,
+    n_different,
+)
 from sklearn_halving.search.preparing._splitting import SplitRows
 from sklearn_halving.search.watching._user_warnings import warn_user
 
@@ -72,6 +77,7 @@ def make_bracket_policy(
         if space.size is not None:
             n_arms = space.size if space.is_grid else min(n_arms, space.size)
         n_arms = min(n_arms, search.max_candidates or n_arms)
+        check_number(n_arms)
         return FiniteHorizonHalving(n_arms, n_arms * levels.largest, float(eta))
     brackets = search.brackets
     if isinstance(brackets, str):
@@ -130,8 +136,10 @@ def make_grid_policy(
     if resource.subsamples_rows and search.min_resources == "auto":
         first_floor, deep_floor = row_floors(rows, levels.largest)
     size = space.size or 1
+    n_arms = min(size, search.max_candidates or size)
+    check_number(n_arms)
     return GridHalving(
-        n_arms=min(size, search.max_candidates or size),
+        n_arms=n_arms,
         n_repetitions=n_splits,
         factor=GRID_FACTOR if isinstance(search.factor, str) else search.factor,
         early_repetitions=n_early,

@@ -18,6 +18,7 @@ from sklearn_halving._unstable_imports import (
     scorers_of,
 )
 from sklearn_halving.execution._train_test_rows import Rows, row_numbers
+from sklearn_halving.splits._split_stream import check_count, check_groups
 
 
 @dataclass(frozen=True)
@@ -55,21 +56,14 @@ def check_inputs(search: BaseSearchCV, X: Any, y: Any, params: dict[str, Any]) -
 def ask_splitter(search: BaseSearchCV, inputs: FitInputs) -> list[tuple[Rows, Rows]]:
     """Return the splits of the splitter. It is called only once in each `fit`."""
     splitter = check_cv(search.cv, inputs.y, classifier=is_classifier(search.estimator))
+    check_groups(splitter, inputs.split_params)
     n_splits = splitter.get_n_splits(inputs.X, inputs.y, **inputs.split_params)
     pairs = [
         (row_numbers(train), row_numbers(test))
         for train, test in splitter.split(inputs.X, inputs.y, **inputs.split_params)
     ]
-    if not pairs:
-        raise ValueError(
-            "No fits were performed. Was the CV iterator empty? Were there no candidates?"
-        )
     check_sides(pairs)
-    if len(pairs) != n_splits:
-        raise ValueError(
-            "cv.split and cv.get_n_splits return inconsistent results. "
-            f"Expected {n_splits} splits, got {len(pairs)}"
-        )
+    check_count(len(pairs), n_splits)
     return pairs
 
 

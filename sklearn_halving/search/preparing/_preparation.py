@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -201,9 +203,32 @@ def check_candidates(estimator: Any, candidates: tuple[Params, ...]) -> None:
             (name, type(value) if hasattr(value, "get_params") else None)
             for name, value in sorted(params.items())
         )
-        if kind not in seen:
-            seen.add(kind)
-            clone(estimator).set_params(**clone(params, safe=False))
+        if kind in seen:
+            continue
+        seen.add(kind)
+        own = clone(params, safe=False)
+        try:
+            clone(estimator).set_params(**own)
+        except ValueError:
+            _check_names(clone(estimator), own)
+            raise
+
+
+def _check_names(estimator: Any, params: Params) -> None:
+    """Raise for the first parameter that the estimator lacks; name the nearest one first."""
+    objects = {name: value for name, value in params.items() if hasattr(value, "get_params")}
+    with suppress(ValueError):
+        estimator.set_params(**objects)  # may have other parameters than the object it replaces
+    valid = estimator.get_params()
+    for name in sorted(params.keys() - valid.keys()):
+        last = name.rpartition("__")[2]
+        same = [known for known in valid if known.rpartition("__")[2] == last]  # another prefix
+        near = get_close_matches(name, same, 1, cutoff=0) or get_close_matches(name, valid, 1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(
+            f"Invalid parameter {name!r} for estimator {estimator}.{hint} Valid parameters are: "
+            f"{sorted(valid)}."
+        )
 
 
 def warn_of_refitting(resource: Resource, estimator: Any, rescaling: Rescaling | None) -> None:

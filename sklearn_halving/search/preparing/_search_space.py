@@ -13,6 +13,7 @@ from scipy.stats import rv_discrete
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils.random import sample_without_replacement
 
+from sklearn_halving._unstable_imports import InvalidParameterError
 from sklearn_halving.search.preparing._content_hash import content_hash
 from sklearn_halving.search.watching._user_warnings import warn_user
 
@@ -22,6 +23,20 @@ MAX_REDRAWS = 1000
 """If this many draws in a row give no new candidate, the space counts as exhausted."""
 MAX_VALUES = 10_000
 """A discrete distribution with more values than this is treated as infinite."""
+
+
+MAX_LISTED = 10**6
+"""Maximum number of candidates of a search. Preparing them takes about half a minute."""
+
+
+def check_number(n_candidates: int) -> None:
+    """Raise if there are too many candidates to list, before they are listed."""
+    if n_candidates > MAX_LISTED:
+        raise ValueError(
+            f"param_distributions has {n_candidates} candidates, and all of them would be tried; "
+            f"at most {MAX_LISTED} are possible. Set n_candidates (max_candidates in "
+            "HyperbandSearchCV) to draw some of them at random."
+        )
 
 
 class SearchSpace:
@@ -97,6 +112,7 @@ class SearchSpace:
         grid keeps its order. Discrete distributions are treated in the same way if they have
         fewer candidates than are drawn.
         """
+        check_number(sum(n_of_bracket))
         fronts = fronts or [range(0)] * len(n_of_bracket)
         n_drawn = [n - len(front) for n, front in zip(n_of_bracket, fronts, strict=True)]
         size = self.size
@@ -146,17 +162,21 @@ class SearchSpace:
 
 
 def _check_lists(param_distributions: Any) -> None:
-    """Raise for empty lists of values; scikit-learn raises only if all values are lists."""
-    if isinstance(param_distributions, Mapping):
-        param_distributions = [param_distributions]
-    if not isinstance(param_distributions, Iterable):
-        return  # ParameterSampler raises the error
-    for space in param_distributions:
-        for name, values in space.items() if isinstance(space, Mapping) else ():
-            if hasattr(values, "rvs"):
-                continue
-            # ParameterGrid raises the same errors as GridSearchCV.
-            ParameterGrid({name: values})
+    """Raise unless there are dicts of lists and distributions, and if a list is empty."""
+    is_one = isinstance(param_distributions, Mapping)
+    spaces = [param_distributions] if is_one else param_distributions
+    if not isinstance(spaces, (list, tuple)) or not all(isinstance(s, Mapping) for s in spaces):
+        raise InvalidParameterError(
+            "param_distributions must be a dict of parameter names, each with a list of values or "
+            "a distribution, such as {'C': [0.1, 1, 10]}, or a list of such dicts. "
+            f"Got {param_distributions!r} instead."
+        )
+    for space in spaces:
+        for name, values in space.items():
+            if not hasattr(values, "rvs"):
+                # ParameterGrid raises the same errors as GridSearchCV. ParameterSampler does so
+                # only if all values are lists.
+                ParameterGrid({name: values})
 
 
 def _grid_of(spaces: Iterable[Mapping[str, Any]], is_grid: bool) -> ParameterGrid | None:

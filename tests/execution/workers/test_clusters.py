@@ -8,7 +8,6 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -135,24 +134,32 @@ def test_a_backend_that_takes_batches_has_all_its_workers_at_work() -> None:
 # ---------------------------------------------------------------------------------- Dask
 
 
-@contextmanager
-def sent_by_dask() -> Iterator[list[int]]:
-    """Count the bytes that leave this process, where the client and the scheduler are."""
+def count_bytes() -> None:
+    """Count the bytes that this process sends from now on."""
     from distributed.comm.tcp import TCP
 
-    sent: list[int] = []
+    if hasattr(TCP, "n_sent"):
+        return
+    TCP.n_sent = 0
     write = TCP.write
 
     async def counted(self: Any, *args: Any, **options: Any) -> int:
         n_bytes: int = await write(self, *args, **options)
-        sent.append(n_bytes)
+        TCP.n_sent += n_bytes
         return n_bytes
 
     TCP.write = counted
-    try:
-        yield sent
-    finally:
-        TCP.write = write
+
+
+def bytes_sent(client: Any) -> int:
+    """Return the number of bytes that client, scheduler and workers have sent."""
+    return n_sent() + sum(client.run(n_sent).values())
+
+
+def n_sent() -> int:
+    from distributed.comm.tcp import TCP
+
+    return int(TCP.n_sent)
 
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="kills workers by signal")
@@ -193,11 +200,13 @@ class TestDask:
 
     def test_data_are_sent_once_and_not_with_every_pull(self) -> None:
         task = make_task(Known(), np.zeros(60), n_rows=5000, n_features=100, scorer=first_feature)
-        with sent_by_dask() as sent:
-            found = pull_each(task)
+        count_bytes()  # client and scheduler are in this process
+        self.client.run(count_bytes)
+        before = bytes_sent(self.client)
+        found = pull_each(task)
+        n_copies = (bytes_sent(self.client) - before) / task.X.nbytes
         assert scores(found) == serial_scores(task)
-        # From the client to the scheduler, and from there to at most each of two workers.
-        assert task.X.nbytes < sum(sent) < 3.3 * task.X.nbytes
+        assert 2 <= n_copies < 2 * 1.2, "one for each of two workers"
 
     def test_a_killed_worker_costs_nothing_also_with_the_data_it_held(self) -> None:
         task = make_task(

@@ -13,7 +13,15 @@ from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit, TimeSeriesSplit
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    LeaveOneGroupOut,
+    PredefinedSplit,
+    StratifiedGroupKFold,
+    TimeSeriesSplit,
+)
 from sklearn.neighbors import KernelDensity, LocalOutlierFactor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
@@ -321,3 +329,61 @@ def test_functions_and_arrays_as_candidates(search_class):
     priors = {"class_weight": [{0: 1, 1: 1}, {0: 1, 1: 2}, {0: 2, 1: 1}, "balanced"]}
     search = small(search_class, tree(), priors).fit(X, y)
     assert search.best_estimator_.class_weight == search.best_params_["class_weight"]
+
+
+# ------------------------------------------------------------------------- what is wrong, and why
+
+PIPELINE = make_pipeline(StandardScaler(), SVC())
+WRONG_NAMES = {
+    "a letter": (SVC(), "gama", "gamma"),
+    "a capital": (PIPELINE, "svc__c", "svc__C"),
+    "another step": (PIPELINE, "svm__C", "svc__C"),
+    "no step": (PIPELINE, "C", "svc__C"),
+    "a step too many": (SVC(), "estimator__C", "C"),
+}
+
+
+@parametrize_searches
+@pytest.mark.parametrize("case", WRONG_NAMES)
+def test_a_wrong_name_gets_the_nearest_right_one_first(search_class, case):
+    estimator, wrong, right = WRONG_NAMES[case]
+    search = small(search_class, estimator, {wrong: [0.1, 1, 10, 100]})
+    words = rf"Invalid parameter '{wrong}' for .*Did you mean '{right}'\? Valid parameters are: \["
+    with pytest.raises(ValueError, match=words):
+        search.fit(*data())
+
+
+@parametrize_searches
+def test_a_name_may_belong_to_an_object_of_the_same_candidate(search_class):
+    space = {"standardscaler": [PCA()], "standardscaler__n_component": [1, 2, 3]}
+    with pytest.raises(ValueError, match=r"Did you mean 'standardscaler__n_components'\?"):
+        small(search_class, PIPELINE, space).fit(*data())
+
+
+@parametrize_searches
+@pytest.mark.parametrize("space", ["abc", None, ["abc"], SVC(), 3])
+def test_a_wrong_space_says_what_is_accepted(search_class, space):
+    with pytest.raises(ValueError, match=r"must be a dict .*'C': .* list of such dicts. Got "):
+        small(search_class, SVC(), space).fit(*data())
+
+
+@parametrize_searches
+def test_no_jobs_says_what_is_accepted(search_class):
+    with pytest.raises(ValueError, match=r"'n_jobs' .* must be an int .* or None. Got 0"):
+        small(search_class, SVC(), {"C": [0.1, 1, 10, 100]}, n_jobs=0).fit(*data())
+
+
+@parametrize_searches
+def test_a_used_up_generator_says_what_to_do(search_class):
+    X, y = data()
+    search = small(search_class, SVC(), {"C": [0.1, 1, 10, 100]}, cv=KFold(3).split(X))
+    search.fit(X, y)
+    with pytest.raises(ValueError, match="used only once: pass a list of its splits"):
+        search.fit(X, y)
+
+
+@parametrize_searches
+@pytest.mark.parametrize("cv", [GroupKFold(3), StratifiedGroupKFold(3), LeaveOneGroupOut()])
+def test_missing_groups_say_what_to_do(search_class, cv):
+    with pytest.raises(ValueError, match=r"'groups' parameter should not be None.*Pass groups to"):
+        small(search_class, SVC(), {"C": [0.1, 1, 10, 100]}, cv=cv).fit(*data())

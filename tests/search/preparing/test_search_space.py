@@ -1,12 +1,19 @@
-"""Which places of a grid the brackets get."""
+"""Which places of a grid the brackets get, and grids that are too large to be listed."""
 
 from __future__ import annotations
 
+import tracemalloc
+from contextlib import contextmanager
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import ParameterGrid
 
+from search.common import SEARCHES, data
+from sklearn_halving import BanditSearchCV, HyperbandSearchCV
 from sklearn_halving.search.preparing._search_space import SearchSpace, _draw_indices
 
 
@@ -34,3 +41,49 @@ def test_parameters_are_in_the_order_of_a_grid():
     assert [list(params.items()) for params in drawn] == [
         list(params.items()) for params in ParameterGrid(grid)
     ]
+
+
+# --------------------------------------------------------------------------- huge grids
+
+HUGE = {name: np.linspace(0.01, 0.99, 1000) for name in ("alpha", "l1_ratio", "eta0")}
+"""10^9 candidates: a list of them would not fit in memory."""
+DRAW = {HyperbandSearchCV: {"max_candidates": 9}}
+"""How a search draws some of the candidates; ``n_candidates=9`` for all others."""
+MOST_BYTES = 20 * 2**20
+
+
+@contextmanager
+def little_memory():
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < MOST_BYTES
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("search_class", SEARCHES)
+@pytest.mark.parametrize("method", ["fit", "plan"])
+def test_a_huge_grid_that_would_be_tried_whole_is_refused_at_once(search_class, method):
+    search = search_class(SGDClassifier(), HUGE, cv=3, random_state=0)
+    with little_memory(), pytest.raises(ValueError, match=r"1000000000 candidates.*n_candidates"):
+        getattr(search, method)(*data(300))
+
+
+@pytest.mark.filterwarnings("ignore:.* of the grid are left out")
+@pytest.mark.parametrize("search_class", SEARCHES)
+def test_some_candidates_of_a_huge_grid_are_drawn_without_listing_it(search_class):
+    params = DRAW.get(search_class, {"n_candidates": 9, "n_pulls": 60})
+    search = search_class(SGDClassifier(), HUGE, cv=3, random_state=0, **params)
+    with little_memory():
+        search.fit(*data(300))
+    assert len({str(params) for params in search.cv_results_["params"]}) == 9
+
+
+def test_a_race_over_a_huge_grid_draws_as_many_candidates_as_it_has_fits():
+    search = BanditSearchCV(
+        SGDClassifier(), HUGE, policy="incumbent_race", n_pulls=30, cv=3, random_state=0
+    )
+    with little_memory():
+        search.fit(*data(300))
+    assert search.n_fits_ <= 30

@@ -34,7 +34,7 @@ from search.resuming import (
 )
 from sklearn_halving import BanditSearchCV, HyperbandSearchCV
 from sklearn_halving.execution.workers._interrupt import Interrupt
-from sklearn_halving.policies import SuccessiveRejects
+from sklearn_halving.policies import SuccessiveRejects, UniformAllocation
 
 parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
 BUDGET = 1.0
@@ -346,13 +346,74 @@ def whole_log(folder):
     return fits_of(Path(folder) / "unbroken" / "log")
 
 
+# ------------------------------------------------------------- what counts after a second Ctrl-C
+
+ONE, TWO = {"n_jobs": 1}, {"n_jobs": 2}
+LIMITED = {"pull_timeout": 600}
+WAYS = {
+    "this process": ("sequential", ONE),
+    "threads": ("threading", TWO),
+    "processes": ("loky", TWO),
+    "a companion": ("sequential", ONE | LIMITED),
+    "companions of threads": ("threading", TWO | LIMITED),
+    "companions of processes": ("loky", TWO | LIMITED),
+}
+
+
+def ctrl_c_twice(log, is_over):
+    """Press Ctrl-C twice during the ninth fit, which takes long."""
+    while not is_over.is_set() and len(fits_of(log)) < 9:
+        time.sleep(0.01)
+    time.sleep(0.2)  # other fits return
+    for _ in range(2):
+        if not is_over.is_set():
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.05)  # a signal that is pending already is not sent again
+
+
+@pytest.mark.walk
 @pytest.mark.skipif(sys.platform == "win32", reason="sends itself a signal")
+@pytest.mark.parametrize("way", WAYS)
 @parametrize_searches
-def test_the_best_so_far_is_set_after_a_second_ctrl_c(search_class, tmp_path):
-    search = eventful(search_class, tmp_path, "interrupt twice", at=8)
-    with pytest.raises(KeyboardInterrupt):
-        search.fit(X, Y)
+def test_the_best_so_far_is_set_after_a_second_ctrl_c(search_class, way, tmp_path):
+    check_second_ctrl_c(search_class, *WAYS[way], tmp_path)
+
+
+def check_second_ctrl_c(search_class, backend, params, tmp_path):
+    search = eventful(search_class, tmp_path, "sleep", at=8, **params)
+    search.estimator.seconds = 5
+    is_over = threading.Event()
+    thread = threading.Thread(target=ctrl_c_twice, args=(tmp_path / "log", is_over))
+    thread.start()
+    try:
+        with parallel_config(backend), pytest.raises(KeyboardInterrupt):
+            search.fit(X, Y)
+    finally:
+        is_over.set()
+        thread.join()
     assert search.stopped_by_ == "interrupt"
-    assert search.n_fits_ == 8
+    # Of a chunk in a worker, all fits come back or none.
+    assert search.n_fits_ == 8 if params["n_jobs"] == 1 else 1 <= search.n_fits_ < 18
+    assert search.n_fits_ == len(pulls_of(tmp_path)) == len(search.history_)
     assert search.best_params_ == search.cv_results_["params"][search.best_index_]
     assert np.isfinite(search.best_score_)
+    search.set_params(n_jobs=1, pull_timeout=None).fit(X, Y)
+    assert found(search) == unbroken(search_class, tmp_path, "sleep")
+
+
+@dataclass(frozen=True)
+class Slow(UniformAllocation):
+    """Takes a while after the first pull, in which others return, and is interrupted then."""
+
+    def tell(self, state, pulls, rewards):
+        time.sleep(1)
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_fits_that_returned_before_an_interrupt_count(backend, tmp_path):
+    estimator = Steady(log=str(tmp_path / "log"))
+    search = BanditSearchCV(estimator, GRID, policy=Slow(20), cv=5, random_state=0, n_jobs=2)
+    with parallel_config(backend), pytest.raises(KeyboardInterrupt):
+        search.fit(X, Y)
+    assert search.n_fits_ == len(fits_of(tmp_path / "log")) > 1

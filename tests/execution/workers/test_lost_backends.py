@@ -1,0 +1,301 @@
+"""Clusters that are killed, frozen or closed during a search, and loky without its thread."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from joblib.externals.loky import reusable_executor
+
+from doubles import Known
+from scripts import ROOT
+from sklearn_halving import HyperbandSearchCV
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="kills processes by signal"),
+]
+X = np.random.default_rng(0).random((90, 2))
+y = np.arange(90) % 2
+MOST_SECONDS = 10.0
+"""Longest time until the loss of a backend is noticed."""
+ENVIRONMENT = os.environ | {
+    "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests"), *filter(None, sys.path)]),
+    "RAY_AUTH_MODE": "disabled",  # else Ray writes a file to the home folder
+}
+
+
+def search_in(folder: Path, **options: Any) -> HyperbandSearchCV:
+    """Return a search of 24 candidates whose fits take 0.1 s, with a checkpoint."""
+    search = HyperbandSearchCV(
+        Known(seconds=0.1),
+        {"quality": list(range(24))},
+        min_resources=4,
+        max_resources=36,
+        cv=3,
+        random_state=0,
+        checkpoint=folder / "journal",
+    )
+    return search.set_params(**options)
+
+
+def n_done(folder: Path) -> int:
+    """Return the number of fits in the checkpoint."""
+    journal = folder / "journal"
+    return max(0, journal.read_bytes().count(b"\n") - 1) if journal.exists() else 0
+
+
+@contextmanager
+def after_five_fits(folder: Path, event: Callable[[], Any]) -> Iterator[list[float]]:
+    """Call a function after five fits; the list then holds the time when it was called."""
+    times: list[float] = []
+    is_over = threading.Event()
+
+    def wait() -> None:
+        while n_done(folder) < 5 and not is_over.is_set():
+            time.sleep(0.01)
+        times.append(time.monotonic())
+        event()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    try:
+        yield times
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def check_ends_with_results(
+    folder: Path, event: Callable[[], Any], words: str, time_budget: float | None = None
+) -> None:
+    """Check that the search raises in time, keeps what it has, and goes on in this process."""
+    search = search_in(folder, n_jobs=2, time_budget=time_budget)
+    with after_five_fits(folder, event) as times:
+        with pytest.raises(ConnectionError, match=words) as info:
+            search.fit(X, y)
+        assert time.monotonic() - times[0] < MOST_SECONDS
+    assert "With a checkpoint, fit resumes the search" in str(info.value)
+    assert search.stopped_by_ == "error"
+    assert search.n_fits_ == len(search.history_) == n_done(folder) >= 5
+    assert search.best_params_ == search.cv_results_["params"][search.best_index_]
+    assert not hasattr(search, "best_estimator_")
+    n_before = search.n_fits_
+    check_goes_on(search, folder, n_before)
+
+
+def check_goes_on(
+    search: HyperbandSearchCV, folder: Path, n_before: int, backend: str = "threading"
+) -> None:
+    """Check that the resumed search repeats no fit and finds what an unbroken one finds."""
+    search.set_params(time_budget=None, n_jobs=8)
+    with parallel_config(backend):
+        search.fit(X, y)
+    expected = search_in(folder, estimator__seconds=0.0, checkpoint=None)
+    with parallel_config("sequential"):
+        expected.fit(X, y)
+    assert n_before < search.n_fits_ == expected.n_fits_ == n_done(folder)
+    assert search.best_params_ == expected.best_params_
+    np.testing.assert_array_equal(
+        search.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"]
+    )
+
+
+# ---------------------------------------------------------------------------------- Dask
+
+
+class DaskProcesses:
+    """A scheduler and two workers, each a process started by Dask's command, and a client."""
+
+    def __init__(self, folder: Path) -> None:
+        from distributed import Client
+
+        file = folder / "scheduler.json"
+        common = ["--scheduler-file", str(file), "--no-dashboard"]
+        self.scheduler = start(
+            ["dask", "scheduler", "--host", "127.0.0.1", "--port", "0", *common]
+        )
+        worker = ["dask", "worker", "--nthreads", "1", "--no-nanny", *common]
+        self.workers = [start(worker) for _ in range(2)]
+        deadline = time.monotonic() + 60
+        while not file.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.client = Client(scheduler_file=str(file))
+        self.client.wait_for_workers(2, timeout=60)
+
+    def kill_workers(self) -> None:
+        """Kill the workers."""
+        for worker in self.workers:
+            worker.kill()
+
+    def close(self) -> None:
+        """End all processes."""
+        for process in (self.scheduler, *self.workers):
+            process.kill()
+            process.wait()
+        self.client.close(timeout=1)
+
+
+def start(module: list[str], **options: Any) -> subprocess.Popen[bytes]:
+    """Start a module of Python in a process of its own."""
+    command = [sys.executable, "-m", *module]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    return subprocess.Popen(command, env=ENVIRONMENT, **quiet, **options)
+
+
+@pytest.fixture
+def dask(tmp_path: Path) -> Iterator[DaskProcesses]:
+    processes = DaskProcesses(tmp_path)
+    try:
+        with parallel_config("dask"):
+            yield processes
+    finally:
+        processes.close()
+
+
+@pytest.mark.xdist_group("dask")
+class TestDask:
+    """A cluster of processes."""
+
+    @pytest.mark.parametrize("time_budget", [None, 600.0])
+    def test_a_killed_scheduler_ends_the_search(
+        self, dask: DaskProcesses, tmp_path: Path, time_budget: float | None
+    ) -> None:
+        words = "Dask scheduler at tcp.* is gone"
+        check_ends_with_results(tmp_path, dask.scheduler.kill, words, time_budget)
+
+    def test_a_closed_client_ends_the_search(self, dask: DaskProcesses, tmp_path: Path) -> None:
+        check_ends_with_results(tmp_path, dask.client.close, "client of the Dask .* was closed")
+
+    def test_a_search_goes_on_on_a_new_cluster(self, dask: DaskProcesses, tmp_path: Path) -> None:
+        """After a worker was killed, and then the scheduler."""
+
+        def kill_both() -> None:
+            dask.workers[0].kill()
+            while n_done(tmp_path) < 12:
+                time.sleep(0.01)
+            dask.scheduler.kill()
+
+        search = search_in(tmp_path)
+        with after_five_fits(tmp_path, kill_both), pytest.raises(ConnectionError):
+            search.fit(X, y)
+        assert 12 <= search.n_fits_ == n_done(tmp_path)
+        (tmp_path / "new").mkdir()
+        new = DaskProcesses(tmp_path / "new")
+        try:
+            check_goes_on(search, tmp_path, search.n_fits_, "dask")
+        finally:
+            new.close()
+
+    @pytest.mark.parametrize("event", ["freeze", "kill the workers"])
+    def test_a_time_budget_holds(self, dask: DaskProcesses, tmp_path: Path, event: str) -> None:
+        happens = {
+            "freeze": lambda: dask.scheduler.send_signal(signal.SIGSTOP),
+            "kill the workers": dask.kill_workers,
+        }[event]
+        search = search_in(tmp_path, time_budget=8.0, estimator__seconds=0.5, refit=False)
+        began = time.monotonic()
+        with (
+            after_five_fits(tmp_path, happens),
+            pytest.warns(UserWarning, match=r"stopped by time_budget=8\.0"),
+        ):
+            search.fit(X, y)
+        assert time.monotonic() - began < 8.0 + MOST_SECONDS
+        assert search.stopped_by_ == "time_budget"
+        check_goes_on(search, tmp_path, search.n_fits_)
+
+
+# ----------------------------------------------------------------------------------- Ray
+
+
+@pytest.fixture
+def ray_head() -> Iterator[int]:
+    """Start a head of Ray by its command; yield the process group."""
+    with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as folder:
+        yield from started_head(folder)
+
+
+def started_head(folder: str) -> Iterator[int]:
+    from joblib.pool import PicklingPool
+
+    bases = PicklingPool.__bases__
+    import ray
+    from ray.util.joblib import register_ray
+
+    options = "--head --port 0 --num-cpus 2 --include-dashboard false --block"
+    memory = ["--object-store-memory", str(100 * 2**20)]
+    # Later heads would be taken for this one if it wrote its address to the common folder.
+    module = ["ray.scripts.scripts", "start", *options.split(), *memory, "--temp-dir", folder]
+    head = start(module, start_new_session=True)
+    try:
+        connect_to_ray(Path(folder) / "ray_current_cluster")
+        register_ray()
+        with parallel_config("ray"):
+            yield head.pid
+        ray.shutdown()
+    finally:
+        kill_group(head.pid)
+        head.wait()
+        PicklingPool.__bases__ = bases  # Ray's backend changes what "multiprocessing" is made of
+
+
+def connect_to_ray(file: Path) -> None:
+    """Wait until the head has written its address to a file, and connect to it."""
+    import ray
+
+    deadline = time.monotonic() + 60
+    while not file.exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    ray.init(address=file.read_text(encoding="ascii"), log_to_driver=False)
+
+
+def kill_group(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+@pytest.mark.xdist_group("ray")
+def test_a_killed_head_of_ray_ends_the_search(ray_head: int, tmp_path: Path) -> None:
+    check_ends_with_results(tmp_path, lambda: kill_group(ray_head), "head of Ray at .* is gone")
+
+
+# ---------------------------------------------------------------------------------- loky
+
+
+def end_thread_of_loky() -> None:
+    """Raise an exception in the thread of loky that receives results."""
+    thread = reusable_executor._executor._executor_manager_thread
+    raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    raise_in(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit))
+
+
+def kill_workers_of_loky() -> None:
+    for process in list(reusable_executor._executor._processes.values()):
+        os.kill(process.pid, signal.SIGKILL)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("event", [end_thread_of_loky, kill_workers_of_loky])
+def test_loky_gets_new_workers(event: Callable[[], None], tmp_path: Path) -> None:
+    search = search_in(tmp_path, n_jobs=2, error_score="raise")
+    with parallel_config("loky"), after_five_fits(tmp_path, event):
+        search.fit(X, y)
+    assert search.stopped_by_ == "policy"
+    assert set(search.history_["outcome"]) == {"ok"}
+    expected = search_in(tmp_path, estimator__seconds=0.0, checkpoint=None).fit(X, y)
+    np.testing.assert_array_equal(
+        search.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"]
+    )
