@@ -31,7 +31,7 @@ def test_the_probabilities_of_the_finalists_sum_to_one():
     assert search.best_probability_ == probability[search.best_index_]
     assert probability[search.best_index_] == probability[is_final].max()
     assert search.best_regret_ >= 0
-    assert f"probability of being the best {search.best_probability_:.4g}" in search.summary()
+    assert f"being the best of the finalists {search.best_probability_:.4g}" in search.summary()
 
 
 def test_less_noise_means_more_certainty():

@@ -73,7 +73,8 @@ def test_brackets_are_rows_and_amounts_columns():
     ]
     assert page.captions == [
         "Candidates and best score of each rung, by n_samples",
-        "Winner: candidate 1, score 0.7 at n_samples=40",
+        "Winner: candidate 1, score 0.7 at n_samples=40, best of the finalists with probability "
+        "1.00",
     ]
     assert page.winners == [(0, 1)]
 
