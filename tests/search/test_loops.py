@@ -36,15 +36,15 @@ def table_of(search, loops):
         {},
         {"n_loops": "auto"},
         {"space": {"value": np.linspace(0, 1, 40).tolist()}, "brackets": "all"},
-        {"space": {"value": uniform(0, 1), "nan_below": randint(0, 3)}, "n_jobs": 2},
+        {"space": {"value": uniform(0, 1), "nan_below": randint(0, 3)}},
         {"sampler": "evolution"},
     ],
 )
 def test_loops_are_played_until_the_time_is_up(params):
     params = {"n_loops": 100_000, **params}
     start = time.time()
-    search = search_of(time_budget=4.0, **params).fit(X, Y)
-    assert search.history_["started"].min() < start + 4
+    search = search_of(time_budget=5.0, **params).fit(X, Y)
+    assert search.history_["started"].min() < start + 5
     assert search.stopped_by_ == "time_budget"
     assert search.n_fits_ > 0
     assert np.isfinite(search.best_score_)
@@ -53,7 +53,7 @@ def test_loops_are_played_until_the_time_is_up(params):
 
 @ignore_stop
 def test_candidates_are_drawn_when_their_loop_starts():
-    search = search_of(n_loops=1000, time_budget=1.5).fit(X, Y)
+    search = search_of(n_loops=1000, time_budget=4.0).fit(X, Y)
     loops = pd.DataFrame(search.cv_results_)["loop"].nunique()
     assert search._record.n_candidates <= 17 * (loops + 1)
 
@@ -74,18 +74,15 @@ def test_the_result_does_not_depend_on_the_number_of_workers():
 
 
 @ignore_stop
-def test_a_stopped_search_goes_on_where_it_was(tmp_path):
-    first = search_of(n_loops="auto", time_budget=1.0, checkpoint=tmp_path / "j").fit(X, Y)
-    n_loops = int(first.cv_results_["loop"].max())
-    search = search_of(n_loops=n_loops, checkpoint=tmp_path / "j", time_budget=60.0)
+def test_a_finished_search_goes_on_until_the_time_is_up(tmp_path):
+    path = tmp_path / "journal"
+    first = search_of(n_loops=3, checkpoint=path).fit(X, Y)
     with pytest.raises(ValueError, match="candidates"):
-        search.fit(X, Y)  # fewer loops than before
-    again = search_of(n_loops="auto", time_budget=4.0, checkpoint=tmp_path / "j").fit(X, Y)
+        search_of(n_loops=2, checkpoint=path).fit(X, Y)
+    again = search_of(n_loops="auto", time_budget=5.0, checkpoint=path).fit(X, Y)
     assert again.n_fits_ > first.n_fits_
-    before = set(first.history_["started"])
-    assert before <= set(again.history_["started"])
-    whole = table_of(search_of(n_loops=n_loops).fit(X, Y), n_loops)
-    pd.testing.assert_frame_equal(table_of(again, n_loops), whole)
+    assert set(first.history_["started"]) <= set(again.history_["started"])
+    pd.testing.assert_frame_equal(table_of(again, 3), table_of(first, 3))
 
 
 def test_auto_needs_a_time_budget():
