@@ -111,16 +111,17 @@ class Hyperband(ScheduledPolicy):
             max_level,
             self.factor,
             brackets=self.brackets,
-            n_loops=self.n_loops,
             min_candidates=self.min_candidates,
             max_candidates=self.max_candidates,
             max_eliminations=self.max_eliminations,
             printed_table=self.schedule_rule == "table_1",
             n_available=n_available,
         )
-        if self.early_repetitions is None:
-            return Schedule(brackets)
-        return Schedule(tuple(self._with_early_repetitions(b, max_level) for b in brackets))
+        if self.early_repetitions is not None:
+            brackets = tuple(self._with_early_repetitions(b, max_level) for b in brackets)
+        # A search with a time budget may plan thousands of loops, which share their rungs.
+        loops = range(self.n_loops)
+        return Schedule(tuple(Bracket(b.label, b.rungs, loop) for loop in loops for b in brackets))
 
     def describe(self, problem: Problem | None = None) -> PolicyDescription:
         """Return the description; ``select`` determines how arms at different levels rank."""

@@ -90,11 +90,11 @@ class InfiniteHyperband(ScheduledPolicy):
         """Return the best winner of the last complete round in which an arm has not failed."""
         play = state[1]
         chosen: IntArray = np.full(play.best_arm.shape, NO_ARM)
-        rounds = sorted({bracket.bracket.loop for bracket in play.brackets}, reverse=True)
-        for k in rounds:
-            brackets = [bracket for bracket in play.brackets if bracket.bracket.loop == k]
-            if all(bracket.is_finished for bracket in brackets):
-                chosen = np.where(chosen == NO_ARM, _best_output(play, brackets), chosen)
+        loops = [bracket.loop for bracket in play.brackets.schedule.brackets]
+        unfinished = {loops[place] for place in play.open_brackets}
+        for k in sorted(set(loops) - unfinished, reverse=True):
+            brackets = [bracket for bracket in play.brackets.values() if bracket.bracket.loop == k]
+            chosen = np.where(chosen == NO_ARM, _best_output(play, brackets), chosen)
         return chosen
 
 

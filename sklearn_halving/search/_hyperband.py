@@ -19,6 +19,7 @@ from sklearn_halving._typing import (
     Rescale,
     Scoring,
 )
+from sklearn_halving.policies._types import Schedule
 from sklearn_halving.policies.bases._bracket_policy import ScheduledPolicy
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
@@ -42,14 +43,19 @@ from sklearn_halving.search.preparing._hyperband_policy import (
     tie_break_of,
     warn_of_left_out,
 )
+from sklearn_halving.search.preparing._loops import LoopCandidates
 from sklearn_halving.search.preparing._preparation import (
     Levels,
     Preparation,
+    check_candidates,
     choose_levels,
     warn_of_small_grid,
 )
 from sklearn_halving.search.preparing._search_space import SearchSpace
 from sklearn_halving.search.preparing._splitting import SplitRows
+from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics, Overlap
+from sklearn_halving.search.reporting._cv_results import ResultRows, finalists
+from sklearn_halving.search.reporting._search_results import ResultTable, Run
 
 
 @document_search
@@ -114,8 +120,11 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         Which brackets to play. ``"auto"`` is one bracket that starts every candidate of a grid,
         and all of Hyperband's brackets for distributions. ``"all"`` is Hyperband for both;
         numbers are values of the paper's s, as in ``brackets=[4]``.
-    n_loops : int, default=1
+    n_loops : int or "auto", default=1
         Number of times that Hyperband's brackets are played, each time with new candidates.
+        Candidates of a loop are drawn from distributions when the loop starts. ``"auto"`` plays
+        loops until ``time_budget`` is over. With a time budget, loops of at most 500,000 fits are
+        planned, and of at most 20,000 candidates of a grid.
     min_candidates : int or None, default=None
         Leave out brackets that start with fewer candidates than this (n_min in the paper).
     max_candidates : int or None, default=None
@@ -166,7 +175,14 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         As in GridSearchCV, but with one row for each candidate and amount of resource, and with
         the additional columns ``bracket`` (the paper's s), ``iter`` (the last rung of the
         candidate at that amount), ``n_resources``, ``candidate`` and, if ``n_loops`` is larger
-        than 1, ``loop``.
+        than 1, ``loop``. ``probability_best`` is the probability that the row is the best of the
+        finalists, the rows at ``max_resources`` with all splits; NaN in other rows.
+    best_probability_ : float
+        Probability that the best candidate is the best of the finalists, by their scores and the
+        noise between splits, as in VarianceHalvingSearchCV. Candidates that were eliminated before
+        do not count. NaN, like ``best_regret_``, with less than two finalists or too few splits.
+    best_regret_ : float
+        Expected difference between the score of the best finalist and that of the best candidate.
 
     Warns
     -----
@@ -237,13 +253,16 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     max_resources: PositiveFloat | str
     factor: Literal["auto"] | float
     brackets: Literal["auto", "all", "most_exploratory"] | Annotated[Sequence[int], "array-like"]
-    n_loops: PositiveInt
+    n_loops: Literal["auto"] | PositiveInt
     min_candidates: PositiveInt | None
     max_candidates: PositiveInt | None
     select: Literal["max_resources", "all_rungs"]
     schedule: Literal["algorithm_1", "table_1"]
     sampler: Annotated[str | Sampler, object]
     early_splits: Literal["auto", "all"] | PositiveInt
+
+    best_probability_: float
+    best_regret_: float
 
     def __init__(
         self,
@@ -255,7 +274,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         max_resources: float | str = "auto",
         factor: float | Literal["auto"] = "auto",
         brackets: Literal["auto", "all", "most_exploratory"] | Sequence[int] = "auto",
-        n_loops: int = 1,
+        n_loops: int | Literal["auto"] = 1,
         min_candidates: int | None = None,
         max_candidates: int | None = None,
         select: Literal["max_resources", "all_rungs"] = "max_resources",
@@ -295,10 +314,18 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         )
 
     def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Any:
-        sampler, schedule = resolve_sampler(self.sampler), prepared.plan.schedule
+        sampler = resolve_sampler(self.sampler)
+        schedule = cast(Schedule, prepared.plan.schedule)
         if not prepared.space.is_grid:
             check_width(self, prepared.plan)
-        if sampler is None or schedule is None:
+        n_loops = max((bracket.loop for bracket in schedule.brackets), default=0) + 1
+        if sampler is None and n_loops > 1 and prepared.space.size is None:
+            of_loops = LoopCandidates(
+                prepared.space, prepared.plan.n_of_bracket, prepared.plan.fronts, n_loops, rng
+            )
+            check_candidates(self.estimator, tuple(of_loops))
+            return of_loops
+        if sampler is None:
             drawn = super()._draw_candidates(prepared, rng)
             warn_of_left_out(self, prepared.space, drawn)
             return drawn
@@ -316,6 +343,26 @@ class HyperbandSearchCV(BaseBanditSearchCV):
             brackets = cast(ScheduledPolicy, prepared.policy)
             candidates.follow(partial(brackets.rungs_before, state))
         return state
+
+    def _make_results(self, run: Run, rows: ResultRows) -> ResultTable:
+        results = super()._make_results(run, rows).cv_results
+        index, name = finalists(results, rows, run.best_arm), f"mean_test_{run.metric}"
+        mean = np.full(len(rows), np.nan)
+        mean[index] = results[name][index]
+        overlap = Overlap.of(run.outcomes, run.prepared.rows.n_rows)
+        compared = results | {name: mean}
+        statistics = ChoiceStatistics.of(compared, run.metric, rows.level, overlap)
+        of_finalists = np.where(np.isnan(mean), np.nan, statistics.probability_best())
+        # A single finalist is not more likely to be the best candidate of all.
+        results["probability_best"] = of_finalists if len(index) > 1 else mean * np.nan
+        return ResultTable(results, statistics)
+
+    def _choose(self, run: Run) -> None:
+        super()._choose(run)
+        if hasattr(self, "best_index_"):
+            self.best_probability_ = float(self.cv_results_["probability_best"][self.best_index_])
+            is_known = not np.isnan(self.best_probability_)
+            self.best_regret_ = self._statistics.regret(self.best_index_) if is_known else np.nan
 
     def _make_policy(self, levels: Levels, space: SearchSpace, rows: SplitRows) -> ScheduledPolicy:
         if halves_grid(self, space):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, islice, takewhile
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -92,11 +93,37 @@ class BracketState:
         return len(self.pulls)
 
 
+class StartedBrackets(dict[int, BracketState]):
+    """The brackets that have started, by their place in the schedule.
+
+    The state of a bracket is created when it is first used, because a search with a time budget
+    may plan thousands of brackets.
+    """
+
+    def __init__(self, schedule: Schedule, batch_shape: Shape, n_repetitions: int) -> None:
+        super().__init__()
+        self.schedule, self._batch_shape = schedule, batch_shape
+        self._n_repetitions = n_repetitions
+        self._first_arm = [0, *accumulate(bracket.n_arms for bracket in schedule.brackets)]
+        self.is_to_come = np.full(schedule.n_arms, True)
+        """Whether the bracket of each arm has not started yet, shape (n_arms,)."""
+
+    def __missing__(self, place: int) -> BracketState:
+        bracket, first_arm = self.schedule.brackets[place], self._first_arm[place]
+        arms = np.arange(first_arm, first_arm + bracket.n_arms)
+        self.is_to_come[arms] = False
+        shape = (*self._batch_shape, bracket.n_arms)
+        rewards = np.full((*shape, self._n_repetitions), np.nan)
+        arms = np.broadcast_to(arms, shape).copy()
+        self[place] = BracketState(bracket, first_arm, arms, rewards)
+        return self[place]
+
+
 @dataclass
 class BracketsState:
     """State of all brackets, and the best arm so far."""
 
-    brackets: list[BracketState]
+    brackets: StartedBrackets
     bracket_of_arm: IntArray
     best_arm: IntArray
     best_reward: FloatArray
@@ -129,23 +156,14 @@ class ScheduledPolicy(BasePolicy):
                 f"n_arms must be the number of arms of the schedule, {schedule.n_arms}, got "
                 f"{problem.n_arms}. Use Problem(n_arms=policy.schedule(...).n_arms) for {self!r}."
             )
-        n_repetitions = problem.max_repetitions or 1
-        brackets, first_arm = [], 0
-        for bracket in schedule.brackets:
-            arms = np.arange(first_arm, first_arm + bracket.n_arms)
-            shape = (*batch_shape, bracket.n_arms)
-            rewards = np.full((*shape, n_repetitions), np.nan)
-            arms = np.broadcast_to(arms, shape).copy()
-            brackets.append(BracketState(bracket, first_arm, arms, rewards))
-            first_arm += bracket.n_arms
         alone = schedule.n_arms == 1 and not schedule.brackets[0].rungs
         order = self.order_of_play(schedule)
         state = BracketsState(
-            brackets,
+            StartedBrackets(schedule, batch_shape, problem.max_repetitions or 1),
             schedule.bracket_of_arm(),
             best_arm=np.full(batch_shape, 0 if alone else NO_ARM),
             best_reward=np.full(batch_shape, np.nan),
-            open_brackets=[i for i in order if not brackets[i].is_finished],
+            open_brackets=[i for i in order if schedule.brackets[i].rungs],
             position={place: position for position, place in enumerate(order)},
         )
         return problem, state
@@ -170,7 +188,7 @@ class ScheduledPolicy(BasePolicy):
         if self.brackets_in_play is None or not play.open_brackets:
             return play.open_brackets
         end = play.position[play.open_brackets[0]] + self.brackets_in_play
-        return [index for index in play.open_brackets if play.position[index] < end]
+        return list(takewhile(lambda index: play.position[index] < end, play.open_brackets))
 
     def rungs_before(self, state: tuple[Problem, BracketsState], place: int) -> list[ClosedRung]:
         """Return the rungs that are always closed when a bracket starts, in the order of play.
@@ -180,8 +198,8 @@ class ScheduledPolicy(BasePolicy):
         rewards. It is complete once a pull of the bracket has been requested.
         """
         _, play = state
-        end = play.position[place] - (self.brackets_in_play or len(play.brackets)) + 1
-        earlier = [index for index, position in play.position.items() if position < end]
+        end = play.position[place] - (self.brackets_in_play or len(play.position)) + 1
+        earlier = list(islice(play.position, max(0, end)))
         return [rung for index in earlier for rung in play.brackets[index].closed]
 
     def tell(
@@ -230,9 +248,12 @@ class ScheduledPolicy(BasePolicy):
         """Return which arms are in the current rung of an open bracket."""
         problem, play = state
         alive = np.zeros((*play.best_arm.shape, problem.n_arms + 1), dtype=bool)
-        for index in play.open_brackets:
+        alive[..., :-1] = play.brackets.is_to_come
+        for bracket in play.brackets.values():
+            if bracket.is_finished:
+                continue
             # NO_ARM is -1, so that padding marks the extra last place.
-            np.put_along_axis(alive, play.brackets[index].arms, True, axis=-1)
+            np.put_along_axis(alive, bracket.arms, True, axis=-1)
         return alive[..., :-1]
 
     def recommend(self, state: tuple[Problem, BracketsState]) -> IntArray:

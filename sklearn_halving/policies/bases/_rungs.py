@@ -7,7 +7,6 @@ compares powers of exact fractions instead of computing logarithms.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from math import ceil, floor
 from numbers import Real
@@ -88,14 +87,13 @@ def hyperband_brackets(
     factor: float = 3,
     *,
     brackets: str | Sequence[int] = "all",
-    n_loops: int = 1,
     min_candidates: int | None = None,
     max_candidates: int | None = None,
     max_eliminations: int | None = None,
     printed_table: bool = False,
     n_available: int | None = None,
 ) -> tuple[Bracket, ...]:
-    """Return the brackets of Algorithm 1 of Li et al. (2018), with the most exploratory first."""
+    """Return the brackets of a loop of Algorithm 1 of Li et al. (2018), the widest one first."""
     eta = exact_factor(factor)
     s_max = _largest_s(min_level, max_level, eta, max_candidates, max_eliminations)
     one_loop = []
@@ -114,7 +112,7 @@ def hyperband_brackets(
             f"brackets={brackets!r} starts with {widest} candidates. "
             "Lower min_candidates, or lower min_resources for wider brackets."
         )
-    return tuple(replace(bracket, loop=loop) for loop in range(n_loops) for bracket in one_loop)
+    return tuple(one_loop)
 
 
 def _largest_s(

@@ -21,6 +21,7 @@ from sklearn_halving.execution._train_test_rows import ListedFolds
 from sklearn_halving.execution._types import EvaluationTask
 from sklearn_halving.search.preparing._content_hash import content_hash
 from sklearn_halving.search.preparing._limits import read_seconds
+from sklearn_halving.search.preparing._loops import LoopCandidates
 from sklearn_halving.search.preparing._search_space import Params
 from sklearn_halving.search.watching._user_warnings import warn_user
 
@@ -126,7 +127,7 @@ def session_of(search: Any, task: EvaluationTask, start: str | None) -> Session:
     }
     if params["initial_candidates"]:
         fields["initial_candidates"] = content_hash(list(params["initial_candidates"]))
-    if not isinstance(task.candidates, tuple):
+    if not isinstance(task.candidates, (tuple, LoopCandidates)):
         # The candidates are created during the search, and depend on the budget too.
         fields["param_distributions"] = content_hash(params["param_distributions"])
         if params.get("sampler", "random") != "random":

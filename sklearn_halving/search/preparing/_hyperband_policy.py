@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
 
@@ -13,6 +14,7 @@ from sklearn_halving.policies.bases._rungs import exact_factor
 from sklearn_halving.resources import Resource
 from sklearn_halving.search.preparing._arriving import BRACKETS_IN_PLAY, resolve_sampler
 from sklearn_halving.search.preparing._content_hash import content_hash
+from sklearn_halving.search.preparing._loops import n_planned_loops
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._preparation import Levels
 from sklearn_halving.search.preparing._search_space import (
@@ -84,10 +86,9 @@ def make_bracket_policy(
         brackets = "all" if brackets == "auto" else brackets
     else:
         brackets = tuple(brackets)
-    return Hyperband(
+    loop = Hyperband(
         factor=bracket_factor(search),
         brackets=brackets,
-        n_loops=search.n_loops,
         min_candidates=search.min_candidates,
         max_candidates=search.max_candidates,
         max_eliminations=levels.n_eliminations,
@@ -96,6 +97,8 @@ def make_bracket_policy(
         early_repetitions=_n_early_splits(search, rows),
         brackets_in_play=None if resolve_sampler(search.sampler) is None else BRACKETS_IN_PLAY,
     )
+    n_loops = n_planned_loops(search, loop, levels, space, rows.n_repetitions or 1)
+    return replace(loop, n_loops=n_loops)
 
 
 def _n_early_splits(search: Any, rows: SplitRows) -> int | None:

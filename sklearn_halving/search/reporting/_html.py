@@ -165,7 +165,8 @@ def _winner(overview: Overview) -> str:
         score += f" at {overview.resource}={number_text(winner.amount)}"
     probability = getattr(overview.search, "best_probability_", np.nan)
     if np.isfinite(probability):
-        score += f", best with probability {probability:.2f}"
+        best = "best of the finalists" if "bracket" in overview.search.cv_results_ else "best"
+        score += f", {best} with probability {probability:.2f}"
     caption = f"Winner: candidate {winner.candidate}, {score}"
     return _table(caption, ["parameter", "value"], rows)
 

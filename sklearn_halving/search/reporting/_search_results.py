@@ -284,6 +284,7 @@ class SearchResults(BaseSearchCV):
         self.cv_results_ = without_sparse_splits(table.cv_results, n_known)
         if table.statistics is not None:
             self._statistics = table.statistics
+        if table.statistics is not None and run.prepared.plan.schedule is None:
             most = run.prepared.plan.description.max_pulls
             self.n_pulls_left_ = None if most is None else most - len(outcomes)
         if table.regret_bounds is not None:

@@ -209,8 +209,9 @@ def _winner(overview: Overview) -> list[str]:
         for name in overview.metrics
         if name != overview.metric
     ]
+    best = "the best of the finalists" if "bracket" in results else "the best"
     known = {
-        "probability of being the best": getattr(search, "best_probability_", np.nan),
+        f"probability of being {best}": getattr(search, "best_probability_", np.nan),
         "expected regret": getattr(search, "best_regret_", np.nan),
         "score corrected for being chosen": getattr(search, "best_corrected_score_", np.nan),
     }

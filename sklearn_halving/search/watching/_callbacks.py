@@ -111,16 +111,17 @@ class CallbackTree:
         """
         if self.root is None:
             return
-        branches = _branches_of(plan, resource)
         self._path_of = plan.path_of
-        n_parts = len(branches) if branches else plan.n_fits
+        n_parts = plan.n_fits if plan.schedule is None else len(plan.schedule.brackets)
         self._search_task = self.root.subcontext(
-            task_name="search", max_subtasks=n_parts, sequential_subtasks=bool(branches)
+            task_name="search",
+            max_subtasks=n_parts,
+            sequential_subtasks=plan.schedule is not None,
         )
         self._search_task.call_on_fit_task_begin(estimator=self.search)
         self._tasks[()] = _Task(self._search_task, n_parts or 0)
         if self.is_watched:
-            self._lay_out(branches, ())
+            self._lay_out(_branches_of(plan, resource), ())
 
     def _lay_out(self, branches: Sequence[Branch], path: tuple[int, ...]) -> None:
         for branch in branches:

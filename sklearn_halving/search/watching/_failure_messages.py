@@ -205,7 +205,7 @@ def no_refit_message(search: SearchResults) -> str:
 
 def stopped_message(task: EvaluationTask, outcomes: Sequence[Outcome], by: str) -> str:
     """Return what a search did before it was stopped, and what it did not do."""
-    n_candidates = len(task.candidates)
+    n_candidates = sum(1 for _ in task.candidates)  # some may not exist yet
     n_fitted = len({outcome.pull.arm for outcome in outcomes})
     top = sum(outcome.pull.level == task.max_level for outcome in outcomes)
     return (

@@ -64,6 +64,9 @@ def panel(search):
     return text[text.index('<section class="sklearn-halving"') :]
 
 
+CERTAIN = "best of the finalists with probability 1.00"
+
+
 def test_brackets_are_rows_and_amounts_columns():
     search = small(HyperbandSearchCV, Known(), SPACE).fit(*data())
     page = Tables(panel(search))
@@ -73,7 +76,7 @@ def test_brackets_are_rows_and_amounts_columns():
     ]
     assert page.captions == [
         "Candidates and best score of each rung, by n_samples",
-        "Winner: candidate 1, score 0.7 at n_samples=40",
+        f"Winner: candidate 1, score 0.7 at n_samples=40, {CERTAIN}",
     ]
     assert page.winners == [(0, 1)]
 

@@ -51,6 +51,7 @@ HyperbandSearchCV of Known()
   winner     candidate 1, rank 1 of 6 rows: score 0.7 (standard deviation 0 over 3 fits)
                at n_samples=40
              value=0.7
+             probability of being the best of the finalists 1, expected regret 0
   runner-up  candidate 4, 0.2 behind
              value=0.5
   failures   none"""

@@ -1,0 +1,81 @@
+"""How sure HyperbandSearchCV is of its choice among the candidates of the last rung."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sklearn_halving import HyperbandSearchCV
+from tests.search.common import Known, data, numbered
+from tests.search.test_variance_halving import Noisy
+
+X, Y = numbered(200)
+VALUES = {"value": np.linspace(0, 0.5, 12).tolist()}
+
+
+def search_of(noise_sd=0.0, **params):
+    options = {"random_state": 0, "split_sd": 0.3} | params
+    estimator = Noisy(noise_sd=noise_sd, split_sd=options.pop("split_sd"))
+    return HyperbandSearchCV(estimator, VALUES, **options).fit(X, Y)
+
+
+def test_the_probabilities_of_the_finalists_sum_to_one():
+    search = search_of(0.1)
+    table = search.cv_results_
+    probability = table["probability_best"]
+    is_final = ~np.isnan(probability)
+    assert is_final.sum() == 3
+    assert (table["n_resources"][is_final] == table["n_resources"].max()).all()
+    assert not np.isnan([table[f"split{i}_test_score"][is_final] for i in range(5)]).any()
+    assert probability[is_final].sum() == pytest.approx(1)
+    assert search.best_probability_ == probability[search.best_index_]
+    assert probability[search.best_index_] == probability[is_final].max()
+    assert search.best_regret_ >= 0
+    assert f"being the best of the finalists {search.best_probability_:.4g}" in search.summary()
+
+
+def test_less_noise_means_more_certainty():
+    """The effect that a split has on all candidates does not matter."""
+    sure, unsure = search_of(0.001), search_of(0.3)
+    assert sure.best_probability_ > 0.99 > 0.9 > unsure.best_probability_
+    assert sure.best_regret_ < 0.001 < unsure.best_regret_
+
+
+@pytest.mark.filterwarnings("ignore:.*are left out", "ignore:The grid has")
+def test_nothing_is_known_of_a_single_finalist():
+    search = search_of(0.1, brackets="most_exploratory")
+    last = search.cv_results_["iter"].max()
+    assert (search.cv_results_["iter"] == last).sum() == 1
+    assert np.isnan(search.best_probability_)
+    assert np.isnan(search.best_regret_)
+    assert np.isnan(search.cv_results_["probability_best"]).all()
+    assert "probability" not in search.summary()
+
+
+def test_a_callable_refit_gets_the_probabilities_and_the_statistics_of_its_choice():
+    def least_likely(results):
+        return results["probability_best"].argmin()
+
+    search = search_of(0.1, refit=least_likely)
+    probability = search.cv_results_["probability_best"]
+    assert search.best_probability_ == np.nanmin(probability) < 1 / 3
+    assert search.best_regret_ > search_of(0.1).best_regret_
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_without_scores_nothing_is_known():
+    search = HyperbandSearchCV(Known(nan_below=1000), VALUES, cv=3, random_state=0).fit(*data())
+    assert np.isnan(search.best_probability_)
+    assert np.isnan(search.best_regret_)
+
+
+def test_statistics_of_several_metrics_are_those_of_the_one_that_guides_the_search():
+    def scores(estimator, X, y):
+        return {"constant": 1.0, "noisy": estimator.score(X, y)}
+
+    noisy, constant = (search_of(0.1, scoring=scores, refit=m) for m in ("noisy", "constant"))
+    assert noisy.best_probability_ == search_of(0.1).best_probability_
+    assert constant.best_probability_ == pytest.approx(1 / 3)
+    undecided = search_of(0.1, scoring=scores, refit=False)
+    assert not hasattr(undecided, "best_probability_")
+    assert "probability_best" in undecided.cv_results_

@@ -1,0 +1,90 @@
+"""Many loops of Hyperband's brackets, of which a time budget plays as many as it can."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import randint, uniform
+
+from sklearn_halving import HyperbandSearchCV
+from tests.search.common import Known, numbered
+
+X, Y = numbered(60)
+VALUES = {"value": uniform(0, 1)}
+ignore_stop = pytest.mark.filterwarnings("ignore:The search was stopped by time_budget")
+
+
+def search_of(space=VALUES, **params):
+    defaults = {"max_candidates": 9, "cv": 3, "random_state": 0, "refit": False}
+    return HyperbandSearchCV(Known(), space, **{**defaults, **params})
+
+
+def table_of(search, loops):
+    table = pd.DataFrame(search.cv_results_)
+    names = ["loop", "bracket", "iter", "n_resources", "param_value", "mean_test_score"]
+    return table.loc[table["loop"] < loops, names].reset_index(drop=True)
+
+
+@ignore_stop
+@pytest.mark.filterwarnings("ignore:.*are left out", "ignore:The grid has")
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"n_loops": "auto"},
+        {"space": {"value": np.linspace(0, 1, 40).tolist()}, "brackets": "all"},
+        {"space": {"value": uniform(0, 1), "nan_below": randint(0, 3)}},
+        {"sampler": "evolution"},
+    ],
+)
+def test_loops_are_played_until_the_time_is_up(params):
+    params = {"n_loops": 100_000, **params}
+    start = time.time()
+    search = search_of(time_budget=5.0, **params).fit(X, Y)
+    assert search.history_["started"].min() < start + 5
+    assert search.stopped_by_ == "time_budget"
+    assert search.n_fits_ > 0
+    assert np.isfinite(search.best_score_)
+    assert search.cv_results_["candidate"][search.best_index_] >= 0
+
+
+@ignore_stop
+def test_candidates_are_drawn_when_their_loop_starts():
+    search = search_of(n_loops=1000, time_budget=4.0).fit(X, Y)
+    loops = pd.DataFrame(search.cv_results_)["loop"].nunique()
+    assert search._record.n_candidates <= 17 * (loops + 1)
+
+
+def test_the_number_of_loops_does_not_change_the_first_ones():
+    searches = [search_of(n_loops=n).fit(X, Y) for n in (2, 4)]
+    pd.testing.assert_frame_equal(table_of(searches[1], 2), table_of(searches[0], 2))
+    values = table_of(searches[1], 4).groupby("loop")["param_value"].agg(set)
+    assert not set.intersection(*values)
+    alone = search_of(n_loops=1).fit(X, Y)
+    first = table_of(searches[0], 1)["mean_test_score"]
+    assert first.tolist() == alone.cv_results_["mean_test_score"].tolist()
+
+
+def test_the_result_does_not_depend_on_the_number_of_workers():
+    tables = [table_of(search_of(n_loops=3, n_jobs=n).fit(X, Y), 3) for n in (1, 2)]
+    pd.testing.assert_frame_equal(*tables)
+
+
+@ignore_stop
+def test_a_finished_search_goes_on_until_the_time_is_up(tmp_path):
+    path = tmp_path / "journal"
+    first = search_of(n_loops=3, checkpoint=path).fit(X, Y)
+    with pytest.raises(ValueError, match="candidates"):
+        search_of(n_loops=2, checkpoint=path).fit(X, Y)
+    again = search_of(n_loops="auto", time_budget=5.0, checkpoint=path).fit(X, Y)
+    assert again.n_fits_ > first.n_fits_
+    assert set(first.history_["started"]) <= set(again.history_["started"])
+    pd.testing.assert_frame_equal(table_of(again, 3), table_of(first, 3))
+
+
+def test_auto_needs_a_time_budget():
+    with pytest.raises(ValueError, match="n_loops='auto' plays loops until the time is up"):
+        search_of(n_loops="auto").fit(X, Y)
