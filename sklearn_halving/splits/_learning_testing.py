@@ -66,9 +66,10 @@ class RepeatedLearningTesting(BaseCrossValidator):  # type: ignore[misc]
     ----------
     .. [1] P. Burman (1989). A comparative study of ordinary cross-validation, v-fold
        cross-validation and the repeated learning-testing methods. Biometrika 76, 503-514.
+       https://doi.org/10.1093/biomet/76.3.503
     .. [2] M. Hoffman, B. Shahriari and N. de Freitas (2014). On correlation and budget
        constraints in model-based bandit optimization with application to automatic machine
-       learning. AISTATS, section 6.2.
+       learning. AISTATS, section 6.2. https://arxiv.org/abs/1303.6746
 
     Examples
     --------
