@@ -371,7 +371,8 @@ def test_winner_that_was_never_fitted_is_told_of() -> None:
     search = BayesGapSearchCV(
         make_pipeline(StandardScaler(), SVC()), grid, n_pulls=6, random_state=0
     ).fit(features, classes)
-    assert search.cv_results_["n_pulls"][search.best_index_] == 0
+    # A search chooses a fitted candidate; one that was saved by an earlier version may not have.
+    search.best_index_ = int(np.flatnonzero(search.cv_results_["n_pulls"] == 0)[0])
     for display_class in (PullsDisplay, ConfidenceDisplay, ParameterDisplay):
         which = ("svc__C",) if display_class is ParameterDisplay else ()
         display = display_class.from_estimator(search, *which)
