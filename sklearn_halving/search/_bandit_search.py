@@ -139,6 +139,7 @@ class BanditSearchCV(AdaptiveSearchCV):
     ----------
     .. [1] Audibert, Bubeck and Munos. Bandit view on noisy optimization. In: Optimization for
        Machine Learning, MIT Press 2011 (successive rejects, UCB-E, races).
+       https://doi.org/10.7551/mitpress/8996.001.0001
 
     Examples
     --------

@@ -201,7 +201,7 @@ default=None
     ----------
     .. [1] Hoffman, Shahriari and de Freitas. On correlation and budget constraints in model-based
        bandit optimization with application to automatic machine learning. AISTATS 2014,
-       Algorithm 1 and section 6.2.
+       Algorithm 1 and section 6.2. https://arxiv.org/abs/1303.6746
 
     Examples
     --------

@@ -217,6 +217,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     ----------
     .. [1] Li, Jamieson, DeSalvo, Rostamizadeh and Talwalkar. Hyperband: a novel bandit-based
        approach to hyperparameter optimization. JMLR 18 (2018), Algorithm 1 and section 2.6.
+       https://arxiv.org/abs/1603.06560
 
     Examples
     --------

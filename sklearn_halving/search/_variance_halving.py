@@ -168,10 +168,11 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
     ----------
     .. [1] Lalitha, Kalantari, Ma, Deoras and Kveton. Fixed-budget best-arm identification
        with heterogeneous reward variances. UAI 2023, Algorithms 1 to 4.
+       https://arxiv.org/abs/2306.07549
     .. [2] Karnin, Koren and Somekh. Almost optimal exploration in multi-armed bandits. ICML
-       2013.
+       2013. https://proceedings.mlr.press/v28/karnin13.html
     .. [3] C. Nadeau and Y. Bengio. Inference for the generalization error. Machine Learning
-       52 (2003), section 4.
+       52 (2003), section 4. https://doi.org/10.1023/A:1024068626366
 
     Examples
     --------

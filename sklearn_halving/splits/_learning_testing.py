@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from sklearn.utils import check_array, column_or_1d, indexable
 from sklearn.utils.multiclass import type_of_target
 
 from sklearn_halving.splits._draws import class_table, draw_groups, draw_rows
-from sklearn_halving.splits._seeds import seed_of_repetition, seed_of_stream
+from sklearn_halving.splits._seeds import RandomSource, seed_of_repetition, seed_of_stream
 from sklearn_halving.splits._stream import Rows, Split, SplitStream
 
 
@@ -66,9 +66,10 @@ class RepeatedLearningTesting(BaseCrossValidator):  # type: ignore[misc]
     ----------
     .. [1] P. Burman (1989). A comparative study of ordinary cross-validation, v-fold
        cross-validation and the repeated learning-testing methods. Biometrika 76, 503-514.
+       https://doi.org/10.1093/biomet/76.3.503
     .. [2] M. Hoffman, B. Shahriari and N. de Freitas (2014). On correlation and budget
        constraints in model-based bandit optimization with application to automatic machine
-       learning. AISTATS, section 6.2.
+       learning. AISTATS, section 6.2. https://arxiv.org/abs/1303.6746
 
     Examples
     --------
@@ -94,7 +95,7 @@ class RepeatedLearningTesting(BaseCrossValidator):  # type: ignore[misc]
         train_size: float | None = None,
         test_size: float | None = 0.2,
         stratify: bool | str = "auto",
-        random_state: Any = None,
+        random_state: RandomSource = None,
     ) -> None:
         self.n_splits = n_splits
         self.train_size = train_size
@@ -102,7 +103,7 @@ class RepeatedLearningTesting(BaseCrossValidator):  # type: ignore[misc]
         self.stratify = stratify
         self.random_state = random_state
 
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[Split]:
+    def split(self, X: object, y: object = None, groups: object = None) -> Iterator[Split]:
         """Generate the first ``n_splits`` training and test sets.
 
         Parameters
@@ -124,7 +125,7 @@ class RepeatedLearningTesting(BaseCrossValidator):  # type: ignore[misc]
         for repetition in range(n_splits):
             yield stream.split(repetition)
 
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+    def get_n_splits(self, X: object = None, y: object = None, groups: object = None) -> int:
         """Return the number of splits.
 
         Parameters
@@ -139,7 +140,7 @@ class RepeatedLearningTesting(BaseCrossValidator):  # type: ignore[misc]
             )
         return int(self.n_splits)
 
-    def stream(self, X: Any, y: Any = None, groups: Any = None) -> SplitStream:
+    def stream(self, X: object, y: object = None, groups: object = None) -> SplitStream:
         """Return the endless stream of training and test sets.
 
         Parameters
@@ -152,8 +153,8 @@ class RepeatedLearningTesting(BaseCrossValidator):  # type: ignore[misc]
         stream : SplitStream
             If ``random_state`` is an int, ``stream.split(j)`` is the j-th split of `split`.
         """
-        X, y, groups = indexable(X, y, groups)
-        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        data, y, groups = indexable(X, y, groups)
+        n_rows = data.shape[0] if hasattr(data, "shape") else len(data)
         n_train, n_test = side_sizes(n_rows, self.train_size, self.test_size)
         strata = np.zeros(n_rows, dtype=np.intp)
         classes = self._classes(y, n_train, n_test)
@@ -166,7 +167,7 @@ class RepeatedLearningTesting(BaseCrossValidator):  # type: ignore[misc]
         table = class_table(codes, strata)
         return SplitStream(GroupLearningTesting(n_train, n_test, seed, codes, table))
 
-    def _classes(self, y: Any, n_train: int, n_test: int) -> npt.NDArray[Any] | None:
+    def _classes(self, y: object, n_train: int, n_test: int) -> np.ndarray | None:
         """Return the classes by which splits are stratified, or None."""
         is_auto = isinstance(self.stratify, str) and self.stratify == "auto"
         if not (is_auto or isinstance(self.stratify, bool)):
@@ -257,7 +258,7 @@ class GroupLearningTesting(_DrawnSplits):
         return np.flatnonzero(side_of_row == 1), np.flatnonzero(side_of_row == 2)
 
 
-def has_classes(y: Any) -> bool:
+def has_classes(y: object) -> bool:
     """Return whether y is binary or multiclass."""
     if y is None:
         return False
@@ -269,7 +270,7 @@ def has_classes(y: Any) -> bool:
             return False
 
 
-def group_codes(groups: Any, at_least: int) -> Rows:
+def group_codes(groups: object, at_least: int) -> Rows:
     """Return integer codes of the groups, from 0."""
     labels = column_or_1d(check_array(groups, input_name="groups", ensure_2d=False, dtype=None))
     names, codes = np.unique(labels, return_inverse=True)
@@ -305,7 +306,7 @@ def _check_classes(counts: Rows, n_train: int, n_test: int) -> None:
         )
 
 
-def side_sizes(n_rows: int, train_size: Any, test_size: Any) -> tuple[int, int]:
+def side_sizes(n_rows: int, train_size: float | None, test_size: float | None) -> tuple[int, int]:
     """Return the numbers of training and test rows, rounded as in scikit-learn.
 
     Parameters
@@ -340,7 +341,7 @@ def side_sizes(n_rows: int, train_size: Any, test_size: Any) -> tuple[int, int]:
     return n_train, n_test
 
 
-def _n_rows(name: str, size: Any, n_rows: int, rounded: Callable[[float], int]) -> int | None:
+def _n_rows(name: str, size: object, n_rows: int, rounded: Callable[[float], int]) -> int | None:
     """Return a size as a number of rows; None if it is the complement of the other."""
     if size is None:
         return None

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from sklearn_halving._typing import RandomState
 
-def seed_of_stream(random_state: Any) -> np.random.SeedSequence:
+RandomSource = RandomState | np.random.SeedSequence | None
+
+
+def seed_of_stream(random_state: RandomSource) -> np.random.SeedSequence:
     """Return the seed of a stream.
 
     Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from numbers import Integral
@@ -26,13 +26,19 @@ from sklearn.model_selection import (
 )
 from sklearn.utils import column_or_1d
 
+from sklearn_halving._typing import Params
 from sklearn_halving.splits._draws import class_table, deal_groups
 from sklearn_halving.splits._learning_testing import (
     RepeatedLearningTesting,
     group_codes,
     has_classes,
 )
-from sklearn_halving.splits._seeds import integer_seed, seed_of_repetition, seed_of_stream
+from sklearn_halving.splits._seeds import (
+    RandomSource,
+    integer_seed,
+    seed_of_repetition,
+    seed_of_stream,
+)
 from sklearn_halving.splits._stream import FixedSplits, Rows, Split, SplitStream
 
 # Exact types: reshuffling would ignore the `split` method of a subclass.
@@ -52,13 +58,13 @@ NEED_GROUPS = (
 
 def split_stream(
     cv: Any,
-    X: Any,
-    y: Any = None,
-    groups: Any = None,
+    X: object,
+    y: object = None,
+    groups: object = None,
     *,
     classifier: bool = False,
-    random_state: Any = None,
-    split_params: dict[str, Any] | None = None,
+    random_state: RandomSource = None,
+    split_params: Params | None = None,
 ) -> SplitStream:
     """Return a stream of splits for anything that GridSearchCV accepts as ``cv``.
 
@@ -163,9 +169,9 @@ class Reshuffles:
     n_own: int
     shuffled: Any
     seed: np.random.SeedSequence
-    X: Any
-    y: Any
-    params: dict[str, Any]
+    X: object
+    y: object
+    params: Params
     block_length: int
 
     def block(self, index: int) -> Sequence[Split]:
@@ -199,7 +205,7 @@ class Reshuffles:
 
 
 def _reshuffles(
-    cv: Any, X: Any, y: Any, params: dict[str, Any], random_state: Any
+    cv: Any, X: object, y: object, params: Params, random_state: RandomSource
 ) -> Reshuffles | None:
     """Return the reshuffles of a splitter, or None if it cannot be reshuffled."""
     if type(cv) in REPEATED:
@@ -222,7 +228,7 @@ def _reshuffles(
     return Reshuffles(cv, n_blocks if is_constant else 0, shuffled, seed, X, y, params, length)
 
 
-def _asked_for(cv: Any, X: Any, y: Any, params: dict[str, Any]) -> tuple[Split, ...]:
+def _asked_for(cv: Any, X: object, y: object, params: Params) -> tuple[Split, ...]:
     """Return all splits of a splitter."""
     n_splits = cv.get_n_splits(X, y, **params)
     splits = _as_rows(cv.split(X, y, **params))
@@ -254,12 +260,12 @@ def check_count(n_made: int, n_splits: int) -> None:
         )
 
 
-def _as_rows(splits: Any) -> list[Split]:
+def _as_rows(splits: Iterable[tuple[object, object]]) -> list[Split]:
     """Return the splits as row numbers; a splitter may yield row numbers or boolean masks."""
     return [(_row_numbers(train), _row_numbers(test)) for train, test in splits]
 
 
-def _row_numbers(selection: Any) -> Rows:
+def _row_numbers(selection: object) -> Rows:
     rows = np.asarray(selection)
     if rows.dtype == bool:
         return np.flatnonzero(rows)
