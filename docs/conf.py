@@ -96,6 +96,8 @@ html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
     "navbar_align": "left",
+    # Without the version, which is in the title of each page: a phone has no room for it.
+    "logo": {"text": "sklearn_halving"},
     "header_links_before_dropdown": 8,
     "show_toc_level": 2,
     "navigation_with_keys": False,
