@@ -12,7 +12,6 @@ from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._base_search import BaseBanditSearchCV
 from sklearn_halving.search._shared_parameters import PositiveFloat, PositiveInt
 from sklearn_halving.search.preparing._arriving import (
-    ArrivingCandidates,
     arriving,
     resolve_sampler,
 )
@@ -153,7 +152,7 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
         self, prepared: Preparation, candidates: Any, seed: np.random.SeedSequence
     ) -> Any:
         state = super()._start_policy(prepared, candidates, seed)
-        if isinstance(candidates, ArrivingCandidates):
+        if self._sampler is not None:
             candidates.follow(partial(cast(Any, prepared.policy).rungs_before, state))
         return state
 

@@ -36,12 +36,13 @@ from sklearn_halving.search._shared_parameters import (
     PositiveInt,
     document_search,
 )
-from sklearn_halving.search.preparing._cube_candidates import Cube, PointCandidates
+from sklearn_halving.search.preparing._arriving import PointSampler, arriving
 from sklearn_halving.search.preparing._inputs import FitInputs
 from sklearn_halving.search.preparing._named_policies import (
     LEVEL_POLICIES,
     NAMES,
     POINT_POLICIES,
+    check_continuous,
     check_name,
     policy_by_name,
     range_of_steering_score,
@@ -49,7 +50,6 @@ from sklearn_halving.search.preparing._named_policies import (
 from sklearn_halving.search.preparing._preparation import (
     Levels,
     Preparation,
-    check_candidates,
     choose_levels,
 )
 from sklearn_halving.search.preparing._search_space import MAX_LISTED, SearchSpace
@@ -276,7 +276,7 @@ class BanditSearchCV(AdaptiveSearchCV):
 
     def _policy_of_points(self, space: SearchSpace, rows: SplitRows) -> Any:
         """Return a policy that creates its candidates, with the dimensions of the space."""
-        n_dimensions = Cube(space, str(self.policy)).n_dimensions
+        n_dimensions = check_continuous(space, str(self.policy))
         if not isinstance(self.n_candidates, str):
             raise ValueError(
                 f"n_candidates={self.n_candidates} must be left out for policy={self.policy!r}, "
@@ -322,9 +322,8 @@ class BanditSearchCV(AdaptiveSearchCV):
             return super()._draw_candidates(prepared, rng)
         if plan.description.n_dimensions is None:
             return super()._draw_candidates(prepared, rng)
-        candidates = PointCandidates(Cube(prepared.space, str(self.policy)), plan.problem.n_arms)
-        check_candidates(self.estimator, tuple(candidates))
-        return candidates
+        n_points = plan.problem.n_arms
+        return arriving(self, PointSampler(), [1] * n_points, range(n_points), rng)
 
     def _make_results(self, run: Run, rows: ResultRows) -> ResultTable:
         if run.prepared.plan.schedule is not None:
@@ -345,8 +344,9 @@ class BanditSearchCV(AdaptiveSearchCV):
         self, prepared: Preparation, candidates: Any, seed: np.random.SeedSequence
     ) -> Any:
         state = super()._start_policy(prepared, candidates, seed)
-        if isinstance(candidates, PointCandidates):
-            candidates.follow(partial(prepared.policy.points, state))
+        sampler = getattr(candidates, "sampler", None)
+        if isinstance(sampler, PointSampler):
+            sampler.points = partial(prepared.policy.points, state)
         return state
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
+from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.policies.bases._bracket_policy import ClosedRung
 from sklearn_halving.samplers import EvolutionSampler, KernelDensitySampler, Sampler, Space, Told
 from sklearn_halving.search.preparing._preparation import check_candidates
@@ -53,9 +55,35 @@ def arriving(
     """Return the candidates of a sampler; raise if the estimator lacks one of the parameters."""
     space, seed = Space.of(search.param_distributions), rng.randint(2**31 - 1, size=4).tolist()
     candidates = ArrivingCandidates(sampler, space, n_of_bracket, order, seed, initial)
+    if not isinstance(sampler, PointSampler):  # the policy has not started yet
+        candidates.arrive(sum(n_of_bracket[: order[0]]))
     trial = np.random.default_rng(0)
     check_candidates(search.estimator, tuple(space.draw(trial) for _ in range(N_TRIED)))
     return candidates
+
+
+@dataclass
+class PointSampler:
+    """Sampler of the points that a policy creates itself, in the order of their creation.
+
+    Parameters
+    ----------
+    points : callable or None, default=None
+        Returns the points of the running policy, of shape (n_points, n_dimensions).
+    """
+
+    points: Callable[[], FloatArray | None] | None = None
+
+    def propose(self, told: Told, n: int, rng: np.random.Generator) -> list[Params]:
+        """Return the candidates at the next ``n`` points."""
+        points = None if self.points is None else self.points()
+        first = len(told.candidates)
+        known = () if points is None else points[first : first + n]
+        return [told.space.params_at(point) for point in known]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return an empty state, without the policy."""
+        return {"points": None}
 
 
 class ArrivingCandidates(Sequence[Params]):
@@ -90,7 +118,8 @@ class ArrivingCandidates(Sequence[Params]):
         seed: list[int],
         initial: Sequence[Params] = (),
     ) -> None:
-        self._sampler, self._seed, self._initial = sampler, seed, list(initial)
+        self.sampler = sampler
+        self._seed, self._initial = seed, list(initial)
         self._first_arms = [0, *accumulate(n_of_bracket)]
         self._order = list(order)
         self._position = {place: position for position, place in enumerate(order)}
@@ -99,7 +128,6 @@ class ArrivingCandidates(Sequence[Params]):
         self._told = Told(space)
         self._known: dict[int, Params] = {}
         self._rungs_before: Callable[[int], Iterable[ClosedRung]] = _nothing
-        self._start_next()  # the first bracket does not depend on scores
 
     def follow(self, rungs_before: Callable[[int], Iterable[ClosedRung]]) -> None:
         """Use the closed rungs of a running policy.
@@ -143,10 +171,10 @@ class ArrivingCandidates(Sequence[Params]):
         self._add(first, self._initial[:n_initial])
         del self._initial[:n_initial]
         n_made = end - first - n_initial
-        made = list(self._sampler.propose(self._told, n_made, rng)) if n_made else []
+        made = list(self.sampler.propose(self._told, n_made, rng)) if n_made else []
         if len(made) != n_made or not all(isinstance(params, dict) for params in made):
             raise ValueError(
-                f"sampler={self._sampler!r} must propose {n_made} dicts of parameters, as many as "
+                f"sampler={self.sampler!r} must propose {n_made} dicts of parameters, as many as "
                 f"it is asked for; got {made!r}."
             )
         self._add(end - n_made, made)

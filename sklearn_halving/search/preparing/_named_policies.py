@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from scipy.stats import rv_discrete
 from sklearn.base import is_classifier
 
 from sklearn_halving import policies
+from sklearn_halving.search.preparing._search_space import SearchSpace
 from sklearn_halving.search.reporting._reward import Reward
 
 POLICIES: dict[str, str] = {
@@ -133,3 +135,57 @@ def range_of_steering_score(search: Any) -> tuple[float, float] | None:
             return None  # scikit-learn raises an error later
         scoring = of_name[Reward(search.refit, None).metric_of(dict(of_name))]
     return range_of_score(scoring, classifies=classifies)
+
+
+def check_continuous(space: SearchSpace, policy: str) -> int:
+    """Return the number of parameters of a space of numbers, for a policy that creates points.
+
+    With a discrete distribution, different points could be equal candidates, fitted on the same
+    splits.
+
+    Raises
+    ------
+    ValueError
+        Unless the space is one dict of continuous distributions, each with a method ``ppf``.
+    """
+    spaces = space.distributions
+    way_out = (
+        "Give continuous scipy.stats distributions, such as loguniform(1e-3, 1e3) or "
+        "uniform(0, 1), and set all else in the estimator; or take another policy, such as "
+        "'successive_rejects'."
+    )
+    if len(spaces) > 1:
+        raise ValueError(
+            f"param_distributions must be one dict for policy={policy!r}, which searches one "
+            f"space of numbers; got a list of {len(spaces)}. {way_out}"
+        )
+    if not spaces[0]:
+        raise ValueError(
+            f"param_distributions must have a parameter or more for policy={policy!r}, which "
+            f"searches a space of numbers; got {{}}. {way_out}"
+        )
+    bad = [
+        f"{name!r}: {_shown(values)}"
+        for name, values in sorted(spaces[0].items())
+        if not hasattr(values, "ppf") or _is_discrete(values)
+    ]
+    if bad:
+        raise ValueError(
+            f"param_distributions must be continuous distributions for policy={policy!r}, "
+            f"which halves ranges of numbers; got {', '.join(bad)}. {way_out}"
+        )
+    return len(spaces[0])
+
+
+def _is_discrete(distribution: Any) -> bool:
+    return isinstance(getattr(distribution, "dist", distribution), rv_discrete)
+
+
+def _shown(values: Any) -> str:
+    """Return a text for a distribution: discrete distributions have no informative repr."""
+    if not _is_discrete(values):
+        return repr(values)
+    if not hasattr(values, "dist"):
+        return f"the discrete distribution {values.name}"
+    arguments = [*map(repr, values.args), *(f"{k}={v!r}" for k, v in values.kwds.items())]
+    return f"the discrete distribution {values.dist.name}({', '.join(arguments)})"

@@ -14,10 +14,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from search.common import FITS, Known, Recording, data, numbered
+from search.resuming import Steady, X, Y, table
 from sklearn_halving import BanditSearchCV
 from sklearn_halving.policies import HOO, DoublingHalving
-from sklearn_halving.search.preparing._cube_candidates import Cube, PointCandidates
-from sklearn_halving.search.preparing._search_space import SearchSpace
+from sklearn_halving.samplers import Space, Told
+from sklearn_halving.search.preparing._arriving import PointSampler
 
 DICE = rv_discrete(1, 6, name="dice", values=([1, 2, 6], [0.5, 0.25, 0.25]))
 
@@ -72,26 +73,21 @@ def test_a_real_search_and_the_number_of_workers():
 
 def test_points_go_through_the_inverse_of_the_distribution():
     space = {"b": loguniform(1e-2, 1e2), "a": uniform(0, 10), "c": uniform(3, 4)}
-    cube = Cube(SearchSpace(space), "hoo")
-    assert cube.names == ["a", "b", "c"]
-    params = cube.params_at(np.array([0.05, 0.75, 0.5]))
+    points = np.array([[0.05, 0.75, 0.5], [np.nan] * 3])
+    sampler = PointSampler(lambda: points)
+    [params] = sampler.propose(Told(Space.of(space)), 1, np.random.default_rng(0))
     assert params == {"a": 0.5, "b": pytest.approx(10.0), "c": pytest.approx(5.0)}
     assert {type(value) for value in params.values()} == {float}
 
 
-def test_candidates_grow_with_the_policy():
-    policy = HOO(9, reward_range=(0, 1))
-    candidates = PointCandidates(Cube(SearchSpace({"value": uniform(0, 1)}), "hoo"), 9)
-    assert list(candidates) == [{"value": 0.5}]
-    points = np.full((9, 1), np.nan)
-    candidates.follow(lambda: points)
-    assert list(candidates) == []
-    points[:2, 0] = [0.25, 0.75]
-    assert list(candidates) == [{"value": 0.25}, {"value": 0.75}]
-    with pytest.raises(IndexError, match="no candidate 2 yet"):
-        candidates[2]
-    assert len(candidates) == 9
-    assert policy.n_points == 6
+def test_an_interrupted_search_goes_on(tmp_path):
+    unbroken = search_by("hoo", Steady(), n_pulls=20, reward_range=(0, 2)).fit(X, Y)
+    estimator = Steady(log=str(tmp_path / "log"), event="interrupt", at=11)
+    options = {"n_pulls": 20, "reward_range": (0, 2), "checkpoint": tmp_path / "journal"}
+    with pytest.raises(KeyboardInterrupt):
+        search_by("hoo", estimator, **options).fit(X, Y)
+    resumed = search_by("hoo", estimator, **options).fit(X, Y)
+    assert table(resumed) == table(unbroken)
 
 
 @pytest.mark.parametrize(
