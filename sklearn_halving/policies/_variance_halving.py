@@ -18,8 +18,8 @@ from sklearn_halving.policies.bases._greedy_allocation import (
     greedy_counts,
     least_count_for_bound,
     positive_weights,
-    with_a_partner,
 )
+from sklearn_halving.policies.bases._likelihood_allocation import LikelihoodAllocation
 from sklearn_halving.policies.bases._parameter_checks import (
     check_between,
     check_budget,
@@ -42,11 +42,11 @@ from sklearn_halving.policies.noise._noise_estimates import (
     checked_variances,
     errors_in_play,
     estimate_arms,
-    likelihood_of_leading,
     shrunk_variances,
 )
 
 Allocation = Literal["likelihood", "pooled", "ucb", "known", "uniform"]
+DEFAULT_SHRINKAGE = 3.0
 
 
 @dataclass(frozen=True)
@@ -65,11 +65,13 @@ class VarianceHalving(PlannedPolicy):
         How the pulls are allocated to the arms. N is the number of pulls of an arm, and v is its
         sample variance, shrunk towards the pooled variance of all arms in play.
 
-        - "likelihood": no arm is eliminated. The share of an arm is v times the likelihood
-          (Student's t, with ``shrinkage`` extra degrees of freedom) that it is as good as the
-          leader. With ``common_splits=True``, rewards are compared in pairs. The share is then
-          the square root of the likelihood, and stage s allocates its pulls to the most likely
-          ``n_arms / 2^s`` arms. At least one pull per arm is needed.
+        - "likelihood": no arm is eliminated permanently. Stage s allocates its pulls to the
+          ``n_arms / 2^s`` arms that are most likely to be as good as the leader. They are chosen
+          again for each plan. Their weight is the square root of this likelihood (Student's t,
+          with ``shrinkage`` extra degrees of freedom), times v if splits are not common. A part
+          of each plan is allocated evenly to the contenders: with common splits, all of it for
+          up to 3 arms, half for up to 5, a quarter for up to 16, and nothing for more. At least
+          one pull per arm is needed.
         - "pooled": halving that pulls ``argmax v / N`` within a stage.
         - "ucb": SHAdaVar (Algorithm 4). It pulls ``argmax U / N``, where U is an upper confidence
           bound of the variance (eq. 7), once each arm has the pulls that the bound requires.
@@ -82,8 +84,9 @@ class VarianceHalving(PlannedPolicy):
     keep_pulls : bool, default=True
         Whether a stage also uses the rewards of earlier stages. The algorithm in the paper does
         not, which simplifies its proof.
-    shrinkage : float, default=3.0
+    shrinkage : float or None, default=None
         Weight of the pooled variance in the estimated variance of an arm, in degrees of freedom.
+        If None, it is 1 for "likelihood" with up to 16 arms on common splits, otherwise 3.
     common_splits : bool, default=True
         Whether repetition j is the same split for all arms. If True, arms are compared by the
         additive model arm + split + noise. With ``keep_pulls=False`` this is not used, and arms
@@ -141,7 +144,7 @@ class VarianceHalving(PlannedPolicy):
     reward_variances: ArrayLike | None = None
     delta: float = 0.05
     keep_pulls: bool = True
-    shrinkage: float = 3.0
+    shrinkage: float | None = None
     common_splits: bool = True
     plans_per_stage: int = 2
     levels: tuple[int, ...] | None = None
@@ -153,8 +156,8 @@ class VarianceHalving(PlannedPolicy):
         """Validate the parameters that do not depend on the number of arms."""
         check_choice("allocation", self.allocation, Allocation)
         check_between("delta", self.delta, 0, 1, "Use 0.05, the default.")
-        if not self.shrinkage >= 0:
-            raise ValueError(f"shrinkage must be 0 or more, got {self.shrinkage!r}.")
+        if self.shrinkage is not None:
+            check_not_negative("shrinkage", self.shrinkage, "Use None, the default.")
         for name in ("n_pulls", "plans_per_stage"):
             check_count(name, getattr(self, name))
         if (self.allocation == "known") != (self.reward_variances is not None):
@@ -230,8 +233,8 @@ class VarianceHalving(PlannedPolicy):
     def _stages(self, state: PlannedState) -> tuple[Stage, ...]:
         steps, widths = state.settings.steps, widths_of(state.problem.n_arms)
         n_pulls = [sum(s.n_pulls for s in steps if s.stage == i) for i in range(len(widths))]
-        if self.allocation == "likelihood" and not self.common_splits:
-            widths = [state.problem.n_arms] * len(widths)  # every arm may get pulls
+        if self.allocation == "likelihood":
+            widths = self._by_likelihood(state.problem.n_arms).widths()
         levels = self.levels or (state.problem.max_level,) * len(widths)
         return tuple(map(Stage, widths, n_pulls, levels))
 
@@ -277,7 +280,7 @@ class VarianceHalving(PlannedPolicy):
         if n_stages == 0:
             return ()
         if self.allocation == "likelihood":
-            return self._likelihood_steps(n_arms)
+            return self._by_likelihood(n_arms).steps(self.plans_per_stage)
         n_stage, n_each = self.n_pulls // n_stages, 0
         steps: list[Step] = []
         n_plans = self.plans_per_stage if self.allocation in ("pooled", "ucb") else 1
@@ -297,20 +300,12 @@ class VarianceHalving(PlannedPolicy):
             return None
         return self.levels[stage]
 
-    def _likelihood_steps(self, n_arms: int) -> tuple[Step, ...]:
-        """Return the plans of allocation="likelihood", which does not eliminate arms."""
-        n_stages, uses_pairs = n_stages_of(n_arms), self.common_splits
-        # Variances need three pulls per arm, at most half of the budget. Pairs do not.
-        n_each = 1 if uses_pairs else min(3, max(1, self.n_pulls // (2 * n_arms)))
-        n_even = n_each * n_arms
-        steps = in_plans(n_even, self.n_pulls - n_even, self.plans_per_stage * n_stages, None)
-        widths, n_plans = widths_of(n_arms), max(1, len(steps) - 1)
-        adaptive = []
-        for i, step in enumerate(steps[1:]):
-            stage = i * n_stages // n_plans
-            n_contenders = widths[stage] if uses_pairs else None
-            adaptive.append(step._replace(n_contenders=n_contenders, stage=stage))
-        return (*steps[:1], *adaptive)
+    @property
+    def _shrinkage(self) -> float:
+        return DEFAULT_SHRINKAGE if self.shrinkage is None else self.shrinkage
+
+    def _by_likelihood(self, n_arms: int) -> LikelihoodAllocation:
+        return LikelihoodAllocation(n_arms, self.n_pulls, self.common_splits, self.shrinkage)
 
     def _counts(self, state: PlannedState) -> IntArray:
         step, limit = state.settings.steps[state.step], state.problem.max_repetitions
@@ -323,22 +318,10 @@ class VarianceHalving(PlannedPolicy):
         if self.allocation == "known":
             known = positive_weights(state.settings.known, in_play)
             return greedy_counts(known, n_pulls, budget, limit)
-        estimates = estimate_arms(state)
-        shrinkage = 0.0 if self.allocation == "ucb" else self.shrinkage
-        variance = shrunk_variances(estimates, state.alive, shrinkage)
         if self.allocation == "likelihood":
-            likelihood = likelihood_of_leading(
-                estimates, variance, n_pulls, state.alive, shrinkage
-            )
-            if step.n_contenders is None:
-                variance = variance * likelihood
-            else:
-                # On common splits, arms are compared in pairs. A pull without a partner has no
-                # effect, so that the variance is ignored and contenders get similar shares.
-                if limit is not None:  # an arm without splits left makes room for another
-                    in_play &= n_pulls < limit
-                variance = with_a_partner(np.sqrt(likelihood), in_play)
-                in_play = keep_best(likelihood, in_play, step.n_contenders)
+            return self._by_likelihood(state.problem.n_arms).counts(state, step, in_play)
+        shrinkage = 0.0 if self.allocation == "ucb" else self._shrinkage
+        variance = shrunk_variances(estimate_arms(state), state.alive, shrinkage)
         weight = positive_weights(variance, in_play)
         if self.allocation == "ucb" and limit is None:
             n_least = np.where(weight > 0, n_pulls, self._least_count()).min()
@@ -384,7 +367,7 @@ class VarianceHalving(PlannedPolicy):
         if (self.stop_probability is None and self.tolerance is None) or not at_last_level:
             return
         known = state.settings.known
-        mean, error, ready = errors_in_play(state, known, self.shrinkage, self.overlap)
+        mean, error, ready = errors_in_play(state, known, self._shrinkage, self.overlap)
         leader = best_alive(state.alive, mean)
         for i in np.flatnonzero(ready):
             if is_clear(mean[i], error[i], int(leader[i]), self.stop_probability, self.tolerance):

@@ -396,7 +396,7 @@ def test_the_order_of_tells_is_irrelevant_with_stops(form: str, seed: int) -> No
     assert policy.recommend(state) == choice
 
 
-@pytest.mark.parametrize("option", [{"stop_probability": 0.95}, {"tolerance": 0.3}])
+@pytest.mark.parametrize("option", [{"stop_probability": 0.95}, {"tolerance": 0.1}])
 def test_clear_answers_stop_early_and_others_do_not(option: dict[str, Any]) -> None:
     rng = np.random.default_rng(0)
     noise = rng.normal(size=(6, 200))
@@ -647,7 +647,7 @@ def test_levels_that_do_not_fit_the_problem() -> None:
         ({"delta": 0}, "delta must be larger than 0 and smaller than 1, got 0"),
         ({"delta": 1.0}, "delta must be larger than 0 and smaller than 1"),
         ({"delta": float("nan")}, "delta must be larger than 0 and smaller than 1"),
-        ({"shrinkage": -1}, "shrinkage must be 0 or more"),
+        ({"shrinkage": -1}, "shrinkage must be finite and at least 0"),
         ({"n_pulls": 0}, "n_pulls must be at least 1"),
         ({"plans_per_stage": 0}, "plans_per_stage must be at least 1"),
         ({"allocation": "known"}, "reward_variances must be given if"),

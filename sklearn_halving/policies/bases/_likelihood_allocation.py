@@ -1,0 +1,141 @@
+"""Allocation of the pulls of `VarianceHalving` by the likelihood that an arm is the best.
+
+The constants were chosen by simulation. `examples/benchmarks/wrong_choices.py` measures them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies.bases._greedy_allocation import (
+    greedy_counts,
+    positive_weights,
+    with_a_partner,
+)
+from sklearn_halving.policies.bases._planned_pulls import (
+    PlannedState,
+    Step,
+    in_plans,
+    n_stages_of,
+    widths_of,
+)
+from sklearn_halving.policies.bases._ranking import keep_best
+from sklearn_halving.policies.noise._noise_estimates import (
+    Estimates,
+    estimate_arms,
+    likelihood_of_leading,
+    shrunk_variances,
+)
+
+VERY_FEW_ARMS, FEWER_ARMS, FEW_ARMS = 3, 5, 16
+"""Numbers of arms up to which pulls on common splits are shared more evenly."""
+
+ENOUGH_FOR_THREE = 9
+"""Pulls per arm in the budget from which each of few arms is first pulled three times."""
+
+LEAST_LIKELIHOOD = 0.01
+"""Arms that are less likely than this, relative to the leader, get nothing of the even part."""
+
+WILD, LIKELIHOOD_OF_WILD = 20.0, 0.1
+"""The likelihood of an arm whose variance is this many times that of all others, and which does
+not lead, is reduced by this factor."""
+
+
+@dataclass(frozen=True)
+class LikelihoodAllocation:
+    """The allocation for given numbers of arms and pulls.
+
+    Parameters
+    ----------
+    n_arms, n_pulls : int
+    common_splits : bool
+        Whether arms are compared on common splits. In this case, a pull is only useful if a rival
+        is pulled on the same split, and the weights do not depend on the noise of an arm.
+    shrinkage : float or None
+        Weight of the pooled variance in the variance of an arm, in degrees of freedom.
+    """
+
+    n_arms: int
+    n_pulls: int
+    common_splits: bool
+    shrinkage: float | None
+
+    def steps(self, plans_per_stage: int) -> tuple[Step, ...]:
+        """Return all plans: the first pulls, then plans with a decreasing number of contenders."""
+        n_stages, n_even = n_stages_of(self.n_arms), self._n_first() * self.n_arms
+        steps = in_plans(n_even, self.n_pulls - n_even, plans_per_stage * n_stages, None)
+        widths, n_plans = self.widths(), max(1, len(steps) - 1)
+        later = []
+        for i, step in enumerate(steps[1:]):
+            stage = i * n_stages // n_plans
+            later.append(step._replace(n_contenders=widths[stage], stage=stage))
+        return (*steps[:1], *later)
+
+    def widths(self) -> list[int]:
+        """Return the number of contenders in each stage."""
+        if self._even_share() == 1:
+            return [self.n_arms] * n_stages_of(self.n_arms)
+        return widths_of(self.n_arms)
+
+    def counts(self, state: PlannedState, step: Step, in_play: BoolArray) -> IntArray:
+        """Return the number of pulls of each arm in a plan after the first."""
+        limit, n_pulls = state.problem.max_repetitions, state.statistics.n_pulls
+        if limit is not None:  # an arm without splits left makes room for another
+            in_play = in_play & (n_pulls < limit)
+        estimates, shrinkage = estimate_arms(state), self._shrinkage()
+        variance = shrunk_variances(estimates, state.alive, shrinkage)
+        likelihood = likelihood_of_leading(estimates, variance, n_pulls, state.alive, shrinkage)
+        leader = keep_best(likelihood, in_play, 1)
+        likelihood[_is_wild(estimates, state.alive) & ~leader] *= LIKELIHOOD_OF_WILD
+        contenders = keep_best(likelihood, in_play, step.n_contenders or self.n_arms)
+        if self.common_splits:
+            weight = with_a_partner(np.sqrt(likelihood), in_play)
+        else:
+            weight = variance * np.sqrt(likelihood)
+        first_two = keep_best(likelihood, in_play, 2)
+        evenly = contenders & ((likelihood >= LEAST_LIKELIHOOD) | first_two)
+        n_even = np.full(len(in_play), int(self._even_share() * step.n_pulls + 0.5))
+        even = greedy_counts(evenly.astype(np.float64), n_pulls, n_even, limit)
+        rest = step.n_pulls - even.sum(axis=1)
+        weight = positive_weights(weight, contenders)
+        return even + greedy_counts(weight, n_pulls + even, rest, limit)
+
+    def _n_first(self) -> int:
+        """Return the number of pulls of each arm before the first comparison."""
+        per_arm = self.n_pulls // self.n_arms
+        if not self.common_splits:
+            # Variances need three pulls per arm, at most half of the budget.
+            return min(3, max(1, per_arm // 2))
+        if self.n_arms > FEW_ARMS:
+            return 1
+        if per_arm >= 4:
+            return 3 if self.n_pulls >= ENOUGH_FOR_THREE * self.n_arms else 2
+        return min(2, per_arm) if self.n_arms <= FEWER_ARMS else 1
+
+    def _even_share(self) -> float:
+        """Return the share of a plan that its contenders get evenly."""
+        if not self.common_splits:
+            return 0.1
+        shares = {VERY_FEW_ARMS: 1.0, FEWER_ARMS: 0.5, FEW_ARMS: 0.25}
+        return next((share for most, share in shares.items() if self.n_arms <= most), 0.0)
+
+    def _shrinkage(self) -> float:
+        if self.shrinkage is not None:
+            return self.shrinkage
+        return 1.0 if self.common_splits and self.n_arms <= FEW_ARMS else 3.0
+
+
+def _is_wild(estimates: Estimates, alive: BoolArray) -> BoolArray:
+    """Return which arms are far noisier than all others.
+
+    Pulls of such an arm may make it the leader by chance, and rarely show that it is the best.
+    """
+    squares, freedom = (np.where(alive, x, 0.0) for x in (estimates.squares, estimates.freedom))
+    of_others = freedom.sum(axis=1, keepdims=True) - freedom
+    pooled: FloatArray = squares.sum(axis=1, keepdims=True) - squares
+    pooled = pooled / np.maximum(of_others, 1e-9)
+    is_wild: BoolArray = squares > WILD * pooled * freedom
+    return is_wild & (of_others >= 2) & (pooled > 0) & (freedom > 0)
