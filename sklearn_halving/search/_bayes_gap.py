@@ -353,12 +353,12 @@ default=None
             columns = interval_columns(ugap, state, cast(ChoiceStatistics, table.statistics))
             results = table.cv_results | columns
             return ResultTable(results, table.statistics, ugap.regret_bounds(state))
-        results, _ = self._results_with_errors(run, rows)
+        results, overlap = self._results_with_errors(run, rows)
         key = f"test_{run.metric}"
         mean_score, bounds = results[f"mean_{key}"], np.zeros(0)
         if has_several:
             gap = cast(GapOverCandidates, policy)
-            columns, statistics = posterior_columns(gap, state)
+            columns, statistics = posterior_columns(gap, state, overlap.n_test / overlap.n_rest)
             bounds = gap.regret_bounds(state)
         else:
             columns, statistics = columns_of_one(mean_score, results[f"standard_error_{key}"])

@@ -48,7 +48,7 @@ def plain_loop(policy: Any, rewards: np.ndarray, most: int) -> tuple[list[int], 
         arm = max(leader, rival, key=lambda i: (round(beta[i], 9), -i))
         arms.append(arm)
         seen[arm].append(float(rewards[arm, len(seen[arm])]))
-    return arms, min(rounds)[1]
+    return arms, min(rounds, key=lambda one: round(one[0], 9))[1]
 
 
 @pytest.mark.parametrize("bounds", ["hoeffding", "bernstein"])
@@ -59,6 +59,21 @@ def test_with_a_budget_it_does_what_the_figure_says(bounds: str, seed: int, n_ar
     rewards = np.clip(rng.normal(rng.random((n_arms, 1)), 0.2, (n_arms, 70)), 0, 1)
     policy = UGapEb(70, 0.3, bounds, UNIT)
     assert play(policy, rewards)[:2] == plain_loop(policy, rewards, 70)
+
+
+@pytest.mark.parametrize("bounds", ["hoeffding", "bernstein"])
+@pytest.mark.parametrize("a", [0.0, 0.25, 2.0])
+@settings(max_examples=20)
+@given(seed=st.integers(0, 2**16), n_arms=st.integers(2, 5))
+def test_ties_go_to_the_first_arm_and_the_first_round(
+    bounds: str, a: float, seed: int, n_arms: int
+) -> None:
+    """Rewards of 0, 1/2 and 1 make many ties, which the figure leaves open."""
+    rewards = np.random.default_rng(seed).integers(0, 3, (n_arms, 50)) / 2
+    policy = UGapEb(50, a, bounds, UNIT)
+    assert play(policy, rewards)[:2] == plain_loop(policy, rewards, 50)
+    equal = np.full((n_arms, 50), 0.3)
+    assert play(policy, equal)[:2] == plain_loop(policy, equal, 50)
 
 
 @pytest.mark.parametrize("bounds", ["hoeffding", "bernstein"])

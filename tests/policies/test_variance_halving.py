@@ -250,6 +250,33 @@ def test_arms_far_behind_get_nothing_more_by_default(common_splits: bool, expect
     assert sum(counts) == 100
 
 
+def test_three_close_arms_get_equal_numbers_of_pulls_by_default() -> None:
+    rewards = noisy(np.random.default_rng(0), n_arms=3, n_repetitions=40)
+    assert counts_by_arm(play(VarianceHalving(15), rewards)[2], 3) == [5, 5, 5]
+
+
+def test_a_clearly_worse_arm_of_three_gets_few_pulls_by_default() -> None:
+    rewards = np.random.default_rng(0).normal(size=(3, 60))
+    rewards[1] -= 100
+    assert counts_by_arm(play(VarianceHalving(60), rewards)[2], 3)[1] == 3
+
+
+@pytest.mark.parametrize("common_splits", [True, False])
+def test_an_arm_with_much_noise_is_pulled_on_if_it_leads(common_splits: bool) -> None:
+    """Its pulls would rarely show that it is the best unless it leads."""
+    rng = np.random.default_rng(1)
+    rewards = rng.normal(0, 0.1, (8, 200)) + np.linspace(0, 0.7, 8)[:, np.newaxis]
+    rewards[2] += 20 * rng.choice([-1, 1], 200)
+    counts = {}
+    for first in (-20, 20):  # the arm is bad or good on the first splits
+        rewards[2, :3] = first + np.array([-20, 0, 20])
+        policy = VarianceHalving(160, common_splits=common_splits)
+        choice, _, history = play(policy, rewards)
+        counts[first] = counts_by_arm(history, 8)[2]
+        assert choice == 7
+    assert counts[-20] < counts[20]
+
+
 def test_an_arm_can_come_back_by_default() -> None:
     """The best arm has one bad split, is left out for a while, and wins."""
     rewards = (

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._types import BoolArray, IntArray
 from sklearn_halving.policies.bases._greedy_allocation import (
     greedy_counts,
     positive_weights,
@@ -41,7 +41,7 @@ LEAST_LIKELIHOOD = 0.01
 
 WILD, LIKELIHOOD_OF_WILD = 20.0, 0.1
 """The likelihood of an arm whose variance is this many times that of all others, and which does
-not lead, is reduced by this factor."""
+not lead, is reduced by this factor. It makes no difference with many arms on common splits."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,9 @@ class LikelihoodAllocation:
         estimates, shrinkage = estimate_arms(state), self._shrinkage()
         variance = shrunk_variances(estimates, state.alive, shrinkage)
         likelihood = likelihood_of_leading(estimates, variance, n_pulls, state.alive, shrinkage)
-        leader = keep_best(likelihood, in_play, 1)
-        likelihood[_is_wild(estimates, state.alive) & ~leader] *= LIKELIHOOD_OF_WILD
+        if self._even_share() > 0:
+            leader = keep_best(likelihood, in_play, 1)
+            likelihood[_is_wild(estimates, state.alive) & ~leader] *= LIKELIHOOD_OF_WILD
         contenders = keep_best(likelihood, in_play, step.n_contenders or self.n_arms)
         if self.common_splits:
             weight = with_a_partner(np.sqrt(likelihood), in_play)
@@ -135,7 +136,8 @@ def _is_wild(estimates: Estimates, alive: BoolArray) -> BoolArray:
     """
     squares, freedom = (np.where(alive, x, 0.0) for x in (estimates.squares, estimates.freedom))
     of_others = freedom.sum(axis=1, keepdims=True) - freedom
-    pooled: FloatArray = squares.sum(axis=1, keepdims=True) - squares
-    pooled = pooled / np.maximum(of_others, 1e-9)
-    is_wild: BoolArray = squares > WILD * pooled * freedom
-    return is_wild & (of_others >= 2) & (pooled > 0) & (freedom > 0)
+    pooled = squares.sum(axis=1, keepdims=True) - squares
+    pooled /= np.maximum(of_others, 1e-9)
+    is_known = (of_others >= 2) & (pooled > 0) & (freedom > 0)
+    is_wild: BoolArray = is_known & (squares > WILD * pooled * freedom)
+    return is_wild

@@ -17,6 +17,7 @@ from sklearn_halving.policies.noise._noise_estimates import (
     ArmEstimates,
     estimate_from_table,
     standard_errors,
+    tail_factor,
 )
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "is_clear",
     "probability_of_best",
     "standard_errors",
+    "tail_factor",
 ]
 
 REACH = 8.3  # standard errors; the normal density beyond them is negligible

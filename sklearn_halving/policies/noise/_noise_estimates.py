@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import ndtri, stdtrit
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
@@ -16,6 +17,9 @@ from sklearn_halving.policies.noise._additive_model import fit_additive_model
 
 LEAST_FREEDOM = 3.0
 """Minimum degrees of freedom of the noise of all arms in play for the stopping rules."""
+
+FREEDOM_OF_PRIOR = 2.0
+"""What the pooled variance adds to the degrees of freedom of an arm; see `tail_factor`."""
 
 
 class Estimates(NamedTuple):
@@ -177,6 +181,38 @@ def standard_errors(
     return error
 
 
+def tail_factor(freedom: FloatArray) -> FloatArray:
+    """Return the 95 % quantile of Student's t distribution divided by that of the normal one.
+
+    Standard errors times this factor have about the tails of means with an estimated variance.
+    Without it, arms whose first rewards were similar by chance are taken for precise ones. The
+    variance of an arm is shrunk towards the pooled variance, which counts as
+    `FREEDOM_OF_PRIOR` further degrees of freedom. They were chosen by simulation; see
+    `examples/benchmarks/calibration.py`.
+
+    Parameters
+    ----------
+    freedom : ndarray of shape (*batch, n_arms)
+        Degrees of freedom of the variance of each arm, 0 or more.
+
+    Returns
+    -------
+    factor : ndarray of shape (*batch, n_arms)
+        At least 1; 1.78 without any degree of freedom.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.policies.noise._noise_estimates import tail_factor
+    >>> tail_factor(np.array([0, 4, np.inf])).round(2)
+    array([1.78, 1.18, 1.  ])
+    """
+    # stdtrit does not take infinity
+    freedom = np.minimum(np.asarray(freedom, dtype=np.float64) + FREEDOM_OF_PRIOR, 1e6)
+    factor: FloatArray = stdtrit(freedom, 0.95) / ndtri(0.95)
+    return factor
+
+
 def errors_in_play(
     state: PlannedState, known: FloatArray | None, shrinkage: float, overlap: float
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
@@ -192,6 +228,8 @@ def errors_in_play(
         variance = shrunk_variances(estimates, alive, shrinkage)
         ready &= np.where(alive, estimates.freedom, 0.0).sum(axis=1) >= LEAST_FREEDOM
     error = standard_errors(n_pulls, variance, overlap)
+    if known is None:
+        error = error * tail_factor(estimates.freedom)
     if state.problem.max_repetitions is not None:  # means over all splits are exact
         error[n_pulls >= state.problem.max_repetitions] = 0.0
     return np.where(alive, estimates.mean, np.nan), error, ready

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -99,15 +100,21 @@ class JointDraws(ChoiceStatistics):
 
 
 def posterior_columns(
-    gap: BayesGap, state: PosteriorState
+    gap: BayesGap, state: PosteriorState, overlap: float
 ) -> tuple[dict[str, FloatArray], JointDraws]:
-    """Return the columns for the posterior of each candidate, and the statistics of a choice."""
+    """Return the columns for the posterior of each candidate, and the statistics of a choice.
+
+    ``overlap`` is ``n_test / n_train``. The statistics include this share of the variance of the
+    noise as an error of each candidate that further splits of the same rows do not reduce, as in
+    `standard_errors`. The other columns do not include it.
+    """
     mean, deviation = gap.posterior(state)
     beliefs, alive = state.beliefs(), state.alive
     scale = float(beliefs.scale[0])
     width = np.sqrt(state.posterior.variance)
     beta = state.exploration.beta(beliefs.mean, width, alive, gap.epsilon / beliefs.scale)
-    draws = _draw_jointly(mean, deviation, scale, state)
+    hidden = scale * sqrt(overlap * state.posterior.noise_variance)
+    draws = _draw_jointly(mean, deviation, scale, state, hidden)
     columns = {
         "posterior_mean": mean,
         "posterior_sd": deviation,
@@ -119,9 +126,12 @@ def posterior_columns(
 
 
 def _draw_jointly(
-    mean: FloatArray, deviation: FloatArray, scale: float, state: PosteriorState
+    mean: FloatArray, deviation: FloatArray, scale: float, state: PosteriorState, hidden: float
 ) -> JointDraws:
-    """Draw from the posterior, with a generator other than the policy's."""
+    """Draw from the posterior, with a generator other than the policy's.
+
+    An error with the standard deviation ``hidden`` is added to each candidate.
+    """
     rng, n_arms = np.random.default_rng(0), len(mean)
     n_draws = int(np.clip(MAX_DRAWN // n_arms, 100, 2000))
     n_best, sums, sum_of_largest = np.zeros(n_arms, dtype=np.int64), np.zeros(n_arms), 0.0
@@ -131,6 +141,7 @@ def _draw_jointly(
     for start in range(0, n_draws, DRAWN_AT_ONCE):
         n_here = min(DRAWN_AT_ONCE, n_draws - start)
         draws = mean + in_play + scale * state.posterior.draws_of_one(rng, n_here)
+        draws += hidden * rng.standard_normal(draws.shape)
         n_best += np.bincount(draws.argmax(axis=1), minlength=n_arms)
         sum_of_largest += float(draws.max(axis=1).sum())
         sums += draws.sum(axis=0)

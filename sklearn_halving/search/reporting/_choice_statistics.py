@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from sklearn_halving.policies.noise._choice_probability import (
     expected_regret,
     probability_of_best,
     standard_errors,
+    tail_factor,
 )
 from sklearn_halving.policies.noise._noise_estimates import LEAST_FREEDOM
 from sklearn_halving.search.reporting._cv_results import pulled_means
@@ -84,10 +85,13 @@ class ChoiceStatistics:
         Estimated score; NaN for candidates that cannot be the best.
     error : ndarray of shape (n_candidates,)
         Its standard error, without the variation that the splits explain.
+    freedom : ndarray of shape (n_candidates,), default=inf
+        Degrees of freedom of the variance of each candidate.
     """
 
     mean: FloatArray
     error: FloatArray
+    freedom: FloatArray | float = field(default=np.inf, kw_only=True)
 
     @classmethod
     def of(
@@ -108,21 +112,29 @@ class ChoiceStatistics:
             estimate_from_table(np.where(rows[:, np.newaxis], scores, np.nan))
             for rows in (known & np.isfinite(mean), better)
         )
-        variance = np.where(better, best_arms.noise_variance, arms.noise_variance)
-        freedom = float(best_arms.freedom.sum())
-        if freedom < LEAST_FREEDOM:
-            variance, freedom = arms.noise_variance, float(arms.freedom.sum())
-        if freedom < LEAST_FREEDOM:
+        if best_arms.freedom.sum() < LEAST_FREEDOM:
+            best_arms = arms
+        if best_arms.freedom.sum() < LEAST_FREEDOM:
             return cls(mean, np.full_like(mean, np.nan))
+        variance, freedom = (
+            np.where(better, of_best, of_all)
+            for of_best, of_all in (
+                (best_arms.noise_variance, arms.noise_variance),
+                (best_arms.freedom, arms.freedom),
+            )
+        )
         ratio = overlap.n_test / overlap.n_rest
         error = standard_errors(arms.n_pulls, np.where(np.isnan(variance), 0.0, variance), ratio)
-        # The variance is an estimate too: the error is that of Student's t distribution.
-        error = np.where(np.isfinite(mean), error * np.sqrt(freedom / (freedom - 2)), 0.0)
-        return cls(np.where(known, mean, np.nan), np.where(known, error, np.nan))
+        error = np.where(np.isfinite(mean), error, 0.0)
+        return cls(np.where(known, mean, np.nan), np.where(known, error, np.nan), freedom=freedom)
 
     def probability_best(self) -> FloatArray:
-        """Return the probability that each candidate is the best one; NaN if it is not known."""
-        return probability_of_best(self.mean, self.error)
+        """Return the probability that each candidate is the best one; NaN if it is not known.
+
+        The variances of the candidates are estimates, so that the tails of the errors are heavier
+        than those of the normal distribution.
+        """
+        return probability_of_best(self.mean, self.error * tail_factor(self.freedom))
 
     def regret(self, candidate: int) -> float:
         """Return the expected difference between the best candidate and this one."""

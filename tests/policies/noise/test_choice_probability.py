@@ -18,6 +18,7 @@ from sklearn_halving.policies.noise._choice_probability import (
     is_clear,
     probability_of_best,
     standard_errors,
+    tail_factor,
 )
 
 means = st.floats(-50, 50)
@@ -287,3 +288,10 @@ def test_when_it_is_clear(
     mean: list[float], p: float | None, tolerance: float | None, expected: bool
 ) -> None:
     assert is_clear(np.array(mean), np.full(2, 0.4), 0, p, tolerance) is expected
+
+
+def test_tails_are_those_of_student_and_become_normal() -> None:
+    factor = tail_factor(np.array([0.0, 1.0, 3.0, 10.0, 1e9, np.inf]))
+    assert (np.diff(factor) <= 0).all()
+    assert factor[2] == pytest.approx(2.015 / 1.645, abs=1e-3)  # quantiles with 5 degrees
+    assert factor[-1] == pytest.approx(1, abs=1e-5)

@@ -1,0 +1,274 @@
+"""How often a choice is right that is said to be right with probability p.
+
+    python examples/benchmarks/calibration.py [--quick] [--runs N] [--figure FILE.svg]
+        [--output FILE.md]
+
+VarianceHalving plays arms on common splits. Its rewards give the probability of the winner to be
+the best arm and its expected regret, as in `best_probability_` and `best_regret_`. Both are
+compared with the truth:
+
+1. in simulations, with independent noise of each split: 5, 20 and 64 arms with 5 pulls each on
+   average, and 20 and 64 with 2; six kinds of means, on a scale of half to four standard errors of
+   five pulls; equal variances, two variances (0.25 and 1.75), and rewards with the t distribution
+   with 4 degrees of freedom. The noise of near-duplicates has a correlation of 0.9 in each pair;
+2. on recorded scores of real models, whose training sets overlap. The splits are replayed in a
+   random order, and the truth is the mean over all of them. The variance that overlapping
+   training sets hide (``n_test / n_train``) is counted in the claims but not in this truth, so
+   that they should be too low.
+
+``--figure`` draws the reliability diagram. A standard error is printed in brackets.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from _common import Report, one_thread
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine
+from sklearn.model_selection import StratifiedShuffleSplit, cross_validate
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+from sklearn_halving.policies import Problem, VarianceHalving
+from sklearn_halving.search.reporting._choice_statistics import (
+    ChoiceStatistics,
+    Overlap,
+    additive_means,
+)
+
+CHUNK = 50  # problems at a time
+LEAST_CASES = 200  # in a bin
+EDGES = np.linspace(0, 1, 11)
+MEANS = ("even", "few good", "exponential", "clustered", "normal", "near-duplicates")
+NOISES = ("equal", "unequal", "t")
+SIZES = ((5, 5), (20, 5), (64, 5), (20, 2), (64, 2))  # arms, and pulls for each on average
+WHOLE = Overlap(0.0, 1.0)  # rewards are independent
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What was said of a choice, and what was true."""
+
+    group: dict[str, Any]
+    probability: float
+    is_best: bool
+    expected_regret: float
+    regret: float
+
+
+def draw_means(rng: np.random.Generator, kind: str, n: int, n_arms: int) -> np.ndarray:
+    """Return true means, shape (n, n_arms)."""
+    scale = np.exp(rng.uniform(np.log(0.5), np.log(4), (n, 1))) / np.sqrt(5)
+    shape = n, n_arms
+    if kind == "even":
+        means = np.tile(np.linspace(-4, 0, n_arms) * np.sqrt(n_arms / 20), (n, 1))
+    elif kind == "few good":
+        n_good = max(2, n_arms // 16)
+        means = -rng.uniform(4, 12, shape)
+        means[:, :n_good] = -rng.uniform(0, 1.5, (n, n_good))
+    elif kind == "exponential":
+        means = -rng.exponential(1, shape)
+    elif kind == "clustered":
+        centres = rng.normal(0, 1.5, (n, 4))
+        means = np.take_along_axis(centres, rng.integers(0, 4, shape), axis=1)
+        means += rng.normal(0, 0.15, shape)
+    elif kind == "normal":
+        means = rng.normal(size=shape)
+    else:
+        means = np.repeat(rng.normal(size=(n, (n_arms + 1) // 2)), 2, axis=1)[:, :n_arms]
+        return means * scale + rng.normal(0, 0.05, shape)
+    return rng.permuted(means * scale, axis=1)
+
+
+def draw_noise(
+    rng: np.random.Generator, means: str, noise: str, shape: tuple[int, int, int]
+) -> np.ndarray:
+    """Return noise with a variance of 1 on average, and a common effect of each split."""
+    n, n_arms, n_splits = shape
+    is_normal = noise != "t"
+    drawn = rng.standard_normal(shape) if is_normal else rng.standard_t(4, shape) / np.sqrt(2)
+    if means == "near-duplicates":
+        pairs = rng.standard_normal((n, (n_arms + 1) // 2, n_splits))
+        common = np.repeat(pairs, 2, axis=1)[:, :n_arms]
+        drawn = np.sqrt(0.9) * common + np.sqrt(0.1) * drawn
+    if noise == "unequal":
+        drawn *= np.sqrt(rng.choice([0.25, 1.75], (n, n_arms, 1)))
+    return drawn + rng.normal(size=(n, 1, n_splits))
+
+
+def play(rewards: np.ndarray, n_pulls: int) -> Iterator[tuple[np.ndarray, int]]:
+    """Yield the rewards that were seen and the choice, of each problem."""
+    n, n_arms, n_splits = rewards.shape
+    policy = VarianceHalving(n_pulls)
+    state = policy.start(Problem(n_arms, max_repetitions=n_splits), batch_shape=(n,))
+    row = np.arange(n)[:, np.newaxis]
+    while not policy.is_finished(state):
+        pulls = policy.ask(state, 10**9)
+        arm, split = np.maximum(pulls.arm, 0), np.maximum(pulls.repetition, 0)
+        policy.tell(state, pulls, rewards[row, arm, split])
+    for i, winner in enumerate(policy.recommend(state)):
+        seen = np.arange(n_splits) < state.n_pulls_ever[i][:, np.newaxis]
+        yield np.where(seen, rewards[i], np.nan), int(winner)
+
+
+def claim_of(
+    group: dict[str, Any], seen: np.ndarray, winner: int, truth: np.ndarray, overlap: Overlap
+) -> Claim | None:
+    """Return what the search would say of this choice; None if it says nothing."""
+    results = {f"split{j}_test_score": column for j, column in enumerate(seen.T)}
+    level, no_arm = np.ones(len(seen), dtype=int), np.zeros(len(seen), dtype=bool)
+    results["mean_test_score"] = additive_means(seen, ~np.isnan(seen), level, no_arm)
+    statistics = ChoiceStatistics.of(results, "score", level, overlap)
+    probability = float(statistics.probability_best()[winner])
+    if np.isnan(probability):
+        return None
+    loss = float(truth.max() - truth[winner])
+    return Claim(group, probability, loss == 0, statistics.regret(winner), loss)
+
+
+def simulated(n_runs: int) -> Iterator[Claim]:
+    """Yield the claims of all simulations."""
+    rng = np.random.default_rng(0)
+    for n_arms, n_each in SIZES:
+        for means in MEANS:
+            for noise in NOISES:
+                group = {"arms": f"{n_arms}, {n_each} pulls each", "means": means, "noise": noise}
+                for n in [CHUNK] * (n_runs // CHUNK) or [n_runs]:
+                    n_splits = min(n_each * n_arms, 60)
+                    truth = draw_means(rng, means, n, n_arms)
+                    noises = draw_noise(rng, means, noise, (n, n_arms, n_splits))
+                    games = play(truth[..., np.newaxis] + noises, n_each * n_arms)
+                    for one, (seen, winner) in zip(truth, games, strict=True):
+                        claim = claim_of(group, seen, winner, one, WHOLE)
+                        if claim is not None:
+                            yield claim
+
+
+def record(n_splits: int) -> Iterator[tuple[str, np.ndarray, Overlap]]:
+    """Yield the scores of real models on many splits, shape (n_models, n_splits)."""
+    models = [make_pipeline(StandardScaler(), SVC(C=c)) for c in np.logspace(-2, 3, 12)]
+    models += [make_pipeline(StandardScaler(), KNeighborsClassifier(k)) for k in (1, 3, 5, 9, 15)]
+    models += [DecisionTreeClassifier(max_depth=d, random_state=0) for d in (1, 2, 3, 5, 8)]
+    digits = load_digits(return_X_y=True)
+    sets = {
+        "wine": load_wine(return_X_y=True),
+        "breast cancer": load_breast_cancer(return_X_y=True),
+        "digits, 500 rows": tuple(part[:500] for part in digits),
+    }
+    for name, (X, y) in sets.items():
+        cv = StratifiedShuffleSplit(n_splits, test_size=0.2, random_state=0)
+        scores = [cross_validate(model, X, y, cv=cv)["test_score"] for model in models]
+        yield name, np.array(scores), Overlap(0.2 * len(X), 0.8 * len(X))
+
+
+def replayed(n_runs: int, n_splits: int) -> Iterator[Claim]:
+    """Yield the claims on recorded scores."""
+    rng = np.random.default_rng(1)
+    for name, scores, overlap in record(n_splits):
+        truth = scores.mean(axis=1)
+        for n_each in (2, 5):
+            group = {"table": f"{name}, {n_each} fits each"}
+            order = rng.permuted(np.tile(np.arange(n_splits), (n_runs, 1)), axis=1)
+            rewards = scores[:, order].transpose(1, 0, 2)
+            for seen, winner in play(rewards, n_each * len(scores)):
+                claim = claim_of(group, seen, winner, truth, overlap)
+                if claim is not None:
+                    yield claim
+
+
+def row_of(name: str, claims: list[Claim]) -> list[str]:
+    """Return the row of a group: means of claims and of the truth."""
+    said = np.array([claim.probability for claim in claims])
+    true = np.array([claim.is_best for claim in claims])
+    error = np.sqrt(max(true.mean() * (1 - true.mean()), 1e-9) / len(true))
+    gap = said.mean() - true.mean()
+    verdict = "within" if abs(gap) <= 0.03 else "too high" if gap > 0 else "too low"
+    regrets = [np.mean([getattr(c, x) for c in claims]) for x in ("expected_regret", "regret")]
+    cells = [len(claims), f"{said.mean():.3f}", f"{true.mean():.3f} ({error:.3f})"]
+    return list(map(str, [name, *cells, f"{gap:+.3f}", verdict, *(f"{r:.4f}" for r in regrets)]))
+
+
+def groups_of(claims: list[Claim]) -> dict[str, list[Claim]]:
+    """Return the claims of each value of each key."""
+    groups: dict[str, list[Claim]] = {}
+    for claim in claims:
+        for key, value in claim.group.items():
+            groups.setdefault(f"{key}: {value}", []).append(claim)
+    return groups
+
+
+def bins_of(claims: list[Claim], least: int) -> list[tuple[float, float, float, int]]:
+    """Return mean claim, share of right choices, its standard error and number of each bin."""
+    said = np.array([claim.probability for claim in claims])
+    true = np.array([claim.is_best for claim in claims])
+    place = np.clip(np.digitize(said, EDGES) - 1, 0, len(EDGES) - 2)
+    found = []
+    for i in range(len(EDGES) - 1):
+        inside = place == i
+        if inside.sum() >= least:
+            share = true[inside].mean()
+            error = np.sqrt(share * (1 - share) / inside.sum())
+            found.append((said[inside].mean(), share, error, int(inside.sum())))
+    return found
+
+
+def write_tables(report: Report, title: str, claims: list[Claim], least: int) -> None:
+    """Print the table of groups, and that of bins."""
+    columns = "group | choices | claimed | right | difference | 0.03 | expected regret | regret"
+    rows = [row_of("all", claims), *(row_of(*group) for group in groups_of(claims).items())]
+    report.table(f"{title}: probability and regret of the choice", columns, rows)
+    rows = [
+        [f"{said:.3f}", f"{share:.3f} ({error:.3f})", f"{said - share:+.3f}", str(n)]
+        for said, share, error, n in bins_of(claims, least)
+    ]
+    bins = "claimed | right | difference | choices"
+    report.table(f"{title}: bins with at least {least} choices", bins, rows)
+
+
+def draw(path: Path, parts: dict[str, list[Claim]], least: int) -> None:
+    """Draw the reliability diagram."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(5, 4.5), layout="constrained")
+    axes.plot([0, 1], [0, 1], color="grey", linewidth=1)
+    for name, claims in parts.items():
+        said, share, error, _ = zip(*bins_of(claims, least), strict=True)
+        axes.errorbar(said, share, 2 * np.array(error), marker="o", capsize=3, label=name)
+    axes.set(xlabel="best_probability_", ylabel="share of right choices", xlim=(0, 1), ylim=(0, 1))
+    axes.legend()
+    figure.savefig(path)
+
+
+def main() -> None:
+    """Print the tables, and draw the diagram."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="few runs, under a minute")
+    parser.add_argument("--runs", type=int, default=None, help="runs of each kind (150)")
+    parser.add_argument("--figure", type=Path, help="file for the reliability diagram")
+    parser.add_argument("--output", type=Path, help="Markdown file for the report")
+    options = parser.parse_args()
+    n_runs = options.runs or (10 if options.quick else 150)
+    least = 20 if options.quick else LEAST_CASES
+    report = Report("Calibration", options)
+    with one_thread():
+        parts = {
+            "simulated": list(simulated(n_runs)),
+            "recorded": list(replayed(4 * n_runs, 20 if options.quick else 150)),
+        }
+    for title, claims in parts.items():
+        write_tables(report, title, claims, least)
+    if options.figure is not None:
+        draw(options.figure, parts, least)
+    report.save()
+
+
+if __name__ == "__main__":
+    main()
