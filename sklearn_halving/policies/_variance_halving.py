@@ -19,7 +19,6 @@ from sklearn_halving.policies.bases._greedy_allocation import (
     least_count_for_bound,
     positive_weights,
 )
-from sklearn_halving.policies.bases._likelihood_allocation import LikelihoodAllocation
 from sklearn_halving.policies.bases._parameter_checks import (
     check_between,
     check_budget,
@@ -38,6 +37,7 @@ from sklearn_halving.policies.bases._planned_pulls import (
 )
 from sklearn_halving.policies.bases._ranking import best_alive, keep_best
 from sklearn_halving.policies.noise._choice_probability import is_clear
+from sklearn_halving.policies.noise._likelihood_allocation import LikelihoodAllocation
 from sklearn_halving.policies.noise._noise_estimates import (
     checked_variances,
     errors_in_play,

@@ -11,7 +11,6 @@ from math import floor, log
 import numpy as np
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
-from sklearn_halving.policies.bases._ranking import keep_best
 
 
 def greedy_counts(
@@ -174,17 +173,6 @@ def bounded_counts(
     index = np.where(is_open, variance / effective[np.maximum(n_pulls + counts, 2) - 2], -1.0)
     rest = np.minimum(budget - counts.sum(axis=1), is_open.sum(axis=1))
     return counts + _one_to_the_largest(index, rest)
-
-
-def with_a_partner(weight: FloatArray, in_play: BoolArray) -> FloatArray:
-    """Return the weights after raising the second largest to the largest.
-
-    Pulling only the leader yields no information about differences, so that an arm that leads by
-    chance would keep the lead.
-    """
-    first_two = keep_best(weight, in_play, 2)
-    largest = np.where(in_play, weight, 0.0).max(axis=1, keepdims=True)
-    return np.where(first_two, largest, weight)
 
 
 def positive_weights(weight: FloatArray, in_play: BoolArray) -> FloatArray:

@@ -270,7 +270,7 @@ def test_all_fits_fail():
     with pytest.raises(ValueError, match="All the"):
         search.fit(*data())
     text = "\n".join(said(search))
-    assert "4 of 4 fits (failed: 4)" in text
+    assert "8 of 8 fits (failed: 8)" in text  # two of each candidate
     assert "none: no candidate has a score" in text
 
 

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_halving.policies._types import BoolArray, IntArray
+from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies.bases._greedy_allocation import (
     greedy_counts,
     positive_weights,
-    with_a_partner,
 )
 from sklearn_halving.policies.bases._planned_pulls import (
     PlannedState,
@@ -91,12 +90,17 @@ class LikelihoodAllocation:
         if self._even_share() > 0:
             leader = keep_best(likelihood, in_play, 1)
             likelihood[_is_wild(estimates, state.alive) & ~leader] *= LIKELIHOOD_OF_WILD
-        contenders = keep_best(likelihood, in_play, step.n_contenders or self.n_arms)
+        rank = _rank(likelihood, estimates.mean, state.alive)
+        contenders = keep_best(rank, in_play, step.n_contenders or self.n_arms)
+        first_two = keep_best(rank, in_play, 2)
         if self.common_splits:
-            weight = with_a_partner(np.sqrt(likelihood), in_play)
+            # Pulling only the leader yields no information about differences, so that an arm that
+            # leads by chance would keep the lead.
+            weight = np.sqrt(likelihood)
+            largest = np.where(in_play, weight, 0.0).max(axis=1, keepdims=True)
+            weight = np.where(first_two, largest, weight)
         else:
             weight = variance * np.sqrt(likelihood)
-        first_two = keep_best(likelihood, in_play, 2)
         evenly = contenders & ((likelihood >= LEAST_LIKELIHOOD) | first_two)
         n_even = np.full(len(in_play), int(self._even_share() * step.n_pulls + 0.5))
         even = greedy_counts(evenly.astype(np.float64), n_pulls, n_even, limit)
@@ -127,6 +131,17 @@ class LikelihoodAllocation:
         if self.shrinkage is not None:
             return self.shrinkage
         return 1.0 if self.common_splits and self.n_arms <= FEW_ARMS else 3.0
+
+
+def _rank(likelihood: FloatArray, mean: FloatArray, alive: BoolArray) -> FloatArray:
+    """Return the likelihood, or the negative gap to the best mean where the likelihood is 0.
+
+    Without noise, all arms but the leader have a likelihood of 0.
+    """
+    top = np.where(alive, mean, -np.inf).max(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        rank: FloatArray = np.where(likelihood > 0, likelihood, mean - top)
+    return rank
 
 
 def _is_wild(estimates: Estimates, alive: BoolArray) -> BoolArray:
