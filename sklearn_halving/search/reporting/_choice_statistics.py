@@ -91,7 +91,7 @@ class ChoiceStatistics:
 
     mean: FloatArray
     error: FloatArray
-    freedom: FloatArray | float = field(default=np.inf, kw_only=True)
+    freedom: FloatArray = field(default_factory=lambda: np.array(np.inf), kw_only=True)
 
     @classmethod
     def of(
@@ -134,7 +134,8 @@ class ChoiceStatistics:
         The variances of the candidates are estimates, so that the tails of the errors are heavier
         than those of the normal distribution.
         """
-        return probability_of_best(self.mean, self.error * tail_factor(self.freedom))
+        wider: FloatArray = self.error * tail_factor(self.freedom)
+        return probability_of_best(self.mean, wider)
 
     def regret(self, candidate: int) -> float:
         """Return the expected difference between the best candidate and this one."""
