@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_halving.policies._types import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies.bases._greedy_allocation import (
     greedy_counts,
     positive_weights,
