@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from itertools import pairwise
 from traceback import format_exc
@@ -13,6 +14,7 @@ from sklearn.base import clone
 
 from sklearn_halving._unstable_imports import (
     method_params,
+    num_samples,
     propagated_callbacks,
     safe_split,
 )
@@ -21,6 +23,7 @@ from sklearn_halving.execution._train_test_rows import Rows
 from sklearn_halving.execution._types import EvaluationTask, Job, Landing, Outcome, Scores
 from sklearn_halving.execution.workers._messages import end_message, start_message, write_line
 from sklearn_halving.policies._types import Pull
+from sklearn_halving.resources._early_stopping import evaluated_on, rounds_found, stops_early
 
 IMMUTABLE = (int, float, str, bool, type(None), np.generic)
 
@@ -36,9 +39,10 @@ def evaluate(task: EvaluationTask, job: Job) -> Landing:
     if task.verbose > 9:
         write_line(start_message(task, pull))
     estimator = job.model if job.model is not None else arm_estimator(task, pull)
-    train = _part(task, estimator, rows, None, task.fit_params)
+    fit_rows, held_out = _hold_out(task, pull, estimator, rows)
+    train = _part(task, estimator, fit_rows, None, task.fit_params)
     started, clock = time.time(), time.perf_counter()
-    estimator, error, stop = _train(task, job, estimator, train)
+    estimator, error, stop = _train(task, job, estimator, train, held_out)
     fitted = time.perf_counter()
     train_scores: Scores | None = None
     score_errors: list[str] = []
@@ -49,7 +53,7 @@ def evaluate(task: EvaluationTask, job: Job) -> Landing:
         test = _part(task, estimator, fold.test, rows, task.score_params)
         test_scores = scores_of(task, estimator, test, score_errors)
         if task.return_train_score:
-            score_params = method_params(task.X, params=task.score_params, indices=rows)
+            score_params = method_params(task.X, params=task.score_params, indices=fit_rows)
             train = replace(train, params=score_params)
             train_scores = scores_of(task, estimator, train, score_errors)
     outcome = Outcome(
@@ -64,6 +68,7 @@ def evaluate(task: EvaluationTask, job: Job) -> Landing:
         previous_level=job.previous_level,
         error=error,
         score_error=score_errors[0] if score_errors else None,
+        n_rounds=rounds_found(estimator) if held_out is not None and error is None else None,
     )
     if task.verbose > 1:
         write_line(end_message(task, outcome))
@@ -157,13 +162,25 @@ def _part(
     return Part(X, y, method_params(task.X, params=params, indices=rows) if params else {})
 
 
+def _hold_out(
+    task: EvaluationTask, pull: Pull, estimator: Any, rows: Rows
+) -> tuple[Rows, Part | None]:
+    """Return the rows to fit on, and the part on which early stopping is evaluated, if any."""
+    if task.held_out is None or not stops_early(estimator, task.fit_params):
+        return rows, None
+    fit_rows, held_out = task.held_out.cut(pull.repetition, rows)
+    if len(held_out) == 0:
+        return rows, None
+    return fit_rows, _part(task, estimator, held_out, fit_rows, task.fit_params)
+
+
 def _is_plain(X: Any) -> bool:
     """Return whether indexing selects the rows. A square array may be a precomputed kernel."""
     return type(X) is np.ndarray and not (X.ndim == 2 and X.shape[0] == X.shape[1])
 
 
 def _train(
-    task: EvaluationTask, job: Job, estimator: Any, part: Part
+    task: EvaluationTask, job: Job, estimator: Any, part: Part, held_out: Part | None
 ) -> tuple[Any, str | None, bool]:
     """Train up to the level of the pull.
 
@@ -172,7 +189,12 @@ def _train(
     context, error, stop = job.context, None, False
     data = {"X": part.X, "y": part.y, "metadata": _weights(part.params)}
     try:
-        with propagated_callbacks(context, estimator):
+        with ExitStack() as stack:
+            stack.enter_context(propagated_callbacks(context, estimator))
+            rows = (job.pull.repetition, num_samples(part.X), held_out is not None)
+            stack.enter_context(_step_memory(task, job, estimator, rows))
+            if held_out is not None:
+                stack.enter_context(_evaluated_on(estimator, held_out))
             if context is not None:
                 context.call_on_fit_task_begin(estimator=task.caller, **data)
             # A resource may return a different object.
@@ -189,6 +211,21 @@ def _train(
         if context is not None:
             stop = bool(context.call_on_fit_task_end(estimator=task.caller, **data))
     return estimator, error, stop
+
+
+def _evaluated_on(estimator: Any, held_out: Part) -> AbstractContextManager[None]:
+    weights = [v for name, v in held_out.params.items() if name.endswith("sample_weight")]
+    return evaluated_on(estimator, held_out.X, held_out.y, weights[0] if weights else None)
+
+
+def _step_memory(
+    task: EvaluationTask, job: Job, estimator: Any, rows: tuple[Any, ...]
+) -> AbstractContextManager[None]:
+    """Return a context in which steps of a pipeline that have been fitted are not fitted again."""
+    # Callbacks follow the fit of every step.
+    if task.step_cache is None or job.model is not None or job.context is not None:
+        return nullcontext()
+    return task.step_cache.memory_of(estimator, rows)
 
 
 def _weights(params: dict[str, Any]) -> dict[str, Any] | None:

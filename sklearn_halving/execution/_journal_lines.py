@@ -120,6 +120,8 @@ def record_line(record: Record) -> bytes:
     }
     if outcome.score_error is not None:
         content["score_error"] = outcome.score_error
+    if outcome.n_rounds is not None:
+        content["n_rounds"] = outcome.n_rounds
     if record.levels:
         content["levels"] = [int(level) for level in record.levels]
     if record.model is not None:
@@ -316,6 +318,7 @@ def _record(values: dict[str, Any]) -> Record:
         previous_level=_count(values["previous_level"]),
         error=_optional_text(values["error"]),
         score_error=_optional_text(values.get("score_error")),
+        n_rounds=_count(values["n_rounds"], 1) if "n_rounds" in values else None,
     )
     levels = tuple(_count(number, 1) for number in values.get("levels", ()))
     return Record(outcome, levels, _optional_text(values.get("model")))

@@ -11,9 +11,17 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from sklearn_halving.resources._training_size import rows_needed, subset_order, training_rows
+from sklearn_halving.resources._training_size import (
+    class_codes,
+    rows_needed,
+    subset_order,
+    training_rows,
+)
 
 Rows = npt.NDArray[np.intp]
+
+HELD_OUT_FRACTION = 0.1
+"""The default of ``validation_fraction`` in scikit-learn."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +110,46 @@ class SubsetOrders:
         if self.target is None:
             return 1
         return rows_needed(order, self.target[train], self.min_per_class)
+
+
+@dataclass(frozen=True)
+class HeldOutRows:
+    """Holds out a tenth of the training rows for the early stopping of boosters.
+
+    The rows are stratified by class, or whole groups, or the most recent rows if the splitter
+    goes forward in time. They are the same for all arms.
+
+    Parameters
+    ----------
+    orders : SubsetOrders
+        Ranks the rows; the first ones are held out.
+    """
+
+    orders: SubsetOrders
+
+    def cut(self, repetition: int, rows: Rows) -> tuple[Rows, Rows]:
+        """Return the rows to train on, and those that are held out."""
+        order = self.orders.order(repetition, rows)
+        n_held_out = max(1, round(HELD_OUT_FRACTION * len(rows)))
+        target = None if self.orders.target is None else self.orders.target[rows]
+        is_held_out = np.zeros(len(rows), dtype=bool)
+        if self.orders.groups is None:
+            is_held_out[order[:n_held_out]] = True
+        else:
+            groups = class_codes(self.orders.groups[rows])
+            for group in dict.fromkeys(groups[order].tolist()):
+                wanted = is_held_out | (groups == group)
+                if is_held_out.sum() < n_held_out and _is_enough(target, ~wanted):
+                    is_held_out = wanted
+        if target is not None:  # a booster cannot evaluate a class that it does not know
+            is_held_out &= np.isin(target, target[~is_held_out])
+        return rows[~is_held_out], rows[is_held_out]
+
+
+def _is_enough(target: Rows | None, kept: npt.NDArray[np.bool_]) -> bool:
+    """Return whether rows are left to train on, with all classes."""
+    n_classes = 1 if target is None else len(np.unique(target))
+    return bool(kept.any()) and (target is None or len(np.unique(target[kept])) == n_classes)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_halving.execution._train_test_rows import Folds
+from sklearn_halving.execution._step_cache import StepCache
+from sklearn_halving.execution._train_test_rows import Folds, HeldOutRows
 from sklearn_halving.policies._types import Pull
 from sklearn_halving.resources._types import Resource
 
@@ -37,6 +38,8 @@ class Outcome:
         The traceback if the fit failed.
     score_error : str or None
         The traceback if the fit succeeded and a scorer failed.
+    n_rounds : int or None
+        The number of boosting rounds if training stopped early on rows that were held out.
     """
 
     pull: Pull
@@ -50,6 +53,7 @@ class Outcome:
     previous_level: int = 0
     error: str | None = None
     score_error: str | None = None
+    n_rounds: int | None = None
 
 
 @dataclass(frozen=True)
@@ -134,6 +138,10 @@ class EvaluationTask:
         scikit-learn's configuration in the calling process.
     caller : estimator or None
         The search, for callbacks only.
+    held_out : HeldOutRows or None
+        Holds out training rows for boosters that stop early. If None, there are no such boosters.
+    step_cache : StepCache or None
+        Fitted pipeline steps. If None, they are not cached.
     """
 
     estimator: Any
@@ -154,3 +162,5 @@ class EvaluationTask:
     seed: np.random.SeedSequence | None = None
     config: dict[str, Any] = field(default_factory=dict)
     caller: Any = None
+    held_out: HeldOutRows | None = None
+    step_cache: StepCache | None = None

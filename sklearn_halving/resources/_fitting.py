@@ -126,12 +126,26 @@ def to_last_step(
         step_params = _params_of_last(estimator, fit_params)
         if len(head.steps) > 0:
             if first:
-                X = head.fit_transform(X, y, **_params_of_head(head, "fit_transform", fit_params))
-                estimator.steps[:-1] = head.steps  # a pipeline with a memory fits copies
+                params = _params_of_head(head, "fit_transform", fit_params)
+                # The memory of a pipeline is for all steps but the last one.
+                head.steps.append((estimator.steps[-1][0], "passthrough"))
+                X = head.fit_transform(X, y, **params)
+                estimator.steps[:-1] = head.steps[:-1]  # a pipeline with a memory fits copies
             else:
-                X = head.transform(X, **_params_of_head(head, "transform", fit_params))
+                X = _transformed(head, X, _params_of_head(head, "transform", fit_params))
         estimator, fit_params = estimator.steps[-1][1], step_params
     return estimator, X, fit_params
+
+
+def _transformed(head: Pipeline, X: object, params: Params) -> object:
+    """Transform with the earlier steps, as ``predict`` of the whole pipeline does."""
+    if params:
+        return head.transform(X, **params)
+    # head.transform refuses a last step without fitted attributes, and predict does not
+    for _, step in head.steps:
+        if step is not None and step != "passthrough":
+            X = step.transform(X)
+    return X
 
 
 def _params_of_last(pipeline: Pipeline, fit_params: Params) -> Params:

@@ -18,12 +18,14 @@ from sklearn.utils import check_random_state
 from sklearn_halving._unstable_imports import fit_context, validate_params
 from sklearn_halving.execution._model_store import ModelStore
 from sklearn_halving.execution._pull_loop import PullLoop, PullObserver, StopSignals
+from sklearn_halving.execution._step_cache import StepCache
 from sklearn_halving.execution._types import EvaluationTask, PullLimits
 from sklearn_halving.execution.workers._executors import open_executor
 from sklearn_halving.execution.workers._interrupt import Interrupt
 from sklearn_halving.policies._types import Problem
 from sklearn_halving.policies.bases._base_policy import BasePolicy
-from sklearn_halving.resources import Rescaling, Resource, resolve_resource
+from sklearn_halving.resources import FitTime, Rescaling, Resource, resolve_resource
+from sklearn_halving.resources._early_stopping import is_booster
 from sklearn_halving.search._shared_parameters import SharedParameters
 from sklearn_halving.search.preparing._arriving import resolve_sampler
 from sklearn_halving.search.preparing._checkpoint import Checkpoint, open_checkpoint
@@ -303,7 +305,23 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
             seed=None if self.random_state is None else seed,
             config=get_config(),
             caller=self if callbacks.is_watched else None,
+            held_out=prepared.rows.held_out if self._has_boosters(candidates) else None,
+            step_cache=self._step_cache(prepared.resource),
         )
+
+    def _has_boosters(self, candidates: Any) -> bool:
+        """Return whether an estimator may be of a boosting library."""
+        estimators = [self.estimator]
+        if isinstance(candidates, tuple):
+            estimators += [v for params in candidates for v in params.values()]
+        return any(map(is_booster, estimators))
+
+    def _step_cache(self, resource: Resource) -> StepCache | None:
+        """Return an empty cache for the steps of pipelines, if they are to be cached."""
+        # The time of a fit includes its steps.
+        if not self.cache_transformers or isinstance(resource, FitTime):
+            return None
+        return StepCache("auto" if self.cache_transformers == "auto" else True)
 
     def _pull(self, run: Run, limits: PullLimits, callbacks: CallbackTree) -> Progress:
         """Run pulls until the policy is finished or the search is stopped."""

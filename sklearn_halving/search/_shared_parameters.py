@@ -124,7 +124,9 @@ class SharedParameters:
         the result is the same for any ``n_jobs``.
     error_score : "raise" or float, default=np.nan
         Score of a fit that fails. With ``"raise"``, the error is raised. With a number, a
-        ``FitFailedWarning`` is raised; NaN is worse than any other score.
+        ``FitFailedWarning`` is raised; NaN is worse than any other score. If the estimator
+        refuses X, y or a fit parameter no matter which candidate it is, an error is raised after
+        one fit of each kind of candidate.
     return_train_score : bool, default=False
         Whether ``cv_results_`` includes the scores on the training rows.
     checkpoint : str, path-like or None, default=None
@@ -136,6 +138,13 @@ class SharedParameters:
         ``<checkpoint>.models``. Without them, a resumed search has to fit these models from
         scratch. The models are pickled: do not use a folder from a source that you do not trust.
         The journal itself is plain data.
+    cache_transformers : bool or "auto", default="auto"
+        Whether the transformers of a pipeline are fitted only once for each split and training
+        size if their parameters do not differ between candidates. The results are the same.
+        ``"auto"`` does so for transformers of scikit-learn that are deterministic. With True, it
+        also includes other classes and functions; they must be deterministic. Transformers with
+        fit parameters or with ``random_state=None``, outputs that are DataFrames, and pipelines
+        with a ``memory`` of their own are never cached. Each process keeps at most 128 MB.
     time_budget : float, str or None, default=None
         Maximum time for all fits of the search, in seconds, or as text with a unit, such as
         ``"90s"``, ``"30min"`` or ``"8h"``. When it has passed, no further fit is started, the
@@ -210,6 +219,7 @@ class SharedParameters:
     return_train_score: bool
     checkpoint: FilePath | None
     checkpoint_models: bool
+    cache_transformers: bool | Literal["auto"]
     time_budget: PositiveFloat | str | None
     pull_timeout: PositiveFloat | str | None
     memory_limit: PositiveInt | str | None

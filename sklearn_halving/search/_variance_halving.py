@@ -233,6 +233,7 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
         return_train_score: bool = False,
         checkpoint: FilePath | None = None,
         checkpoint_models: bool = False,
+        cache_transformers: bool | Literal["auto"] = "auto",
         time_budget: float | str | None = None,
         pull_timeout: float | str | None = None,
         memory_limit: int | str | None = None,

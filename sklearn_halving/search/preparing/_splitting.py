@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,14 @@ from sklearn_halving._unstable_imports import BaseSearchCV, num_samples
 from sklearn_halving.execution._train_test_rows import (
     Fold,
     Folds,
+    HeldOutRows,
     ListedFolds,
     Rows,
     StreamedFolds,
     SubsetOrders,
 )
 from sklearn_halving.resources import Resource
+from sklearn_halving.resources._continuation import BOOSTING_NAMES
 from sklearn_halving.resources._training_size import class_codes
 from sklearn_halving.search.preparing._inputs import (
     FitInputs,
@@ -30,6 +33,8 @@ from sklearn_halving.search.preparing._inputs import (
 from sklearn_halving.splits import split_stream
 from sklearn_halving.splits._split_stream import Reshuffles
 
+HELD_OUT = 2**31 - 3
+"""Used in the seed of the rows that are held out for early stopping."""
 MIN_PER_CLASS = 2
 """Minimum number of rows of each class in the smallest training subset."""
 TELLING_ROWS = 100
@@ -65,6 +70,8 @@ class SplitRows:
         Number of splits that ``cv`` stands for, such as 5 for ``cv=5``.
     n_columns, n_classes : int
         Number of columns of X and of classes of y; 0 if there are none or it is not known.
+    held_out : HeldOutRows or None
+        Holds out training rows for the early stopping of boosters.
     """
 
     splits: Folds
@@ -78,6 +85,7 @@ class SplitRows:
     n_named: int = 5
     n_columns: int = 0
     n_classes: int = 0
+    held_out: HeldOutRows | None = None
 
 
 def fixed_splits(
@@ -87,7 +95,7 @@ def fixed_splits(
     check_rows(inputs)
     pairs = ask_splitter(search, inputs)
     sizes = (*_smallest(pairs), num_samples(inputs.X))
-    known = _facts(search, inputs, pairs)
+    known = _facts(search, inputs, pairs) | {"held_out": _held_out(search, inputs, pairs, seed)}
     if not resource.subsamples_rows:
         folds = tuple(Fold(train, test) for train, test in pairs)
         return SplitRows(ListedFolds(folds), len(pairs), *sizes, **known)
@@ -119,13 +127,13 @@ def streamed_splits(
     n_named = SplitRows.n_named if n_known is None else n_known
     if isinstance(stream.source, Reshuffles):
         n_named = max(1, stream.source.n_own) * stream.source.block_length
+    more: dict[str, Any] = {"n_named": n_named, "held_out": _held_out(search, inputs, pairs, seed)}
     if not resource.subsamples_rows:
-        return SplitRows(StreamedFolds(stream), n_known, *sizes, n_named=n_named)
+        return SplitRows(StreamedFolds(stream), n_known, *sizes, **more)
     orders = _subset_orders(search, inputs, pairs, seed)
     splits = StreamedFolds(stream, orders, sizes[0])
     folds = [splits.fold(j) for j in range(len(pairs))]
-    n_needed = _needed(orders, folds)
-    return SplitRows(splits, n_known, *sizes, n_needed, n_named=n_named)
+    return SplitRows(splits, n_known, *sizes, _needed(orders, folds), **more)
 
 
 def _facts(
@@ -222,6 +230,26 @@ def _subset_orders(
         MIN_PER_CLASS,
         seed,
     )
+
+
+def _held_out(
+    search: BaseSearchCV,
+    inputs: FitInputs,
+    pairs: Sequence[tuple[Rows, Rows]],
+    seed: np.random.SeedSequence,
+) -> HeldOutRows | None:
+    """Return how rows are held out for early stopping; None if it is not needed.
+
+    It is also None if scikit-learn does not know this type of target.
+    """
+    if BOOSTING_NAMES.keys().isdisjoint(sys.modules):  # no such estimator can exist
+        return None
+    own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, HELD_OUT))
+    try:
+        orders = _subset_orders(search, inputs, pairs, own)
+    except ValueError:
+        return None
+    return HeldOutRows(replace(orders, min_per_class=0))
 
 
 def _needed(orders: SubsetOrders, folds: Sequence[Fold]) -> int:

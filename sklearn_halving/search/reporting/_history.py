@@ -28,9 +28,12 @@ class StagedLog(PullLog):
     ----------
     stage_now : callable, default=None
         Returns the current stage of the policy, or None if it has no stages.
+    check : callable, default=None
+        Called with each outcome; raises an error if the search must end.
     """
 
     stage_now: Callable[[], int | None] | None = None
+    check: Callable[[Outcome], None] | None = None
     stages: dict[Pull, int] = field(default_factory=dict)
 
     def record(self, outcome: Outcome) -> None:
@@ -39,6 +42,8 @@ class StagedLog(PullLog):
         stage = None if self.stage_now is None else self.stage_now()
         if stage is not None:
             self.stages[outcome.pull] = stage
+        if self.check is not None:
+            self.check(outcome)
 
 
 @dataclass(frozen=True)

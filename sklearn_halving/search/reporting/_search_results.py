@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,10 +15,8 @@ from sklearn_halving._unstable_imports import (
     BaseSearchCV,
     check_refit_metric,
     named_scorers,
-    num_samples,
     select_best_index,
 )
-from sklearn_halving.execution._evaluation import arm_estimator, seed_random_states
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.policies._types import NO_ARM, Pull
@@ -43,9 +41,11 @@ from sklearn_halving.search.reporting._history import (
     n_splits_of_grid_search,
 )
 from sklearn_halving.search.reporting._html import search_html
+from sklearn_halving.search.reporting._refit import REFIT, fix_rounds_of_winner, unfitted_winner
 from sklearn_halving.search.reporting._reward import Reward
 from sklearn_halving.search.reporting._summary import summary_text
 from sklearn_halving.search.watching._callbacks import CallbackTree
+from sklearn_halving.search.watching._common_faults import CommonFaults
 from sklearn_halving.search.watching._failure_messages import (
     all_nan_message,
     no_fit_message,
@@ -61,9 +61,6 @@ from sklearn_halving.search.watching._user_warnings import warn_user
 
 if TYPE_CHECKING:
     import pandas as pd
-
-REFIT = 2**31 - 1
-"""Used instead of a repetition in the seed of the refit, which uses all rows."""
 
 
 @dataclass
@@ -106,8 +103,9 @@ class Run:
     began: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
-        """Connect the log to the stages of the policy."""
+        """Connect the log to the stages of the policy, and to the check of failed fits."""
         self.log.stage_now = partial(self.prepared.policy.current_stage, self.state)
+        self.log.check = CommonFaults(self.task).check
 
     def record(self, cv: Any) -> SearchRecord:
         """Return the record of the pulls, which is kept after the search."""
@@ -360,13 +358,16 @@ class SearchResults(BaseSearchCV):
         task, inputs = run.task, run.prepared.inputs
         arm, level = (int(column[self.best_index_]) for column in (run.rows.arm, run.rows.level))
         self.best_estimator_ = unfitted_winner(task, arm, level)
+        level, fit_params = fix_rounds_of_winner(
+            self.best_estimator_, task, run.outcomes, Pull(arm, level, REFIT)
+        )
         context = callbacks.refit_task()
         with callbacks.propagating(context, self.best_estimator_):
             if context is not None:
                 context.call_on_fit_task_begin(estimator=self, **callbacks.data)
             start = time.time()
             self.best_estimator_ = task.resource.train(
-                self.best_estimator_, inputs.X, inputs.y, level, 0, inputs.fit_params
+                self.best_estimator_, inputs.X, inputs.y, level, 0, fit_params
             )
             self.refit_time_ = time.time() - start
         if hasattr(self.best_estimator_, "feature_names_in_"):
@@ -379,19 +380,3 @@ class SearchResults(BaseSearchCV):
         found = [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]
         for name in [*found, *(n for n in ("_record", "_statistics") if n in vars(self))]:
             delattr(self, name)
-
-
-def unfitted_winner(task: EvaluationTask, arm: int, level: int) -> Any:
-    """Return the estimator of an arm, with its parameters rescaled to the data of the refit."""
-    as_drawn = replace(task, rescaling=None, seed=None)
-    estimator = arm_estimator(as_drawn, Pull(arm, level, REFIT))
-    if task.rescaling is not None:
-        is_of_rows = task.resource.subsamples_rows
-        amount = num_samples(task.X) if is_of_rows else task.resource.to_amount(level)
-        max_amount = task.resource.to_amount(task.max_level)
-        changed = task.rescaling.apply(task.candidates[arm], estimator, amount, max_amount)
-        if changed:
-            estimator.set_params(**changed)
-    if task.seed is not None:
-        seed_random_states(estimator, task.seed, (arm, REFIT))
-    return estimator

@@ -31,7 +31,11 @@ MAX_NAMED = 5
 """Maximum number of errors in a message, and of candidates for each error."""
 
 
-def report_failures(task: EvaluationTask, outcomes: Sequence[Outcome]) -> None:
+def report_failures(
+    task: EvaluationTask,
+    outcomes: Sequence[Outcome],
+    where: str = "With error_score='raise', the first error is raised where it occurs.",
+) -> None:
     """Warn of failed fits, with their parameters. Raise an error if all fits failed."""
     by_error: dict[str, list[int]] = defaultdict(list)
     for outcome in outcomes:
@@ -40,7 +44,6 @@ def report_failures(task: EvaluationTask, outcomes: Sequence[Outcome]) -> None:
     n_failed = sum(map(len, by_error.values()))
     if n_failed == 0:
         return
-    where = "With error_score='raise', the first error is raised where it occurs."
     details = f"\n\nThe errors, and the candidates that caused them:\n{_details(task, by_error)}"
     # Both messages begin with the words of GridSearchCV, which users' code may look for.
     if n_failed == len(outcomes):

@@ -1,0 +1,179 @@
+"""A cache of fitted pipeline steps: steps that do not differ are fitted once for a split.
+
+It is the ``memory`` of a pipeline during a fit, so that the pipeline itself decides when a step
+is fitted. Unlike ``joblib.Memory``, it stays in memory, and neither hashes nor writes the data.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from hashlib import blake2b
+from inspect import isfunction, signature
+from threading import Lock
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+MAX_BYTES = 2**27
+"""Maximum size of the cache in each process."""
+
+Key = tuple[Any, ...]
+_PLAIN = (int, float, complex, str, bytes, type(None), np.generic, np.ufunc, slice, range)
+
+
+class StepCache:
+    """Fitted steps and their outputs; the least recently used ones are dropped first.
+
+    Each process has a cache of its own: a pickled cache arrives empty.
+
+    Parameters
+    ----------
+    steps : "auto" or True, default="auto"
+        Which steps are cached: those of scikit-learn that are certain to be deterministic, or
+        every step whose random states are set.
+    max_bytes : int
+        Maximum size of the cache.
+    """
+
+    def __init__(self, steps: Literal["auto", True] = "auto", max_bytes: int = MAX_BYTES) -> None:
+        self.steps = steps
+        self.max_bytes = max_bytes
+        self._entries: OrderedDict[Key, tuple[Any, Any, int]] = OrderedDict()
+        self._n_bytes = 0
+        self._lock = Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return StepCache, (self.steps, self.max_bytes)
+
+    @contextmanager
+    def memory_of(self, estimator: Any, rows: Key) -> Iterator[None]:
+        """Cache the steps of a pipeline while it is fitted on the rows with this key.
+
+        Other estimators, and pipelines with a memory of their own or with ``verbose``, are
+        fitted as usual.
+        """
+        is_plain = type(estimator) is Pipeline and estimator.memory is None
+        if not is_plain or estimator.verbose:
+            yield
+            return
+        estimator.memory = _Memory(self, rows)
+        try:
+            yield
+        finally:
+            estimator.memory = None
+
+    def digest(self, step: Any) -> bytes | None:
+        """Return a digest of the class and parameters of an unfitted step; None if not safe."""
+        try:
+            if not _is_deterministic(step, any_class=self.steps is True):
+                return None
+            return blake2b(pickle.dumps(step), digest_size=16).digest()
+        except Exception:  # noqa: BLE001 - such a step is fitted as usual
+            return None
+
+    def get(self, key: Key) -> tuple[Any, Any] | None:
+        """Return the output of a step and the fitted step, if they are in the cache."""
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None:
+                return None
+            self._entries.move_to_end(key)
+        # A later step may change its input in place.
+        return _copied(entry[0]), entry[1]
+
+    def put(self, key: Key, output: Any, step: Any) -> None:
+        """Add the output of a step and the fitted step, if they are of a kind that is cached."""
+        try:
+            size = _bytes_of(output)
+            size += len(pickle.dumps(step)) if size <= self.max_bytes else 0
+            if size > self.max_bytes:
+                return
+            output = _copied(output)
+        except Exception:  # noqa: BLE001 - such a step is fitted as usual
+            return
+        with self._lock:
+            if key not in self._entries:
+                self._entries[key] = (output, step, size)
+                self._n_bytes += size
+            while self._n_bytes > self.max_bytes:
+                self._n_bytes -= self._entries.popitem(last=False)[1][2]
+
+
+class _Memory:
+    """The memory of a pipeline during one fit."""
+
+    def __init__(self, steps: StepCache, rows: Key) -> None:
+        self._steps = steps
+        self._rows = rows
+        self._key: Key | None = rows
+
+    def __sklearn_clone__(self) -> None:
+        """Return None, because a clone of the pipeline is fitted on other rows."""
+
+    def cache(self, function: Callable[..., Any], **_: Any) -> Callable[..., Any]:
+        """Return the function that fits a step, with a cache. Called once for each fit."""
+        self._key = self._rows
+        return partial(self._fit_transform, function)
+
+    def _fit_transform(
+        self, function: Callable[..., Any], step: Any, X: Any, y: Any, **options: Any
+    ) -> Any:
+        # The input of a step is the output of all steps before it.
+        digest = None if _has_params(options) else self._steps.digest(step)
+        self._key = None if self._key is None or digest is None else (*self._key, digest)
+        if self._key is None:
+            return function(step, X, y, **options)
+        found = self._steps.get(self._key)
+        if found is None:
+            found = function(step, X, y, **options)
+            self._steps.put(self._key, *found)
+        return found
+
+
+def _has_params(options: dict[str, Any]) -> bool:
+    """Return whether parameters of ``fit`` are passed to the step."""
+    params = options.get("params") or {}
+    return options.get("weight") is not None or any(params.values())
+
+
+def _is_deterministic(value: Any, *, any_class: bool) -> bool:
+    """Return whether a step, or a value of its parameters, always gives the same output."""
+    same = partial(_is_deterministic, any_class=any_class)
+    if isinstance(value, _PLAIN):
+        return True
+    if isinstance(value, list | tuple | set | frozenset):
+        return all(map(same, value))
+    if isinstance(value, dict):
+        return all(map(same, value.values()))
+    if isinstance(value, np.ndarray):
+        return not value.dtype.hasobject
+    if isinstance(value, type):
+        return value.__module__ in ("builtins", "numpy")
+    is_known = any_class or type(value).__module__.startswith("sklearn.")
+    if isfunction(value):
+        is_known = any_class or value.__module__.startswith("sklearn.")
+        # mutual_info_classif, for example, draws random numbers
+        return is_known and "random_state" not in signature(value).parameters
+    has_params = hasattr(value, "get_params")
+    params = value.get_params(deep=False) if has_params else getattr(value, "__dict__", {})
+    is_seeded = params.get("random_state", 0) is not None
+    return is_known and is_seeded and same(params)
+
+
+def _bytes_of(output: Any) -> int:
+    """Return the size of an output; raise a TypeError if outputs of this kind are not cached."""
+    if type(output) is np.ndarray:
+        if output.dtype.hasobject or not (output.flags.c_contiguous or output.flags.f_contiguous):
+            raise TypeError("a copy may differ in its layout, and results in the last digits")
+        return output.nbytes
+    return int(output.data.nbytes + output.indices.nbytes + output.indptr.nbytes)  # CSR or CSC
+
+
+def _copied(output: Any) -> Any:
+    """Return a copy with the same layout, so that results are the same to the last bit."""
+    return output.copy(order="K") if isinstance(output, np.ndarray) else output.copy()

@@ -1,0 +1,122 @@
+"""Early stopping of LightGBM, XGBoost and CatBoost on rows that were held out for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from inspect import signature
+from typing import Any
+
+from sklearn_halving.resources._continuation import BOOSTING_NAMES, boosting_library
+from sklearn_halving.resources._fitting import last_step, to_last_step
+
+_ASKS: dict[str, frozenset[str]] = {
+    "lightgbm": frozenset(
+        {"early_stopping_rounds", "early_stopping_round", "early_stopping", "n_iter_no_change"}
+    ),
+    "xgboost": frozenset({"early_stopping_rounds"}),
+    "catboost": frozenset({"early_stopping_rounds", "od_type", "od_wait", "od_pval"}),
+}
+_CALLBACKS = ("EarlyStopping", "_EarlyStoppingCallback")
+
+
+def is_booster(estimator: Any) -> bool:
+    """Return whether the estimator, or the last step of a pipeline, is of a boosting library."""
+    return boosting_library(last_step(estimator)) is not None
+
+
+def stops_early(estimator: Any, fit_params: dict[str, Any]) -> bool:
+    """Return whether a booster asks for early stopping and the user gives no evaluation set."""
+    step: Any = last_step(estimator)
+    library = boosting_library(step)
+    if library is None or type(step).__name__.endswith("Ranker"):
+        return False
+    given = {name.rpartition("__")[2]: value for name, value in fit_params.items()}
+    if given.keys() & {"eval_set", "eval_X"}:
+        return False
+    params = step.get_params()
+    callbacks = [*(given.get("callbacks") or ()), *(params.get("callbacks") or ())]
+    is_asked = any(params.get(name) for name in _ASKS[library] | (given.keys() & _ASKS[library]))
+    return is_asked or any(type(callback).__name__ in _CALLBACKS for callback in callbacks)
+
+
+@contextmanager
+def evaluated_on(estimator: Any, X: Any, y: Any, weight: Any) -> Iterator[None]:
+    """Pass an evaluation set to the ``fit`` of a booster.
+
+    In a pipeline, the fitted earlier steps transform the rows first. They are fitted when the
+    ``fit`` of the last step is called, so this method is replaced in the meantime.
+    """
+    step: Any = last_step(estimator)
+    library, own_fit = boosting_library(step), step.fit
+
+    def fit(X_train: Any, y_train: Any, **params: Any) -> Any:
+        X_held_out = to_last_step(estimator, X, None, {}, first=False)[1]
+        evaluation: dict[str, Any] = {"eval_set": [(X_held_out, y)]}
+        if library == "lightgbm" and "eval_X" in signature(own_fit).parameters:
+            evaluation = {"eval_X": (X_held_out,), "eval_y": (y,)}  # since LightGBM 4.7
+        if library == "xgboost":
+            evaluation["verbose"] = False  # it prints a line for every round by default
+        if weight is not None and library == "catboost":
+            from catboost import Pool
+
+            columns = step.get_params().get("cat_features")
+            evaluation["eval_set"] = Pool(X_held_out, y, weight=weight, cat_features=columns)
+        elif weight is not None:
+            name = "eval_sample_weight" if library == "lightgbm" else "sample_weight_eval_set"
+            evaluation[name] = [weight]
+        return own_fit(X_train, y_train, **{**evaluation, **params})
+
+    step.fit = fit
+    try:
+        yield
+    finally:
+        del step.fit
+
+
+def rounds_found(estimator: Any) -> int | None:
+    """Return the number of boosting rounds that early stopping has chosen."""
+    step: Any = last_step(estimator)
+    library = boosting_library(step)
+    if library == "lightgbm":
+        return int(getattr(step, "best_iteration_", None) or 0) or None
+    # Some kinds of boosters cannot stop early, and have no best iteration.
+    is_xgboost = library == "xgboost"
+    best = getattr(step, "best_iteration", None) if is_xgboost else step.get_best_iteration()
+    return None if best is None else int(best) + 1
+
+
+def fix_rounds(estimator: Any, n_rounds: int, fit_params: dict[str, Any]) -> dict[str, Any]:
+    """Set the number of rounds of a booster and turn early stopping off.
+
+    Returns
+    -------
+    fit_params : dict
+        The fit parameters without those for early stopping.
+    """
+    step: Any = last_step(estimator)
+    library = boosting_library(step) or ""
+    params = step.get_params()
+    names = {name for name in BOOSTING_NAMES[library] if params.get(name) is not None}
+    fixed: dict[str, Any] = dict.fromkeys(names or {"n_estimators"}, n_rounds)
+    fixed |= {name: None for name in _ASKS[library] if params.get(name) is not None}
+    if params.get("use_best_model"):
+        fixed["use_best_model"] = False
+    if params.get("callbacks"):
+        fixed["callbacks"] = _without_early_stopping(params["callbacks"]) or None
+    step.set_params(**fixed)
+    return {
+        name: _without_early_stopping(value) if name.endswith("callbacks") and value else value
+        for name, value in fit_params.items()
+        if name.rpartition("__")[2] not in _ASKS[library]
+    }
+
+
+def is_number_of_rounds(parameter: str) -> bool:
+    """Return whether a parameter is the number of boosting rounds."""
+    leaf = parameter.rpartition("__")[2]
+    return any(leaf in names for names in BOOSTING_NAMES.values())
+
+
+def _without_early_stopping(callbacks: Any) -> list[Any]:
+    return [callback for callback in callbacks if type(callback).__name__ not in _CALLBACKS]
