@@ -1,8 +1,8 @@
 """The two data sets of the examples: from a folder if there is one, otherwise substitutes.
 
 Set ``SKLEARN_HALVING_DATA`` to a folder with the files of the UCI repository. By default, a
-folder ``shared/data`` beside the checkout is used if it exists. Without it, the examples run on
-data that come with scikit-learn, and say so: nothing is downloaded.
+folder ``shared/data`` beside the checkout is used if it exists. Without it, the examples of the
+gallery run on data that come with scikit-learn, and say so: nothing is downloaded.
 """
 
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from sklearn.datasets import load_diabetes, make_classification
+from sklearn.datasets import fetch_openml, load_diabetes, make_classification
 
 ADULT_COLUMNS = [
     *("age", "workclass", "fnlwgt", "education", "education_num", "marital_status"),
@@ -31,17 +31,21 @@ def data_folder() -> Path | None:
     return folder if folder.is_dir() else None
 
 
-def load_adult() -> tuple[pd.DataFrame, pd.Series]:
+def load_adult(*, must_be_real: bool = False) -> tuple[pd.DataFrame, pd.Series]:
     """Return the census data of 32,561 people, and who earns more than 50,000 dollars.
 
-    Without the file, artificial people in columns of the same names and types.
+    Without the file, artificial people in columns of the same names and types. Figures that are
+    published must come from the real data, which are then downloaded from OpenML.
     """
     folder = data_folder()
-    if folder is None:
+    if folder is None and not must_be_real:
         return _artificial_census()
-    frame = pd.read_csv(
-        folder / "adult-train.csv.gz", names=ADULT_COLUMNS, skipinitialspace=True, na_values="?"
-    )
+    if folder is None:
+        frame = fetch_openml("adult", version=2, as_frame=True).frame
+        frame.columns = ADULT_COLUMNS
+    else:
+        path = folder / "adult-train.csv.gz"
+        frame = pd.read_csv(path, names=ADULT_COLUMNS, skipinitialspace=True, na_values="?")
     return frame.drop(columns="income"), frame["income"].astype(str).str.strip() == ">50K"
 
 

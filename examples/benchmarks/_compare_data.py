@@ -43,7 +43,7 @@ class DataSet(NamedTuple):
 
 def adult() -> tuple[Any, Any]:
     """Return the census of 32,561 people; categories become columns of 0 and 1."""
-    frame, y = load_adult()
+    frame, y = load_adult(must_be_real=True)
     frame = frame.drop(columns="education")  # education_num says the same
     names = list(frame.select_dtypes(exclude="number").columns)
     encoder = OneHotEncoder(min_frequency=0.01, sparse_output=False, handle_unknown="ignore")

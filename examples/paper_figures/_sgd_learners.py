@@ -36,7 +36,7 @@ def normalised(X: np.ndarray, train: np.ndarray) -> np.ndarray:
 
 def adult_features() -> tuple[np.ndarray, np.ndarray]:
     """Return the census data as numbers, rare categories left out, and the class as -1 or 1."""
-    frame, rich = load_adult()
+    frame, rich = load_adult(must_be_real=True)
     numbers = frame.select_dtypes("number").astype(float)
     numbers["capital_gain"] = np.log1p(numbers["capital_gain"])
     numbers["capital_loss"] = np.log1p(numbers["capital_loss"])

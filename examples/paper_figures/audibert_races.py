@@ -80,7 +80,7 @@ def data_sets(*, quick: bool) -> Iterator[Losses]:
         table = pd.read_csv(folder / f"{name}.csv", header=None)
         codes = pd.factorize(table.iloc[:, -1].astype(str).str.strip("'"))[0]
         yield leave_one_out(name, table.iloc[:, :-1], codes, classifies=True)
-    X, y = load_adult()
+    X, y = load_adult(must_be_real=True)
     rows = np.random.default_rng(0).permutation(len(X))[:6000]
     X = X.select_dtypes("number").iloc[rows]
     yield leave_one_out("adult", X, np.asarray(y)[rows].astype(int), classifies=True)

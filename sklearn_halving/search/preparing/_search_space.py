@@ -26,7 +26,7 @@ MAX_VALUES = 10_000
 
 
 MAX_LISTED = 10**6
-"""Maximum number of candidates of a search. Preparing them takes about half a minute."""
+"""Maximum number of candidates of a grid that can be tried whole."""
 
 
 def check_number(n_candidates: int) -> None:
