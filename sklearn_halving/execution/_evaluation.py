@@ -6,11 +6,12 @@ import time
 from dataclasses import replace
 from itertools import pairwise
 from traceback import format_exc
-from typing import Any
+from typing import TypeGuard
 
 import numpy as np
 from sklearn.base import clone
 
+from sklearn_halving._typing import Estimator, Params
 from sklearn_halving._unstable_imports import (
     method_params,
     propagated_callbacks,
@@ -35,7 +36,7 @@ def evaluate(task: EvaluationTask, job: Job) -> Landing:
     rows = fold.train_rows(pull.level)
     if task.verbose > 9:
         write_line(start_message(task, pull))
-    estimator = job.model if job.model is not None else arm_estimator(task, pull)
+    estimator: Estimator = job.model if job.model is not None else arm_estimator(task, pull)
     train = _part(task, estimator, rows, None, task.fit_params)
     started, clock = time.time(), time.perf_counter()
     estimator, error, stop = _train(task, job, estimator, train)
@@ -98,10 +99,10 @@ def failed_landing(
     return Landing(outcome)
 
 
-def arm_estimator(task: EvaluationTask, pull: Pull) -> Any:
+def arm_estimator(task: EvaluationTask, pull: Pull) -> Estimator:
     """Return an unfitted estimator with the parameters of the arm, rescaled to the level."""
     params = task.candidates[pull.arm]
-    estimator = clone(task.estimator)
+    estimator: Estimator = clone(task.estimator)
     if not params and task.rescaling is None and task.seed is None:
         return estimator
     # Parameters are cloned too, because they may be estimators and fits must not share them.
@@ -120,18 +121,18 @@ def arm_estimator(task: EvaluationTask, pull: Pull) -> Any:
     return estimator
 
 
-def rescaled_params(task: EvaluationTask, estimator: Any, pull: Pull) -> dict[str, Any]:
+def rescaled_params(task: EvaluationTask, estimator: Estimator, pull: Pull) -> Params:
     """Return the parameters that depend on the level, with their values at this level."""
     amount = task.resource.to_amount(pull.level)
     max_amount = task.resource.to_amount(task.max_level)
-    rescaled: dict[str, Any] = task.rescaling.apply(
+    rescaled: Params = task.rescaling.apply(
         task.candidates[pull.arm], estimator, amount, max_amount
     )
     return rescaled
 
 
 def seed_random_states(
-    estimator: Any, seed: np.random.SeedSequence, spawn_key: tuple[int, ...]
+    estimator: Estimator, seed: np.random.SeedSequence, spawn_key: tuple[int, ...]
 ) -> None:
     """Set every ``random_state`` that is None to a number that depends only on the key."""
     unset = sorted(
@@ -146,7 +147,7 @@ def seed_random_states(
 
 
 def _part(
-    task: EvaluationTask, estimator: Any, rows: Rows, train_rows: Rows | None, params: Any
+    task: EvaluationTask, estimator: Estimator, rows: Rows, train_rows: Rows | None, params: Params
 ) -> Part:
     """Select rows of the data and of the parameters that have one entry per row."""
     X, y = task.X, task.y
@@ -157,14 +158,14 @@ def _part(
     return Part(X, y, method_params(task.X, params=params, indices=rows) if params else {})
 
 
-def _is_plain(X: Any) -> bool:
+def _is_plain(X: object) -> TypeGuard[np.ndarray]:
     """Return whether indexing selects the rows. A square array may be a precomputed kernel."""
     return type(X) is np.ndarray and not (X.ndim == 2 and X.shape[0] == X.shape[1])
 
 
 def _train(
-    task: EvaluationTask, job: Job, estimator: Any, part: Part
-) -> tuple[Any, str | None, bool]:
+    task: EvaluationTask, job: Job, estimator: Estimator, part: Part
+) -> tuple[Estimator, str | None, bool]:
     """Train up to the level of the pull.
 
     Return the model, the traceback of a failure, and whether a callback wants to stop.
@@ -191,6 +192,6 @@ def _train(
     return estimator, error, stop
 
 
-def _weights(params: dict[str, Any]) -> dict[str, Any] | None:
+def _weights(params: Params) -> Params | None:
     weights = params.get("sample_weight")
     return None if weights is None else {"sample_weight": weights}

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_halving._typing import CallbackContext, Candidates, Estimator, Params, Scorer
 from sklearn_halving.execution._train_test_rows import Folds
 from sklearn_halving.policies._types import Pull
 from sklearn_halving.resources._types import Resource
@@ -86,7 +87,7 @@ class Job(NamedTuple):
     model: Any = None
     previous_level: int = 0
     keep_model: bool = False
-    context: Any = None
+    context: CallbackContext | None = None
     levels: tuple[int, ...] = ()
 
 
@@ -98,7 +99,7 @@ class Landing(NamedTuple):
     """
 
     outcome: Outcome
-    model: Any = None
+    model: object = None
     stop: bool = False
     lost: str | None = None
 
@@ -136,15 +137,15 @@ class EvaluationTask:
         The search, for callbacks only.
     """
 
-    estimator: Any
-    X: Any
-    y: Any
-    candidates: tuple[dict[str, Any], ...]
+    estimator: Estimator
+    X: object
+    y: object
+    candidates: Candidates
     splits: Folds
     resource: Resource
-    scorer: Any
-    fit_params: dict[str, Any] = field(default_factory=dict)
-    score_params: dict[str, Any] = field(default_factory=dict)
+    scorer: Scorer
+    fit_params: Params = field(default_factory=dict)
+    score_params: Params = field(default_factory=dict)
     return_train_score: bool = False
     error_score: float | str = np.nan
     verbose: int = 0
@@ -152,5 +153,5 @@ class EvaluationTask:
     max_level: int = 1
     rescaling: Any = None
     seed: np.random.SeedSequence | None = None
-    config: dict[str, Any] = field(default_factory=dict)
-    caller: Any = None
+    config: Params = field(default_factory=dict)
+    caller: Estimator | None = None
