@@ -39,6 +39,32 @@ class Estimator(Parameterized, Protocol):
         """Set parameters."""
 
 
+class Candidates(Protocol):
+    """The parameters of all arms, or of those that exist so far."""
+
+    def __len__(self) -> int:
+        """Return the number of arms."""
+
+    def __iter__(self) -> Iterator[Params]:
+        """Iterate over the candidates that exist."""
+
+    def __getitem__(self, arm: int, /) -> Params:
+        """Return the parameters of an arm."""
+
+
+class CallbackContext(Protocol):
+    """A task of scikit-learn's callbacks (1.9 or later)."""
+
+    def subcontext(self, **options: object) -> CallbackContext:
+        """Return the context of a part of this task."""
+
+    def call_on_fit_task_begin(self, *, estimator: object, **data: object) -> object:
+        """Inform the callbacks that the task begins."""
+
+    def call_on_fit_task_end(self, *, estimator: object, **data: object) -> bool:
+        """Inform the callbacks that the task has ended; return whether one requests a stop."""
+
+
 class Splitter(Protocol):
     """A cross-validation splitter."""
 

@@ -85,7 +85,7 @@ def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Method], Me
     return decorator
 
 
-def named_scorers(scorer: Any) -> dict[str, Any] | None:
+def named_scorers(scorer: object) -> dict[str, Any] | None:
     """Return the scorers in scikit-learn's container; None for a single scorer."""
     if not isinstance(scorer, MultimetricScorer):
         return None
@@ -93,11 +93,11 @@ def named_scorers(scorer: Any) -> dict[str, Any] | None:
     return scorers
 
 
-def propagated_callbacks(context: Any, estimator: Any) -> AbstractContextManager[Any]:
+def propagated_callbacks(context: Any, estimator: object) -> AbstractContextManager[object]:
     """Propagate a callback context to an estimator (scikit-learn >= 1.9); else do nothing."""
     if context is None:
         return nullcontext()
-    manager: AbstractContextManager[Any] = context.propagate_callback_context(estimator)
+    manager: AbstractContextManager[object] = context.propagate_callback_context(estimator)
     return manager
 
 
@@ -117,13 +117,13 @@ def check_refit_metric(search: BaseSearchCV, metrics: Iterable[str]) -> None:
     search._check_refit_for_multimetric(dict.fromkeys(metrics))
 
 
-def select_best_index(search: BaseSearchCV, refit_metric: str, results: dict[str, Any]) -> int:
+def select_best_index(search: BaseSearchCV, refit_metric: object, results: object) -> int:
     """Return the row that a callable ``refit`` chooses, with the checks of GridSearchCV."""
     index: int = search._select_best_index(search.refit, refit_metric, results)
     return index
 
 
-def routed_fit_params(search: BaseSearchCV, params: dict[str, Any]) -> Any:
+def routed_fit_params(search: BaseSearchCV, params: dict[str, object]) -> Any:
     """Return the parameters of ``fit``, routed to estimator, splitter and scorer."""
     return search._get_routed_params_for_fit(params)
 

@@ -114,7 +114,7 @@ class JoblibSession:
 
         self._parallel = Parallel(n_jobs=self._n_jobs)
         self._is_aborted = False
-        self._gathered: list[tuple[Any, Callable[[Any], None]]] = []
+        self._gathered: list[tuple[object, Callable[[object], None]]] = []
         self._parallel.__enter__()
         self._backend = self._parallel._backend
         self.n_workers = max(1, int(self._parallel._effective_n_jobs()))
@@ -167,7 +167,7 @@ class JoblibSession:
         return self._backend.client
 
     def submit(
-        self, function: Callable[..., Any], arguments: list[Any], done: Callable[[Any], None]
+        self, function: Callable[..., Any], arguments: list[object], done: Callable[[object], None]
     ) -> None:
         """Run ``function(*arguments)`` in a worker; a thread then calls ``done(handle)``.
 
@@ -200,7 +200,7 @@ class JoblibSession:
         gathered, self._gathered = self._gathered, []
         if not gathered:
             return
-        values: list[Any] = self._parallel(task for task, _ in gathered)
+        values: list[object] = self._parallel(task for task, _ in gathered)
         for value, (_, done) in zip(values, gathered, strict=True):
             done([value])
 
@@ -292,13 +292,13 @@ def _once(function: Callable[[Any], None]) -> Callable[[Any], None]:
     """Return a function that calls ``function`` only once."""
     calls = itertools.count()
 
-    def first(value: Any) -> None:
+    def first(value: object) -> None:
         if next(calls) == 0:
             function(value)
 
     return first
 
 
-def _tell_error(done: Callable[[Any], None], future: Any) -> None:
+def _tell_error(done: Callable[[object], None], future: Any) -> None:
     if not future.cancelled() and future.exception() is not None:
         done(future.exception())

@@ -7,11 +7,12 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from itertools import pairwise
 from traceback import format_exc
-from typing import Any
+from typing import TypeGuard
 
 import numpy as np
 from sklearn.base import clone
 
+from sklearn_halving._typing import Estimator, Params
 from sklearn_halving._unstable_imports import (
     method_params,
     num_samples,
@@ -38,7 +39,7 @@ def evaluate(task: EvaluationTask, job: Job) -> Landing:
     rows = fold.train_rows(pull.level)
     if task.verbose > 9:
         write_line(start_message(task, pull))
-    estimator = job.model if job.model is not None else arm_estimator(task, pull)
+    estimator: Estimator = job.model if job.model is not None else arm_estimator(task, pull)
     fit_rows, held_out = _hold_out(task, pull, estimator, rows)
     train = _part(task, estimator, fit_rows, None, task.fit_params)
     started, clock = time.time(), time.perf_counter()
@@ -103,10 +104,10 @@ def failed_landing(
     return Landing(outcome)
 
 
-def arm_estimator(task: EvaluationTask, pull: Pull) -> Any:
+def arm_estimator(task: EvaluationTask, pull: Pull) -> Estimator:
     """Return an unfitted estimator with the parameters of the arm, rescaled to the level."""
     params = task.candidates[pull.arm]
-    estimator = clone(task.estimator)
+    estimator: Estimator = clone(task.estimator)
     if not params and task.rescaling is None and task.seed is None:
         return estimator
     # Parameters are cloned too, because they may be estimators and fits must not share them.
@@ -125,18 +126,18 @@ def arm_estimator(task: EvaluationTask, pull: Pull) -> Any:
     return estimator
 
 
-def rescaled_params(task: EvaluationTask, estimator: Any, pull: Pull) -> dict[str, Any]:
+def rescaled_params(task: EvaluationTask, estimator: Estimator, pull: Pull) -> Params:
     """Return the parameters that depend on the level, with their values at this level."""
     amount = task.resource.to_amount(pull.level)
     max_amount = task.resource.to_amount(task.max_level)
-    rescaled: dict[str, Any] = task.rescaling.apply(
+    rescaled: Params = task.rescaling.apply(
         task.candidates[pull.arm], estimator, amount, max_amount
     )
     return rescaled
 
 
 def seed_random_states(
-    estimator: Any, seed: np.random.SeedSequence, spawn_key: tuple[int, ...]
+    estimator: Estimator, seed: np.random.SeedSequence, spawn_key: tuple[int, ...]
 ) -> None:
     """Set every ``random_state`` that is None to a number that depends only on the key."""
     unset = sorted(
@@ -151,7 +152,7 @@ def seed_random_states(
 
 
 def _part(
-    task: EvaluationTask, estimator: Any, rows: Rows, train_rows: Rows | None, params: Any
+    task: EvaluationTask, estimator: Estimator, rows: Rows, train_rows: Rows | None, params: Params
 ) -> Part:
     """Select rows of the data and of the parameters that have one entry per row."""
     X, y = task.X, task.y
@@ -163,7 +164,7 @@ def _part(
 
 
 def _hold_out(
-    task: EvaluationTask, pull: Pull, estimator: Any, rows: Rows
+    task: EvaluationTask, pull: Pull, estimator: Estimator, rows: Rows
 ) -> tuple[Rows, Part | None]:
     """Return the rows to fit on, and the part on which early stopping is evaluated, if any."""
     if task.held_out is None or not stops_early(estimator, task.fit_params):
@@ -174,14 +175,14 @@ def _hold_out(
     return fit_rows, _part(task, estimator, held_out, fit_rows, task.fit_params)
 
 
-def _is_plain(X: Any) -> bool:
+def _is_plain(X: object) -> TypeGuard[np.ndarray]:
     """Return whether indexing selects the rows. A square array may be a precomputed kernel."""
     return type(X) is np.ndarray and not (X.ndim == 2 and X.shape[0] == X.shape[1])
 
 
 def _train(
-    task: EvaluationTask, job: Job, estimator: Any, part: Part, held_out: Part | None
-) -> tuple[Any, str | None, bool]:
+    task: EvaluationTask, job: Job, estimator: Estimator, part: Part, held_out: Part | None
+) -> tuple[Estimator, str | None, bool]:
     """Train up to the level of the pull.
 
     Return the model, the traceback of a failure, and whether a callback wants to stop.
@@ -213,13 +214,13 @@ def _train(
     return estimator, error, stop
 
 
-def _evaluated_on(estimator: Any, held_out: Part) -> AbstractContextManager[None]:
+def _evaluated_on(estimator: Estimator, held_out: Part) -> AbstractContextManager[None]:
     weights = [v for name, v in held_out.params.items() if name.endswith("sample_weight")]
     return evaluated_on(estimator, held_out.X, held_out.y, weights[0] if weights else None)
 
 
 def _step_memory(
-    task: EvaluationTask, job: Job, estimator: Any, rows: tuple[Any, ...]
+    task: EvaluationTask, job: Job, estimator: Estimator, rows: tuple[object, ...]
 ) -> AbstractContextManager[None]:
     """Return a context in which steps of a pipeline that have been fitted are not fitted again."""
     # Callbacks follow the fit of every step.
@@ -228,6 +229,6 @@ def _step_memory(
     return task.step_cache.memory_of(estimator, rows)
 
 
-def _weights(params: dict[str, Any]) -> dict[str, Any] | None:
+def _weights(params: Params) -> Params | None:
     weights = params.get("sample_weight")
     return None if weights is None else {"sample_weight": weights}

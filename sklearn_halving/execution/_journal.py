@@ -12,9 +12,9 @@ import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 from weakref import WeakSet
 
+from sklearn_halving._typing import FilePath
 from sklearn_halving.execution._journal_lines import (
     Content,
     JournalError,
@@ -208,6 +208,6 @@ def _lock_file(fd: int) -> None:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def model_folder(path: Any) -> Path:
+def model_folder(path: FilePath) -> Path:
     """Return the folder with the models of a journal."""
     return Path(f"{os.fspath(path)}.models").absolute()

@@ -27,6 +27,8 @@ REPAIR = "Remove that line to repeat its pull, or give checkpoint another path."
 _NON_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 Plain = str | int | float | bool | None
+Values = dict[str, Any]
+"""The values of a line, as JSON gives them."""
 
 
 class JournalError(ValueError):
@@ -92,7 +94,9 @@ class Content:
 
 def session_line(session: Session, *, is_first: bool) -> bytes:
     """Return the line of a session. The first one is the header of the file."""
-    content: dict[str, Any] = {"journal": "sklearn_halving", "format": FORMAT} if is_first else {}
+    content: dict[str, object] = (
+        {"journal": "sklearn_halving", "format": FORMAT} if is_first else {}
+    )
     content["session"] = {
         "fields": {name: _number(value) for name, value in session.fields.items()},
         "versions": session.versions,
@@ -106,7 +110,7 @@ def session_line(session: Session, *, is_first: bool) -> bytes:
 def record_line(record: Record) -> bytes:
     """Return the line of a pull."""
     outcome = record.outcome
-    content: dict[str, Any] = {
+    content: dict[str, object] = {
         "pull": list(map(int, outcome.pull)),
         "test": _scores(outcome.test_scores),
         "train": None if outcome.train_scores is None else _scores(outcome.train_scores),
@@ -184,7 +188,7 @@ def _may_be_header(line: bytes) -> bool:
     return line.startswith(MAGIC) and (not line.endswith(b"\n") or _is_whole(line[:-1]))
 
 
-def _add(values: dict[str, Any], content: Content) -> None:
+def _add(values: Values, content: Content) -> None:
     """Add the values of a line to the content."""
     if not content.sessions:
         if values["format"] != FORMAT:
@@ -204,7 +208,7 @@ def _add(values: dict[str, Any], content: Content) -> None:
         content.records[record.outcome.pull] = record
 
 
-def _line(content: dict[str, Any]) -> bytes:
+def _line(content: dict[str, object]) -> bytes:
     body = _ENCODER.encode(content)[:-1].encode("ascii")
     return b'%b,"crc":"%08x"}\n' % (body, crc32(body))
 
@@ -215,7 +219,7 @@ def _is_whole(line: bytes) -> bool:
     return match is not None and int(match[1], 16) == crc32(line[:-_CHECKSUM_BYTES])
 
 
-def _checked(line: bytes) -> dict[str, Any]:
+def _checked(line: bytes) -> Values:
     """Return the values of a line, if its checksum is right."""
     if not _is_whole(line):
         raise DamageError
@@ -228,7 +232,7 @@ def _checked(line: bytes) -> dict[str, Any]:
     return values
 
 
-def _scores(scores: Scores) -> Any:
+def _scores(scores: Scores) -> Plain | dict[str, Plain]:
     if not isinstance(scores, dict):
         return _score(scores)
     for name in scores:
@@ -240,12 +244,12 @@ def _scores(scores: Scores) -> Any:
     return {name: _score(score) for name, score in scores.items()}
 
 
-def _score(score: Any) -> Any:
+def _score(score: float) -> Plain:
     """Return a score as a number, because True and False are refused when read."""
     return _number(score if type(score) is int else float(score))
 
 
-def _number(value: Any) -> Any:
+def _number(value: Plain) -> Plain:
     """Return a value for strict JSON that `_read_number` can restore."""
     if value is None or isinstance(value, str | bool | int):
         return value
@@ -253,41 +257,42 @@ def _number(value: Any) -> Any:
     return value if math.isfinite(value) else str(value)
 
 
-def _read_number(value: Any) -> float:
+def _read_number(value: object) -> float:
     if isinstance(value, str):
         return _NON_FINITE[value]
     number: float = _typed(value, int, float)
     return number
 
 
-def _typed(value: Any, *types: type) -> Any:
+def _typed(value: object, *types: type) -> Any:
     """Return the value if it has one of the types. True and False are not numbers."""
     if type(value) not in types:
         raise TypeError(f"{value!r} is not of type {types[0].__name__}")
     return value
 
 
-def _read_scores(value: Any) -> Scores:
+def _read_scores(value: object) -> Scores:
     if isinstance(value, dict):
         return {name: _read_number(score) for name, score in value.items()}
     return _read_number(value)
 
 
-def _count(value: Any, least: int = 0) -> int:
-    if not least <= _typed(value, int) <= MAX_COUNT:
+def _count(value: object, least: int = 0) -> int:
+    count: int = _typed(value, int)
+    if not least <= count <= MAX_COUNT:
         raise TypeError(f"{value} is not from {least} to {MAX_COUNT}")
-    return int(value)
+    return count
 
 
-def _seconds(value: Any) -> float:
+def _seconds(value: object) -> float:
     return float(_typed(value, float, int))
 
 
-def _optional_text(value: Any) -> str | None:
+def _optional_text(value: object) -> str | None:
     return None if value is None else str(_typed(value, str))
 
 
-def _session(values: Any) -> Session:
+def _session(values: Values) -> Session:
     return Session(
         {name: _plain(value) for name, value in values["fields"].items()},
         {name: str(_typed(version, str)) for name, version in values["versions"].items()},
@@ -297,14 +302,14 @@ def _session(values: Any) -> Session:
     )
 
 
-def _plain(value: Any) -> Plain:
+def _plain(value: object) -> Plain:
     if value is None:
         return None
     plain: Plain = _typed(value, str, int, float, bool)
     return plain
 
 
-def _record(values: dict[str, Any]) -> Record:
+def _record(values: Values) -> Record:
     arm, level, repetition = values["pull"]
     outcome = Outcome(
         Pull(_count(arm), _count(level, 1), _count(repetition)),

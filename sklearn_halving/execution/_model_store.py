@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from stat import S_IMODE, S_ISDIR
-from typing import Any
 
 import numpy as np
 
@@ -37,7 +36,7 @@ class Kept:
 
     level: int = 0
     levels: tuple[int, ...] = ()
-    model: Any = None
+    model: object = None
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ class ModelFolder:
 
     path: Path
 
-    def put(self, pull: Pull, model: Any) -> str | None:
+    def put(self, pull: Pull, model: object) -> str | None:
         """Write a model or its pickle; return its digest, or None if it cannot be pickled.
 
         Raises
@@ -65,8 +64,10 @@ class ModelFolder:
             If the model cannot be written, for example because the disk is full.
         """
         try:
-            is_pickle = isinstance(model, bytes | np.ndarray)
-            content = bytes(model) if is_pickle else cloudpickle.dumps(model)
+            if isinstance(model, bytes | np.ndarray):
+                content = bytes(model)
+            else:
+                content = cloudpickle.dumps(model)
         except Exception:  # noqa: BLE001 - the class of the model may raise anything
             return None
         with suppress(FileExistsError):
@@ -172,7 +173,7 @@ class ModelStore:
         self._models[pull.arm, pull.repetition] = Kept(pull.level, levels, landing.model)
         return Record(outcome, levels, self._saved(pull, landing.model))
 
-    def _saved(self, pull: Pull, model: Any) -> str | None:
+    def _saved(self, pull: Pull, model: object) -> str | None:
         """Write a model to the folder, if there is one; return its digest, or None."""
         if self.folder is None:
             return None

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_halving._typing import CallbackContext
 from sklearn_halving.execution._journal import Journal
 from sklearn_halving.execution._model_store import ModelStore
 from sklearn_halving.execution._types import Job, Landing, Outcome
@@ -41,7 +42,7 @@ class PullLog:
 class PullObserver:
     """Observes a pull loop. The methods do nothing; a subclass overrides those that it needs."""
 
-    def context_of(self, pull: Pull) -> Any:
+    def context_of(self, pull: Pull) -> CallbackContext | None:
         """Return scikit-learn's callback context of a pull that is about to be submitted."""
         return None
 

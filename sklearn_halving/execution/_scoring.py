@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from traceback import format_exc
-from typing import Any
 
+from sklearn_halving._typing import Estimator, Params, Scorer
 from sklearn_halving._unstable_imports import MultimetricScorer, named_scorers, score
 from sklearn_halving.execution._types import EvaluationTask, Scores
 
@@ -14,12 +14,12 @@ from sklearn_halving.execution._types import EvaluationTask, Scores
 class Part:
     """The data and the parameters of one side of a split."""
 
-    X: Any
-    y: Any
-    params: dict[str, Any]
+    X: object
+    y: object
+    params: Params
 
 
-def scores_of(task: EvaluationTask, estimator: Any, part: Part, errors: list[str]) -> Scores:
+def scores_of(task: EvaluationTask, estimator: Estimator, part: Part, errors: list[str]) -> Scores:
     """Score a fitted estimator.
 
     The tracebacks of scorers that raise are added to ``errors``. Scores that are not numbers
@@ -32,7 +32,7 @@ def scores_of(task: EvaluationTask, estimator: Any, part: Part, errors: list[str
     return scores
 
 
-def _check_numbers(scores: Scores, scorer: Any) -> None:
+def _check_numbers(scores: Scores, scorer: Scorer) -> None:
     """Raise if scores cannot be compared although `score` accepts them."""
     values = scores.values() if isinstance(scores, dict) else [scores]
     if not values:
@@ -58,11 +58,11 @@ def failed_scores(task: EvaluationTask) -> Scores:
 class _WatchedScorer:
     """A scorer that stores its tracebacks, which `score` only converts to warnings."""
 
-    def __init__(self, scorer: Any, errors: list[str]) -> None:
+    def __init__(self, scorer: Scorer, errors: list[str]) -> None:
         self._watched = scorer
         self._errors = errors
 
-    def __call__(self, *args: Any, **params: Any) -> Any:
+    def __call__(self, *args: object, **params: object) -> object:
         try:
             return self._watched(*args, **params)
         except Exception:
@@ -76,7 +76,7 @@ class _WatchedScorer:
 class _WatchedScorers(_WatchedScorer, MultimetricScorer):  # type: ignore[misc]
     """A container of several scorers, which return a traceback if they fail."""
 
-    def __call__(self, *args: Any, **params: Any) -> Any:
+    def __call__(self, *args: object, **params: object) -> object:
         scores = self._watched(*args, **params)
         self._errors += [text for text in scores.values() if isinstance(text, str)]
         return scores

@@ -6,7 +6,7 @@ The public cross-validators are in `sklearn_halving.splits`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -86,7 +86,7 @@ class SubsetOrders:
     """
 
     target: Rows | None
-    groups: npt.NDArray[Any] | None
+    groups: np.ndarray | None
     goes_forward: bool
     min_per_class: int
     seed: np.random.SeedSequence
@@ -199,7 +199,7 @@ class StreamedFolds:
         return Fold(train, test, self.orders.order(repetition, train), self.full_level)
 
 
-def row_numbers(selection: Any) -> Rows:
+def row_numbers(selection: npt.ArrayLike) -> Rows:
     """Convert the output of a splitter, row numbers or a boolean mask, to row numbers."""
     rows = np.asarray(selection)
     if rows.dtype == bool:

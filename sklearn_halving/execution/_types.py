@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_halving._typing import CallbackContext, Candidates, Estimator, Params, Scorer
 from sklearn_halving.execution._step_cache import StepCache
 from sklearn_halving.execution._train_test_rows import Folds, HeldOutRows
 from sklearn_halving.policies._types import Pull
@@ -90,7 +91,7 @@ class Job(NamedTuple):
     model: Any = None
     previous_level: int = 0
     keep_model: bool = False
-    context: Any = None
+    context: CallbackContext | None = None
     levels: tuple[int, ...] = ()
 
 
@@ -102,7 +103,7 @@ class Landing(NamedTuple):
     """
 
     outcome: Outcome
-    model: Any = None
+    model: object = None
     stop: bool = False
     lost: str | None = None
 
@@ -144,15 +145,15 @@ class EvaluationTask:
         Fitted pipeline steps. If None, they are not cached.
     """
 
-    estimator: Any
-    X: Any
-    y: Any
-    candidates: tuple[dict[str, Any], ...]
+    estimator: Estimator
+    X: object
+    y: object
+    candidates: Candidates
     splits: Folds
     resource: Resource
-    scorer: Any
-    fit_params: dict[str, Any] = field(default_factory=dict)
-    score_params: dict[str, Any] = field(default_factory=dict)
+    scorer: Scorer
+    fit_params: Params = field(default_factory=dict)
+    score_params: Params = field(default_factory=dict)
     return_train_score: bool = False
     error_score: float | str = np.nan
     verbose: int = 0
@@ -160,7 +161,7 @@ class EvaluationTask:
     max_level: int = 1
     rescaling: Any = None
     seed: np.random.SeedSequence | None = None
-    config: dict[str, Any] = field(default_factory=dict)
-    caller: Any = None
+    config: Params = field(default_factory=dict)
+    caller: Estimator | None = None
     held_out: HeldOutRows | None = None
     step_cache: StepCache | None = None

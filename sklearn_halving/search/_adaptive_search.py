@@ -7,11 +7,13 @@ from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 
+from sklearn_halving._typing import Candidates, CvResults
 from sklearn_halving.resources import Resource, WholeFit
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._base_search import BaseBanditSearchCV
 from sklearn_halving.search._shared_parameters import PositiveFloat, PositiveInt
 from sklearn_halving.search.preparing._arriving import (
+    ArrivingCandidates,
     arriving,
     resolve_sampler,
 )
@@ -142,17 +144,17 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
         """The sampler that creates candidates during the search; None if they are all drawn."""
         return resolve_sampler(getattr(self, "sampler", "random"))
 
-    def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Any:
+    def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Candidates:
         if self._sampler is None:
             return super()._draw_candidates(prepared, rng)
         n_arms, initial = prepared.plan.problem.n_arms, prepared.space.initial
         return arriving(self, self._sampler, [1] * n_arms, range(n_arms), rng, initial)
 
     def _start_policy(
-        self, prepared: Preparation, candidates: Any, seed: np.random.SeedSequence
+        self, prepared: Preparation, candidates: Candidates, seed: np.random.SeedSequence
     ) -> Any:
         state = super()._start_policy(prepared, candidates, seed)
-        if self._sampler is not None:
+        if self._sampler is not None and isinstance(candidates, ArrivingCandidates):
             candidates.follow(partial(cast(Any, prepared.policy).rungs_before, state))
         return state
 
@@ -169,7 +171,7 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
                 "as a number of folds."
             )
 
-    def _results_with_errors(self, run: Run, rows: ResultRows) -> tuple[dict[str, Any], Overlap]:
+    def _results_with_errors(self, run: Run, rows: ResultRows) -> tuple[CvResults, Overlap]:
         """Return the columns with standard errors, and the overlap of the splits."""
         outcomes = run.outcomes
         results = make_cv_results(run.task, outcomes, rows, run.comparable_means(rows))

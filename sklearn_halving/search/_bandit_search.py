@@ -11,6 +11,7 @@ import numpy as np
 
 from sklearn_halving import policies
 from sklearn_halving._typing import (
+    Candidates,
     CrossValidation,
     Estimator,
     FilePath,
@@ -293,7 +294,8 @@ class BanditSearchCV(AdaptiveSearchCV):
         if isinstance(policy, str):
             policy_class = getattr(policies, POINT_POLICIES[policy])
             n_pulls = N_SAMPLED if isinstance(self.n_pulls, str) else int(self.n_pulls)
-            return policy_class(n_pulls, n_dimensions, n_splits=rows.n_repetitions)
+            made: BasePolicy = policy_class(n_pulls, n_dimensions, n_splits=rows.n_repetitions)
+            return made
         if self._describe().n_dimensions != n_dimensions:
             raise ValueError(
                 f"n_dimensions must be {n_dimensions}, the number of parameters; "
@@ -312,7 +314,7 @@ class BanditSearchCV(AdaptiveSearchCV):
             return float(low), float(high)
         return range_of_steering_score(self)
 
-    def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Any:
+    def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Candidates:
         plan = prepared.plan
         if not plan.makes_candidates:
             most = plan.description.max_pulls
@@ -342,7 +344,7 @@ class BanditSearchCV(AdaptiveSearchCV):
             super()._warn_of_space(prepared)
 
     def _start_policy(
-        self, prepared: Preparation, candidates: Any, seed: np.random.SeedSequence
+        self, prepared: Preparation, candidates: Candidates, seed: np.random.SeedSequence
     ) -> Any:
         state = super()._start_policy(prepared, candidates, seed)
         sampler = getattr(candidates, "sampler", None)

@@ -15,6 +15,7 @@ from sklearn import get_config
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from sklearn_halving._typing import Candidates
 from sklearn_halving._unstable_imports import fit_context, validate_params
 from sklearn_halving.execution._model_store import ModelStore
 from sklearn_halving.execution._pull_loop import PullLoop, PullObserver, StopSignals
@@ -44,7 +45,7 @@ from sklearn_halving.search.preparing._preparation import (
     seed_of,
     warn_of_refitting,
 )
-from sklearn_halving.search.preparing._search_space import Params, SearchSpace
+from sklearn_halving.search.preparing._search_space import SearchSpace
 from sklearn_halving.search.preparing._splitting import SplitRows, fixed_splits
 from sklearn_halving.search.reporting._reward import Reward
 from sklearn_halving.search.reporting._search_results import Run, SearchResults
@@ -112,7 +113,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         """Warn if the search space does not suit the policy; does nothing by default."""
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
+    def fit(self, X: object, y: object = None, **params: object) -> Self:
         """Run the search, and refit the best candidate on all data.
 
         Parameters
@@ -179,7 +180,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         callbacks.end()
         return self
 
-    def plan(self, X: Any, y: Any = None, **params: Any) -> pd.DataFrame:
+    def plan(self, X: object, y: object = None, **params: object) -> pd.DataFrame:
         """Return the plan of `fit` with the same arguments, without fitting any model.
 
         Parameters
@@ -232,9 +233,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         plan = self._make_plan(policy, levels, space, rows)
         return Preparation(inputs, resource, rows, levels, policy, plan, space)
 
-    def _draw_candidates(
-        self, prepared: Preparation, rng: np.random.RandomState
-    ) -> tuple[Params, ...]:
+    def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Candidates:
         """Draw a candidate for each arm, and check the names of their parameters."""
         candidates = prepared.space.draw(prepared.plan.n_of_bracket, rng, prepared.plan.fronts)
         check_candidates(self.estimator, candidates)
@@ -257,7 +256,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         return Run(prepared, task, state, reward, checkpoint, deadline)
 
     def _start_policy(
-        self, prepared: Preparation, candidates: Any, seed: np.random.SeedSequence
+        self, prepared: Preparation, candidates: Candidates, seed: np.random.SeedSequence
     ) -> Any:
         """Return the state of the policy before the first pull."""
         own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, POLICY))
@@ -266,7 +265,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         return prepared.policy.start(problem, seed=own)
 
     def _tie_break(
-        self, space: SearchSpace, candidates: Any, seed: np.random.SeedSequence
+        self, space: SearchSpace, candidates: Candidates, seed: np.random.SeedSequence
     ) -> tuple[int, ...] | None:
         """Return numbers that break ties between candidates; None to use the order of arms."""
         return None

@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal, cast
 import numpy as np
 
 from sklearn_halving._typing import (
+    Candidates,
     CrossValidation,
     Estimator,
     FilePath,
     ParamDistributions,
-    Params,
     RandomState,
     Refit,
     Rescale,
@@ -282,7 +282,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         schedule: Literal["algorithm_1", "table_1"] = "algorithm_1",
         sampler: str | Sampler = "random",
         early_splits: int | Literal["auto", "all"] = "auto",
-        initial_candidates: Sequence[Params] | None = None,
+        initial_candidates: Candidates | None = None,
         rescale: Rescale | None = None,
         scoring: Scoring | None = None,
         n_jobs: int | None = None,
@@ -338,7 +338,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         return candidates
 
     def _start_policy(
-        self, prepared: Preparation, candidates: Any, seed: np.random.SeedSequence
+        self, prepared: Preparation, candidates: Candidates, seed: np.random.SeedSequence
     ) -> Any:
         state = super()._start_policy(prepared, candidates, seed)
         if isinstance(candidates, ArrivingCandidates):
@@ -372,7 +372,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         return make_bracket_policy(self, levels, space, rows)
 
     def _tie_break(
-        self, space: SearchSpace, candidates: Sequence[Params], seed: np.random.SeedSequence
+        self, space: SearchSpace, candidates: Candidates, seed: np.random.SeedSequence
     ) -> tuple[int, ...] | None:
         return tie_break_of(candidates, seed) if halves_grid(self, space) else None
 

@@ -271,7 +271,7 @@ def _naming_parameters(init: Callable[..., None], names: Collection[str]) -> Cal
     """Return the constructor with an error that names the right parameter."""
 
     @wraps(init)  # keeps the signature, from which scikit-learn reads the parameters
-    def checked(self: object, *args: Any, **params: Any) -> None:
+    def checked(self: object, *args: object, **params: object) -> None:
         for unknown, known in NAMES_OF_GRID_SEARCH.items():
             if unknown in params and unknown not in names:
                 uses = [f"; use {name}, {what}" for name, what in known.items() if name in names]

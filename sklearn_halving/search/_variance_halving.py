@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,7 +42,7 @@ from sklearn_halving.search.preparing._search_space import SearchSpace
 from sklearn_halving.search.preparing._splitting import SplitRows
 from sklearn_halving.search.watching._user_warnings import warn_user
 
-NOT_FOR_SAMPLERS: dict[str, Any] = {
+NOT_FOR_SAMPLERS: dict[str, object] = {
     "allocation": "likelihood",
     "reward_variances": None,
     "delta": 0.05,

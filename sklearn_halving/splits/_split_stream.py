@@ -26,7 +26,7 @@ from sklearn.model_selection import (
 )
 from sklearn.utils import column_or_1d
 
-from sklearn_halving._typing import Params
+from sklearn_halving._typing import Params, Splitter
 from sklearn_halving.splits._draws import class_table, deal_groups
 from sklearn_halving.splits._learning_testing import (
     RepeatedLearningTesting,
@@ -165,7 +165,7 @@ class Reshuffles:
         The number of splits of a block.
     """
 
-    own: Any
+    own: Splitter
     n_own: int
     shuffled: Any
     seed: np.random.SeedSequence

@@ -167,7 +167,6 @@ def test_other_pipelines_are_fitted_as_usual(why, tmp_path, capsys):
         (make_column_transformer((Counted(), [0])), False),
         (Counted(), False),
     ],
-    ids=str,
 )
 def test_automatically_only_what_is_certain_to_be_deterministic(step, is_cached):
     cache, steps = StepCache(), []

@@ -15,7 +15,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
 from traceback import print_exc
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from joblib import parallel_config
@@ -24,6 +24,9 @@ from sklearn_halving._unstable_joblib import cloudpickle
 from sklearn_halving.execution._types import PullLimits
 from sklearn_halving.execution.workers._task_transfer import unpack
 from sklearn_halving.execution.workers._worker import ChunkResult, evaluate_chunk
+
+if TYPE_CHECKING:
+    PipeEnd = Connection[object, object]
 
 IDLE_SECONDS = 10.0
 """An idle companion exits after this time. Its worker may continue to run."""
@@ -50,12 +53,12 @@ class MappedFile(NamedTuple):
     offset: int
     size: int
 
-    def array(self) -> Any:
+    def array(self) -> np.ndarray:
         """Return the mapped bytes."""
         return np.memmap(self.path, np.uint8, "r", self.offset, (self.size,))
 
 
-def serve(control: Any, *, forks: bool) -> None:
+def serve(control: PipeEnd, *, forks: bool) -> None:
     """Run requests in this process or in forks of it, until no more arrive."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the search decides whether to stop
     token, sent = pickle.loads(control.recv_bytes())
@@ -68,7 +71,7 @@ def serve(control: Any, *, forks: bool) -> None:
         _run_requests(control, token, arrays)
 
 
-def _serve_in_copies(control: Any, token: str, arrays: list[Any]) -> None:
+def _serve_in_copies(control: PipeEnd, token: str, arrays: list[object]) -> None:
     """Fork this process on request and report how the copy ended.
 
     This process has no threads and runs no fits, so forking it is safe.
@@ -92,7 +95,7 @@ def _serve_in_copies(control: Any, token: str, arrays: list[Any]) -> None:
         os._exit(1)
 
 
-def _run_to_the_end(pipe: Any, token: str, arrays: list[Any]) -> None:
+def _run_to_the_end(pipe: PipeEnd, token: str, arrays: list[object]) -> None:
     code = 1
     try:
         _run_requests(pipe, token, arrays)
@@ -104,7 +107,7 @@ def _run_to_the_end(pipe: Any, token: str, arrays: list[Any]) -> None:
         os._exit(code)
 
 
-def _run_requests(pipe: Any, token: str, arrays: list[Any]) -> None:
+def _run_requests(pipe: PipeEnd, token: str, arrays: list[object]) -> None:
     requests: SimpleQueue[bytes] = SimpleQueue()
     Thread(target=_read, args=(pipe, requests), daemon=True).start()
     while True:
@@ -123,7 +126,7 @@ def _run_requests(pipe: Any, token: str, arrays: list[Any]) -> None:
         pipe.send_bytes(_dumped(result))
 
 
-def _read(pipe: Any, requests: SimpleQueue[bytes]) -> None:
+def _read(pipe: PipeEnd, requests: SimpleQueue[bytes]) -> None:
     """Receive requests. If the worker is gone, end the process, even during a pull."""
     try:
         while True:

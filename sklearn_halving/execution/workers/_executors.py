@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -274,8 +274,8 @@ class JoblibExecutor:
         while len(self._under_way.chunks) < self._queue.max_chunks and len(self._queue):
             chunk, is_suspect = self._queue.next_chunk()
             is_guarded = is_suspect or self._losses.n >= MAX_LOSSES or self._limits != NO_LIMITS
-            function: Any = evaluate_jobs
-            arguments: list[Any] = [self._task, chunk]
+            function: Callable[..., ChunkResult] = evaluate_jobs
+            arguments: list[object] = [self._task, chunk]
             done = self._under_way.add(chunk)
             try:
                 if is_guarded or not self._session.shares_memory:

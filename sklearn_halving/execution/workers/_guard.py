@@ -11,7 +11,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any
 
 from sklearn_halving._unstable_joblib import cloudpickle
 from sklearn_halving.execution._evaluation import failed_landing
@@ -51,7 +50,7 @@ class Companions:
     closed: set[str] = field(default_factory=set)
     lock: Lock = field(default_factory=Lock)
 
-    def take(self, token: str, arrays: Sequence[Any]) -> Companion:
+    def take(self, token: str, arrays: Sequence[object]) -> Companion:
         """Return an idle companion that has the task, or start a new one."""
         with self.lock:
             self.idle = [companion for companion in self.idle if companion.is_running]
@@ -91,7 +90,7 @@ COMPANIONS = Companions()
 
 
 def guarded_chunk(
-    limits: PullLimits, jobs: list[Job], candidates: bytes, token: str, *arrays: Any
+    limits: PullLimits, jobs: list[Job], candidates: bytes, token: str, *arrays: object
 ) -> ChunkResult:
     """Evaluate jobs in a companion of a worker process; see `guarded_jobs`."""
     leave_interrupts_to_the_search()
@@ -99,7 +98,7 @@ def guarded_chunk(
 
 
 def guarded_jobs(
-    limits: PullLimits, jobs: list[Job], candidates: bytes, token: str, *arrays: Any
+    limits: PullLimits, jobs: list[Job], candidates: bytes, token: str, *arrays: object
 ) -> ChunkResult:
     """Evaluate jobs in a companion of this process, up to the first exception.
 
@@ -123,7 +122,7 @@ def guarded_jobs(
     return ChunkResult(landings, None, tuple(casualties))
 
 
-def _survived(job: Job, request: Request, arrays: Sequence[Any]) -> ChunkResult | Casualty:
+def _survived(job: Job, request: Request, arrays: Sequence[object]) -> ChunkResult | Casualty:
     """Run a pull, and retry it if its process dies, until the limit of deaths is reached."""
     n_deaths = n_starts = 0
     while True:
@@ -150,7 +149,7 @@ def _survived(job: Job, request: Request, arrays: Sequence[Any]) -> ChunkResult 
         return Casualty(lean, started, time.perf_counter() - clock, exit_code)
 
 
-def _new_companion(token: str, arrays: Sequence[Any]) -> Companion:
+def _new_companion(token: str, arrays: Sequence[object]) -> Companion:
     local = [local_array(array) for array in arrays]
     n_attempts = 0
     while True:

@@ -6,9 +6,9 @@ import multiprocessing
 import os
 import signal
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType, TracebackType
-from typing import Any
 
 MESSAGE = b"\nStopping when the fits under way are done; Ctrl-C again stops at once.\n"
 STDERR = 2
@@ -24,7 +24,7 @@ class Interrupt:
 
     def __init__(self) -> None:
         self.is_requested = False
-        self._former: Any = None
+        self._former: Callable[[int, FrameType | None], object] | int | None = None
 
     def __enter__(self) -> Interrupt:
         is_main = threading.current_thread() is threading.main_thread()

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_halving._typing import Params
 from sklearn_halving._unstable_joblib import JoblibSession, LostWorkerError, cloudpickle
 from sklearn_halving.execution._types import EvaluationTask, Job
 from sklearn_halving.policies._types import Pull
@@ -46,12 +47,12 @@ class SharedTask:
     def __init__(self, task: EvaluationTask, session: JoblibSession) -> None:
         self._task = task
         self._session = session
-        self._packed: list[Any] = []
+        self._packed: list[object] = []
         self.tokens: list[str] = []
 
     def call(
         self, function: Callable[..., Any], jobs: list[Job]
-    ) -> tuple[Callable[..., Any], list[Any]]:
+    ) -> tuple[Callable[..., Any], list[object]]:
         """Return the function and the arguments for evaluating the jobs in a worker."""
         if not self._packed:
             token, *arrays = packed(self._task)
@@ -110,7 +111,7 @@ def _line_of(pull: Pull) -> str:
     return " ".join(map(str, pull))
 
 
-def packed(task: EvaluationTask) -> list[Any]:
+def packed(task: EvaluationTask) -> tuple[str, *tuple[np.ndarray, ...]]:
     """Return a token and the task as arrays of bytes, followed by the large arrays of the data.
 
     Large arrays in X, y and the parameters, including those inside a DataFrame or a sparse
@@ -120,14 +121,15 @@ def packed(task: EvaluationTask) -> list[Any]:
     """
     _take_script_along()
     task = replace(task, candidates=())
-    large: list[Any] = []
+    large: list[np.ndarray] = []
     data = cloudpickle.dumps(
         [_plain(value) for value in (task.X, task.y, task.fit_params, task.score_params)],
         buffer_callback=partial(_is_small, large),
     )
     rest = replace(task, X=None, y=None, fit_params={}, score_params={}) if large else task
     content = cloudpickle.dumps((rest, list(warnings.filters)))
-    return [uuid.uuid4().hex, _sent(content), *([_sent(data), *large] if large else [])]
+    arrays = [_sent(content), _sent(data), *large] if large else [_sent(content)]
+    return uuid.uuid4().hex, *arrays
 
 
 def _take_script_along() -> None:
@@ -152,24 +154,24 @@ def candidates_of(task: EvaluationTask, jobs: list[Job]) -> bytes:
 class Candidates:
     """A substitute for the list of all candidates that holds only some of them."""
 
-    params_of_arm: dict[int, dict[str, Any]]
+    params_of_arm: dict[int, Params]
     n_all: int
 
-    def __getitem__(self, arm: int) -> dict[str, Any]:
+    def __getitem__(self, arm: int) -> Params:
         return self.params_of_arm[arm]
 
     def __len__(self) -> int:
         return self.n_all
 
 
-def _plain(data: Any) -> Any:
+def _plain(data: object) -> object:
     """Convert memory maps to arrays, whose content can be pickled out of band."""
     if isinstance(data, dict):
         return {name: _plain(value) for name, value in data.items()}
     return np.asarray(data) if isinstance(data, np.memmap) else data
 
 
-def _is_small(large: list[Any], buffer: pickle.PickleBuffer) -> bool:
+def _is_small(large: list[np.ndarray], buffer: pickle.PickleBuffer) -> bool:
     """Return whether a buffer stays in the bytes; append a large one to ``large``."""
     with buffer.raw() as raw:
         if raw.nbytes <= MAPPED_BYTES:
@@ -184,18 +186,18 @@ def _is_small(large: list[Any], buffer: pickle.PickleBuffer) -> bool:
         return False
 
 
-def _sent(content: bytes) -> Any:
+def _sent(content: bytes) -> np.ndarray:
     """Return bytes as an array; if it is large, it is padded so that joblib maps it."""
     if len(content) > MAX_SENT_BYTES:  # pickle ignores the padding
         content = content.ljust(MAPPED_BYTES + 1)
     return np.frombuffer(content, dtype=np.uint8)
 
 
-_unpacked: OrderedDict[str, tuple[EvaluationTask, list[Any]]] = OrderedDict()
+_unpacked: OrderedDict[str, tuple[EvaluationTask, list[object]]] = OrderedDict()
 _unpacked_lock = Lock()  # a worker of a cluster may have several threads
 
 
-def unpack(token: str, arrays: Sequence[Any]) -> tuple[EvaluationTask, list[Any]]:
+def unpack(token: str, arrays: Sequence[object]) -> tuple[EvaluationTask, list[object]]:
     """Return the task and the warning filters; each process unpickles them once."""
     content, *rest = map(local_array, arrays)
     with _unpacked_lock:
@@ -218,7 +220,7 @@ def unpack(token: str, arrays: Sequence[Any]) -> tuple[EvaluationTask, list[Any]
 class RayArray:
     """An array in Ray's object store, where the processes of a machine share one copy."""
 
-    reference: Any
+    reference: object
 
     def get(self) -> Any:
         """Return the array."""
@@ -232,7 +234,7 @@ def local_array(array: Any) -> Any:
     return array.get() if isinstance(array, RayArray) else array
 
 
-def shared_arrays(arrays: Sequence[Any], session: JoblibSession) -> list[Any]:
+def shared_arrays(arrays: Sequence[object], session: JoblibSession) -> list[object]:
     """Store arrays on the workers of a cluster, so that they are sent only once.
 
     joblib maps large arrays into the memory of its own workers. Its Dask backend scatters an
@@ -276,13 +278,13 @@ class ModelAt(NamedTuple):
     place: int
 
 
-def models_apart(jobs: list[Job], library: str) -> tuple[list[Job], list[Any]]:
+def models_apart(jobs: list[Job], library: str) -> tuple[list[Job], list[np.ndarray]]:
     """Separate the jobs from their large models, which are returned as arrays.
 
     Dask's scheduler keeps the arguments of a call in memory. An array that is a separate
     argument is sent directly to the worker.
     """
-    models: list[Any] = []
+    models: list[np.ndarray] = []
     if library != "dask":
         return jobs, models
     lean = []

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from traceback import format_exc
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sklearn import config_context
 
@@ -69,7 +69,7 @@ def evaluate_jobs(task: EvaluationTask, jobs: list[Job]) -> ChunkResult:
         return _landings(task, jobs)
 
 
-def evaluate_chunk(jobs: list[Job], candidates: bytes, token: str, *arrays: Any) -> ChunkResult:
+def evaluate_chunk(jobs: list[Job], candidates: bytes, token: str, *arrays: object) -> ChunkResult:
     """Evaluate jobs in a worker process, until one raises or the search stops.
 
     scikit-learn's configuration and the warning filters of the calling process apply.
@@ -98,7 +98,7 @@ def _landings(task: EvaluationTask, jobs: list[Job], token: str | None = None) -
 
 
 @contextmanager
-def _warning_filters(filters: list[Any]) -> Iterator[None]:
+def _warning_filters(filters: list[object]) -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filters[:] = filters  # type: ignore[index]
         yield

@@ -125,7 +125,7 @@ def _branches(candidates: Sequence[Params], space_of: IntArray) -> IntArray:
     return np.array(branch, dtype=np.int64)
 
 
-def _predicts(value: Any) -> bool:
+def _predicts(value: object) -> bool:
     """Return whether a value is a predictor rather than a transformer."""
     return hasattr(value, "fit") and hasattr(value, "predict") and not isinstance(value, type)
 
@@ -153,7 +153,7 @@ class _Labels:
         """Return the labels of several candidates' values."""
         return [self.of(row, name) for row in rows.tolist()]
 
-    def of_value(self, value: Any) -> Hashable:
+    def of_value(self, value: object) -> Hashable:
         """Return the label of a value. Raise a TypeError if there is none."""
         number = _number(value)
         if number is not None:
@@ -169,7 +169,7 @@ class _Labels:
         return self._known[id(value)]
 
 
-def _number(value: Any) -> float | None:
+def _number(value: object) -> float | None:
     """Return a value as a float; None if it is not a finite number."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         return None
@@ -217,7 +217,7 @@ def _space_of_candidates(
     return np.array(found, dtype=np.int64)
 
 
-def _may_give(distribution: Any, value: Any) -> bool:
+def _may_give(distribution: object, value: object) -> bool:
     number = _number(value)
     if number is None or not hasattr(distribution, "support"):
         return True
@@ -226,7 +226,7 @@ def _may_give(distribution: Any, value: Any) -> bool:
 
 
 def _encoded(
-    values: list[Any], labels: list[Hashable], given: Mapping[int, Any], space_of: IntArray
+    values: list[object], labels: list[Hashable], given: Mapping[int, object], space_of: IntArray
 ) -> FloatArray:
     """Return the columns of one parameter, for the candidates that have it.
 
@@ -325,7 +325,7 @@ def _has_quantiles(space: Space) -> bool:
     return any(continuous) and bool(usable.all())
 
 
-def _quantiles(values: Any, places: FloatArray) -> list[Any]:
+def _quantiles(values: Any, places: FloatArray) -> Sequence[object]:
     if not hasattr(values, "rvs"):
         return [values[int(place * len(values))] for place in places.tolist()]
     numbers: list[float] = np.asarray(values.ppf(places), dtype=np.float64).tolist()

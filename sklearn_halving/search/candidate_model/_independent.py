@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from sklearn_halving.policies import AdaptiveUGapEb
 from sklearn_halving.policies._arrays import FloatArray
+from sklearn_halving.policies.bases._index_policy import IndexState
 from sklearn_halving.search.preparing._named_policies import range_of_steering_score
 from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics
+
+if TYPE_CHECKING:
+    from sklearn_halving.search._bayes_gap import BayesGapSearchCV
 
 UGapName = Literal["ugap", "ugap_bernstein"]
 BOUNDS: dict[str, Literal["hoeffding", "bernstein"]] = {
@@ -34,7 +38,7 @@ def n_first_fits(acquisition: str) -> int:
     return {"ugap": 1, "ugap_bernstein": 2}.get(acquisition, 0)
 
 
-def make_ugap(search: Any, n_pulls: int, n_splits: int | None) -> UGapOverCandidates:
+def make_ugap(search: BayesGapSearchCV, n_pulls: int, n_splits: int | None) -> UGapOverCandidates:
     """Return the policy. Raise an error if a parameter does not apply to it."""
     acquisition = search.acquisition
     reward_range = range_of_steering_score(search)
@@ -68,7 +72,7 @@ def make_ugap(search: Any, n_pulls: int, n_splits: int | None) -> UGapOverCandid
 
 
 def interval_columns(
-    ugap: UGapOverCandidates, state: Any, statistics: ChoiceStatistics
+    ugap: UGapOverCandidates, state: IndexState, statistics: ChoiceStatistics
 ) -> dict[str, FloatArray]:
     """Return the posterior columns, computed from each candidate's own scores."""
     mean, error = statistics.mean, statistics.error

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
 from sklearn_halving.policies import KernelCovariance, KernelFamily
@@ -187,7 +188,7 @@ def make_prior(
     return checked_matrix(kernel(features.with_branches()), len(candidates))
 
 
-def checked_matrix(matrix: Any, n_candidates: int) -> FloatArray:
+def checked_matrix(matrix: npt.ArrayLike, n_candidates: int) -> FloatArray:
     """Return a user's covariance matrix. Raise an error if it is not valid."""
     way_out = "Compute it with a function of the features that measures similarity."
     try:

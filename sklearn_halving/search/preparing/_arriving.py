@@ -13,6 +13,7 @@ import numpy as np
 from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.policies.bases._bracket_policy import ClosedRung
 from sklearn_halving.samplers import EvolutionSampler, KernelDensitySampler, Sampler, Space, Told
+from sklearn_halving.search._shared_parameters import SharedParameters
 from sklearn_halving.search.preparing._preparation import check_candidates
 from sklearn_halving.search.preparing._search_space import Params
 
@@ -28,7 +29,7 @@ N_TRIED = 100
 """Number of candidates that are drawn to check that the estimator has their parameters."""
 
 
-def resolve_sampler(sampler: Any) -> Sampler | None:
+def resolve_sampler(sampler: object) -> Sampler | None:
     """Return a sampler that is given by name or as an object; None for "random"."""
     if isinstance(sampler, str):
         if sampler == "random":
@@ -45,11 +46,11 @@ def resolve_sampler(sampler: Any) -> Sampler | None:
 
 
 def arriving(
-    search: Any,
+    search: SharedParameters,
     sampler: Sampler,
     n_of_bracket: Sequence[int],
     order: Sequence[int],
-    rng: Any,
+    rng: np.random.RandomState,
     initial: Sequence[Params] = (),
 ) -> ArrivingCandidates:
     """Return the candidates of a sampler; raise if the estimator lacks one of the parameters."""
@@ -86,7 +87,7 @@ class PointSampler:
         return {"points": None}
 
 
-class ArrivingCandidates(Sequence[Params]):
+class ArrivingCandidates:
     """Candidates that a sampler creates, bracket by bracket, when a policy requests the first one.
 
     The candidates of a bracket are based on the rungs that are certain to be closed when the
@@ -142,14 +143,14 @@ class ArrivingCandidates(Sequence[Params]):
         while self._n_started <= position:
             self._start_next()
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return the existing candidates, without the policy."""
         return {**vars(self), "_rungs_before": _nothing}
 
     def __len__(self) -> int:
         return self._first_arms[-1]
 
-    def __getitem__(self, arm: Any) -> Any:
+    def __getitem__(self, arm: int) -> Params:
         if arm not in self._known:
             raise IndexError(f"there is no candidate {arm} yet")
         return self._known[arm]

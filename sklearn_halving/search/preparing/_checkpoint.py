@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import sklearn
 from sklearn.utils import check_random_state
 
+from sklearn_halving._typing import Candidates, RandomState
 from sklearn_halving.execution._journal import Journal, JournalError, Session, model_folder
 from sklearn_halving.execution._model_store import ModelFolder
 from sklearn_halving.execution._train_test_rows import ListedFolds
@@ -22,8 +23,10 @@ from sklearn_halving.execution._types import EvaluationTask
 from sklearn_halving.search.preparing._content_hash import content_hash
 from sklearn_halving.search.preparing._limits import read_seconds
 from sklearn_halving.search.preparing._loops import LoopCandidates
-from sklearn_halving.search.preparing._search_space import Params
 from sklearn_halving.search.watching._user_warnings import warn_user
+
+if TYPE_CHECKING:
+    from sklearn_halving.search._base_search import BaseBanditSearchCV
 
 BUDGETS = frozenset({"n_loops", "n_pulls", "max_pulls", "n_rounds"})
 """Parameters of policies and searches that may be increased to extend a finished search."""
@@ -65,11 +68,11 @@ class Checkpoint:
     """
 
     journal: Journal | None = None
-    random_state: Any = None
+    random_state: RandomState | None = None
     start: str | None = None
     models: ModelFolder | None = None
 
-    def begin(self, search: Any, task: EvaluationTask) -> None:
+    def begin(self, search: BaseBanditSearchCV, task: EvaluationTask) -> None:
         """Compare the search with that of the journal, and write a new session to the journal.
 
         Raises
@@ -97,7 +100,7 @@ class Checkpoint:
 
 
 @contextmanager
-def open_checkpoint(search: Any) -> Iterator[Checkpoint]:
+def open_checkpoint(search: BaseBanditSearchCV) -> Iterator[Checkpoint]:
     """Open the journal of a search, if it has one."""
     if search.checkpoint is None:
         yield Checkpoint(random_state=search.random_state)
@@ -111,7 +114,7 @@ def open_checkpoint(search: Any) -> Iterator[Checkpoint]:
         yield Checkpoint(journal, random_state, start, models)
 
 
-def session_of(search: Any, task: EvaluationTask, start: str | None) -> Session:
+def session_of(search: BaseBanditSearchCV, task: EvaluationTask, start: str | None) -> Session:
     """Return the settings that must be the same if a search is resumed."""
     params = search.get_params(deep=False)
     fields = {name: _shown(name, params[name]) for name in sorted(params.keys() - FREE)}
@@ -124,7 +127,7 @@ def session_of(search: Any, task: EvaluationTask, start: str | None) -> Session:
         "params of fit": content_hash(task.fit_params, task.score_params),
         "splits": _splits_hash(task),
         "scoring": _shown("scoring", search.scoring),
-        "random_state": int(seed) if isinstance(seed, Integral) else type(seed).__name__,
+        "random_state": int(seed) if isinstance(seed, int | np.integer) else type(seed).__name__,
     }
     if params["initial_candidates"]:
         fields["initial_candidates"] = content_hash(list(params["initial_candidates"]))
@@ -146,7 +149,7 @@ def session_of(search: Any, task: EvaluationTask, start: str | None) -> Session:
     return Session(fields, versions, len(task.candidates), candidates, start)
 
 
-def _shown(name: str, value: Any) -> str | int | float | bool | None:
+def _shown(name: str, value: object) -> str | int | float | bool | None:
     """Return a parameter unchanged if it is a short plain value, else its digest.
 
     A time such as ``"1min"`` is returned in seconds, so that ``60`` is the same setting.
@@ -172,9 +175,7 @@ def _splits_hash(task: EvaluationTask) -> str:
     return content_hash(task.n_repetitions, folds)
 
 
-def _differing(
-    former: Sequence[Session], session: Session, candidates: Sequence[Params]
-) -> list[str]:
+def _differing(former: Sequence[Session], session: Session, candidates: Candidates) -> list[str]:
     """Return a description of each difference."""
     before, now = former[0].fields, session.fields
     names = before.keys() | now.keys()
@@ -197,7 +198,7 @@ def _differing(
     return differing
 
 
-def _difference(name: str, before: Any, now: Any) -> str:
+def _difference(name: str, before: object, now: object) -> str:
     if name in HINTS:
         return f"{name} ({HINTS[name]})"
     is_digest = any(isinstance(v, str) and len(v) == 32 for v in (before, now))
@@ -217,7 +218,9 @@ def _warn_of_versions(former: Session, session: Session) -> None:
         )
 
 
-def _generator(random_state: Any, sessions: Sequence[Session]) -> tuple[Any, str | None]:
+def _generator(
+    random_state: RandomState | None, sessions: Sequence[Session]
+) -> tuple[np.random.RandomState, str | None]:
     """Return a generator and its state as text, restored from the first session if possible."""
     if sessions and sessions[0].random_state is not None:
         start = sessions[0].random_state

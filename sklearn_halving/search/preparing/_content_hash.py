@@ -7,17 +7,20 @@ import math
 import sys
 import sysconfig
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import partial
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DIGEST_BYTES = 16
 BLOCK_ROWS = 2**16
@@ -30,7 +33,7 @@ FORMER_NAMES = {"sklearn_halving.execution._train_test_rows": "sklearn_halving.e
 """Modules that have been renamed: digests in existing journals contain the former name."""
 
 
-def content_hash(*values: Any, without: frozenset[str] = frozenset()) -> str:
+def content_hash(*values: object, without: frozenset[str] = frozenset()) -> str:
     """Return a digest of values, which may contain data, estimators, functions, distributions.
 
     The digest depends only on the content. It does not depend on memory addresses, on the order
@@ -69,7 +72,7 @@ class _Hasher:
     def digest(self) -> str:
         return self._hash.hexdigest()
 
-    def add(self, value: Any) -> None:
+    def add(self, value: object) -> None:
         """Update the digest with a value."""
         if value is None or isinstance(value, str | bytes | bool | int | float | complex):
             self._tag(type(value).__name__, _plain_bytes(value))
@@ -109,20 +112,20 @@ class _Hasher:
         else:
             self._add_object(value)
 
-    def _add_all(self, values: Iterable[Any]) -> None:
+    def _add_all(self, values: Iterable[object]) -> None:
         for value in values:
             self.add(value)
 
-    def _add_unordered(self, values: Iterable[Any]) -> None:
+    def _add_unordered(self, values: Iterable[object]) -> None:
         for digest in sorted(self._digest_of(value) for value in values):
             self._tag("item", digest.encode())
 
-    def _digest_of(self, value: Any) -> str:
+    def _digest_of(self, value: object) -> str:
         hasher = _Hasher(parents=self._parents)
         hasher.add(value)
         return hasher.digest()
 
-    def _add_sequence(self, values: Any) -> None:
+    def _add_sequence(self, values: Sequence[Any]) -> None:
         self._tag(type(values).__name__, str(len(values)).encode())
         if len(values) and all(type(value) is str for value in values):
             self._add_texts(values)
@@ -136,7 +139,7 @@ class _Hasher:
         self._tag("lengths", np.array([len(text) for text in encoded], dtype="<i8").tobytes())
         self._tag("texts", b"".join(encoded))
 
-    def _add_array(self, array: Any) -> None:
+    def _add_array(self, array: np.ndarray) -> None:
         self._tag("array", str((str(array.dtype), array.shape)).encode())
         if array.dtype.hasobject:
             self._add_sequence(array.ravel().tolist())
@@ -150,13 +153,13 @@ class _Hasher:
         for first in range(0, len(array), step):  # non-contiguous arrays are copied in blocks
             self._hash.update(np.ascontiguousarray(array[first : first + step]).tobytes())
 
-    def _add_frame(self, frame: Any) -> None:
+    def _add_frame(self, frame: pd.DataFrame) -> None:
         self._tag("frame", str(frame.shape).encode())
         self._add_all([frame.columns, frame.index])
         for place in range(frame.shape[1]):
             self.add(frame.iloc[:, place])
 
-    def _add_object(self, value: Any) -> None:
+    def _add_object(self, value: object) -> None:
         kind = type(value)
         self._tag(_full_name(kind))
         if isinstance(value, type | types.BuiltinFunctionType | np.ufunc | types.ModuleType):
@@ -200,14 +203,14 @@ class _Hasher:
             # `add` sorts sets, whose order is random. The docstring is one of the constants.
             self.add(constant)
 
-    def _add_state(self, value: Any) -> None:
+    def _add_state(self, value: object) -> None:
         """Update the digest with the attributes of an object, or with its pickle state.
 
         The pickle state is preferred if its class defines one, because it omits locks, clocks
         and shared objects. For example, a logger is pickled as its name.
         """
         kind = type(value)
-        parts: Any = None
+        parts: str | tuple[object, ...] | None = None
         if _says_how_to_pickle(kind):
             with suppress(Exception):  # the class may raise anything; use the attributes then
                 parts = value.__reduce_ex__(2)
@@ -230,13 +233,13 @@ class _Hasher:
         self.add({name: v for name, v in state.items() if name not in self._without})
 
 
-def _is_of_pandas(value: Any, name: str) -> bool:
+def _is_of_pandas(value: object, name: str) -> bool:
     """Return whether a value is an instance of a class of pandas, without importing pandas."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(value, getattr(pandas, name))
 
 
-def _plain_bytes(value: Any) -> bytes:
+def _plain_bytes(value: object) -> bytes:
     if isinstance(value, bytes):
         return value
     if isinstance(value, float) and math.isnan(value):
@@ -245,13 +248,13 @@ def _plain_bytes(value: Any) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _generator_state(generator: Any) -> Any:
+def _generator_state(generator: np.random.RandomState | np.random.Generator) -> object:
     if isinstance(generator, np.random.Generator):
         return generator.bit_generator.state
     return generator.get_state(legacy=False)
 
 
-def _full_name(thing: Any) -> str:
+def _full_name(thing: type | types.FunctionType) -> str:
     """Return the qualified name of a class or function.
 
     The name is the same in a script and in its child processes.
@@ -266,19 +269,19 @@ def _says_how_to_pickle(kind: type) -> bool:
     return any(getattr(kind, name, None) is not getattr(object, name, None) for name in names)
 
 
-def _parts(function: types.FunctionType) -> list[Any]:
+def _parts(function: types.FunctionType) -> list[object]:
     cells = [_cell_content(cell) for cell in function.__closure__ or ()]
     return [function.__code__, cells, function.__defaults__, function.__kwdefaults__]
 
 
-def _used_globals(function: types.FunctionType) -> dict[str, Any]:
+def _used_globals(function: types.FunctionType) -> dict[str, object]:
     """Return the constants and functions of its module that a function uses.
 
     Indirect uses through such functions are included. Global variables that one of these
     functions sets, such as a counter of calls, are not included.
     """
     known, module = function.__globals__, function.__module__
-    used: dict[str, Any] = {}
+    used: dict[str, object] = {}
     written: set[str] = set()
     waiting = [function]
     while waiting:
@@ -310,13 +313,13 @@ def _global_names(code: types.CodeType) -> tuple[set[str], set[str]]:
     return read, written
 
 
-def _is_constant(value: Any) -> bool:
+def _is_constant(value: object) -> bool:
     if isinstance(value, tuple | frozenset):
         return all(map(_is_constant, value))
     return isinstance(value, str | bytes | bool | int | float | complex)
 
 
-def _cell_content(cell: Any) -> Any:
+def _cell_content(cell: types.CellType) -> object:
     try:
         return cell.cell_contents
     except ValueError:  # the name is not bound yet

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sklearn_halving._typing import Candidates
 from sklearn_halving.policies import FiniteHorizonHalving, GridHalving, Hyperband
 from sklearn_halving.policies.bases._rungs import exact_factor
 from sklearn_halving.resources import Resource
@@ -18,13 +18,15 @@ from sklearn_halving.search.preparing._loops import n_planned_loops
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._preparation import Levels
 from sklearn_halving.search.preparing._search_space import (
-    Params,
     SearchSpace,
     check_number,
     n_different,
 )
 from sklearn_halving.search.preparing._splitting import SplitRows
 from sklearn_halving.search.watching._user_warnings import warn_user
+
+if TYPE_CHECKING:
+    from sklearn_halving.search._hyperband import HyperbandSearchCV
 
 BRACKET_FACTOR = 3
 """Default factor of Hyperband's brackets."""
@@ -44,7 +46,7 @@ FLOOR_ROWS, FLOOR_ROWS_OF_CLASS = 50, 5
 """Minimum numbers of rows for the rung directly below the largest level."""
 DEEP_ROWS, DEEP_ROWS_OF_CLASS = 200, 10
 """Minimum numbers of rows for all rungs below that one."""
-ONLY_FOR_BRACKETS: dict[str, Any] = {
+ONLY_FOR_BRACKETS: dict[str, object] = {
     "n_loops": 1,
     "min_candidates": None,
     "schedule": "algorithm_1",
@@ -53,19 +55,19 @@ ONLY_FOR_BRACKETS: dict[str, Any] = {
 """Parameters that apply only to Hyperband's brackets, and their defaults."""
 
 
-def halves_grid(search: Any, space: SearchSpace) -> bool:
+def halves_grid(search: HyperbandSearchCV, space: SearchSpace) -> bool:
     """Return whether all candidates of a grid start in one bracket."""
     is_automatic = isinstance(search.brackets, str) and search.brackets == "auto"
     return is_automatic and space.is_grid and resolve_sampler(search.sampler) is None
 
 
-def bracket_factor(search: Any) -> float:
+def bracket_factor(search: HyperbandSearchCV) -> float:
     """Return the factor of Hyperband's brackets."""
     return BRACKET_FACTOR if isinstance(search.factor, str) else search.factor
 
 
 def make_bracket_policy(
-    search: Any, levels: Levels, space: SearchSpace, rows: SplitRows
+    search: HyperbandSearchCV, levels: Levels, space: SearchSpace, rows: SplitRows
 ) -> Hyperband | FiniteHorizonHalving:
     """Return the policy that plays the brackets of Hyperband."""
     eta = exact_factor(bracket_factor(search))
@@ -101,7 +103,7 @@ def make_bracket_policy(
     return replace(loop, n_loops=n_loops)
 
 
-def _n_early_splits(search: Any, rows: SplitRows) -> int | None:
+def _n_early_splits(search: HyperbandSearchCV, rows: SplitRows) -> int | None:
     """Return the number of splits on which the early rungs are evaluated; None for all."""
     if search.early_splits == "all" or rows.n_repetitions is None:
         return None
@@ -113,7 +115,7 @@ def _n_early_splits(search: Any, rows: SplitRows) -> int | None:
     return None if wanted is None or wanted >= rows.n_repetitions else wanted
 
 
-def _check_grid_options(search: Any) -> None:
+def _check_grid_options(search: HyperbandSearchCV) -> None:
     """Raise if a parameter does not apply to the bracket that starts the whole grid."""
     for name, default in ONLY_FOR_BRACKETS.items():
         value = getattr(search, name)
@@ -126,15 +128,21 @@ def _check_grid_options(search: Any) -> None:
 
 
 def make_grid_policy(
-    search: Any, resource: Resource, levels: Levels, space: SearchSpace, rows: SplitRows
+    search: HyperbandSearchCV,
+    resource: Resource,
+    levels: Levels,
+    space: SearchSpace,
+    rows: SplitRows,
 ) -> GridHalving:
     """Return the policy for a grid, with the minimum numbers of rows if rows are the resource."""
     _check_grid_options(search)
     n_splits = rows.n_repetitions or 1
-    n_early = n_race = n_splits if search.early_splits == "all" else search.early_splits
     if search.early_splits == "auto":
         n_race = EARLY_SPLITS if rows.has_like_folds else n_splits
         n_early = 1 if rows.has_like_folds and rows.n_test >= MANY_TEST_ROWS else n_race
+    else:
+        n_early = n_splits if isinstance(search.early_splits, str) else search.early_splits
+        n_race = n_early
     first_floor = deep_floor = 1
     if resource.subsamples_rows and search.min_resources == "auto":
         first_floor, deep_floor = row_floors(rows, levels.largest)
@@ -164,7 +172,7 @@ def row_floors(rows: SplitRows, n_train: int) -> tuple[int, int]:
     return first, max(first, DEEP_ROWS, DEEP_ROWS_OF_CLASS * rows.n_classes)
 
 
-def tie_break_of(candidates: Sequence[Params], seed: np.random.SeedSequence) -> tuple[int, ...]:
+def tie_break_of(candidates: Candidates, seed: np.random.SeedSequence) -> tuple[int, ...]:
     """Return a number for each candidate that depends on its parameters and on the seed."""
     key = blake2b(repr((seed.entropy, seed.spawn_key)).encode(), digest_size=32).digest()
     return tuple(
@@ -173,7 +181,7 @@ def tie_break_of(candidates: Sequence[Params], seed: np.random.SeedSequence) -> 
     )
 
 
-def check_width(search: Any, plan: SearchPlan) -> None:
+def check_width(search: HyperbandSearchCV, plan: SearchPlan) -> None:
     """Raise if planning the brackets would take minutes, and warn of an unusual factor."""
     factor, n_widest = search.factor, max(plan.n_of_bracket)
     if n_widest > MAX_STARTED:
@@ -190,7 +198,9 @@ def check_width(search: Any, plan: SearchPlan) -> None:
         )
 
 
-def warn_of_left_out(search: Any, space: SearchSpace, candidates: tuple[Params, ...]) -> None:
+def warn_of_left_out(
+    search: HyperbandSearchCV, space: SearchSpace, candidates: Candidates
+) -> None:
     """Warn if candidates of a grid are left out, and name the parameter that changes it."""
     n_started = n_different(candidates)
     if not space.is_grid or n_started == space.size:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sklearn.base import is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 
+from sklearn_halving._typing import Params, Refit, Scorer
 from sklearn_halving._unstable_imports import (
     BaseSearchCV,
     method_params,
@@ -28,16 +28,16 @@ class FitInputs:
     X and y are only made indexable. The estimator validates them.
     """
 
-    X: Any
-    y: Any
-    scorers: Any
-    refit_metric: Any
-    fit_params: dict[str, Any]
-    score_params: dict[str, Any]
-    split_params: dict[str, Any]
+    X: object
+    y: object
+    scorers: Scorer
+    refit_metric: Refit
+    fit_params: Params
+    score_params: Params
+    split_params: Params
 
 
-def check_inputs(search: BaseSearchCV, X: Any, y: Any, params: dict[str, Any]) -> FitInputs:
+def check_inputs(search: BaseSearchCV, X: object, y: object, params: Params) -> FitInputs:
     """Return the arguments of `fit`, routed to the estimator, the scorer and the splitter."""
     scorers, refit_metric = scorers_of(search)
     X, y = indexable(X, y)

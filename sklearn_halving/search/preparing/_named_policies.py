@@ -10,6 +10,8 @@ from scipy.stats import rv_discrete
 from sklearn.base import is_classifier
 
 from sklearn_halving import policies
+from sklearn_halving.policies.bases._base_policy import BasePolicy
+from sklearn_halving.search._shared_parameters import SharedParameters
 from sklearn_halving.search.preparing._search_space import SearchSpace
 from sklearn_halving.search.reporting._reward import Reward
 
@@ -98,7 +100,9 @@ def check_name(name: str) -> None:
     )
 
 
-def policy_by_name(name: str, n_arms: int, n_pulls: int, confidence: float, n_splits: int) -> Any:
+def policy_by_name(
+    name: str, n_arms: int, n_pulls: int, confidence: float, n_splits: int
+) -> BasePolicy:
     """Return the policy, with the budget, the confidence and the splits of the search."""
     if n_arms == 1 and name in POLICIES:  # only its score is needed
         return policies.UniformAllocation(n_pulls)
@@ -111,10 +115,11 @@ def policy_by_name(name: str, n_arms: int, n_pulls: int, confidence: float, n_sp
     }
     policy_class = getattr(policies, (POLICIES | LEVEL_POLICIES)[name])
     names = {field.name for field in fields(policy_class)}
-    return policy_class(**{key: known[key] for key in known.keys() & names})
+    policy: BasePolicy = policy_class(**{key: known[key] for key in known.keys() & names})
+    return policy
 
 
-def range_of_score(scoring: Any, *, classifies: bool) -> tuple[float, float] | None:
+def range_of_score(scoring: object, *, classifies: bool) -> tuple[float, float] | None:
     """Return the range of a score if it is known to lie between 0 and 1, else None."""
     if scoring is None:
         return (0.0, 1.0) if classifies else None
@@ -126,7 +131,7 @@ def range_of_score(scoring: Any, *, classifies: bool) -> tuple[float, float] | N
     return None
 
 
-def range_of_steering_score(search: Any) -> tuple[float, float] | None:
+def range_of_steering_score(search: SharedParameters) -> tuple[float, float] | None:
     """Return the range of the score that guides the search, or None if it is not known."""
     scoring, classifies = search.scoring, is_classifier(search.estimator)
     if isinstance(scoring, list | tuple | set | Mapping):

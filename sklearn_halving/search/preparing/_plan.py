@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -104,7 +104,7 @@ def plan_table(plan: SearchPlan, resource: Resource) -> pd.DataFrame:
             n_initial = [[len(front)] + [0] * (len(b.rungs) - 1) for b, front in brackets]
             table.insert(3, "n_initial", [n for of_bracket in n_initial for n in of_bracket])
         return table
-    rows: list[tuple[Any, ...]] = [
+    rows: list[tuple[object, ...]] = [
         (number, stage.n_arms, resource.to_amount(stage.level), stage.n_pulls)
         for number, stage in enumerate(plan.description.stages)
     ]

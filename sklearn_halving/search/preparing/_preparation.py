@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from sklearn_halving._typing import Candidates, Estimator, Params, RandomState
 from sklearn_halving.policies._types import Schedule
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._rungs import exact_factor, round_half_up
@@ -20,7 +21,7 @@ from sklearn_halving.resources import FitTime, Iterations, PartialFit, Rescaling
 from sklearn_halving.search.preparing._inputs import FitInputs
 from sklearn_halving.search.preparing._limits import read_seconds
 from sklearn_halving.search.preparing._plan import SearchPlan
-from sklearn_halving.search.preparing._search_space import Params, SearchSpace
+from sklearn_halving.search.preparing._search_space import SearchSpace
 from sklearn_halving.search.preparing._splitting import SplitRows
 from sklearn_halving.search.watching._user_warnings import warn_user
 
@@ -195,7 +196,7 @@ def _automatic_levels(resource: Resource, needed: int, max_level: int, factor: f
     return Levels(min(max_level, smallest), max_level, n_eliminations)
 
 
-def check_candidates(estimator: Any, candidates: tuple[Params, ...]) -> None:
+def check_candidates(estimator: Estimator, candidates: Candidates) -> None:
     """Set each combination of parameter names once, to raise early for an invalid name."""
     seen = set()
     for params in candidates:
@@ -231,7 +232,9 @@ def _check_names(estimator: Any, params: Params) -> None:
         )
 
 
-def warn_of_refitting(resource: Resource, estimator: Any, rescaling: Rescaling | None) -> None:
+def warn_of_refitting(
+    resource: Resource, estimator: Estimator, rescaling: Rescaling | None
+) -> None:
     """Warn if models are fitted from scratch in each rung of a resource that could continue."""
     if not isinstance(resource, (Iterations, PartialFit, FitTime)):
         return
@@ -250,7 +253,10 @@ def warn_of_refitting(resource: Resource, estimator: Any, rescaling: Rescaling |
 
 
 def check_rescaling(
-    rescaling: Rescaling, estimator: Any, prepared: Preparation, candidates: tuple[Params, ...]
+    rescaling: Rescaling,
+    estimator: Estimator,
+    prepared: Preparation,
+    candidates: Candidates,
 ) -> Rescaling | None:
     """Return the rescaling, or None if there is nothing to rescale.
 
@@ -268,7 +274,9 @@ def check_rescaling(
     return rescaling
 
 
-def seed_of(random_state: Any) -> tuple[np.random.RandomState, np.random.SeedSequence]:
+def seed_of(
+    random_state: RandomState | None,
+) -> tuple[np.random.RandomState, np.random.SeedSequence]:
     """Return a generator for the candidates and a seed for splits and fits."""
     rng = check_random_state(random_state)
     # A copy is used, so that the same candidates are drawn as by RandomizedSearchCV.

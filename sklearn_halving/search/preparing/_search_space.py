@@ -13,6 +13,7 @@ from scipy.stats import rv_discrete
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils.random import sample_without_replacement
 
+from sklearn_halving._typing import ParamDistributions
 from sklearn_halving._unstable_imports import InvalidParameterError
 from sklearn_halving.search.preparing._content_hash import content_hash
 from sklearn_halving.search.watching._user_warnings import warn_user
@@ -52,7 +53,9 @@ class SearchSpace:
         space, and are not drawn again.
     """
 
-    def __init__(self, param_distributions: Any, initial: Sequence[Params] = ()) -> None:
+    def __init__(
+        self, param_distributions: ParamDistributions, initial: Sequence[Params] = ()
+    ) -> None:
         _check_lists(param_distributions)
         self._sampler = ParameterSampler(param_distributions, n_iter=1)
         spaces = self._sampler.param_distributions
@@ -72,7 +75,7 @@ class SearchSpace:
             )
 
     @property
-    def distributions(self) -> list[dict[str, Any]]:
+    def distributions(self) -> list[Params]:
         """The values and distributions, as a list of dicts."""
         return [dict(space) for space in self._sampler.param_distributions]
 

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.multiclass import type_of_target
 
+from sklearn_halving._typing import Params
 from sklearn_halving._unstable_imports import BaseSearchCV, num_samples
 from sklearn_halving.execution._train_test_rows import (
     Fold,
@@ -21,6 +22,7 @@ from sklearn_halving.execution._train_test_rows import (
     StreamedFolds,
     SubsetOrders,
 )
+from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.resources import Resource
 from sklearn_halving.resources._continuation import BOOSTING_NAMES
 from sklearn_halving.resources._training_size import class_codes
@@ -136,9 +138,7 @@ def streamed_splits(
     return SplitRows(splits, n_known, *sizes, _needed(orders, folds), **more)
 
 
-def _facts(
-    search: BaseSearchCV, inputs: FitInputs, pairs: Sequence[tuple[Rows, Rows]]
-) -> dict[str, Any]:
+def _facts(search: BaseSearchCV, inputs: FitInputs, pairs: Sequence[tuple[Rows, Rows]]) -> Params:
     """Return the properties that determine the early rungs, as arguments of `SplitRows`."""
     shape: tuple[int, ...] = getattr(inputs.X, "shape", ())
     n_columns = int(shape[-1]) if len(shape) == 2 else 0
@@ -160,7 +160,7 @@ def _facts(
     }
 
 
-def has_like_folds(classes: Any, target: Any, tests: Sequence[Rows]) -> bool:
+def has_like_folds(classes: Rows | None, target: FloatArray | None, tests: Sequence[Rows]) -> bool:
     """Return whether the target of the first two test folds is distributed as that of all rows.
 
     The mean of a numeric target, or the proportion of each class, must be within
@@ -178,7 +178,9 @@ def has_like_folds(classes: Any, target: Any, tests: Sequence[Rows]) -> bool:
     return bool((distance <= bound * np.sqrt(shares * (1 - shares))).all())
 
 
-def n_telling_splits(classes: Any, n_classes: int, target: Any, tests: Sequence[Rows]) -> int:
+def n_telling_splits(
+    classes: Rows | None, n_classes: int, target: FloatArray | None, tests: Sequence[Rows]
+) -> int:
     """Return the number of splits that are enough for a first evaluation of a candidate.
 
     It is the smallest number such that the test folds of the first splits contain `TELLING_ROWS`
@@ -200,7 +202,7 @@ def n_telling_splits(classes: Any, n_classes: int, target: Any, tests: Sequence[
     return len(tests)
 
 
-def _numeric_target(inputs: FitInputs) -> Any:
+def _numeric_target(inputs: FitInputs) -> FloatArray | None:
     """Return the standardized target if it is a single numeric column, else None."""
     try:
         target = np.asarray(inputs.y, dtype=np.float64)
@@ -264,7 +266,7 @@ def _goes_forward(pairs: Sequence[tuple[Rows, Rows]]) -> bool:
     return len(pairs) > 1 and all(train.max() < test.min() for train, test in pairs)
 
 
-def _class_target(search: BaseSearchCV, inputs: FitInputs) -> Any:
+def _class_target(search: BaseSearchCV, inputs: FitInputs) -> Rows | None:
     """Return y as class indices if subsets must contain every class, else None."""
     if inputs.y is None or not is_classifier(search.estimator):
         return None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
+from sklearn_halving._typing import CvResults
 from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies.noise._additive_model import fit_additive_model
@@ -95,7 +95,7 @@ class ChoiceStatistics:
 
     @classmethod
     def of(
-        cls, results: dict[str, Any], metric: str, level: IntArray, overlap: Overlap
+        cls, results: CvResults, metric: str, level: IntArray, overlap: Overlap
     ) -> ChoiceStatistics:
         """Return the statistics of the metric that guides the search.
 
@@ -146,7 +146,7 @@ class ChoiceStatistics:
         return corrected_mean(self.mean, self.error, candidate)
 
 
-def add_standard_errors(results: dict[str, Any], overlap: Overlap) -> None:
+def add_standard_errors(results: CvResults, overlap: Overlap) -> None:
     """Add the standard error of each mean, for all metrics, of test and training scores."""
     for key in [key for key in results if key.startswith(("mean_test_", "mean_train_"))]:
         side = key.removeprefix("mean_")
@@ -155,7 +155,7 @@ def add_standard_errors(results: dict[str, Any], overlap: Overlap) -> None:
         results[f"standard_error_{side}"] = np.sqrt(variance)
 
 
-def split_scores(results: dict[str, Any], side: str) -> FloatArray:
+def split_scores(results: CvResults, side: str) -> FloatArray:
     """Return the scores of each split, shape (n_candidates, n_splits)."""
     columns: list[FloatArray] = []
     while (key := f"split{len(columns)}_{side}") in results:

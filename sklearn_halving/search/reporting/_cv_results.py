@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
+from sklearn_halving._typing import CvResults
 from sklearn_halving._unstable_imports import param_columns
 from sklearn_halving.execution._evaluation import arm_estimator, rescaled_params
 from sklearn_halving.execution._types import EvaluationTask, Outcome, Scores
@@ -145,7 +146,7 @@ def make_cv_results(
     outcomes: Iterable[Outcome],
     rows: ResultRows,
     means: Means | None = None,
-) -> dict[str, Any]:
+) -> CvResults:
     """Return the table in the form of GridSearchCV's ``cv_results_``.
 
     Parameters
@@ -164,7 +165,7 @@ def make_cv_results(
         n_splits = rows.n_splits
         means = plain_means if n_splits is None else partial(planned_means, n_splits=n_splits)
     pulls = _Cells.of(outcomes, rows, task.n_repetitions)
-    results: dict[str, Any] = dict(rows.places)
+    results: CvResults = dict(rows.places)
     if not isinstance(task.resource, WholeFit):
         amounts = [task.resource.to_amount(level) for level in rows.level.tolist()]
         results["n_resources"] = np.array(amounts)
@@ -186,7 +187,7 @@ def make_cv_results(
     return results
 
 
-def without_sparse_splits(results: dict[str, Any], n_repetitions: int | None) -> dict[str, Any]:
+def without_sparse_splits(results: CvResults, n_repetitions: int | None) -> CvResults:
     """Leave out the columns of single splits if there are very many of them.
 
     Splits that ``cv`` fixes always have columns, as in GridSearchCV. If their number is unlimited,
@@ -289,7 +290,7 @@ class _Cells:
         }
 
 
-def _rescaled_columns(task: EvaluationTask, rows: ResultRows) -> dict[str, Any]:
+def _rescaled_columns(task: EvaluationTask, rows: ResultRows) -> CvResults:
     """Return columns ``rescaled_<parameter>`` with the values of rescaled parameters."""
     if task.rescaling is None:
         return {}
@@ -302,7 +303,7 @@ def _rescaled_columns(task: EvaluationTask, rows: ResultRows) -> dict[str, Any]:
     return {f"rescaled_{key.removeprefix('param_')}": column for key, column in columns}
 
 
-def _add_times(results: dict[str, Any], pulls: _Cells) -> None:
+def _add_times(results: CvResults, pulls: _Cells) -> None:
     for name in ("fit", "score"):
         seconds = [getattr(outcome, f"{name}_seconds") for outcome in pulls.outcomes]
         table = pulls.table(seconds)
@@ -311,7 +312,7 @@ def _add_times(results: dict[str, Any], pulls: _Cells) -> None:
 
 
 def _add_scores(
-    results: dict[str, Any], key: str, table: FloatArray, means: Means, pulls: _Cells
+    results: CvResults, key: str, table: FloatArray, means: Means, pulls: _Cells
 ) -> None:
     for split, column in enumerate(table.T):
         results[f"split{split}_{key}"] = column

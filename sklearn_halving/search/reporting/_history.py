@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sklearn_halving.execution._pull_loop import PullLog
 from sklearn_halving.execution._types import Outcome
@@ -83,16 +83,20 @@ class SearchRecord:
     seconds: float
 
 
-def n_splits_of_grid_search(cv: Any, n_repetitions: int | None) -> int | None:
+def n_splits_of_grid_search(cv: object, n_repetitions: int | None) -> int | None:
     """Return the number of splits on which GridSearchCV fits each candidate; None if not known.
 
     If the number of splits is unlimited, it is the number of splits that ``cv`` yields in
     GridSearchCV.
     """
-    if n_repetitions is not None or isinstance(cv, int):
-        return n_repetitions or cv
+    if n_repetitions is not None:
+        return n_repetitions
+    if cv is None or isinstance(cv, int):
+        return 5 if cv is None else cv
+    if not hasattr(cv, "get_n_splits"):
+        return None
     try:
-        return 5 if cv is None else int(cv.get_n_splits())
+        return int(cv.get_n_splits())
     except (AttributeError, TypeError, ValueError):  # the number may depend on the groups
         return None
 
@@ -129,9 +133,9 @@ def _place_of(plan: SearchPlan, pull: Pull) -> dict[str, int]:
     return {"bracket": bracket.label, "loop": bracket.loop, "rung": rung}
 
 
-def _row(record: SearchRecord, outcome: Outcome, metrics: list[str]) -> dict[str, Any]:
+def _row(record: SearchRecord, outcome: Outcome, metrics: list[str]) -> dict[str, object]:
     (arm, level, repetition), resource = outcome.pull, record.resource
-    row: dict[str, Any] = {"candidate": arm, **_place_of(record.plan, outcome.pull)}
+    row: dict[str, object] = {"candidate": arm, **_place_of(record.plan, outcome.pull)}
     if outcome.pull in record.stages:
         row["stage"] = record.stages[outcome.pull]
     if not isinstance(resource, WholeFit):

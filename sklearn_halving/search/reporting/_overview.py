@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from sklearn_halving._typing import Params
 from sklearn_halving.resources import WholeFit
 
 if TYPE_CHECKING:
+    import pandas as pd
     from pandas import DataFrame
 
     from sklearn_halving.search.reporting._search_results import SearchResults
@@ -180,7 +181,7 @@ class Overview:
         rows = self._rows.assign(score=self._rows["score"].where(np.isfinite(self._rows["score"])))
         has_loops = rows["loop"].any()
 
-        def rung(own: Any) -> Rung:
+        def rung(own: pd.DataFrame) -> Rung:
             # Two rungs at the same amount are shown as one. The later one has more splits.
             best = own.loc[own["iter"] == own["iter"].max(), "score"].max()
             return Rung(own["amount"].iloc[0], len(own), best, any(own["is_best"]))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from sklearn_halving.execution._types import Outcome, Scores
+from sklearn_halving._typing import Refit
+from sklearn_halving.execution._types import Outcome
 
 
 class Reward:
@@ -13,17 +12,18 @@ class Reward:
     With several metrics, it is the one that ``refit`` names, or the first one.
     """
 
-    def __init__(self, refit: Any, refit_metric: Any) -> None:
+    def __init__(self, refit: Refit, refit_metric: Refit | None) -> None:
         # For a callable that returns a dict, only ``refit`` determines the metric.
         names = [name for name in (refit, refit_metric) if isinstance(name, str)]
         self._metric = names[0] if names else None
 
-    def metric_of(self, scores: Scores) -> str:
+    def metric_of(self, scores: object) -> str:
         """Return the name of the metric; ``"score"`` if there is only one."""
         if not isinstance(scores, dict):
             return "score"
         if self._metric is None or self._metric not in scores:
-            return next(iter(scores))
+            first: str = next(iter(scores))
+            return first
         return self._metric
 
     def __call__(self, outcome: Outcome) -> float:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
+from sklearn_halving._typing import CrossValidation, CvResults
 from sklearn_halving._unstable_imports import (
     BaseSearchCV,
     check_refit_metric,
@@ -107,7 +108,7 @@ class Run:
         self.log.stage_now = partial(self.prepared.policy.current_stage, self.state)
         self.log.check = CommonFaults(self.task).check
 
-    def record(self, cv: Any) -> SearchRecord:
+    def record(self, cv: CrossValidation | None) -> SearchRecord:
         """Return the record of the pulls, which is kept after the search."""
         task, n_repetitions = self.task, self.prepared.rows.n_repetitions
         return SearchRecord(
@@ -160,7 +161,7 @@ class ResultTable:
         The attribute ``regret_bounds_``; None if the policy does not have it.
     """
 
-    cv_results: dict[str, Any]
+    cv_results: CvResults
     statistics: ChoiceStatistics | None = None
     regret_bounds: FloatArray | None = None
 
@@ -334,7 +335,7 @@ class SearchResults(BaseSearchCV):
             table = take_rows(self.cv_results_, index)
             self.best_index_ = int(index[select_best_index(self, refit_metric, table)])
         else:
-            self.best_index_ = self._row_of(self._best_arm(run), run, refit_metric)
+            self.best_index_ = self._row_of(self._best_arm(run), run, str(refit_metric))
             self.best_score_ = self.cv_results_[f"mean_test_{refit_metric}"][self.best_index_]
         self.best_params_ = self.cv_results_["params"][self.best_index_]
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from sklearn_halving._typing import CallbackContext, Estimator, Params
 from sklearn_halving._unstable_imports import (
     has_callbacks,
     init_callbacks,
@@ -15,6 +17,9 @@ from sklearn_halving._unstable_imports import (
 from sklearn_halving.policies._types import Pull
 from sklearn_halving.resources import Resource
 from sklearn_halving.search.preparing._plan import SearchPlan
+
+if TYPE_CHECKING:
+    from sklearn_halving.search._base_search import BaseBanditSearchCV
 
 
 class Branch(NamedTuple):
@@ -60,7 +65,7 @@ def _branches_of(plan: SearchPlan, resource: Resource) -> list[Branch]:
 class _Task:
     """A node of the tree, with the numbers of parts left and of parts begun."""
 
-    context: Any
+    context: CallbackContext
     n_left: int
     n_begun: int = 0
 
@@ -81,15 +86,17 @@ class CallbackTree:
         ``X``, ``y`` and ``metadata`` for the hooks.
     """
 
-    search: Any
-    root: Any
-    data: dict[str, Any]
-    _search_task: Any = None
+    search: BaseBanditSearchCV
+    root: CallbackContext | None
+    data: Params
+    _search_task: CallbackContext | None = None
     _tasks: dict[tuple[int, ...], _Task] = field(default_factory=dict)
     _path_of: Callable[[Pull], tuple[int, ...]] | None = None
 
     @classmethod
-    def begin(cls, search: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> CallbackTree:
+    def begin(
+        cls, search: BaseBanditSearchCV, X: object, y: object, fit_params: Params
+    ) -> CallbackTree:
         """Open the task of the whole fit."""
         weights = fit_params.get("sample_weight")
         metadata = None if weights is None else {"sample_weight": weights}
@@ -134,7 +141,7 @@ class CallbackTree:
             self._tasks[(*path, branch.key)] = _Task(context, branch.n_parts)
             self._lay_out(branch.branches, (*path, branch.key))
 
-    def context_of(self, pull: Pull) -> Any:
+    def context_of(self, pull: Pull) -> CallbackContext:
         """Return the context of a pull with its ancestors, but without their other tasks."""
         path = self._path(pull)
         for depth in range(1, len(path) + 1):
@@ -148,7 +155,8 @@ class CallbackTree:
         context = parent.context.subcontext(
             task_name="candidate-split-evaluation", task_id=parent.n_begun - 1
         )
-        return lone_branch(context)
+        lone: CallbackContext = lone_branch(context)
+        return lone
 
     def end_pull(self, pull: Pull) -> bool:
         """Close the rung and the bracket if this was their last pull.
@@ -187,13 +195,15 @@ class CallbackTree:
     def _path(self, pull: Pull) -> tuple[int, ...]:
         return () if self._path_of is None else self._path_of(pull)
 
-    def refit_task(self) -> Any:
+    def refit_task(self) -> CallbackContext | None:
         """Return the context of the refit; None if callbacks are not supported."""
         if self.root is None:
             return None
         return self.root.subcontext(task_name="refit-with-best-params")
 
-    def propagating(self, context: Any, estimator: Any) -> Any:
+    def propagating(
+        self, context: CallbackContext | None, estimator: Estimator
+    ) -> AbstractContextManager[object]:
         """Propagate callbacks to the estimator of the refit."""
         return propagated_callbacks(context, estimator)
 

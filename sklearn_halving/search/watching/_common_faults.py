@@ -61,8 +61,7 @@ class CommonFaults:
     def _kind_of(self, params: dict[str, Any]) -> Kind:
         """Return the parameters of a candidate, without numbers of the last step."""
         estimator = self.task.estimator
-        is_pipeline = isinstance(estimator, Pipeline)
-        step = f"{estimator.steps[-1][0]}__" if is_pipeline else ""
+        step = f"{estimator.steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
         return frozenset(
             (name, repr(value))
             for name, value in params.items()

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from joblib import effective_n_jobs
 
+from sklearn_halving._typing import CallbackContext
 from sklearn_halving.execution._pull_loop import PullObserver
 from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies._types import Pull
@@ -28,6 +29,9 @@ from sklearn_halving.search.watching._progress_output import (
     write_above,
 )
 from sklearn_halving.search.watching._remaining_time import FitCosts
+
+if TYPE_CHECKING:
+    from sklearn_halving.search._base_search import BaseBanditSearchCV
 
 
 @dataclass
@@ -50,7 +54,7 @@ class Watch(PullObserver):
         The progress bar.
     """
 
-    search: Any
+    search: BaseBanditSearchCV
     progress: Progress
     callbacks: CallbackTree
     milestones: Milestones
@@ -62,7 +66,7 @@ class Watch(PullObserver):
         """Whether there is any output or callback. If not, pulls are not counted."""
         return self.search.verbose > 0 or self.bar is not None or self.callbacks.is_watched
 
-    def context_of(self, pull: Pull) -> Any:
+    def context_of(self, pull: Pull) -> CallbackContext | None:
         """Return scikit-learn's callback context of a pull, if a callback follows pulls."""
         return self.callbacks.context_of(pull) if self.callbacks.is_watched else None
 
@@ -96,7 +100,7 @@ class Watch(PullObserver):
         write_above(self.bar, line)
 
 
-def make_progress(search: Any, run: Run) -> Progress:
+def make_progress(search: BaseBanditSearchCV, run: Run) -> Progress:
     """Return the progress counts for the start of a search."""
     prepared, task = run.prepared, run.task
     plan, parts = prepared.plan, parts_of(prepared.plan)
@@ -128,7 +132,7 @@ def _n_splits_of_level(parts: Sequence[Part]) -> dict[int, list[int]]:
 
 
 @contextmanager
-def open_watch(search: Any, run: Run, callbacks: CallbackTree) -> Iterator[Watch]:
+def open_watch(search: BaseBanditSearchCV, run: Run, callbacks: CallbackTree) -> Iterator[Watch]:
     """Print the first lines, and show progress until the search ends."""
     progress = make_progress(search, run)
     has_stages = bool(progress.parts) and run.prepared.plan.schedule is None
@@ -142,7 +146,7 @@ def open_watch(search: Any, run: Run, callbacks: CallbackTree) -> Iterator[Watch
     try:
         yield watch
     finally:
-        vars(search).pop("progress_", None)
+        search.__dict__.pop("progress_", None)
         if bar is not None:
             bar.update(progress.report())
             bar.close()
@@ -155,7 +159,7 @@ def _first_lines(run: Run, n_planned: int | None) -> Iterator[str]:
         yield checkpoint_line(len(journal.records), n_planned)
 
 
-def write_end(search: Any, run: Run, progress: Progress) -> None:
+def write_end(search: BaseBanditSearchCV, run: Run, progress: Progress) -> None:
     """Write the last line of a search, if ``verbose``."""
     if search.verbose > 0:
         best_score = getattr(search, "best_score_", None)
