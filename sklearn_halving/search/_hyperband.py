@@ -175,12 +175,12 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         As in GridSearchCV, but with one row for each candidate and amount of resource, and with
         the additional columns ``bracket`` (the paper's s), ``iter`` (the last rung of the
         candidate at that amount), ``n_resources``, ``candidate`` and, if ``n_loops`` is larger
-        than 1, ``loop``. ``probability_best`` is the probability that the row is the best of the
-        finalists, the rows at ``max_resources`` with all splits; NaN in other rows.
+        than 1, ``loop``.
     best_probability_ : float
         Probability that the best candidate is the best of the finalists, by their scores and the
-        noise between splits, as in VarianceHalvingSearchCV. Candidates that were eliminated before
-        do not count. NaN, like ``best_regret_``, with less than two finalists or too few splits.
+        noise between splits, as in VarianceHalvingSearchCV. The finalists are the rows at
+        ``max_resources`` with all splits; candidates that were eliminated before do not count.
+        NaN, like ``best_regret_``, with fewer than two finalists or too few splits.
     best_regret_ : float
         Expected difference between the score of the best finalist and that of the best candidate.
 
@@ -354,15 +354,16 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         overlap = Overlap.of(run.outcomes, run.prepared.rows.n_rows)
         compared = results | {name: mean}
         statistics = ChoiceStatistics.of(compared, run.metric, rows.level, overlap)
-        of_finalists = np.where(np.isnan(mean), np.nan, statistics.probability_best())
-        # A single finalist is not more likely to be the best candidate of all.
-        results["probability_best"] = of_finalists if len(index) > 1 else mean * np.nan
         return ResultTable(results, statistics)
 
     def _choose(self, run: Run) -> None:
         super()._choose(run)
         if hasattr(self, "best_index_"):
-            self.best_probability_ = float(self.cv_results_["probability_best"][self.best_index_])
+            is_finalist = ~np.isnan(self._statistics.mean)
+            # A single finalist is not more likely to be the best candidate of all.
+            is_known = is_finalist.sum() > 1 and is_finalist[self.best_index_]
+            probability = self._statistics.probability_best()[self.best_index_]
+            self.best_probability_ = float(probability) if is_known else np.nan
             is_known = not np.isnan(self.best_probability_)
             self.best_regret_ = self._statistics.regret(self.best_index_) if is_known else np.nan
 

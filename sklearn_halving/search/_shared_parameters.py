@@ -260,7 +260,9 @@ def document_search(search: Search) -> Search:
     names = [name for name in inspect.signature(search.__init__).parameters if name != "self"]
     rules = {name: constraint_of(hints[name]) for name in names}
     of_grid_search = BaseSearchCV._parameter_constraints
-    search._parameter_constraints = rules | of_grid_search | {"n_jobs": rules["n_jobs"]}
+    # 0 workers are refused at once.
+    n_jobs = {name: rules[name] for name in ("n_jobs",) if name in rules}
+    search._parameter_constraints = rules | of_grid_search | n_jobs
     search.__init__ = _naming_parameters(search.__init__, names)  # type: ignore[method-assign]
     if search.__doc__:
         search.__doc__ = _completed(search, names)

@@ -508,6 +508,7 @@ def policy_classes() -> Iterator[type]:
         module = importlib.import_module(info.name)
         for _, cls in inspect.getmembers(module, inspect.isclass):
             is_here = cls.__module__ == module.__name__ and cls is not Policy
+            is_here = is_here and not cls.__name__.startswith("_")
             if is_here and all(hasattr(cls, name) for name in methods):
                 found.add(cls)
     for cls in sorted(found, key=lambda cls: cls.__name__):

@@ -80,7 +80,9 @@ def test_a_wrong_option_is_refused_with_those_there_are(search_class):
 def test_a_space_of_the_wrong_type_is_refused_as_any_other_parameter(search_class, space):
     search = small(search_class, SVC(), space)
     for method in (search.fit, search.plan):
-        with pytest.raises(ValueError, match=r"'param_distributions' .* 'dict', .*list"):
+        with pytest.raises(
+            ValueError, match=r"param_distributions must be a dict of .* a list of such dicts"
+        ):
             method(*data())
 
 

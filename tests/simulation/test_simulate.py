@@ -283,8 +283,8 @@ def test_checkpoints_of_pulls_at_a_level_are_those_of_the_pulls() -> None:
     """Five units of noise 5 each are a pull of noise sqrt(5): the same problem in other units."""
     in_units = GaussianArms([0.0] * 10, mean_sd=1, sds=5, max_level=5)
     in_pulls = GaussianArms([0.0] * 10, mean_sd=1, sds=5**0.5)
-    by_units = simulate(VarianceHalving(300), in_units, checkpoints=[60, 250, 750])
-    by_pulls = simulate(VarianceHalving(300), in_pulls, checkpoints=[12, 50, 150])
+    by_units = simulate(VarianceHalving(300), in_units, checkpoints=[250, 500, 1000])
+    by_pulls = simulate(VarianceHalving(300), in_pulls, checkpoints=[50, 100, 200])
     assert by_units.n_units.tolist() == [1500] * 1000
     one, other = by_units.checkpoint_regret, by_pulls.checkpoint_regret
     error = np.hypot(one.std(axis=0), other.std(axis=0)) / 1000**0.5
@@ -449,7 +449,7 @@ def test_a_policy_that_asks_for_nothing_is_stopped() -> None:
         ((UniformAllocation(9), GAUSSIAN, 0), ValueError, "n_problems must be at least 1"),
         ((UniformAllocation(9), GAUSSIAN, 2.5), ValueError, "n_problems must be a whole number"),
         ((SuccessiveHalving(4, 50), GAUSSIAN), ValueError, "from 1 to 1, .* got 6 to 6"),
-        ((SuccessiveHalving(5, 50), GAUSSIAN), ValueError, "5 arms, the problem 4"),
+        ((SuccessiveHalving(5, 50), GAUSSIAN), ValueError, "n_arms must be .* schedule, 5, got 4"),
         ((LilUCB(), LearningCurves(PowerLimits())), ValueError, "n_arms of the environment must"),
         ((UniformAllocation(3), GAUSSIAN), ValueError, "too small"),
     ],

@@ -230,9 +230,9 @@ def test_effective_number_of_arms() -> None:
         (np.eye(3), r"shape \(4, 4\)"),
         (np.diag([1.0, 1.0, np.nan, 1.0]), "finite"),
         (np.eye(4) + np.diag([0.1] * 3, 1), "symmetric"),
-        (np.eye(4) - 0.5 * (np.ones((4, 4)) - np.eye(4)), "smallest eigenvalue is -0.5"),
+        (np.eye(4) - 0.5 * (np.ones((4, 4)) - np.eye(4)), "smallest eigenvalue -0.5"),
         (np.zeros((4, 4)), "not all 0"),
-        (FactorCovariance(np.ones((5, 2))), "the 4 arms, got one of 5"),
+        (FactorCovariance(np.ones((5, 2))), "the 4 arms, got 5 rows"),
     ],
 )
 def test_a_covariance_that_is_none_is_refused(covariance, message) -> None:
@@ -246,5 +246,5 @@ def test_a_kernel_that_is_no_covariance_is_noticed_when_columns_show_it() -> Non
 
     points = np.arange(4.0)[:, np.newaxis]
     features = PriorFeatures(KernelCovariance(kernel, points, np.ones(4)))
-    with pytest.raises(ValueError, match="positive semi-definite; arms 0 and 3"):
+    with pytest.raises(ValueError, match=r"positive semi-definite.* arms 0 and 3"):
         features.cover(0)

@@ -208,7 +208,7 @@ def test_a_refit_forgets_nothing_and_pulls_under_way_stay_under_way() -> None:
 @pytest.mark.parametrize(("options", "batch_shape"), [({}, (2,)), ({"standardize": False}, ())])
 def test_a_family_is_for_one_problem_of_unknown_scale(options, batch_shape) -> None:
     family = KernelFamily(distance_kernel, np.zeros((3, 1)), np.ones(1))
-    with pytest.raises(ValueError, match="one problem"):
+    with pytest.raises(ValueError, match="single problem"):
         BayesGap(5, family, **options).start(Problem(3), batch_shape=batch_shape)
 
 
