@@ -252,9 +252,9 @@ class Stage:
     >>> from sklearn_halving.policies import Problem, VarianceHalving
     >>> for stage in VarianceHalving(n_pulls=60).describe(Problem(n_arms=5)).stages:
     ...     print(stage)
-    Stage(n_arms=5, n_pulls=23, level=1)
-    Stage(n_arms=3, n_pulls=18, level=1)
-    Stage(n_arms=2, n_pulls=19, level=1)
+    Stage(n_arms=5, n_pulls=30, level=1)
+    Stage(n_arms=3, n_pulls=15, level=1)
+    Stage(n_arms=2, n_pulls=15, level=1)
     """
 
     n_arms: int
