@@ -328,7 +328,10 @@ def _has_quantiles(space: Space) -> bool:
 def _quantiles(values: Any, places: FloatArray) -> Sequence[object]:
     if not hasattr(values, "rvs"):
         return [values[int(place * len(values))] for place in places.tolist()]
-    numbers: list[float] = np.asarray(values.ppf(places), dtype=np.float64).tolist()
+    # Distributions of SciPy take arrays; those of others may not.
+    is_of_scipy = hasattr(values, "dist")
+    quantiles = values.ppf(places) if is_of_scipy else [values.ppf(p) for p in places.tolist()]
+    numbers: list[float] = np.asarray(quantiles, dtype=np.float64).tolist()
     if not isinstance(getattr(values, "dist", values), rv_discrete):
         return numbers
     return [int(number) if number.is_integer() else number for number in numbers]

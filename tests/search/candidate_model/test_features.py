@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 import tracemalloc
 
@@ -476,3 +477,16 @@ def test_every_dict_gets_its_share():
 )
 def test_not_every_space_has_quantiles_without_repetition(spaces):
     assert draw_evenly(spaces, 4, np.random.RandomState(0)) is None
+
+
+def test_quantiles_of_a_distribution_of_the_users_own_are_asked_one_by_one() -> None:
+    class Square:
+        def rvs(self, random_state: np.random.RandomState) -> float:
+            return self.ppf(random_state.uniform())
+
+        def ppf(self, place: float) -> float:
+            return math.sqrt(place)  # refuses arrays
+
+    drawn = draw_evenly([{"a": Square()}], 9, np.random.RandomState(0))
+    assert drawn is not None
+    assert len({params["a"] for params in drawn}) == 9
