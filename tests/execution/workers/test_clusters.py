@@ -321,12 +321,23 @@ class TestRay:
         assert scores(pull_each(task)) == serial_scores(task)
 
     def test_what_kills_its_worker_fails_alone(self) -> None:
-        check_faults(NO_LIMITS, {8.0: "kill"}, "SIGKILL")
+        for n_left in (2, 1, 0):
+            try:
+                check_faults(NO_LIMITS, {8.0: "kill"}, "SIGKILL")
+                break
+            except RuntimeError as error:
+                # On a busy machine, Ray may end the actors of a new pool again and again.
+                if n_left == 0 or "were lost" not in str(error):
+                    raise
 
     def test_the_block_on_the_page_of_clusters_runs(self, tmp_path: Path) -> None:
         text = (ROOT / "docs" / "clusters.md").read_text(encoding="utf-8")
         blocks = re.findall(r"<!-- run by: \S+ -->\n```python\n(.*?)```", text, flags=re.DOTALL)
         assert len(blocks) == 1
-        done = run_script(tmp_path, BEFORE + blocks[0] + AFTER, temp_folder=tmp_path)
+        for _ in range(3):
+            done = run_script(tmp_path, BEFORE + blocks[0] + AFTER, temp_folder=tmp_path)
+            # On a busy machine, Ray may end the process of a script without a word.
+            if done.stdout or "Traceback" in done.stderr:
+                break
         # Ray may print after the script, and end its process with a status of its own.
         assert "same" in done.stdout.splitlines(), f"{done}"
