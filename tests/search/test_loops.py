@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -28,6 +26,7 @@ def table_of(search, loops):
     return table.loc[table["loop"] < loops, names].reset_index(drop=True)
 
 
+@pytest.mark.slow
 @ignore_stop
 @pytest.mark.filterwarnings("ignore:.*are left out", "ignore:The grid has")
 @pytest.mark.parametrize(
@@ -42,9 +41,7 @@ def table_of(search, loops):
 )
 def test_loops_are_played_until_the_time_is_up(params):
     params = {"n_loops": 100_000, **params}
-    start = time.time()
     search = search_of(time_budget=5.0, **params).fit(X, Y)
-    assert search.history_["started"].min() < start + 5
     assert search.stopped_by_ == "time_budget"
     assert search.n_fits_ > 0
     assert np.isfinite(search.best_score_)
@@ -52,6 +49,7 @@ def test_loops_are_played_until_the_time_is_up(params):
 
 
 @ignore_stop
+@pytest.mark.slow
 def test_candidates_are_drawn_when_their_loop_starts():
     search = search_of(n_loops=1000, time_budget=4.0).fit(X, Y)
     loops = pd.DataFrame(search.cv_results_)["loop"].nunique()
@@ -74,6 +72,7 @@ def test_the_result_does_not_depend_on_the_number_of_workers():
 
 
 @ignore_stop
+@pytest.mark.slow
 def test_a_finished_search_goes_on_until_the_time_is_up(tmp_path):
     path = tmp_path / "journal"
     first = search_of(n_loops=3, checkpoint=path).fit(X, Y)

@@ -371,6 +371,7 @@ def ctrl_c_twice(log, is_over):
             time.sleep(0.05)  # a signal that is pending already is not sent again
 
 
+@pytest.mark.slow
 @pytest.mark.walk
 @pytest.mark.skipif(sys.platform == "win32", reason="sends itself a signal")
 @pytest.mark.parametrize("way", WAYS)
