@@ -76,6 +76,7 @@ def evaluate(task: EvaluationTask, job: Job) -> Landing:
     keep = (
         job.keep_model
         and error is None
+        and held_out is None  # training that stopped early must not start to wait again
         and task.rescaling is None  # continued training cannot change the parameters
         and task.resource.can_continue(estimator)
     )

@@ -162,7 +162,8 @@ def _is_deterministic(value: Any, *, any_class: bool) -> bool:
     has_params = hasattr(value, "get_params")
     params = value.get_params(deep=False) if has_params else getattr(value, "__dict__", {})
     is_seeded = params.get("random_state", 0) is not None
-    return is_known and is_seeded and same(params)
+    keeps_input = params.get("copy", True) is not False
+    return is_known and is_seeded and keeps_input and same(params)
 
 
 def _bytes_of(output: Any) -> int:

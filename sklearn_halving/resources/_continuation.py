@@ -41,6 +41,16 @@ _EPOCHS = _NEURAL_NETWORK | {
 _UNITS_ASKED = "_halving_units_asked"
 
 
+EARLY_STOPPING_NAMES: dict[str, frozenset[str]] = {
+    "lightgbm": frozenset(
+        {"early_stopping_rounds", "early_stopping_round", "early_stopping", "n_iter_no_change"}
+    ),
+    "xgboost": frozenset({"early_stopping_rounds"}),
+    "catboost": frozenset({"early_stopping_rounds", "od_type", "od_wait", "od_pval"}),
+}
+"""Parameters that ask for early stopping."""
+
+
 def boosting_library(estimator: Estimator) -> str | None:
     """Return the boosting library of the estimator, without importing any."""
     for cls in type(estimator).__mro__:
@@ -198,7 +208,7 @@ def _way_of_boosting(step: Estimator, parameter: str, library: str) -> Way:
     if parameter not in BOOSTING_NAMES[library] or any(
         # with early stopping, the number of trees differs from the level
         params.get(name) is not None
-        for name in ("early_stopping_rounds", "early_stopping_round", "od_type", "od_wait")
+        for name in EARLY_STOPPING_NAMES[library]
     ):
         return "refit"
     if library == "lightgbm":

@@ -7,22 +7,14 @@ from contextlib import contextmanager
 from inspect import signature
 from typing import Any
 
-from sklearn_halving.resources._continuation import BOOSTING_NAMES, boosting_library
+from sklearn_halving.resources._continuation import (
+    BOOSTING_NAMES,
+    EARLY_STOPPING_NAMES,
+    boosting_library,
+)
 from sklearn_halving.resources._fitting import last_step, to_last_step
 
-_ASKS: dict[str, frozenset[str]] = {
-    "lightgbm": frozenset(
-        {"early_stopping_rounds", "early_stopping_round", "early_stopping", "n_iter_no_change"}
-    ),
-    "xgboost": frozenset({"early_stopping_rounds"}),
-    "catboost": frozenset({"early_stopping_rounds", "od_type", "od_wait", "od_pval"}),
-}
 _CALLBACKS = ("EarlyStopping", "_EarlyStoppingCallback")
-
-
-def is_booster(estimator: Any) -> bool:
-    """Return whether the estimator, or the last step of a pipeline, is of a boosting library."""
-    return boosting_library(last_step(estimator)) is not None
 
 
 def stops_early(estimator: Any, fit_params: dict[str, Any]) -> bool:
@@ -36,7 +28,7 @@ def stops_early(estimator: Any, fit_params: dict[str, Any]) -> bool:
         return False
     params = step.get_params()
     callbacks = [*(given.get("callbacks") or ()), *(params.get("callbacks") or ())]
-    is_asked = any(params.get(name) for name in _ASKS[library] | (given.keys() & _ASKS[library]))
+    is_asked = any((params | given).get(name) for name in EARLY_STOPPING_NAMES[library])
     return is_asked or any(type(callback).__name__ in _CALLBACKS for callback in callbacks)
 
 
@@ -99,7 +91,9 @@ def fix_rounds(estimator: Any, n_rounds: int, fit_params: dict[str, Any]) -> dic
     params = step.get_params()
     names = {name for name in BOOSTING_NAMES[library] if params.get(name) is not None}
     fixed: dict[str, Any] = dict.fromkeys(names or {"n_estimators"}, n_rounds)
-    fixed |= {name: None for name in _ASKS[library] if params.get(name) is not None}
+    # CatBoost refuses None for the others, which have no effect without an evaluation set.
+    unset = EARLY_STOPPING_NAMES[library] - {"od_type", "od_pval"}
+    fixed |= {name: None for name in unset if params.get(name) is not None}
     if params.get("use_best_model"):
         fixed["use_best_model"] = False
     if params.get("callbacks"):
@@ -108,7 +102,7 @@ def fix_rounds(estimator: Any, n_rounds: int, fit_params: dict[str, Any]) -> dic
     return {
         name: _without_early_stopping(value) if name.endswith("callbacks") and value else value
         for name, value in fit_params.items()
-        if name.rpartition("__")[2] not in _ASKS[library]
+        if name.rpartition("__")[2] not in EARLY_STOPPING_NAMES[library]
     }
 
 

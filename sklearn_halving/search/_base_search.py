@@ -26,7 +26,6 @@ from sklearn_halving.execution.workers._interrupt import Interrupt
 from sklearn_halving.policies._types import Problem
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.resources import FitTime, Rescaling, Resource, resolve_resource
-from sklearn_halving.resources._early_stopping import is_booster
 from sklearn_halving.search._shared_parameters import SharedParameters
 from sklearn_halving.search.preparing._arriving import resolve_sampler
 from sklearn_halving.search.preparing._checkpoint import Checkpoint, open_checkpoint
@@ -304,16 +303,9 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
             seed=None if self.random_state is None else seed,
             config=get_config(),
             caller=self if callbacks.is_watched else None,
-            held_out=prepared.rows.held_out if self._has_boosters(candidates) else None,
+            held_out=prepared.rows.held_out,
             step_cache=self._step_cache(prepared.resource),
         )
-
-    def _has_boosters(self, candidates: Any) -> bool:
-        """Return whether an estimator may be of a boosting library."""
-        estimators = [self.estimator]
-        if isinstance(candidates, tuple):
-            estimators += [v for params in candidates for v in params.values()]
-        return any(map(is_booster, estimators))
 
     def _step_cache(self, resource: Resource) -> StepCache | None:
         """Return an empty cache for the steps of pipelines, if they are to be cached."""

@@ -158,6 +158,7 @@ def test_other_pipelines_are_fitted_as_usual(why, tmp_path, capsys):
     ("step", "is_cached"),
     [
         (StandardScaler(), True),
+        (StandardScaler(copy=False), False),  # changes the array that it is given
         (PCA(random_state=3), True),
         (PCA(), False),  # its random state is not set
         (SelectKBest(f_classif), True),

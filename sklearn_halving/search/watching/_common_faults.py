@@ -74,6 +74,9 @@ class CommonFaults:
             return True
         if not any(fault in error for fault in self._faults_of_data):
             return False
+        # The fault may be in some splits only. With NaN, no candidate has a score anyway.
+        if isinstance(self.task.error_score, str) or not isnan(self.task.error_score):
+            return False
         estimator = arm_estimator(self.task, outcome.pull)
         last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
         values = last.get_params(deep=False).values() if hasattr(last, "get_params") else [last]

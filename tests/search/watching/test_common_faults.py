@@ -115,3 +115,15 @@ def test_every_kind_must_fail():
     kernels = [search.cv_results_["param_kernel"][row] for row in range(search.n_fits_)]
     assert set(kernels) == {"linear", "rbf"}
     assert search.n_fits_ < search.plan(WITH_NAN, y)["n_fits"].iloc[0]
+
+
+def test_a_fault_in_some_splits_does_not_end_a_search_with_a_score_for_failed_fits():
+    data = X.copy()
+    data[0, 0] = np.nan
+    splits = [(np.arange(60), np.arange(60, 120)), (np.arange(60, 120), np.arange(1, 60))]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        search = HyperbandSearchCV(
+            LogisticRegression(), {"C": [0.1, 1.0, 10.0]}, cv=splits, error_score=0.0, refit=False
+        ).fit(data, y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
