@@ -90,7 +90,8 @@ def fix_rounds(estimator: Any, n_rounds: int, fit_params: dict[str, Any]) -> dic
     library = boosting_library(step) or ""
     params = step.get_params()
     names = {name for name in BOOSTING_NAMES[library] if params.get(name) is not None}
-    fixed: dict[str, Any] = dict.fromkeys(names or {"n_estimators"}, n_rounds)
+    default = "iterations" if library == "catboost" else "n_estimators"
+    fixed: dict[str, Any] = dict.fromkeys(names or {default}, n_rounds)
     # CatBoost refuses None for the others, which have no effect without an evaluation set.
     unset = EARLY_STOPPING_NAMES[library] - {"od_type", "od_pval"}
     fixed |= {name: None for name in unset if params.get(name) is not None}

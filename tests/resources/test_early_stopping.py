@@ -14,6 +14,7 @@ from sklearn.model_selection import GroupKFold, TimeSeriesSplit
 from sklearn.pipeline import make_pipeline
 
 from sklearn_halving import HyperbandSearchCV
+from sklearn_halving.resources import Iterations
 
 X, Y = make_classification(300, 8, flip_y=0.2, random_state=0)
 X = np.column_stack([X, np.arange(300)])  # the number of the row
@@ -182,3 +183,19 @@ def test_boosters_among_candidates_that_are_drawn_later_stop_early(need):
         random_state=0,
     ).fit(X, Y)
     assert not search.history_["failed"].any()
+
+
+@pytest.mark.filterwarnings("ignore:Models are fitted from scratch")
+def test_catboost_with_iterations_as_resource_and_none_of_its_own(need):
+    booster = need("catboost").CatBoostClassifier(
+        early_stopping_rounds=3, verbose=False, thread_count=1, allow_writing_files=False
+    )
+    search = HyperbandSearchCV(
+        booster,
+        {"depth": [2, 3]},
+        resource=Iterations("iterations"),
+        max_resources=27,
+        cv=2,
+        random_state=0,
+    ).fit(X, Y)
+    assert search.best_estimator_.tree_count_ <= 27
