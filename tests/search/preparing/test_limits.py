@@ -76,8 +76,8 @@ def test_a_wrong_limit_is_refused_before_any_fit(search_class, name, tmp_path):
 
 @parametrize_searches
 def test_a_time_budget_as_text_stops_the_search(search_class):
-    search = small(search_class, Known(), SPACE, time_budget="1ns")
-    with pytest.raises(ValueError, match=r"time_budget='1ns' must be enough for the first fit"):
+    search = small(search_class, Known(), SPACE, time_budget="1us")
+    with pytest.raises(ValueError, match=r"time_budget='1us' must be enough for the first fit"):
         search.fit(*data())
 
 

@@ -83,7 +83,10 @@ def assert_maps_back(search):
     row = row_of(search.cv_results_, search.best_index_)
     assert list(chosen) == list(row)
     assert chosen["params"] == search.best_params_
-    np.testing.assert_equal(chosen, row)
+    # A masked value, of a parameter that the candidate lacks, is not equal to itself in NumPy 2.0.
+    for name in chosen:
+        if not np.ma.is_masked(chosen[name]):
+            np.testing.assert_equal(chosen[name], row[name])
 
 
 @pytest.mark.parametrize("choose", [largest_mean, first_of_ranking])
