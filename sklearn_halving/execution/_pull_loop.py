@@ -34,6 +34,9 @@ class PullLog:
     outcomes: dict[Pull, Outcome] = field(default_factory=dict)
     lost_models: list[str] = field(default_factory=list)
 
+    def request(self, pull: Pull) -> None:
+        """Called with each pull that the policy requests, in the order of the requests."""
+
     def record(self, outcome: Outcome) -> None:
         """Add an outcome; each pull is added once."""
         self.outcomes[outcome.pull] = outcome
@@ -234,6 +237,7 @@ class PullLoop:
         if self.arrive is not None:
             self.arrive(pull.arm)
         self._open[pull] = None
+        self.log.request(pull)
         if self.journal is not None and pull in self.journal.records:
             record = self.journal.records[pull]
             self.n_replayed += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -29,12 +30,18 @@ class StagedLog(PullLog):
     stage_now : callable, default=None
         Returns the current stage of the policy, or None if it has no stages.
     check : callable, default=None
-        Called with each outcome; raises an error if the search must end.
+        Called with each outcome, in the order in which the pulls were requested, so that the
+        result does not depend on the workers; raises an error if the search must end.
     """
 
     stage_now: Callable[[], int | None] | None = None
     check: Callable[[Outcome], None] | None = None
     stages: dict[Pull, int] = field(default_factory=dict)
+    _unchecked: deque[Pull] = field(default_factory=deque)
+
+    def request(self, pull: Pull) -> None:
+        """Note the place of a pull in the order of the checks."""
+        self._unchecked.append(pull)
 
     def record(self, outcome: Outcome) -> None:
         """Add an outcome. A stage ends after the policy has been told all of its pulls."""
@@ -42,8 +49,10 @@ class StagedLog(PullLog):
         stage = None if self.stage_now is None else self.stage_now()
         if stage is not None:
             self.stages[outcome.pull] = stage
-        if self.check is not None:
-            self.check(outcome)
+        while self._unchecked and self._unchecked[0] in self.outcomes:
+            checked = self.outcomes[self._unchecked.popleft()]
+            if self.check is not None:
+                self.check(checked)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 
 import numpy as np
@@ -127,3 +128,35 @@ def test_a_fault_in_some_splits_does_not_end_a_search_with_a_score_for_failed_fi
             LogisticRegression(), {"C": [0.1, 1.0, 10.0]}, cv=splits, error_score=0.0, refit=False
         ).fit(data, y)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+class SlowIfFinite(LogisticRegression):
+    """Refuses missing values at once, and takes some time for other data."""
+
+    def fit(self, X, y):
+        super().fit(X, y)
+        time.sleep(0.2)
+        return self
+
+
+@pytest.mark.parametrize("n_jobs", [1, 4])
+@pytest.mark.parametrize("is_fault_first", [True, False])
+def test_the_first_requested_fit_decides_for_any_number_of_workers(n_jobs, is_fault_first):
+    data = X.copy()
+    data[0, 0] = np.nan
+    splits = [(np.arange(60), np.arange(60, 120)), (np.arange(60, 120), np.arange(1, 60))]
+    search = HyperbandSearchCV(
+        SlowIfFinite(),
+        {"C": [0.1, 1.0, 10.0]},
+        cv=splits if is_fault_first else splits[::-1],
+        refit=False,
+        n_jobs=n_jobs,
+    )
+    with warnings.catch_warnings(), parallel_config("threading"):
+        warnings.simplefilter("ignore")
+        if is_fault_first:
+            with pytest.raises(ValueError, match="does not depend on the candidate"):
+                search.fit(data, y)
+        else:
+            search.fit(data, y)
+            assert search.n_fits_ > 2
