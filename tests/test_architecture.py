@@ -80,13 +80,15 @@ LAYERS = {
         "dask distributed ray",
     ),
     "search": layer(
-        "search policies samplers resources execution splits _typing _unstable_imports",
+        "search policies samplers resources execution splits "
+        "_docstrings _typing _unstable_imports",
         "sklearn numpy scipy pandas joblib",
         "tqdm",
     ),
     "simulation": layer("simulation policies", "numpy scipy", "pandas matplotlib"),
     "splits": layer("splits _typing", "sklearn numpy"),
-    "plotting": layer("plotting _typing", "sklearn numpy pandas", "matplotlib"),
+    "plotting": layer("plotting _docstrings _typing", "sklearn numpy pandas", "matplotlib"),
+    "_docstrings.py": layer(),
     "_typing.py": layer("", "numpy"),
     UNSTABLE_IMPORTS: layer("", "sklearn"),
     UNSTABLE_JOBLIB: layer("", "joblib cloudpickle"),

@@ -69,11 +69,6 @@ class BracketDisplay(Display):
     score_label, column_label : str
         Names of the score on the right and of the x axis.
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-
     See Also
     --------
     RungDisplay : Scores of the candidates in each rung.

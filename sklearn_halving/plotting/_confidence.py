@@ -15,12 +15,12 @@ from sklearn_halving.plotting._drawing import (
     OTHERS,
     WINNER,
     axes_for,
+    clip,
     count_of,
     height_of,
     label_candidates,
     legend_beside,
     note,
-    score_range,
 )
 from sklearn_halving.plotting._labels import candidate_labels
 from sklearn_halving.plotting._reading import (
@@ -74,11 +74,6 @@ class ConfidenceDisplay(Display):
     score_label, interval_label : str
         Labels of the axis and of the intervals.
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-
     References
     ----------
     Hoffman, Shahriari and de Freitas. On correlation and budget constraints in model-based
@@ -128,32 +123,17 @@ class ConfidenceDisplay(Display):
 
         Parameters
         ----------
-        search : estimator
-            A fitted search.
         metric : str or None, default=None
             The metric to show if there are several. None shows the one that steered the search.
             BayesGapSearchCV has a posterior for that metric only; others are shown with
             standard errors.
         n_errors : float, default=1.0
             Number of standard errors on each side of the mean. Ignored for a posterior.
-        ax : matplotlib Axes or None, default=None
-            The axes to draw on. None makes a new figure.
-
-        Returns
-        -------
-        display : ConfidenceDisplay
-            The display, drawn.
 
         Raises
         ------
-        sklearn.exceptions.NotFittedError
-            If the search is not fitted.
-        TypeError
-            If it is not a search of this package.
         ValueError
             If the search has no such metric, or ``n_errors`` is not positive.
-        ImportError
-            If matplotlib is missing.
         """
         if not n_errors > 0:
             raise ValueError(
@@ -197,11 +177,7 @@ class ConfidenceDisplay(Display):
             self._draw_intervals(ax, self.best == is_winner, color, label)
         label_candidates(ax, self.labels)
         ax.set_xlabel(self.score_label)
-        limits = score_range(self.mean)
-        n_cut = 0
-        if limits is not None:
-            ax.set_xlim(limits)
-            n_cut = int((self.mean < limits[0]).sum())
+        n_cut = clip(ax.set_xlim, self.mean)
         note(
             ax,
             count_of(n_cut, "mean off the axis", "means off the axis"),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, get_args
 
+from sklearn_halving._docstrings import entries, inherit_sections, with_section
 from sklearn_halving.plotting._reading import FittedSearch, Search, read_search
 
 if TYPE_CHECKING:
@@ -12,11 +14,42 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 
+def check_choice(display: str, name: str, value: object, choices: object) -> None:
+    """Raise if the value is not one of a ``Literal``."""
+    known = get_args(choices)
+    if value not in known:
+        raise ValueError(
+            f"{name} of {display} must be one of {', '.join(map(repr, known))}; got {value!r}."
+        )
+
+
 class Display(ABC):
-    """Base of the displays: a subclass reads its arrays from a search, and draws them."""
+    """Base of the displays: a subclass reads its arrays from a search, and draws them.
+
+    The docstrings of a subclass leave out the attributes below, and the parameters, values and
+    errors of the methods that it overrides. They are inserted.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes.
+    figure_ : matplotlib Figure
+        The figure.
+    """
 
     ax_: Axes
     figure_: Figure | SubFigure
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if cls.__doc__:
+            text = inspect.cleandoc(cls.__doc__)
+            attributes = entries(Display.__doc__, "Attributes") | entries(text, "Attributes")
+            cls.__doc__ = with_section(text, "Attributes", attributes.values())
+        for name in ("from_estimator", "plot"):
+            method = vars(cls).get(name)
+            if method is not None:
+                inherit_sections(getattr(method, "__func__", method), getattr(Display, name))
 
     @classmethod
     def from_estimator(
@@ -68,6 +101,11 @@ class Display(ABC):
         -------
         display : Display
             This display.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is missing.
         """
         return self._drawn(self._draw(ax))
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sklearn_halving._typing import Params
 from sklearn_halving.plotting._labels import shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.collections import PathCollection
 
 OTHERS = "#4477aa"
 WINNER = "#d55e00"
@@ -102,6 +105,21 @@ def score_range(scores: np.ndarray) -> tuple[float, float] | None:
         return None
     margin = 0.05 * max(top - float(inside.min()), spread)
     return float(inside.min()) - margin, top + margin
+
+
+def clip(set_limits: Callable[[float, float], object], scores: np.ndarray) -> int:
+    """Leave scores that are far too low out of an axis, and return how many these are."""
+    limits = score_range(scores)
+    if limits is None:
+        return 0
+    set_limits(*limits)
+    return int((scores < limits[0]).sum())
+
+
+def draw_winner(ax: Axes, x: np.ndarray, y: np.ndarray) -> PathCollection:
+    """Draw a star where the winner is."""
+    style: Params = {"color": WINNER, "marker": "*", "edgecolors": "white", "zorder": 3}
+    return ax.scatter(x, y, 220, **style)
 
 
 def note(ax: Axes, *texts: str) -> None:

@@ -45,11 +45,6 @@ class ImportanceDisplay(Display):
     score_label : str
         Name of the metric.
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-
     References
     ----------
     .. [1] L. Breiman (2001). Random forests. Machine Learning 45, 5-32.

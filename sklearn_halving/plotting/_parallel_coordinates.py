@@ -51,11 +51,6 @@ class ParallelCoordinatesDisplay(Display):
     ends : list of tuple of two str, of length n_axes
         Lowest and highest value of each axis.
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-
     Examples
     --------
     >>> from scipy.stats import loguniform

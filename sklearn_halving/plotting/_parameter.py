@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 
 from sklearn_halving._typing import Params
-from sklearn_halving.plotting._display import Display
+from sklearn_halving.plotting._display import Display, check_choice
 from sklearn_halving.plotting._drawing import (
     OTHERS,
-    WINNER,
     axes_for,
+    clip,
     count_of,
+    draw_winner,
     legend_beside,
     note,
-    score_range,
     set_log_ticks,
     wrapped,
 )
-from sklearn_halving.plotting._labels import shortened, value_text, value_texts
+from sklearn_halving.plotting._labels import shortened, value_texts
 from sklearn_halving.plotting._reading import FittedSearch, Search, candidate_table, read_search
+from sklearn_halving.plotting._space import as_numbers, category_texts, suits_log
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -60,11 +60,6 @@ class ParameterDisplay(Display):
         Number of candidates without this parameter or without a score.
     score_label, weight_label : str
         Labels of the y axis and of the marker size.
-
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
 
     Examples
     --------
@@ -104,35 +99,18 @@ class ParameterDisplay(Display):
 
         Parameters
         ----------
-        search : estimator
-            A fitted search.
         parameter : str or None, default=None
             Name of the parameter, as in ``param_distributions``. May be None if there is only
             one.
-        metric : str or None, default=None
-            The metric to show if there are several. None shows the one that steered the search.
         scale : {"auto", "linear", "log"}, default="auto"
             Scale of the x axis. "auto" is logarithmic if positive values are spaced more evenly
             on a logarithmic scale. Categorical parameters have no scale.
-        ax : matplotlib Axes or None, default=None
-            The axes to draw on. None makes a new figure.
-
-        Returns
-        -------
-        display : ParameterDisplay
-            The display, drawn.
 
         Raises
         ------
-        sklearn.exceptions.NotFittedError
-            If the search is not fitted.
-        TypeError
-            If it is not a search of this package.
         ValueError
             If the search has no such parameter or metric, or the scale is unknown or does not
             suit the values.
-        ImportError
-            If matplotlib is missing.
         """
         found = read_search(search, cls.__name__, metric)
         return cls._from_search(found, parameter).plot(ax=ax, scale=scale)
@@ -170,15 +148,8 @@ class ParameterDisplay(Display):
 
         Parameters
         ----------
-        ax : matplotlib Axes or None, default=None
-            The axes to draw on. None makes a new figure.
         scale : {"auto", "linear", "log"}, default="auto"
             As in `from_estimator`.
-
-        Returns
-        -------
-        display : ParameterDisplay
-            This display.
         """
         return self._drawn(self._draw(ax, scale))
 
@@ -198,15 +169,7 @@ class ParameterDisplay(Display):
         ax.scatter(
             x[others], self.score[others], areas[others], color=OTHERS, alpha=alpha, linewidths=0
         )
-        star = ax.scatter(
-            x[self.best],
-            self.score[self.best],
-            220,
-            color=WINNER,
-            marker="*",
-            edgecolors="white",
-            zorder=3,
-        )
+        star = draw_winner(ax, x[self.best], self.score[self.best])
         # Parameter names of nested pipelines can be wider than the axes.
         ax.set(xlabel=shortened(self.parameter, 60), ylabel=wrapped(self.score_label))
         self._finish(ax, star)
@@ -219,11 +182,7 @@ class ParameterDisplay(Display):
     def _is_log(self, scale: Scale) -> bool:
         """Return whether the x axis is logarithmic."""
         name = type(self).__name__
-        if scale not in ("auto", "linear", "log"):
-            raise ValueError(
-                f"scale of {name} must be 'auto', 'linear' or 'log'; got {scale!r}. The "
-                "default is 'auto'."
-            )
+        check_choice(name, "scale", scale, Scale)
         can_be_log = self._is_numeric and bool((self.values > 0).all())
         if scale == "log" and not can_be_log:
             raise ValueError(
@@ -257,11 +216,7 @@ class ParameterDisplay(Display):
 
     def _finish(self, ax: Axes, star: PathCollection) -> None:
         """Clip the axis if outliers would dominate it, and add the legend."""
-        limits = score_range(self.score)
-        n_below = 0
-        if limits is not None:
-            ax.set_ylim(limits)
-            n_below = int((self.score < limits[0]).sum())
+        n_below = clip(ax.set_ylim, self.score)
         note(
             ax,
             count_of(n_below, "score below the axis", "scores below the axis"),
@@ -283,7 +238,7 @@ class ParameterDisplay(Display):
 
 
 def _parameter_of(found: FittedSearch, parameter: str | None) -> str:
-    known = [key.removeprefix("param_") for key in found.results if key.startswith("param_")]
+    known = found.parameters
     if parameter is None and len(known) == 1:
         return known[0]
     if parameter is None or parameter not in known:
@@ -292,44 +247,6 @@ def _parameter_of(found: FittedSearch, parameter: str | None) -> str:
             f"{', '.join(map(repr, known))}; got {parameter!r}."
         )
     return parameter
-
-
-def as_numbers(values: list[object]) -> np.ndarray:
-    """Return an array of floats, or of objects where one is not a finite number."""
-    is_number = all(isinstance(v, Real) and not isinstance(v, bool | np.bool_) for v in values)
-    if is_number and np.isfinite(numbers := np.array(values, dtype=float)).all():
-        return numbers
-    objects = np.empty(len(values), dtype=object)
-    objects[:] = values
-    return objects
-
-
-def suits_log(values: np.ndarray) -> bool:
-    """Return whether positive values are spaced more evenly on a logarithmic scale."""
-    values = np.unique(values)
-    if len(values) < 3 or values[0] <= 0 or values[-1] / values[0] < 20:
-        return False
-    return _is_more_even_in_log(values)
-
-
-def category_texts(values: np.ndarray) -> tuple[list[str], list[str]]:
-    """Return the text of each value, and the distinct texts in the order of an axis."""
-    texts = value_texts(list(values))
-    order = sorted(set(texts), key=lambda text: _category_key(values[texts.index(text)]))
-    return texts, order
-
-
-def _is_more_even_in_log(values: np.ndarray) -> bool:
-    """Return whether the gaps between the values vary less on a logarithmic axis."""
-    unevenness = [np.diff(v).std() / np.diff(v).mean() for v in (np.log(values), values)]
-    return bool(unevenness[0] < unevenness[1])
-
-
-def _category_key(value: object) -> tuple[bool, float, str]:
-    """Return what puts numbers first, by size, and then the rest by name."""
-    if isinstance(value, Real) and not isinstance(value, bool | np.bool_):
-        return False, float(value), value_text(value)
-    return True, 0.0, value_text(value)
 
 
 def _areas(weight: np.ndarray, amounts: np.ndarray | None = None) -> np.ndarray:

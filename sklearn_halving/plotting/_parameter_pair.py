@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from sklearn_halving._typing import Params
 from sklearn_halving.plotting._display import Display
-from sklearn_halving.plotting._drawing import WINNER, axes_for, count_of, note, score_range
+from sklearn_halving.plotting._drawing import axes_for, count_of, draw_winner, note, score_range
 from sklearn_halving.plotting._importance import importances
 from sklearn_halving.plotting._labels import shortened
 from sklearn_halving.plotting._reading import FittedSearch, Search, read_search
@@ -45,11 +45,6 @@ class ParameterPairDisplay(Display):
     score_label : str
         Name of the metric.
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-
     Examples
     --------
     >>> from scipy.stats import loguniform
@@ -84,31 +79,14 @@ class ParameterPairDisplay(Display):
 
         Parameters
         ----------
-        search : estimator
-            A fitted search.
         parameters : tuple of two str or None, default=None
             Names of the parameters of the x and the y axis. None takes the two most important
             ones, see `ImportanceDisplay`.
-        metric : str or None, default=None
-            The metric to show if there are several. None shows the one that steered the search.
-        ax : matplotlib Axes or None, default=None
-            The axes to draw on. None makes a new figure.
-
-        Returns
-        -------
-        display : ParameterPairDisplay
-            The display, drawn.
 
         Raises
         ------
-        sklearn.exceptions.NotFittedError
-            If the search is not fitted.
-        TypeError
-            If it is not a search of this package.
         ValueError
             If candidates do not differ in both parameters, or the search has no such metric.
-        ImportError
-            If matplotlib is missing.
         """
         return cls._from_search(read_search(search, cls.__name__, metric), parameters).plot(ax=ax)
 
@@ -122,7 +100,10 @@ class ParameterPairDisplay(Display):
         first, second = _pair(space, found, parameters)
         shown = ~np.isnan(first.position + second.position)
         return cls(
-            axes=(_part(first, shown), _part(second, shown)),
+            axes=(
+                replace(first, position=first.position[shown]),
+                replace(second, position=second.position[shown]),
+            ),
             score=space.score[shown],
             best=space.best[shown],
             n_left_out=int((~shown).sum()),
@@ -145,8 +126,7 @@ class ParameterPairDisplay(Display):
         points = ax.scatter(
             x[order], y[order], 28, self.score[order], edgecolors="white", linewidths=0.6, **style
         )
-        star = ax.scatter(x[self.best], y[self.best], 220, color=WINNER, marker="*", zorder=3)
-        star.set(edgecolors="white", label="winner")
+        draw_winner(ax, x[self.best], y[self.best])
         ax.set(xlabel=shortened(self.axes[0].name, 60), ylabel=shortened(self.axes[1].name, 36))
         label = f"mean test {shortened(self.score_label, 30)}"
         ax.figure.colorbar(
@@ -190,10 +170,6 @@ def _pair(
         )
     first, second = parameters
     return known[first], known[second]
-
-
-def _part(axis: Axis, shown: np.ndarray) -> Axis:
-    return Axis(axis.name, axis.label, axis.position[shown], axis.categories, axis.is_log)
 
 
 def _set_axis(of_plot: object, axis: Axis) -> None:

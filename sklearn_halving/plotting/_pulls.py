@@ -49,11 +49,6 @@ class PullsDisplay(Display):
     resource_label : str
         Name of the resource.
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-
     See Also
     --------
     ConfidenceDisplay : Final score of each candidate, with its interval.

@@ -86,6 +86,11 @@ class FittedSearch:
         """Whether the search has a resource."""
         return "n_resources" in self.results
 
+    @property
+    def parameters(self) -> list[str]:
+        """Names of the parameters that were searched."""
+        return [key.removeprefix("param_") for key in self.results if key.startswith("param_")]
+
     def means(self) -> np.ndarray:
         """Return the mean score of every row; NaN where it is not finite."""
         return finite(self.results[f"mean_test_{self.metric}"])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Self, get_args
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 
 from sklearn_halving._typing import Params
-from sklearn_halving.plotting._display import Display
+from sklearn_halving.plotting._display import Display, check_choice
 from sklearn_halving.plotting._drawing import (
     OTHERS,
     axes_for,
@@ -57,8 +57,6 @@ class RegretDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
     line_ : matplotlib Artist
         The steps.
 
@@ -105,40 +103,23 @@ class RegretDisplay(Display):
 
         Parameters
         ----------
-        search : estimator
-            A fitted search.
         cost : {"fits", "resources", "seconds"}, default="fits"
             Quantity on the x axis. Seconds are summed over all fits and their scoring, even if
             they ran in parallel.
         quantity : {"regret", "score"}, default="regret"
             Quantity on the y axis. Scores of different searches are comparable. Regrets are not,
             because each is relative to the best leader of its own search.
-        metric : str or None, default=None
-            The metric to show if there are several. None shows the one that steered the search.
         name : str or None, default=None
             Name in the legend. None uses the class of the search.
-        ax : matplotlib Axes or None, default=None
-            The axes to draw on. None makes a new figure.
-
-        Returns
-        -------
-        display : RegretDisplay
-            The display, drawn.
 
         Raises
         ------
-        sklearn.exceptions.NotFittedError
-            If the search is not fitted.
-        TypeError
-            If it is not a search of this package.
         ValueError
             If the search has no such metric, no score at all, or no resource although
             ``cost="resources"``; or if ``cost`` or ``quantity`` is unknown.
-        ImportError
-            If matplotlib is missing.
         """
-        _check_choice(cls.__name__, "cost", cost, tuple(COSTS))
-        _check_choice(cls.__name__, "quantity", quantity, get_args(Quantity))
+        check_choice(cls.__name__, "cost", cost, Cost)
+        check_choice(cls.__name__, "quantity", quantity, Quantity)
         found = read_search(search, cls.__name__, metric)
         return cls._from_search(found, cost, name).plot(ax=ax, quantity=quantity)
 
@@ -176,23 +157,16 @@ class RegretDisplay(Display):
 
         Parameters
         ----------
-        ax : matplotlib Axes or None, default=None
-            The axes to draw on. None makes a new figure.
         quantity : {"regret", "score"}, default="regret"
             Quantity on the y axis.
         **line_kw : dict
             Passed to matplotlib's ``Axes.step``.
-
-        Returns
-        -------
-        display : RegretDisplay
-            This display.
         """
         return self._drawn(self._draw(ax, quantity, **line_kw))
 
     def _draw(self, ax: Axes | None, quantity: Quantity = "regret", **line_kw: object) -> Axes:
         display_name = type(self).__name__
-        _check_choice(display_name, "quantity", quantity, get_args(Quantity))
+        check_choice(display_name, "quantity", quantity, Quantity)
         is_new = ax is None
         ax = axes_for(display_name, ax)
         is_regret = quantity == "regret"
@@ -221,12 +195,6 @@ class RegretDisplay(Display):
         ax.set_ylim((best - limits[1], best - limits[0]) if is_regret else limits)
         n_off = int((self.score < limits[0]).sum())
         note(ax, count_of(n_off, "leader off the axis", "leaders off the axis"))
-
-
-def _check_choice(display: str, name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        choices = ", ".join(map(repr, known))
-        raise ValueError(f"{name} of {display} must be one of {choices}; got {value!r}.")
 
 
 def _costs(found: FittedSearch, cost: str) -> np.ndarray:

@@ -13,11 +13,11 @@ from sklearn_halving.plotting._drawing import (
     OTHERS,
     WINNER,
     axes_for,
+    clip,
     count_of,
     import_pyplot,
     legend_beside,
     note,
-    score_range,
     set_log_levels,
     wrapped,
 )
@@ -181,11 +181,8 @@ class RungDisplay(Display):
 
     def _finish(self, axes: list[Axes]) -> None:
         """Clip the axis if outliers would dominate it, and add the legend."""
-        limits = score_range(self.score)
-        below = ""
-        if limits is not None:
-            axes[0].set_ylim(limits)
-            below = f"{int((self.score < limits[0]).sum())} below the axis"
+        n_below = clip(axes[0].set_ylim, self.score)
+        below = f"{n_below} below the axis" if n_below else ""
         if len(axes) == 1:
             note(axes[0], below, self._without_score())
         elif below:

@@ -1,13 +1,13 @@
-"""The parameters of all candidates as numbers, for displays of several parameters."""
+"""The parameters of candidates as positions on axes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 
-from sklearn_halving.plotting._labels import short_names
-from sklearn_halving.plotting._parameter import as_numbers, category_texts, suits_log
+from sklearn_halving.plotting._labels import short_names, value_text, value_texts
 from sklearn_halving.plotting._reading import FittedSearch, candidate_table
 
 
@@ -75,9 +75,10 @@ def tried_space(found: FittedSearch) -> TriedSpace:
     table = candidate_table(found)
     shown = ~np.isnan(table.score)
     row = table.row[shown]
-    names = [key.removeprefix("param_") for key in found.results if key.startswith("param_")]
-    labels = short_names(names)
-    axes = [_axis(name, labels[name], found.results[f"param_{name}"][row]) for name in names]
+    labels = short_names(found.parameters)
+    axes = [
+        _axis(name, label, found.results[f"param_{name}"][row]) for name, label in labels.items()
+    ]
     level = np.ones(len(row))
     if found.has_resources:
         level = np.asarray(found.results["n_resources"][row], dtype=float)
@@ -99,3 +100,36 @@ def _axis(name: str, label: str, column: np.ma.MaskedArray) -> Axis:
     texts, categories = category_texts(values)
     position[has_value] = [categories.index(text) for text in texts]
     return Axis(name, label, position, tuple(categories), is_log=False)
+
+
+def as_numbers(values: list[object]) -> np.ndarray:
+    """Return an array of floats, or of objects where one is not a finite number."""
+    is_number = all(isinstance(v, Real) and not isinstance(v, bool | np.bool_) for v in values)
+    if is_number and np.isfinite(numbers := np.array(values, dtype=float)).all():
+        return numbers
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = values
+    return objects
+
+
+def suits_log(values: np.ndarray) -> bool:
+    """Return whether values are positive, and more evenly spaced on a logarithmic scale."""
+    values = np.unique(values)
+    if len(values) < 3 or values[0] <= 0 or values[-1] / values[0] < 20:
+        return False
+    unevenness = [np.diff(v).std() / np.diff(v).mean() for v in (np.log(values), values)]
+    return bool(unevenness[0] < unevenness[1])
+
+
+def category_texts(values: np.ndarray) -> tuple[list[str], list[str]]:
+    """Return the text of each value, and the distinct texts in the order of an axis."""
+    texts = value_texts(list(values))
+    order = sorted(set(texts), key=lambda text: _category_key(values[texts.index(text)]))
+    return texts, order
+
+
+def _category_key(value: object) -> tuple[bool, float, str]:
+    """Return what puts numbers first, by size, and then the rest by name."""
+    if isinstance(value, Real) and not isinstance(value, bool | np.bool_):
+        return False, float(value), value_text(value)
+    return True, 0.0, value_text(value)

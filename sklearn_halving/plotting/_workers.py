@@ -57,11 +57,6 @@ class WorkerDisplay(Display):
     pauses : ndarray of shape (n_pauses,)
         Times at which a pause was cut out.
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-
     Examples
     --------
     >>> from sklearn.datasets import load_wine

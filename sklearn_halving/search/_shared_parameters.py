@@ -7,7 +7,6 @@ documentation to `SharedParameters`.
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from numbers import Integral, Real
@@ -24,6 +23,7 @@ from typing import (
     get_type_hints,
 )
 
+from sklearn_halving._docstrings import entries, with_section
 from sklearn_halving._typing import (
     CrossValidation,
     CvResults,
@@ -309,26 +309,10 @@ def _completed(search: type, names: list[str]) -> str:
     """Return the docstring of a search with all parameters and attributes."""
     text = inspect.cleandoc(search.__doc__ or "")
     for title in ("Parameters", "Attributes"):
-        entries: dict[str, str] = {}
+        known: dict[str, str] = {}
         for base in search.__mro__:
             if issubclass(base, SharedParameters):
-                for name, entry in _entries(base, title).items():
-                    entries.setdefault(name, entry)
-        order = names if title == "Parameters" else entries
-        section = "\n".join(entries[name] for name in order if name in entries)
-        found = _section(title).search(text)
-        if found:
-            text = text[: found.start(2)] + section + text[found.end(2) :]
+                known = known | entries(base.__doc__, title) | known
+        order = names if title == "Parameters" else known
+        text = with_section(text, title, [known[name] for name in order if name in known])
     return f"{text}\n"
-
-
-def _entries(owner: type, title: str) -> dict[str, str]:
-    """Return the entries of a section of a docstring, by name."""
-    found = _section(title).search(inspect.cleandoc(owner.__doc__ or ""))
-    entries = re.split(r"\n(?=\w)", found[2]) if found else []
-    return {entry.partition(" : ")[0]: entry for entry in entries}
-
-
-def _section(title: str) -> re.Pattern[str]:
-    """Return the pattern of a section: its title, and its text up to the next title."""
-    return re.compile(rf"^({title}\n-+\n)(.*?)(?=\n\n\w[^\n]*\n---|\Z)", re.MULTILINE | re.DOTALL)
