@@ -3,8 +3,9 @@
     python examples/benchmarks/growth.py [--quick] [--seeds N] [--output FILE.md]
 
 CPU time per pull of whole searches at n_jobs=1, refit included, beside the same search with fewer
-pulls. BayesGapSearchCV also estimates length scales and noise, in refits that become rarer. The
-last table has the cost of a single new split.
+pulls. BayesGapSearchCV also estimates length scales and noise, in refits that become rarer. With
+10,000 candidates that differ in four parameters it fits hundreds of them, and its model has as
+many variables. The last table has the cost of a single new split.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 from _common import Report, cpu_seconds, one_thread, parse_options
 from _doubles import DoNothing
+from scipy.stats import uniform
 
 from sklearn_halving import BanditSearchCV, BayesGapSearchCV, VarianceHalvingSearchCV
 from sklearn_halving.splits import split_stream
@@ -25,6 +27,12 @@ N_CANDIDATES = 64
 class Noisy(DoNothing):
     """An estimator whose scores differ from split to split."""
 
+    def __init__(self, value: float = 0, a: float = 0, b: float = 0, c: float = 0) -> None:
+        self.value = value
+        self.a = a
+        self.b = b
+        self.c = c
+
     def fit(self, X: Any, y: Any) -> Noisy:
         """Remember which rows there are: the noise of the split."""
         self.noise_ = float(X[:, 0].sum())
@@ -32,7 +40,9 @@ class Noisy(DoNothing):
 
     def score(self, X: Any, y: Any) -> float:
         """Return the value with noise that the split and the candidate decide."""
-        return float(np.sin(9 * self.value) + 0.1 * np.sin(1e4 * (self.value + self.noise_)))
+        a, b, c = self.a, self.b, self.c
+        mean = np.sin(9 * self.value) * (1 - a**2) * (1 - b**2) + 0.2 * c
+        return float(mean + 0.1 * np.sin(1e4 * (self.value + 3 * a + 7 * b + self.noise_)))
 
 
 def data() -> tuple[np.ndarray, np.ndarray]:
@@ -55,10 +65,17 @@ def successive_rejects(n_pulls: int) -> None:
     search.fit(*data())
 
 
-def bayes_gap(n_pulls: int, n_candidates: int = 100) -> None:
+def bayes_gap(n_pulls: int) -> None:
     """Play BayesGapSearchCV with its defaults."""
-    grid = {"value": np.linspace(0, 1, n_candidates)}
+    grid = {"value": np.linspace(0, 1, 100)}
     BayesGapSearchCV(Noisy(), grid, n_pulls=n_pulls, random_state=0).fit(*data())
+
+
+def bayes_gap_of_many(n_pulls: int) -> None:
+    """Play BayesGapSearchCV with 10,000 candidates in four dimensions."""
+    space = {name: uniform(0, 1) for name in ("value", "a", "b", "c")}
+    search = BayesGapSearchCV(Noisy(), space, n_candidates=10_000, n_pulls=n_pulls, random_state=0)
+    search.fit(*data())
 
 
 def pull_rows(
@@ -89,11 +106,12 @@ def main() -> None:
     options = parse_options(__doc__, seeds=1)
     report = Report("How the cost of a pull grows", options)
     many = (200, 400) if options.quick else (1_000, 10_000, 50_000)
-    model = (40, 80) if options.quick else (320, 640, 1_280, 5_000)
+    model = (40, 80) if options.quick else (1_000, 2_560, 5_000)
     searches = (
         ("VarianceHalvingSearchCV, 64 candidates", variance_halving, many),
         ("successive rejects, 64 candidates", successive_rejects, many),
         ("BayesGapSearchCV, 100 candidates", bayes_gap, model),
+        ("BayesGapSearchCV, 10,000 candidates", bayes_gap_of_many, model),
     )
     with one_thread():
         rows = (row for search in searches for row in pull_rows(*search, options.seeds))

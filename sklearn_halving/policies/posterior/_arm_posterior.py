@@ -4,27 +4,45 @@ The model is ``reward = arm + split + noise``. Arms have covariance G, splits ar
 variance tau^2, and the noise has variance sigma^2. Pulls of two arms on the same split are
 therefore compared as a pair.
 
-Both random effects are linear in independent standard normal variables z. An arm is ``f' z``,
-where f is from a Cholesky factor of G whose pivots are the pulled arms, in the order of their
-first pulls (`PriorFeatures`). A split is ``tau`` times a separate variable. The posterior of z is
-stored as its mean and a square root of its covariance. With n variables and K arms, a pull costs
-O(n K + n^2). n is at most the number of different pulled arms, or the rank of G if that is
-smaller, plus the number of splits. Repeated pulls of an arm do not increase n, and no K x K
-matrix is computed.
+An arm is ``f' z`` with independent standard normal variables z, where f is from a Cholesky factor
+of G whose pivots are the pulled arms, in the order of their first pulls (`PriorFeatures`). The
+posterior of z is stored as its mean and a square root of its covariance. With n variables and K
+arms, a pull costs O(n K + n^2), however many pulls there were. n is at most the number of
+different pulled arms, or the rank of G if that is smaller. No K x K matrix is computed.
+
+Splits need no variables. Given z and m earlier rewards of a split, the effect of the split has
+mean ``c * sum(reward - f' z)`` and variance ``c sigma^2``, with
+``c = tau^2 / (sigma^2 + m tau^2)``. Another reward of the split, minus c times the sum of the
+earlier ones, is therefore ``(f - c g)' z`` plus independent noise of variance
+``(1 + c) sigma^2``, where g is the sum of the features of the earlier pulls.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any
 
 import numpy as np
-from scipy.linalg.blas import dger, dscal
+from scipy.linalg import cholesky, solve_triangular
+from scipy.sparse import csr_array
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._types import NO_ARM
 from sklearn_halving.policies.posterior._arm_covariance import PriorFeatures
+from sklearn_halving.policies.posterior._hyperparameters import ArmRewards
+from sklearn_halving.policies.posterior._single_update import SingleUpdate
+
+COPIED = (
+    "variance",
+    "board",
+    "n_told",
+    "_squares",
+    "_root",
+    "_state",
+    "_split_features",
+    "_split_sums",
+)
+"""Arrays that pulls change."""
 
 
 class ArmPosterior:
@@ -63,11 +81,13 @@ class ArmPosterior:
         self.n_told = np.zeros(n_problems, dtype=np.int64)
         self._rows = np.arange(n_problems)
         self._squares = np.zeros((n_problems, 3))  # of innovations: rewards, mixed, ones
-        # The order of the variables is: splits, reserved splits, features.
-        self._n_splits = 0
+        # Arrays over variables have reserved places, which are independent of all others.
         self._n = 0
         self._root = np.zeros((n_problems, 0, 0))
-        self._state = np.zeros((n_problems, 2, 0))
+        self._state = np.zeros((n_problems, 2, 0))  # means given the rewards, and given ones
+        # Of the pulls of each split: sum of the features, sum of the rewards, number.
+        self._split_features = np.zeros((n_problems, 0, 0))
+        self._split_sums = np.zeros((n_problems, 0, 2))
         self._single: SingleUpdate | None = None
 
     @property
@@ -87,7 +107,7 @@ class ArmPosterior:
         """Return a copy that can be updated independently. The features are shared."""
         other = object.__new__(ArmPosterior)
         other.__dict__.update(self.__getstate__())
-        for name in ("variance", "board", "n_told", "_squares", "_root", "_state"):
+        for name in COPIED:
             setattr(other, name, getattr(self, name).copy())
         return other
 
@@ -109,17 +129,18 @@ class ArmPosterior:
             return
         is_pull = arm != NO_ARM
         self._cover(arm, split, is_pull)
+        seen, noise, shrinkage = self._direction(arm, split, is_pull, rewards)
         root = self._root[:, : self._n, : self._n]
-        seen = self._direction(arm, split, is_pull)
         inner = np.matmul(seen[:, np.newaxis, :], root)
         step = np.matmul(root, inner.transpose(0, 2, 1))[:, :, 0]
-        total = np.vecdot(inner, inner) + self.noise_variance  # (n_problems, 1)
+        total = np.vecdot(inner, inner) + noise[:, np.newaxis]  # (n_problems, 1)
         # Update of the square root of the covariance (Potter's form of the Kalman filter).
-        inner /= (total + np.sqrt(total * self.noise_variance))[:, :, np.newaxis]
-        gain = step / total
-        across = step[:, self._n_splits :] @ self.features.rows
+        inner /= (total + np.sqrt(total * noise[:, np.newaxis]))[:, :, np.newaxis]
+        across = step @ self.features.rows
         if rewards is not None:
-            self._learn(seen, gain, across / total, total[:, 0], rewards, is_pull)
+            values = np.stack([np.where(is_pull, rewards, 0.0), is_pull], axis=1) - shrinkage
+            self._learn(seen, step / total, across / total, total[:, 0], values)
+            self.n_told += is_pull
         root -= step[:, :, np.newaxis] * inner
         across *= across
         across /= total
@@ -131,8 +152,7 @@ class ArmPosterior:
         features = self.features
         if features.unexplained.item(arm) > 0:
             features.cover(arm)
-        if self.split_variance > 0 or self._n != features.n_rows:
-            self._resize(self._splits_for(split))
+        self._resize(split)
         single = self._single or self._make_single()
         single.add(arm, split, reward)
         if reward is not None:
@@ -142,15 +162,44 @@ class ArmPosterior:
         self._single = SingleUpdate(
             self._root[0],
             self._state[0],
+            self._split_features[0],
+            self._split_sums[0],
             self.answers[0],
             self.variance[0],
             self._squares[0],
             self.features.rows,
-            self._n_splits,
             self.noise_variance,
             self.split_variance,
         )
         return self._single
+
+    def _direction(
+        self, arm: IntArray, split: IntArray, is_pull: BoolArray, rewards: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return what each pull sees of the variables, its noise, and what its split explains.
+
+        The pulls are added to the sums of their splits.
+        """
+        seen: FloatArray = np.where(is_pull, self.features.rows[:, arm], 0.0).T
+        noise = np.full(len(arm), self.noise_variance)
+        if self.split_variance == 0:
+            return seen, noise, np.zeros((len(arm), 2))
+        place = self._rows, np.where(is_pull, split, 0)
+        earlier, sums = self._split_features[place], self._split_sums[place]
+        weight = np.where(is_pull, self._weight_of_split(sums[:, 1]), 0.0)
+        self._split_features[*place, : self._n] += seen
+        self._split_sums[*place, 1] += is_pull
+        if rewards is not None:
+            self._split_sums[*place, 0] += np.where(is_pull, rewards, 0.0)
+        seen = seen - weight[:, np.newaxis] * earlier[:, : self._n]
+        return seen, noise * (1 + weight), weight[:, np.newaxis] * sums
+
+    def _weight_of_split(self, n_pulls: FloatArray) -> FloatArray:
+        """Return c, the posterior mean of a split effect as a share of the sum of residuals."""
+        weight: FloatArray = self.split_variance / (
+            self.noise_variance + n_pulls * self.split_variance
+        )
+        return weight
 
     def _learn(
         self,
@@ -158,22 +207,45 @@ class ArmPosterior:
         gain: FloatArray,
         gain_across: FloatArray,
         total: FloatArray,
-        rewards: FloatArray,
-        is_pull: np.ndarray,
+        values: FloatArray,
     ) -> None:
-        state = self._state[:, :, : self._n]
-        surprise = np.matmul(state, seen[:, :, np.newaxis])
-        np.negative(surprise, out=surprise)
-        surprise[:, 0, 0] += np.where(is_pull, rewards, 0.0)
-        surprise[:, 1, 0] += is_pull
+        state, answers = self._state[:, :, : self._n], self.answers
+        surprise = values[:, :, np.newaxis] - np.matmul(state, seen[:, :, np.newaxis])
         state += surprise * gain[:, np.newaxis, :]
-        answers = self.answers
         answers += surprise * gain_across[:, np.newaxis, :]
         of_rewards, of_ones = surprise[:, 0, 0], surprise[:, 1, 0]
         self._squares[:, 0] += of_rewards * of_rewards / total
         self._squares[:, 1] += of_rewards * of_ones / total
         self._squares[:, 2] += of_ones * of_ones / total
-        self.n_told += is_pull
+
+    def learn_all(self, told: ArmRewards) -> None:
+        """Update a posterior of a single problem that has no pulls with many pulls at once."""
+        for arm in dict.fromkeys(told.arm.tolist()):
+            self.features.cover(arm)
+        self._resize(int(told.split.max()))
+        rows, noise, n_told = self.features.rows, self.noise_variance, len(told.arm)
+        seen, values = rows[:, told.arm].T, np.column_stack([told.rewards, np.ones(n_told)])
+        precision, answers = seen.T @ seen, seen.T @ values
+        squares = values.T @ values
+        if self.split_variance > 0:
+            shape = self._split_sums.shape[1], n_told
+            on_split = csr_array((np.ones(n_told), (told.split, np.arange(n_told))), shape)
+            of_splits, sums = on_split @ seen, on_split @ values
+            self._split_features[0, :, : self._n], self._split_sums[0] = of_splits, sums
+            weight = self._weight_of_split(sums[:, 1])[:, np.newaxis]
+            precision -= of_splits.T @ (weight * of_splits)
+            answers -= of_splits.T @ (weight * sums)
+            squares -= sums.T @ (weight * sums)
+        factor = cholesky(precision / noise + np.eye(self._n), lower=True)
+        root = solve_triangular(factor, np.eye(self._n), lower=True).T
+        state = root @ (root.T @ answers) / noise
+        squares = (squares - answers.T @ state) / noise
+        self._root[0, : self._n, : self._n], self._state[0, :, : self._n] = root, state.T
+        self.answers[0] = state.T @ rows
+        self._squares[0] = squares[[0, 0, 1], [0, 1, 1]]
+        explained = np.square(rows).sum(axis=0) - np.square(root.T @ rows).sum(axis=0)
+        self.variance[0] = np.maximum(self.variance[0] - explained, 0.0)
+        self.n_told[0] = n_told
 
     def offset_and_scale(self) -> tuple[FloatArray, FloatArray]:
         """Estimate the prior mean and the scale from the rewards, each of shape (n_problems,).
@@ -215,11 +287,11 @@ class ArmPosterior:
         The variance that the features do not explain is drawn independently for every arm, so
         that the variances are correct. With `PriorFeatures.cover_all`, the features explain all.
         """
-        self._resize(self._n_splits)
+        self._resize()
         n_problems = len(self._rows)
         root = self._root[:, : self._n, : self._n]
         normal = rng.standard_normal((n_problems, self._n, 1))
-        sample: FloatArray = np.matmul(root, normal)[:, self._n_splits :, 0] @ self.features.rows
+        sample: FloatArray = np.matmul(root, normal)[:, :, 0] @ self.features.rows
         unexplained = np.sqrt(self.features.unexplained)
         sample += unexplained * rng.standard_normal(self.variance.shape)
         return sample
@@ -229,160 +301,44 @@ class ArmPosterior:
 
         This is for a single problem. One product of matrices takes the place of many.
         """
-        self._resize(self._n_splits)
+        self._resize()
         normal = rng.standard_normal((n_draws, self._n + self.variance.shape[1]))
-        root = self._root[0, self._n_splits : self._n, : self._n]
-        weights = root.T @ self.features.rows
+        weights = self._root[0, : self._n, : self._n].T @ self.features.rows
         unexplained = np.sqrt(self.features.unexplained)
         draws: FloatArray = normal[:, : self._n] @ weights
         if unexplained.any():
             draws += unexplained * normal[:, self._n :]
         return draws
 
-    def _direction(self, arm: IntArray, split: IntArray, is_pull: np.ndarray) -> FloatArray:
-        """Return the weights of all variables in the reward of each pull."""
-        seen = np.empty((len(arm), self._n))
-        seen[:, self._n_splits :] = self.features.rows[:, arm].T
-        if self._n_splits:
-            seen[:, : self._n_splits] = 0.0
-            seen[self._rows, np.where(is_pull, split, 0)] = np.sqrt(self.split_variance)
-        if not is_pull.all():
-            seen[~is_pull] = 0.0
-        return seen
-
-    def _cover(self, arm: IntArray, split: IntArray, is_pull: np.ndarray) -> None:
-        """Add variables for new arms and splits."""
+    def _cover(self, arm: IntArray, split: IntArray, is_pull: BoolArray) -> None:
+        """Add variables for new arms, and places for new splits."""
         is_new = self.features.unexplained[arm] > 0
         if is_new.any():
             for one in np.unique(arm[is_new & is_pull]):
                 self.features.cover(int(one))
-        self._resize(self._splits_for(int(split.max(where=is_pull, initial=-1))))
+        self._resize(int(split.max(where=is_pull, initial=0)))
 
-    def _splits_for(self, split: int) -> int:
-        """Return the number of variables for splits that is needed for a split."""
-        if self.split_variance == 0 or split < self._n_splits:
-            return self._n_splits
-        return max(split + 1, 8, self._n_splits + self._n_splits // 4)
-
-    def _resize(self, n_splits: int) -> None:
-        """Set the number of variables to the number of splits and features."""
-        n = n_splits + self.features.n_rows
-        if n == self._n and n_splits == self._n_splits:
+    def _resize(self, split: int = -1) -> None:
+        """Make room for all features and for a split. A new variable has mean 0, variance 1."""
+        n, n_splits = self.features.n_rows, self._split_sums.shape[1]
+        if self.split_variance > 0 and split >= n_splits:
+            n_splits = max(split + 1, 8, 2 * n_splits)
+        elif n == self._n:
             return
-        if n_splits != self._n_splits or n > self._root.shape[1]:
-            self._move(n_splits, max(16, n + n // 8))
-        self._n, self._n_splits = n, n_splits
-        self._single = None
-
-    def _move(self, n_splits: int, n_max: int) -> None:
-        """Move the variables to larger arrays. New variables are uncorrelated with all others."""
-        old, n_old = self._n_splits, self._n
-        root = np.zeros((len(self._rows), n_max, n_max))
-        root[:, np.arange(n_max), np.arange(n_max)] = 1.0
-        state = np.zeros((len(self._rows), 2, n_max))
-        place = np.arange(n_old)
-        place[old:] += n_splits - old
-        root[:, place[:, np.newaxis], place] = self._root[:, :n_old, :n_old]
-        state[:, :, place] = self._state[:, :, :n_old]
-        self._root, self._state = root, state
+        old = n_max = self._root.shape[1]
+        if n > n_max:
+            n_max = max(16, n + n // 8)
+            self._root = _enlarged(self._root, n_max, n_max)
+            self._root[:, np.arange(old, n_max), np.arange(old, n_max)] = 1.0
+            self._state = _enlarged(self._state, 2, n_max)
+        if (n_splits, n_max) != self._split_features.shape[1:]:
+            self._split_features = _enlarged(self._split_features, n_splits, n_max)
+            self._split_sums = _enlarged(self._split_sums, n_splits, 2)
+        self._n, self._single = n, None
 
 
-ZERO = np.zeros(())
-"""Comparisons with an array are faster than with a number."""
-
-
-@dataclass(slots=True, eq=False)
-class SingleUpdate:
-    """The arrays of a single problem, valid until they have to grow.
-
-    They include reserved places for future variables, which remain independent of all others.
-
-    Parameters
-    ----------
-    root : ndarray of shape (n_max, n_max)
-        A square root of the covariance of all variables: splits, features and reserved places.
-    state : ndarray of shape (2, n_max)
-        Means of the variables, given the rewards and given ones. Only those of splits are used.
-    answers : ndarray of shape (2, n_arms)
-        Means of the arms.
-    variance : ndarray of shape (n_arms,)
-    squares : ndarray of shape (3,)
-        Sums of products of innovations: rewards, mixed, ones.
-    rows : ndarray of shape (n_features, n_arms)
-        Features of all arms.
-    n_splits : int
-        Number of variables for splits.
-    noise_variance, split_variance : float
-    """
-
-    root: FloatArray
-    state: FloatArray
-    answers: FloatArray
-    variance: FloatArray
-    squares: FloatArray
-    rows: FloatArray
-    n_splits: int
-    noise_variance: float
-    split_variance: float
-    _transposed: FloatArray = field(init=False)  # BLAS uses column-major order
-    _seen: FloatArray = field(init=False)
-    _seen_splits: FloatArray = field(init=False)
-    _seen_features: FloatArray = field(init=False)
-    _inner: FloatArray = field(init=False)
-    _step: FloatArray = field(init=False)
-    _step_features: FloatArray = field(init=False)
-    _deviation_of_noise: float = field(init=False)
-    _deviation_of_split: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Allocate work arrays."""
-        first, last = self.n_splits, self.n_splits + len(self.rows)
-        self._transposed = self.root.T
-        self._seen, self._inner, self._step = np.zeros((3, len(self.root)))
-        self._seen_splits, self._seen_features = self._seen[:first], self._seen[first:last]
-        self._step_features = self._step[first:last]
-        self._deviation_of_noise = sqrt(self.noise_variance)
-        self._deviation_of_split = sqrt(self.split_variance)
-
-    def add(self, arm: int, split: int, reward: float | None) -> None:
-        """Update the arrays with one pull, which is in flight if the reward is None."""
-        seen, inner, step = self._seen, self._inner, self._step
-        np.copyto(self._seen_features, self.rows[:, arm])
-        if self.n_splits:
-            self._seen_splits.fill(0.0)
-            seen[split] = self._deviation_of_split
-        self._transposed.dot(seen, inner)
-        self.root.dot(inner, step)
-        total = inner.dot(inner).item() + self.noise_variance
-        deviation = sqrt(total)
-        dscal(1 / deviation, step)
-        across = self._step_features.dot(self.rows)
-        if reward is not None:
-            self._learn(arm, split, across, reward, deviation)
-        # Update of the square root of the covariance (Potter's form of the Kalman filter).
-        share = -deviation / (total + deviation * self._deviation_of_noise)
-        dger(share, inner, step, 1, 1, self._transposed, 1, 1, 1)
-        np.multiply(across, across, across)
-        variance = self.variance
-        np.subtract(variance, across, variance)
-        np.maximum(variance, ZERO, out=variance)
-
-    def _learn(
-        self, arm: int, split: int, across: FloatArray, reward: float, deviation: float
-    ) -> None:
-        """Update the means. All steps are divided by the standard deviation."""
-        answers, state = self.answers, self.state
-        of_reward, of_one = reward - answers.item(0, arm), 1.0 - answers.item(1, arm)
-        if self.n_splits:
-            of_reward -= self._deviation_of_split * state.item(0, split)
-            of_one -= self._deviation_of_split * state.item(1, split)
-        of_reward /= deviation
-        of_one /= deviation
-        surprise = np.array((of_reward, of_one))
-        if self.n_splits:
-            dger(1.0, self._step, surprise, 1, 1, state.T, 1, 1, 1)
-        dger(1.0, across, surprise, 1, 1, answers.T, 1, 1, 1)
-        squares = self.squares
-        squares[0] = squares.item(0) + of_reward * of_reward
-        squares[1] = squares.item(1) + of_reward * of_one
-        squares[2] = squares.item(2) + of_one * of_one
+def _enlarged(values: FloatArray, n_rows: int, n_columns: int) -> FloatArray:
+    """Return the arrays with rows and columns of zeros at their ends."""
+    larger = np.zeros((len(values), n_rows, n_columns))
+    larger[:, : values.shape[1], : values.shape[2]] = values
+    return larger

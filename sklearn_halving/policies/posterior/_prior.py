@@ -92,6 +92,5 @@ class PriorRecipe:
             family.among, told, self.guess(), family.length_bounds, family.gradient
         )
         posterior, exploration = self.make(found)
-        for arm, split, value in zip(*told, strict=True):
-            posterior.update(np.array([arm]), np.array([split]), np.array([value]))
+        posterior.learn_all(told)
         return posterior, exploration

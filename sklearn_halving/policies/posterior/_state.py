@@ -106,6 +106,8 @@ class PosteriorState:
     """Arms, repetitions and standardized rewards, for `refit`."""
     floor: float = -np.inf
     """Limit to which lower rewards are raised before updates, set by the last `refit`."""
+    highest: FloatArray = field(init=False)
+    """The highest standardized reward of each arm in ``told``, minus infinity without one."""
     n_rounds: int = 0
     ahead: ArmPosterior | None = None
     """Posterior that includes the pulls in flight; None if it has to be computed."""
@@ -125,6 +127,7 @@ class PosteriorState:
 
     def __post_init__(self) -> None:
         """Use the faster implementation for a single problem."""
+        self.highest = np.full(self.problem.n_arms, -np.inf)
         if self.batch_shape == () and self.problem.n_arms > 1 and not self.prior_mean.any():
             self.round = GapRound(self.problem.n_arms, self.priority)
 
@@ -204,13 +207,10 @@ class PosteriorState:
         No arm is hopeless if this holds for all arms with a reward. An arm with any reward above
         the floor is not hopeless, because a single low reward may be due to its split.
         """
-        is_hopeless = np.zeros_like(self.alive)
-        for is_low in (True, False):
-            arms = [arm for arm, _, value in self.told if (value < self.floor) == is_low]
-            is_hopeless[0, arms] = is_low
+        is_hopeless = (self.highest > -np.inf) & (self.highest < self.floor)
         others: BoolArray = self.alive & (self.n_told > 0) & ~is_hopeless
-        is_hopeless &= others.any(axis=1, keepdims=True)
-        return is_hopeless
+        hopeless: BoolArray = is_hopeless & others.any(axis=1, keepdims=True)
+        return hopeless
 
     def beliefs(self) -> Beliefs:
         """Return posterior means in standardized units."""
@@ -321,6 +321,7 @@ class PosteriorState:
     def _remember(self, arm: int, repetition: int, value: float) -> None:
         """Store a reward for the next fit of the hyperparameters, and fit them if it is due."""
         self.told.append((arm, repetition, value))
+        self.highest[arm] = max(value, self.highest.item(arm))
         if self.refit is not None and len(self.told) in REFITS:
             told = ArmRewards(*map(np.array, zip(*self.told, strict=True)))
             self.floor = floor_of(told.rewards)

@@ -19,6 +19,7 @@ from sklearn_halving.policies.posterior._arm_covariance import (
     effective_n_arms,
 )
 from sklearn_halving.policies.posterior._arm_posterior import ArmPosterior
+from sklearn_halving.policies.posterior._hyperparameters import ArmRewards
 
 
 def squared_exponential(points: np.ndarray, length: float = 0.3) -> np.ndarray:
@@ -99,6 +100,43 @@ def test_is_the_dense_posterior(n_problems, seed, length, between_splits) -> Non
         variance = dense.covariance.diagonal()
         np.testing.assert_allclose(played.posterior.variance[i], variance, **close)
         np.testing.assert_allclose([offset[i], scale[i]], [dense.offset, dense.scale], rtol=1e-5)
+
+
+@pytest.mark.parametrize("between_splits", [0.0, 0.05, 2.0])
+def test_all_pulls_at_once_are_the_pulls_one_by_one(between_splits) -> None:
+    """Afterwards both can be updated further, on splits that are known and on new ones."""
+    played = play(5, 0.3, between_splits, n_problems=1)
+    is_pull = played.arm[:, 0] != NO_ARM
+    told = ArmRewards(*(a[is_pull, 0] for a in (played.arm, played.split, played.rewards)))
+    at_once = ArmPosterior(
+        PriorFeatures(played.posterior.features.covariance), 1, 0.2, between_splits
+    )
+    at_once.learn_all(told)
+    close = {"rtol": 1e-9, "atol": 1e-9}
+    for split in (3, 40, 3):
+        for name in ("answers", "variance", "n_told"):
+            expected = getattr(played.posterior, name)
+            np.testing.assert_allclose(getattr(at_once, name), expected, **close)
+        expected = played.posterior.offset_and_scale()
+        np.testing.assert_allclose(at_once.offset_and_scale(), expected, **close)
+        for posterior in (played.posterior, at_once):
+            posterior.update_one(split % 30, split, 2.5)
+
+
+def test_a_pull_costs_the_same_after_thousands_of_splits() -> None:
+    """What a pull reads and writes depends on the arms with rewards, not on the splits."""
+    features = PriorFeatures(IndependentCovariance(np.ones(5)))
+    posterior = ArmPosterior(features, 1, 0.1, 0.5)
+    sizes = []
+    for repetition in range(1500):
+        for arm in (0, repetition % 5):
+            posterior.update_one(arm, repetition, 1.0)
+        if repetition in (20, 1499):
+            single = posterior._single
+            arrays = (getattr(single, name) for name in single.__slots__)
+            by_split = single.split_features.size + single.split_sums.size
+            sizes.append(sum(a.size for a in arrays if isinstance(a, np.ndarray)) - by_split)
+    assert sizes[0] == sizes[1]
 
 
 def test_a_pair_on_one_split_says_more_than_a_pair_on_two() -> None:
