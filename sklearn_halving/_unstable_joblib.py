@@ -101,10 +101,13 @@ class JoblibSession:
     ----------
     n_jobs : int or None
         As for `joblib.Parallel`.
+    backend : str or None, default=None
+        The backend to use instead of the active one.
     """
 
-    def __init__(self, n_jobs: int | None) -> None:
+    def __init__(self, n_jobs: int | None, backend: str | None = None) -> None:
         self._n_jobs = n_jobs
+        self._backend_name = backend
         self._last_submit = -ABORT_SECONDS
 
     def __enter__(self) -> JoblibSession:
@@ -112,7 +115,7 @@ class JoblibSession:
         # its `delayed`. The workers set scikit-learn's configuration themselves.
         from joblib import Parallel
 
-        self._parallel = Parallel(n_jobs=self._n_jobs)
+        self._parallel = Parallel(n_jobs=self._n_jobs, backend=self._backend_name)
         self._is_aborted = False
         self._gathered: list[tuple[object, Callable[[object], None]]] = []
         self._parallel.__enter__()
@@ -267,6 +270,9 @@ class JoblibSession:
     def abandon(self) -> None:
         """Leave the running tasks alone when the session ends, because their backend is gone."""
         self._is_aborted = True
+        if self.library == "ray":
+            # Ending its pool would wait for actors, or start a new Ray after `ray.shutdown`.
+            self._backend._pool = None
 
     def _set_temporary_folder(self) -> None:
         """Make loky write memory maps to the folder of this session, so that it removes them."""

@@ -19,6 +19,7 @@ from sklearn_halving.execution._model_store import ModelStore
 from sklearn_halving.execution._types import Job, Landing, Outcome
 from sklearn_halving.execution.workers._executors import Executor
 from sklearn_halving.execution.workers._interrupt import Interrupt
+from sklearn_halving.execution.workers._lost_backend import LostBackendError
 from sklearn_halving.policies._types import Policy, Pull, Pulls
 
 DEFAULT_WINDOW = 8
@@ -127,6 +128,9 @@ class PullLoop:
     arrive : callable or None, default=None
         Called with the arm of each pull that the policy requests, to create the candidate of a
         new arm. The rewards that the policy has received by then do not depend on the workers.
+    replace_executor : callable or None, default=None
+        Called with the error if the cluster is lost; returns an executor that has taken over
+        the jobs. If None, the error is raised.
     first_to_tell : callable or None, default=None
         For a policy that depends on the order of outcomes: function of its state that returns
         which open pull is told next, or None for the oldest.
@@ -151,6 +155,7 @@ class PullLoop:
     models: ModelStore = field(default_factory=ModelStore)
     signals: StopSignals = field(default_factory=StopSignals)
     arrive: Callable[[int], None] | None = None
+    replace_executor: Callable[[LostBackendError], Executor] | None = None
     first_to_tell: Callable[[Any], Pull | None] | None = None
     stopped_by: str = field(default="policy", init=False)
     n_replayed: int = field(default=0, init=False)
@@ -196,7 +201,13 @@ class PullLoop:
     def _wait(self) -> bool:
         """Wait for pulls; return whether more of them may return or be told."""
         is_stopped = self._is_stopped()
-        landings = self.executor.wait_any(None if is_stopped else self.signals.patience)
+        try:
+            landings = self.executor.wait_any(None if is_stopped else self.signals.patience)
+        except LostBackendError as lost:
+            if self.replace_executor is None:
+                raise
+            self.executor = self.replace_executor(lost)
+            return True
         for landing in landings:
             self._land(landing)
         return bool(landings) or not is_stopped

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from copy import copy, deepcopy
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -21,7 +22,7 @@ from sklearn_halving.execution._model_store import ModelStore
 from sklearn_halving.execution._pull_loop import PullLoop, PullObserver, StopSignals
 from sklearn_halving.execution._step_cache import StepCache
 from sklearn_halving.execution._types import EvaluationTask, PullLimits
-from sklearn_halving.execution.workers._executors import open_executor
+from sklearn_halving.execution.workers._executors import open_executor, replace_executor
 from sklearn_halving.execution.workers._interrupt import Interrupt
 from sklearn_halving.policies._types import Problem
 from sklearn_halving.policies.bases._base_policy import BasePolicy
@@ -139,7 +140,8 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
             journal of another search, in use, or damaged. After the fits: if every fit failed,
             or if only candidates that ``select`` does not allow have a score.
         ConnectionError
-            If the scheduler of Dask or the head of Ray is gone. ``cv_results_``, ``history_`` and
+            If the scheduler of Dask or the head of Ray is gone, unless
+            ``lost_cluster="continue"``. ``cv_results_``, ``history_`` and
             ``best_*``, except ``best_estimator_``, are then set from the finished fits.
         KeyboardInterrupt
             After Ctrl-C, unless ``refit_on_interrupt=True``. ``cv_results_``, ``history_`` and
@@ -317,12 +319,15 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
     def _pull(self, run: Run, limits: PullLimits, callbacks: CallbackTree) -> Progress:
         """Run pulls until the policy is finished or the search is stopped."""
         prepared, checkpoint = run.prepared, run.checkpoint
+        workers = (run.task, self.n_jobs, self.pre_dispatch, limits)
         callbacks.begin_search(prepared.plan, prepared.resource)
         with (
             open_watch(self, run, callbacks) as watch,
             Interrupt() as interrupt,
-            open_executor(run.task, self.n_jobs, self.pre_dispatch, limits) as executor,
+            open_executor(*workers) as executor,
+            ExitStack() as opened,
         ):
+            continues = self.lost_cluster == "continue"
             loop = PullLoop(
                 prepared.policy,
                 run.state,
@@ -336,6 +341,9 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
                 models=ModelStore(checkpoint.models),
                 signals=StopSignals(run.deadline, interrupt),
                 arrive=getattr(run.task.candidates, "arrive", None),
+                replace_executor=partial(replace_executor, opened, *workers)
+                if continues
+                else None,
                 first_to_tell=prepared.policy.first_to_tell,
             )
             loop.run()

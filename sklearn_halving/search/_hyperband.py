@@ -300,6 +300,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         pull_timeout: float | str | None = None,
         memory_limit: int | str | None = None,
         refit_on_interrupt: bool = False,
+        lost_cluster: Literal["raise", "continue"] = "raise",
         progress_bar: bool = False,
     ) -> None:
         self._set_parameters(locals())

@@ -160,6 +160,10 @@ class SharedParameters:
         What happens after the first Ctrl-C. The search always waits for the running fits and sets
         ``cv_results_`` and ``best_*``. If False, it then raises KeyboardInterrupt. If True, it
         refits the best candidate so far, and ``fit`` returns. A second Ctrl-C stops at once.
+    lost_cluster : {"raise", "continue"}, default="raise"
+        What happens if the scheduler of Dask or the head of Ray is gone. With ``"raise"``, a
+        ConnectionError is raised, and the results so far are kept. With ``"continue"``, a warning
+        is raised, and the search continues with ``n_jobs`` processes on this machine.
     progress_bar : bool, default=False
         Whether to show a progress bar with the best score so far and an estimate of the remaining
         time, in a terminal or a notebook. Requires tqdm, which
@@ -224,6 +228,7 @@ class SharedParameters:
     pull_timeout: PositiveFloat | str | None
     memory_limit: PositiveInt | str | None
     refit_on_interrupt: bool
+    lost_cluster: Literal["raise", "continue"]
     progress_bar: bool
 
     cv_results_: CvResults

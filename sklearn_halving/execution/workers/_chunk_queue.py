@@ -86,10 +86,12 @@ class ChunkQueue:
             chunk.append(self.waiting.popleft())
         return chunk, False
 
-    def clear(self) -> None:
-        """Remove all jobs."""
-        self.waiting.clear()
+    def take_all(self) -> list[Job]:
+        """Remove and return all jobs."""
+        jobs = [*self.suspects, *self.waiting]
         self.suspects.clear()
+        self.waiting.clear()
+        return jobs
 
     def __len__(self) -> int:
         return len(self.waiting) + len(self.suspects)
@@ -130,6 +132,12 @@ class ChunksUnderWay:
     def take_back(self) -> list[Job]:
         """Remove the last chunk, which could not be sent."""
         return self.chunks.popitem()[1]
+
+    def take_all_back(self) -> list[Job]:
+        """Remove all chunks; return their jobs, the last first."""
+        jobs = [job for chunk in self.chunks.values() for job in chunk]
+        self.chunks.clear()
+        return jobs[::-1]
 
     def first_pulls(self, n_workers: int) -> list[Pull]:
         """Return the first pull of each chunk that a worker has started, or starts next."""

@@ -10,7 +10,7 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from queue import Empty
@@ -31,7 +31,7 @@ from sklearn_halving.execution.workers._guard import (
     guarded_chunk,
     guarded_jobs,
 )
-from sklearn_halving.execution.workers._lost_backend import BackendWatch, lost_backend_error
+from sklearn_halving.execution.workers._lost_backend import BackendWatch, LostBackendError
 from sklearn_halving.execution.workers._task_transfer import SharedTask, candidates_of, packed
 from sklearn_halving.execution.workers._worker import (
     ChunkResult,
@@ -73,10 +73,12 @@ def open_executor(
     n_jobs: int | None,
     pre_dispatch: int | str,
     limits: PullLimits = NO_LIMITS,
+    backend: str | None = None,
 ) -> Iterator[Executor]:
-    """Open joblib's active backend; with a single worker, pulls run in this process.
+    """Open a backend of joblib, by default the active one.
 
-    Pulls that have limits run in a companion of their worker; see `_companion`.
+    With a single worker, pulls run in this process. Pulls that have limits run in a companion of
+    their worker; see `_companion`.
 
     Raises
     ------
@@ -85,7 +87,7 @@ def open_executor(
     """
     check_limits(limits)
     # Threads that change the warning filters at the same time may leave them changed.
-    with warnings.catch_warnings(), JoblibSession(n_jobs) as session:
+    with warnings.catch_warnings(), JoblibSession(n_jobs, backend) as session:
         executor: SerialExecutor | JoblibExecutor
         if session.can_submit:
             in_flight = evaluated_pre_dispatch(pre_dispatch, session.n_workers)
@@ -96,6 +98,24 @@ def open_executor(
             yield executor
         finally:
             executor.close()
+
+
+def replace_executor(
+    opened: ExitStack,
+    task: EvaluationTask,
+    n_jobs: int | None,
+    pre_dispatch: int | str,
+    limits: PullLimits,
+    lost: LostBackendError,
+) -> Executor:
+    """Open workers of this machine in ``opened``, and give them the jobs of a lost cluster."""
+    lost.leave_cluster()
+    warnings.warn(f"{lost.cause}. The search continues on this machine.", stacklevel=2)
+    local = open_executor(task, n_jobs, pre_dispatch, limits, backend="loky")
+    executor = opened.enter_context(local)
+    for job in lost.jobs:
+        executor.submit(job)
+    return executor
 
 
 class SerialExecutor:
@@ -181,7 +201,8 @@ class JoblibExecutor:
     them runs in a companion. If a pull kills its process again, only its companion dies, and
     other pulls are not affected.
 
-    If the cluster itself is gone, `wait_any` raises a ConnectionError.
+    If the cluster itself is gone, `wait_any` raises a `LostBackendError` with all jobs that did
+    not return.
     """
 
     def __init__(
@@ -200,6 +221,7 @@ class JoblibExecutor:
         self._losses = Losses()
         self._watch = BackendWatch(session)
         self._error: Exception | None = None
+        self._cause_of_loss: str | None = None
         self._is_stopped = False
 
     @property
@@ -214,7 +236,7 @@ class JoblibExecutor:
     def stop(self) -> None:
         """Send no further job, and tell the workers not to start the jobs they have received."""
         self._is_stopped = True
-        self._queue.clear()
+        self._queue.take_all()
         self._shared.stop(self._under_way.first_pulls(self._session.n_workers))
 
     def wait_any(self, timeout: float | None = None) -> list[Landing]:
@@ -228,7 +250,7 @@ class JoblibExecutor:
         while True:
             if self._losses.pending is not None:
                 landings += self._recover(self._losses.pending)
-            if self._error is None and not self._is_stopped and self._can_send():
+            if not (self._error or self._cause_of_loss or self._is_stopped) and self._can_send():
                 self._send()
             if self._losses.pending is not None:
                 continue
@@ -236,6 +258,10 @@ class JoblibExecutor:
                 return landings
             if self._error is not None:
                 raise self._error
+            if self._cause_of_loss is not None:
+                raise LostBackendError(
+                    self._cause_of_loss, self._session.library, self._queue.take_all()
+                )
             left = POLL_SECONDS if deadline is None else deadline - time.monotonic()
             if left <= 0 or not self._must_wait():
                 return []
@@ -309,10 +335,10 @@ class JoblibExecutor:
     def _note_lost_backend(self, cause: str | None) -> bool:
         """Make `wait_any` raise if there is a cause of loss; return whether there is one."""
         if cause is not None:
-            self._under_way.chunks.clear()
+            self._queue.waiting.extendleft(self._under_way.take_all_back())
             self._session.abandon()
             if not self._is_stopped:  # a search that has stopped ends with its results anyway
-                self._error = lost_backend_error(cause)
+                self._cause_of_loss = cause
         return cause is not None
 
     def _receive(self, key: int, handle: Any) -> list[Landing]:
@@ -350,8 +376,6 @@ class JoblibExecutor:
         if loss.is_broken:
             self._session.reopen()
             landings = self._receive_done()
-            for chunk in self._under_way.chunks.values():
-                self._queue.suspects.extend(chunk)
-            self._under_way.chunks.clear()
+            self._queue.suspects.extend(reversed(self._under_way.take_all_back()))
         self._shared.forget()
         return landings

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import wait
 from contextlib import closing
 from functools import partial
 from typing import Any, NamedTuple
 
 from sklearn_halving._unstable_joblib import JoblibSession, start_on_loop
+from sklearn_halving.execution._types import Job
 
 GRACE_SECONDS = 5.0
 """A scheduler that cannot be reached for this long counts as gone. It may be restarting before."""
@@ -28,6 +29,39 @@ class Problem(NamedTuple):
 
     text: str
     is_final: bool = False
+
+
+class LostBackendError(ConnectionError):
+    """The scheduler of a cluster is gone.
+
+    Parameters
+    ----------
+    cause : str
+        The reason why it counts as gone.
+    library : str
+        The package of the cluster.
+    jobs : list of Job
+        The jobs that did not return.
+    """
+
+    def __init__(self, cause: str, library: str, jobs: Sequence[Job]) -> None:
+        super().__init__(
+            f"{cause}. The fits that were running are lost; all fits that returned before are "
+            "kept: cv_results_, history_ and best_* are set from them. With a checkpoint, fit "
+            "resumes the search. Connect to a running cluster first, or call fit outside of "
+            'parallel_config to resume on this machine. With lost_cluster="continue", a search '
+            "does so by itself."
+        )
+        self.cause = cause
+        self.library = library
+        self.jobs = jobs
+
+    def leave_cluster(self) -> None:
+        """Disconnect from Ray, which would end this process a minute after its head is gone."""
+        if self.library == "ray":
+            import ray
+
+            ray.shutdown()
 
 
 class BackendWatch:
@@ -106,16 +140,6 @@ class BackendWatch:
         return answer.exception() is None and bool(answer.result())
 
 
-def lost_backend_error(cause: str) -> ConnectionError:
-    """Return the error for a cluster that is gone."""
-    return ConnectionError(
-        f"{cause}. The fits that were running are lost; all fits that returned before are kept: "
-        "cv_results_, history_ and best_* are set from them. With a checkpoint, fit resumes the "
-        "search. Connect to a running cluster first, or call fit outside of parallel_config to "
-        "resume in this process."
-    )
-
-
 def _address(client: Any) -> str:
     return str(getattr(client.scheduler, "address", "an unknown address"))
 
@@ -149,8 +173,8 @@ def _problem_of_ray(address: str) -> Problem | None:
     if _accepts_connections(address):
         return None
     return Problem(
-        f"The head of Ray at {address} is gone. Call ray.shutdown(), because otherwise Ray ends "
-        "this process within a minute"
+        f"The head of Ray at {address} is gone. Unless ray.shutdown() is called, Ray ends this "
+        "process within a minute"
     )
 
 

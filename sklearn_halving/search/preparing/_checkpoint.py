@@ -34,7 +34,7 @@ FREE = BUDGETS | {
     # how and how long pulls run, and what happens after them
     *("n_jobs", "pre_dispatch", "verbose", "progress_bar", "refit", "time_budget"),
     *("pull_timeout", "memory_limit", "refit_on_interrupt", "checkpoint", "checkpoint_models"),
-    "cache_transformers",
+    *("cache_transformers", "lost_cluster"),
     # when a policy stops
     *("stop_probability", "tolerance", "confidence", "pulls_in_flight"),
     # compared by `session_of` in another form

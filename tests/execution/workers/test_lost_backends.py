@@ -79,6 +79,13 @@ def after_five_fits(folder: Path, event: Callable[[], Any]) -> Iterator[list[flo
         thread.join()
 
 
+def press_ctrl_c_twice() -> None:
+    """Press Ctrl-C twice, with a pause that is shorter than a fit."""
+    for _ in range(2):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.1)
+
+
 def check_ends_with_results(
     folder: Path, event: Callable[[], Any], words: str, time_budget: float | None = None
 ) -> None:
@@ -109,6 +116,26 @@ def check_goes_on(
         expected.fit(X, y)
     assert n_before < search.n_fits_ == expected.n_fits_ == n_done(folder)
     assert search.best_params_ == expected.best_params_
+    np.testing.assert_array_equal(
+        search.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"]
+    )
+
+
+def check_continues_here(folder: Path, event: Callable[[], Any], words: str) -> None:
+    """Check that the search continues on this machine and finds what an unbroken one finds."""
+    search = search_in(folder, n_jobs=2, lost_cluster="continue")
+    with (
+        after_five_fits(folder, event) as times,
+        pytest.warns(UserWarning, match=f"{words}.*The search continues on this machine"),
+    ):
+        search.fit(X, y)
+    assert times, "the event happened during the search"
+    assert search.stopped_by_ == "policy"
+    assert set(search.history_["outcome"]) == {"ok"}
+    expected = search_in(folder, estimator__seconds=0.0, checkpoint=None)
+    with parallel_config("sequential"):
+        expected.fit(X, y)
+    assert search.n_fits_ == expected.n_fits_ == n_done(folder)
     np.testing.assert_array_equal(
         search.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"]
     )
@@ -180,6 +207,9 @@ class TestDask:
     def test_a_closed_client_ends_the_search(self, dask: DaskProcesses, tmp_path: Path) -> None:
         check_ends_with_results(tmp_path, dask.client.close, "client of the Dask .* was closed")
 
+    def test_a_search_continues_on_this_machine(self, dask: DaskProcesses, tmp_path: Path) -> None:
+        check_continues_here(tmp_path, dask.scheduler.kill, "Dask scheduler at tcp.* is gone")
+
     def test_a_search_goes_on_on_a_new_cluster(self, dask: DaskProcesses, tmp_path: Path) -> None:
         """After a worker was killed, and then the scheduler."""
 
@@ -199,6 +229,17 @@ class TestDask:
             check_goes_on(search, tmp_path, search.n_fits_, "dask")
         finally:
             new.close()
+
+    def test_a_second_ctrl_c_keeps_the_results(self, dask: DaskProcesses, tmp_path: Path) -> None:
+        search = search_in(tmp_path, estimator__seconds=1.0)
+        with after_five_fits(tmp_path, press_ctrl_c_twice) as times:
+            with pytest.raises(KeyboardInterrupt):
+                search.fit(X, y)
+            assert time.monotonic() - times[0] < MOST_SECONDS
+        assert search.stopped_by_ == "interrupt"
+        assert search.n_fits_ == len(search.history_) == n_done(tmp_path) >= 5
+        assert search.best_params_ == search.cv_results_["params"][search.best_index_]
+        check_goes_on(search, tmp_path, search.n_fits_)
 
     @pytest.mark.parametrize("event", ["freeze", "kill the workers"])
     def test_a_time_budget_holds(self, dask: DaskProcesses, tmp_path: Path, event: str) -> None:
@@ -270,6 +311,11 @@ def kill_group(pid: int) -> None:
 @pytest.mark.xdist_group("ray")
 def test_a_killed_head_of_ray_ends_the_search(ray_head: int, tmp_path: Path) -> None:
     check_ends_with_results(tmp_path, lambda: kill_group(ray_head), "head of Ray at .* is gone")
+
+
+@pytest.mark.xdist_group("ray")
+def test_a_search_continues_without_ray(ray_head: int, tmp_path: Path) -> None:
+    check_continues_here(tmp_path, lambda: kill_group(ray_head), "head of Ray at .* is gone")
 
 
 # ---------------------------------------------------------------------------------- loky
