@@ -74,8 +74,9 @@ LAYERS = {
         "catboost lightgbm xgboost",
     ),
     "execution": layer(
-        "execution policies._arrays policies._types resources._types resources._early_stopping "
-        "resources._training_size _typing _unstable_imports _unstable_joblib",
+        "execution policies._arrays policies._types resources._types resources._cloning "
+        "resources._early_stopping resources._training_size _typing _unstable_imports "
+        "_unstable_joblib",
         "numpy joblib sklearn",
         "dask distributed ray",
     ),

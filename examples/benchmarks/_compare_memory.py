@@ -25,14 +25,19 @@ def print_peak(task: Task, run: Run) -> None:
     tiny = quick_tasks()[0]
     run(tiny.make(DATA_SETS[tiny.data].load(), 0)[0], 0.2, 0)
     search, _ = task.make(DATA_SETS[task.data].load(), 0)
-    with suppress(OSError):  # from here on the mark is that of what follows; Linux alone
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    before = _high_water()
+    reset_high_water()
+    before = high_water()
     run(search, LIMIT, 0)
-    print(f"peak {before:.1f} {_high_water():.1f}")
+    print(f"peak {before:.1f} {high_water():.1f}")
 
 
-def _high_water() -> float:
+def reset_high_water() -> None:
+    """Measure the largest resident memory from here on; Linux alone."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+
+
+def high_water() -> float:
     """Return the largest resident memory so far, in MiB."""
     with suppress(OSError):
         for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():

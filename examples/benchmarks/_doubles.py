@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from sklearn_halving import HyperbandSearchCV
@@ -12,9 +13,13 @@ from sklearn_halving import HyperbandSearchCV
 class DoNothing(BaseEstimator):
     """An estimator that costs nothing but what a search does with it."""
 
-    def __init__(self, value: float = 0, level: int = 1) -> None:
+    def __init__(
+        self, value: float = 0, level: int = 1, alpha: float = 1.0, solver: str = "auto"
+    ) -> None:
         self.value = value
         self.level = level
+        self.alpha = alpha
+        self.solver = solver
 
     def fit(self, X: Any, y: Any) -> DoNothing:
         """Do nothing."""
@@ -23,6 +28,35 @@ class DoNothing(BaseEstimator):
     def score(self, X: Any, y: Any) -> float:
         """Return a number that tells the candidates apart."""
         return self.value
+
+
+class NothingToTell(DoNothing):
+    """An estimator whose scores are all equal."""
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return 0."""
+        return 0.0
+
+
+class Noisy(DoNothing):
+    """An estimator whose scores differ from split to split."""
+
+    def __init__(self, value: float = 0, a: float = 0, b: float = 0, c: float = 0) -> None:
+        self.value = value
+        self.a = a
+        self.b = b
+        self.c = c
+
+    def fit(self, X: Any, y: Any) -> Noisy:
+        """Remember which rows there are: the noise of the split."""
+        self.noise_ = float(X[:, 0].sum())
+        return self
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return the value with noise that the split and the candidate decide."""
+        a, b, c = self.a, self.b, self.c
+        mean = np.sin(9 * self.value) * (1 - a**2) * (1 - b**2) + 0.2 * c
+        return float(mean + 0.1 * np.sin(1e4 * (self.value + 3 * a + 7 * b + self.noise_)))
 
 
 class OneByOne:

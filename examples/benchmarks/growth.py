@@ -15,34 +15,13 @@ from typing import Any
 
 import numpy as np
 from _common import Report, cpu_seconds, one_thread, parse_options
-from _doubles import DoNothing
+from _doubles import Noisy
 from scipy.stats import uniform
 
 from sklearn_halving import BanditSearchCV, BayesGapSearchCV, VarianceHalvingSearchCV
 from sklearn_halving.splits import split_stream
 
 N_CANDIDATES = 64
-
-
-class Noisy(DoNothing):
-    """An estimator whose scores differ from split to split."""
-
-    def __init__(self, value: float = 0, a: float = 0, b: float = 0, c: float = 0) -> None:
-        self.value = value
-        self.a = a
-        self.b = b
-        self.c = c
-
-    def fit(self, X: Any, y: Any) -> Noisy:
-        """Remember which rows there are: the noise of the split."""
-        self.noise_ = float(X[:, 0].sum())
-        return self
-
-    def score(self, X: Any, y: Any) -> float:
-        """Return the value with noise that the split and the candidate decide."""
-        a, b, c = self.a, self.b, self.c
-        mean = np.sin(9 * self.value) * (1 - a**2) * (1 - b**2) + 0.2 * c
-        return float(mean + 0.1 * np.sin(1e4 * (self.value + 3 * a + 7 * b + self.noise_)))
 
 
 def data() -> tuple[np.ndarray, np.ndarray]:

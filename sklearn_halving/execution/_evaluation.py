@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import time
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from itertools import pairwise
 from traceback import format_exc
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
-from sklearn.base import clone
 
 from sklearn_halving._typing import Estimator, Params
 from sklearn_halving._unstable_imports import (
     method_params,
-    num_samples,
     propagated_callbacks,
     safe_split,
 )
@@ -24,9 +22,32 @@ from sklearn_halving.execution._train_test_rows import Rows
 from sklearn_halving.execution._types import EvaluationTask, Job, Landing, Outcome, Scores
 from sklearn_halving.execution.workers._messages import end_message, start_message, write_line
 from sklearn_halving.policies._types import Pull
+from sklearn_halving.resources._cloning import all_params, cloned, cloned_value, set_params
 from sklearn_halving.resources._early_stopping import evaluated_on, rounds_found, stops_early
 
-IMMUTABLE = (int, float, str, bool, type(None), np.generic)
+
+class Fit(NamedTuple):
+    """The training of a pull: the model, or the traceback of a failure.
+
+    ``stop`` says whether a callback requests the end of the search. ``train`` is the data, kept
+    only if the training rows are scored too.
+    """
+
+    estimator: Estimator
+    error: str | None
+    stop: bool
+    started: float
+    seconds: float
+    train: Part | None
+
+
+class Scoring(NamedTuple):
+    """The scores of a pull, the traceback of the first scorer that failed, and the time."""
+
+    test: Scores
+    train: Scores | None
+    error: str | None = None
+    seconds: float = 0.0
 
 
 def evaluate(task: EvaluationTask, job: Job) -> Landing:
@@ -41,46 +62,28 @@ def evaluate(task: EvaluationTask, job: Job) -> Landing:
         write_line(start_message(task, pull))
     estimator: Estimator = job.model if job.model is not None else arm_estimator(task, pull)
     fit_rows, held_out = _hold_out(task, pull, estimator, rows)
-    train = _part(task, estimator, fit_rows, None, task.fit_params)
-    started, clock = time.time(), time.perf_counter()
-    estimator, error, stop = _train(task, job, estimator, train, held_out)
-    fitted = time.perf_counter()
-    train_scores: Scores | None = None
-    score_errors: list[str] = []
-    if error is not None:
-        test_scores = failed_scores(task)
-        train_scores = failed_scores(task) if task.return_train_score else None
-    else:
-        test = _part(task, estimator, fold.test, rows, task.score_params)
-        test_scores = scores_of(task, estimator, test, score_errors)
-        if task.return_train_score:
-            score_params = method_params(task.X, params=task.score_params, indices=fit_rows)
-            train = replace(train, params=score_params)
-            train_scores = scores_of(task, estimator, train, score_errors)
+    fit = _train(task, job, estimator, fit_rows, held_out)
+    scoring = _failed(task) if fit.error is not None else _score(task, fit, fold.test, fit_rows)
+    stopped_early = held_out is not None and fit.error is None
     outcome = Outcome(
         pull,
-        test_scores,
-        train_scores,
-        started,
-        fit_seconds=fitted - clock,
-        score_seconds=time.perf_counter() - fitted if error is None else 0.0,
+        scoring.test,
+        scoring.train,
+        fit.started,
+        fit_seconds=fit.seconds,
+        score_seconds=scoring.seconds,
         n_train=len(rows),
         n_test=len(fold.test),
         previous_level=job.previous_level,
-        error=error,
-        score_error=score_errors[0] if score_errors else None,
-        n_rounds=rounds_found(estimator) if held_out is not None and error is None else None,
+        error=fit.error,
+        score_error=scoring.error,
+        n_rounds=rounds_found(fit.estimator) if stopped_early else None,
     )
     if task.verbose > 1:
         write_line(end_message(task, outcome))
-    keep = (
-        job.keep_model
-        and error is None
-        and held_out is None  # training that stopped early must not start to wait again
-        and task.rescaling is None  # continued training cannot change the parameters
-        and task.resource.can_continue(estimator)
-    )
-    return Landing(outcome, estimator if keep else None, stop)
+    # Training that stopped early must not start to wait again.
+    keep = job.keep_model and held_out is None and _can_continue(task, fit)
+    return Landing(outcome, fit.estimator if keep else None, fit.stop)
 
 
 def failed_landing(
@@ -88,10 +91,11 @@ def failed_landing(
 ) -> Landing:
     """Return the landing of a pull that timed out or killed its process."""
     fold = task.splits.fold(job.pull.repetition)
+    scoring = _failed(task)
     outcome = Outcome(
         job.pull,
-        failed_scores(task),
-        failed_scores(task) if task.return_train_score else None,
+        scoring.test,
+        scoring.train,
         started,
         fit_seconds=seconds,
         score_seconds=0.0,
@@ -107,21 +111,12 @@ def failed_landing(
 
 def arm_estimator(task: EvaluationTask, pull: Pull) -> Estimator:
     """Return an unfitted estimator with the parameters of the arm, rescaled to the level."""
-    params = task.candidates[pull.arm]
-    estimator: Estimator = clone(task.estimator)
-    if not params and task.rescaling is None and task.seed is None:
-        return estimator
+    estimator = cloned(task.estimator)
     # Parameters are cloned too, because they may be estimators and fits must not share them.
-    params = {
-        name: value if isinstance(value, IMMUTABLE) else clone(value, safe=False)
-        for name, value in params.items()
-    }
-    if params:
-        estimator.set_params(**params)
+    params = {name: cloned_value(value) for name, value in task.candidates[pull.arm].items()}
+    set_params(estimator, params)
     if task.rescaling is not None:
-        rescaled = rescaled_params(task, estimator, pull)
-        if rescaled:
-            estimator.set_params(**rescaled)
+        set_params(estimator, rescaled_params(task, estimator, pull))
     if task.seed is not None:
         seed_random_states(estimator, task.seed, (pull.arm, pull.repetition))
     return estimator
@@ -143,7 +138,7 @@ def seed_random_states(
     """Set every ``random_state`` that is None to a number that depends only on the key."""
     unset = sorted(
         name
-        for name, value in estimator.get_params(deep=True).items()
+        for name, value in all_params(estimator).items()
         if value is None and (name == "random_state" or name.endswith("__random_state"))
     )
     if unset:
@@ -158,7 +153,7 @@ def _part(
     """Select rows of the data and of the parameters that have one entry per row."""
     X, y = task.X, task.y
     if _is_plain(X) and (y is None or type(y) is np.ndarray):
-        X, y = X[rows], None if y is None else y[rows]
+        X, y = _taken(X, rows), None if y is None else _taken(y, rows)
     else:
         X, y = safe_split(estimator, X, y, rows, train_rows)
     return Part(X, y, method_params(task.X, params=params, indices=rows) if params else {})
@@ -176,27 +171,32 @@ def _hold_out(
     return fit_rows, _part(task, estimator, held_out, fit_rows, task.fit_params)
 
 
+def _taken(array: np.ndarray, rows: Rows) -> np.ndarray:
+    """Return rows of an array; `take` is faster, but its result is always in C order."""
+    taken: np.ndarray = array.take(rows, axis=0) if array.flags.c_contiguous else array[rows]
+    return taken
+
+
 def _is_plain(X: object) -> TypeGuard[np.ndarray]:
     """Return whether indexing selects the rows. A square array may be a precomputed kernel."""
     return type(X) is np.ndarray and not (X.ndim == 2 and X.shape[0] == X.shape[1])
 
 
 def _train(
-    task: EvaluationTask, job: Job, estimator: Estimator, part: Part, held_out: Part | None
-) -> tuple[Estimator, str | None, bool]:
-    """Train up to the level of the pull.
-
-    Return the model, the traceback of a failure, and whether a callback wants to stop.
-    """
+    task: EvaluationTask, job: Job, estimator: Estimator, rows: Rows, held_out: Part | None
+) -> Fit:
+    """Train on the rows, up to the level of the pull."""
+    part = _part(task, estimator, rows, None, task.fit_params)
     context, error, stop = job.context, None, False
     data = {"X": part.X, "y": part.y, "metadata": _weights(part.params)}
+    key = (job.pull.repetition, len(rows), held_out is not None)
+    started, clock = time.time(), time.perf_counter()
     try:
-        with ExitStack() as stack:
-            stack.enter_context(propagated_callbacks(context, estimator))
-            rows = (job.pull.repetition, num_samples(part.X), held_out is not None)
-            stack.enter_context(_step_memory(task, job, estimator, rows))
-            if held_out is not None:
-                stack.enter_context(_evaluated_on(estimator, held_out))
+        with (
+            propagated_callbacks(context, estimator),
+            _step_memory(task, job, estimator, key),
+            _evaluated_on(estimator, held_out),
+        ):
             if context is not None:
                 context.call_on_fit_task_begin(estimator=task.caller, **data)
             # A resource may return a different object.
@@ -212,10 +212,42 @@ def _train(
     finally:
         if context is not None:
             stop = bool(context.call_on_fit_task_end(estimator=task.caller, **data))
-    return estimator, error, stop
+    seconds = time.perf_counter() - clock
+    # The copy of the training rows is released before the test rows are copied.
+    return Fit(estimator, error, stop, started, seconds, part if task.return_train_score else None)
 
 
-def _evaluated_on(estimator: Estimator, held_out: Part) -> AbstractContextManager[None]:
+def _score(task: EvaluationTask, fit: Fit, test_rows: Rows, fit_rows: Rows) -> Scoring:
+    """Score a model on the test rows and, if asked for, on the rows on which it was fitted."""
+    clock = time.perf_counter()
+    train_scores: Scores | None = None
+    errors: list[str] = []
+    test = _part(task, fit.estimator, test_rows, fit_rows, task.score_params)
+    test_scores = scores_of(task, fit.estimator, test, errors)
+    if fit.train is not None:
+        params = method_params(task.X, params=task.score_params, indices=fit_rows)
+        train_scores = scores_of(task, fit.estimator, replace(fit.train, params=params), errors)
+    seconds = time.perf_counter() - clock
+    return Scoring(test_scores, train_scores, errors[0] if errors else None, seconds)
+
+
+def _failed(task: EvaluationTask) -> Scoring:
+    """Return the scores of a fit that failed."""
+    scores = failed_scores(task)
+    return Scoring(scores, scores if task.return_train_score else None)
+
+
+def _can_continue(task: EvaluationTask, fit: Fit) -> bool:
+    """Return whether training of a model can continue at the next level."""
+    # Continued training cannot change the parameters.
+    can_continue = fit.error is None and task.rescaling is None
+    return can_continue and task.resource.can_continue(fit.estimator)
+
+
+def _evaluated_on(estimator: Estimator, held_out: Part | None) -> AbstractContextManager[None]:
+    """Return a context in which early stopping is evaluated on rows that are held out."""
+    if held_out is None:
+        return nullcontext()
     weights = [v for name, v in held_out.params.items() if name.endswith("sample_weight")]
     return evaluated_on(estimator, held_out.X, held_out.y, weights[0] if weights else None)
 

@@ -11,7 +11,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_halving._typing import Estimator, Params
-from sklearn_halving.resources._fitting import class_names, fit, own_params, set_own_params
+from sklearn_halving.resources._cloning import own_params, set_params
+from sklearn_halving.resources._fitting import class_names, fit
 
 Way = Literal["total", "remaining", "lightgbm", "xgboost", "catboost", "refit"]
 
@@ -124,7 +125,7 @@ def train_on(
         return fit(longer, X, y, {**fit_params, "init_model": step})
     if way in ("lightgbm", "xgboost"):
         return _add_trees(step, X, y, parameter, level, more, fit_params)
-    set_own_params(step, {parameter: level})
+    set_params(step, {parameter: level})
     if has_stopped(step, way, previous_level):
         return step
     temporary: Params = {"warm_start": True}
@@ -183,11 +184,11 @@ def set_for_a_while(step: Estimator, temporary: Params) -> Iterator[None]:
     before = {name: params[name] for name in temporary}
     try:
         if temporary:
-            set_own_params(step, temporary)
+            set_params(step, temporary)
         yield
     finally:
         if before:
-            set_own_params(step, before)
+            set_params(step, before)
 
 
 @contextmanager

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from weakref import WeakKeyDictionary
-
 from sklearn import get_config
-from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import process_routing
 
@@ -23,8 +20,6 @@ _CROSS_FITTED = frozenset(
     }
 )
 
-_NAMES: WeakKeyDictionary[type, tuple[str, ...]] = WeakKeyDictionary()
-
 
 def fit(estimator: Estimator, X: object, y: object, fit_params: Params) -> Estimator:
     """Fit as scikit-learn's searches do: without ``y`` if it is None."""
@@ -38,31 +33,6 @@ def fit(estimator: Estimator, X: object, y: object, fit_params: Params) -> Estim
 def class_names(estimator: object) -> frozenset[str]:
     """Return the names of the estimator's class and of all its base classes."""
     return frozenset(cls.__name__ for cls in type(estimator).__mro__)
-
-
-def own_params(step: Estimator) -> Params:
-    """Return the same as ``step.get_params(deep=False)``, but faster.
-
-    scikit-learn's ``get_params`` and ``set_params`` inspect the signature in every call, which
-    is noticeable for fits of a millisecond.
-    """
-    cls = type(step)
-    if getattr(cls, "get_params", None) is not BaseEstimator.get_params:
-        params: Params = step.get_params(deep=False)
-        return params
-    names = _NAMES.get(cls)
-    if names is None:
-        names = _NAMES[cls] = tuple(step.get_params(deep=False))
-    return {name: getattr(step, name) for name in names}
-
-
-def set_own_params(step: Estimator, params: Params) -> None:
-    """Set parameters that the step is known to have, faster than ``step.set_params``."""
-    if getattr(type(step), "set_params", None) is not BaseEstimator.set_params:
-        step.set_params(**params)
-        return
-    for name, value in params.items():
-        setattr(step, name, value)
 
 
 def last_step(estimator: Estimator) -> Estimator:

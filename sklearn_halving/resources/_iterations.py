@@ -9,6 +9,7 @@ from typing import Literal, get_args
 from sklearn.base import clone
 
 from sklearn_halving._typing import Estimator, Params
+from sklearn_halving.resources._cloning import own_params, set_params
 from sklearn_halving.resources._continuation import (
     BOOSTING_NAMES,
     Way,
@@ -21,10 +22,8 @@ from sklearn_halving.resources._continuation import (
 from sklearn_halving.resources._fitting import (
     fit,
     keeps_training_rows,
-    own_params,
     owner_of,
     replace_last_step,
-    set_own_params,
     to_last_step,
 )
 from sklearn_halving.resources._parameters import (
@@ -147,10 +146,10 @@ class Iterations(Resource):
             fresh = clone(estimator) if previous_level else estimator
             owner = owner_of(fresh, self.parameter)
             if way == "refit" or owner is None:  # without an owner, the way is always "refit"
-                fresh.set_params(**self.params_at(level))
+                set_params(fresh, self.params_at(level))
                 with expected_warnings():
                     return fit(fresh, X, y, fit_params)
-            set_own_params(owner, {leaf: level})
+            set_params(owner, {leaf: level})
             return fit_first(owner, fresh, X, y, way, fit_params)
         step, Xt, params = to_last_step(estimator, X, y, fit_params, first=False)
         trained = train_on(step, Xt, y, leaf, level, previous_level, way, params)

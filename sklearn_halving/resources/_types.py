@@ -7,6 +7,7 @@ from typing import Protocol, runtime_checkable
 from sklearn.base import clone
 
 from sklearn_halving._typing import Estimator, Params
+from sklearn_halving.resources._cloning import set_params
 from sklearn_halving.resources._fitting import fit
 
 
@@ -100,6 +101,6 @@ class Resource(Protocol):
         the parameters of `params_at`.
         """
         if params := self.params_at(level):
-            fresh = clone(estimator) if previous_level else estimator
-            estimator = fresh.set_params(**params)
+            estimator = clone(estimator) if previous_level else estimator
+            set_params(estimator, params)
         return fit(estimator, X, y, fit_params)

@@ -42,7 +42,7 @@ def draw_rows(
     is_rest = _drawn(strata[units], len(units) - n_test, of_each, rng)
     test, rest = units[~is_rest], units[is_rest]
     train = rest[_drawn(strata[rest], n_train, of_each, rng)]
-    return np.sort(train), np.sort(test)
+    return _sorted(train, len(strata)), _sorted(test, len(strata))
 
 
 def draw_groups(
@@ -119,7 +119,21 @@ def _main_class(table: npt.NDArray[np.int64]) -> Rows:
 
 def _sorted_by_stratum(strata: Rows, n_strata: int, rng: np.random.Generator) -> Rows:
     """Return the units by stratum, with strata and units within strata in random order."""
-    return np.lexsort((rng.permutation(len(strata)), rng.permutation(n_strata)[strata]))
+    units = np.empty(len(strata), dtype=np.intp)
+    units[rng.permutation(len(strata))] = np.arange(len(strata))
+    stratum = rng.permutation(n_strata)[strata]
+    if n_strata == 1:
+        return units
+    # Small integers are sorted in linear time.
+    codes = stratum.astype(np.int16) if n_strata < 2**15 else stratum
+    return units[np.argsort(codes[units], kind="stable")]
+
+
+def _sorted(units: Rows, n: int) -> Rows:
+    """Sort distinct numbers below n, in linear time."""
+    is_in = np.zeros(n, dtype=bool)
+    is_in[units] = True
+    return np.flatnonzero(is_in)
 
 
 def _drawn(
@@ -129,17 +143,20 @@ def _drawn(
 
     Strata that expect less than one unit get one first. The others share the rest.
     """
-    taken = np.zeros(len(sorted_strata), dtype=bool)
-    if of_each:
-        first = np.flatnonzero(np.diff(sorted_strata, prepend=-1))
-        sizes = np.diff(first, append=len(sorted_strata))
+    n = len(sorted_strata)
+    taken = np.zeros(n, dtype=bool)
+    if of_each and n_drawn < n:
+        is_first = np.ones(n, dtype=bool)
+        is_first[1:] = sorted_strata[1:] != sorted_strata[:-1]
+        first = np.flatnonzero(is_first)
+        sizes = np.diff(first, append=n)
         n_before = -1
-        while (n_taken := int(taken.sum())) > n_before:
+        while (n_taken := np.count_nonzero(taken)) > n_before:
             n_before = n_taken
-            expects_less = sizes * (n_drawn - n_taken) < len(taken) - n_taken
-            taken[first[expects_less]] = True
+            taken[first[sizes * (n_drawn - n_taken) < n - n_taken]] = True
+    n_taken = int(np.count_nonzero(taken))
     free = np.flatnonzero(~taken)
-    taken[free[_systematic(len(free), n_drawn - int(taken.sum()), rng)]] = True
+    taken[free[_systematic(n - n_taken, n_drawn - n_taken, rng)]] = True
     return taken
 
 
@@ -150,5 +167,9 @@ def _systematic(n: int, n_drawn: int, rng: np.random.Generator) -> npt.NDArray[n
     """
     if n == 0:
         return np.zeros(0, dtype=bool)
-    marks = (np.arange(n + 1) * n_drawn + rng.integers(n)) // n
-    return np.diff(marks).astype(bool)
+    start = rng.integers(n)
+    if n_drawn == n:
+        return np.ones(n, dtype=bool)
+    marks = (np.arange(n + 1) * n_drawn + start) // n
+    is_drawn: npt.NDArray[np.bool_] = marks[1:] != marks[:-1]
+    return is_drawn
