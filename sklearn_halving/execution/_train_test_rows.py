@@ -59,6 +59,11 @@ class Fold:
             n_rows = max(level, share)
         return training_rows(self.train, self.order, n_rows)
 
+    def as_type(self, dtype: type[np.signedinteger]) -> Fold:
+        """Return the fold with row numbers of another type."""
+        order = None if self.order is None else self.order.astype(dtype)
+        return Fold(self.train.astype(dtype), self.test.astype(dtype), order, self.full_level)
+
 
 class Folds(Protocol):
     """The folds of all repetitions."""
@@ -154,13 +159,22 @@ def _is_enough(target: Rows | None, kept: npt.NDArray[np.bool_]) -> bool:
 
 @dataclass(frozen=True)
 class ListedFolds:
-    """A fixed number of folds, in the order of a scikit-learn splitter."""
+    """A fixed number of folds, in the order of a scikit-learn splitter.
+
+    Row numbers are kept as 32-bit integers, half the memory, if they are not too large.
+    """
 
     folds: tuple[Fold, ...]
 
+    def __post_init__(self) -> None:
+        """Convert the row numbers."""
+        largest = max(rows.max(initial=0) for f in self.folds for rows in (f.train, f.test))
+        if largest < 2**31:
+            object.__setattr__(self, "folds", tuple(f.as_type(np.int32) for f in self.folds))
+
     def fold(self, repetition: int) -> Fold:
         """Return the fold of a repetition."""
-        return self.folds[repetition]
+        return self.folds[repetition].as_type(np.intp)
 
     def __len__(self) -> int:
         return len(self.folds)

@@ -151,7 +151,7 @@ def _drawn(
         first = np.flatnonzero(is_first)
         sizes = np.diff(first, append=n)
         n_before = -1
-        while (n_taken := np.count_nonzero(taken)) > n_before:
+        while (n_taken := int(np.count_nonzero(taken))) > n_before:
             n_before = n_taken
             taken[first[sizes * (n_drawn - n_taken) < n - n_taken]] = True
     n_taken = int(np.count_nonzero(taken))

@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from sklearn_halving.splits._draws import class_table, draw_groups, draw_rows
 from sklearn_halving.splits._seeds import RandomSource, seed_of_repetition, seed_of_stream
-from sklearn_halving.splits._stream import Rows, Split, SplitStream
+from sklearn_halving.splits._stream import Rows, Split, SplitStream, narrow
 
 
 class RepeatedLearningTesting(BaseCrossValidator):  # type: ignore[misc]
@@ -209,7 +209,8 @@ class _DrawnSplits:
 
     def block(self, index: int) -> Sequence[Split]:
         """Return one split."""
-        return [self._draw(np.random.default_rng(seed_of_repetition(self.seed, index)))]
+        train, test = self._draw(np.random.default_rng(seed_of_repetition(self.seed, index)))
+        return [(narrow(train), narrow(test))]
 
     def _draw(self, rng: np.random.Generator) -> Split:
         raise NotImplementedError

@@ -39,7 +39,7 @@ from sklearn_halving.splits._seeds import (
     seed_of_repetition,
     seed_of_stream,
 )
-from sklearn_halving.splits._stream import FixedSplits, Rows, Split, SplitStream
+from sklearn_halving.splits._stream import FixedSplits, Rows, Split, SplitStream, narrow
 
 # Exact types: reshuffling would ignore the `split` method of a subclass.
 K_FOLDS = (KFold, StratifiedKFold, GroupKFold, StratifiedGroupKFold)
@@ -267,6 +267,4 @@ def _as_rows(splits: Iterable[tuple[object, object]]) -> list[Split]:
 
 def _row_numbers(selection: object) -> Rows:
     rows = np.asarray(selection)
-    if rows.dtype == bool:
-        return np.flatnonzero(rows)
-    return rows.astype(np.intp, copy=False)
+    return narrow(np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.intp))

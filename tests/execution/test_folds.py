@@ -13,7 +13,7 @@ from sklearn.dummy import DummyRegressor
 from sklearn.model_selection import GroupKFold, KFold, TimeSeriesSplit
 
 from sklearn_halving import HyperbandSearchCV
-from sklearn_halving.execution._train_test_rows import Fold, row_numbers
+from sklearn_halving.execution._train_test_rows import Fold, ListedFolds, row_numbers
 from sklearn_halving.resources import rows_needed, subset_order
 
 VALUES = {"constant": uniform(0, 1)}
@@ -122,3 +122,16 @@ def test_a_search_gives_each_fold_the_same_share(cv, n_train):
     share = history["n_resources"] * of_split / min(n_train)
     assert (history["n_train"] == np.floor(share)).all()
     assert search.n_resources_spent_ == history["n_train"].sum()
+
+
+def test_listed_folds_take_half_the_memory_and_are_returned_as_they_were():
+    fold = fold_of(20, 20)
+    listed = ListedFolds((fold,))
+    returned, kept = listed.fold(0), listed.folds[0]
+    for name in ("train", "test", "order"):
+        rows = getattr(fold, name)
+        np.testing.assert_array_equal(getattr(returned, name), rows)
+        assert getattr(returned, name).dtype == rows.dtype
+        assert 2 * getattr(kept, name).nbytes == rows.nbytes
+    beyond = Fold(np.array([2**31]), np.array([0]))
+    assert ListedFolds((beyond,)).fold(0).train[0] == 2**31

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,7 +32,7 @@ from sklearn_halving.search.preparing._inputs import (
     check_rows,
     check_sides,
 )
-from sklearn_halving.splits import split_stream
+from sklearn_halving.splits import SplitStream, split_stream
 from sklearn_halving.splits._split_stream import Reshuffles
 
 HELD_OUT = 2**31 - 3
@@ -90,6 +90,22 @@ class SplitRows:
     held_out: HeldOutRows | None = None
 
 
+@dataclass(frozen=True)
+class _FirstSplits(Sequence[tuple[Rows, Rows]]):
+    """The first splits of a stream. They are requested when they are used, and not kept."""
+
+    stream: SplitStream
+    n_splits: int
+
+    def __len__(self) -> int:
+        return self.n_splits
+
+    def __getitem__(self, place: Any) -> Any:
+        if place >= self.n_splits:
+            raise IndexError(place)
+        return self.stream.split(place)
+
+
 def fixed_splits(
     search: BaseSearchCV, inputs: FitInputs, resource: Resource, seed: np.random.SeedSequence
 ) -> SplitRows:
@@ -123,7 +139,7 @@ def streamed_splits(
         split_params=inputs.split_params,
     )
     n_known = stream.n_repetitions
-    pairs = [stream.split(j) for j in range(N_LOOKED_AT if n_known is None else n_known)]
+    pairs = _FirstSplits(stream, N_LOOKED_AT if n_known is None else n_known)
     check_sides(pairs)
     sizes = (*_smallest(pairs), num_samples(inputs.X))
     n_named = SplitRows.n_named if n_known is None else n_known
@@ -134,8 +150,8 @@ def streamed_splits(
         return SplitRows(StreamedFolds(stream), n_known, *sizes, **more)
     orders = _subset_orders(search, inputs, pairs, seed)
     splits = StreamedFolds(stream, orders, sizes[0])
-    folds = [splits.fold(j) for j in range(len(pairs))]
-    return SplitRows(splits, n_known, *sizes, _needed(orders, folds), **more)
+    n_needed = _needed(orders, map(splits.fold, range(len(pairs))))
+    return SplitRows(splits, n_known, *sizes, n_needed, **more)
 
 
 def _facts(search: BaseSearchCV, inputs: FitInputs, pairs: Sequence[tuple[Rows, Rows]]) -> Params:
@@ -215,7 +231,8 @@ def _numeric_target(inputs: FitInputs) -> FloatArray | None:
 
 
 def _smallest(pairs: Sequence[tuple[Rows, Rows]]) -> tuple[int, int]:
-    return min(len(train) for train, _ in pairs), min(len(test) for _, test in pairs)
+    sizes = [(len(train), len(test)) for train, test in pairs]
+    return min(n_train for n_train, _ in sizes), min(n_test for _, n_test in sizes)
 
 
 def _subset_orders(
@@ -254,7 +271,7 @@ def _held_out(
     return HeldOutRows(replace(orders, min_per_class=0))
 
 
-def _needed(orders: SubsetOrders, folds: Sequence[Fold]) -> int:
+def _needed(orders: SubsetOrders, folds: Iterable[Fold]) -> int:
     return max(orders.n_needed(f.order, f.train) for f in folds if f.order is not None)
 
 
