@@ -18,7 +18,7 @@ from sklearn_halving._unstable_imports import (
     safe_split,
 )
 from sklearn_halving.execution._scoring import Part, failed_scores, scores_of
-from sklearn_halving.execution._train_test_rows import Rows
+from sklearn_halving.execution._train_test_rows import Fold, Rows
 from sklearn_halving.execution._types import EvaluationTask, Job, Landing, Outcome, Scores
 from sklearn_halving.execution.workers._messages import end_message, start_message, write_line
 from sklearn_halving.policies._types import Pull
@@ -63,7 +63,7 @@ def evaluate(task: EvaluationTask, job: Job) -> Landing:
     estimator: Estimator = job.model if job.model is not None else arm_estimator(task, pull)
     fit_rows, held_out = _hold_out(task, pull, estimator, rows)
     fit = _train(task, job, estimator, fit_rows, held_out)
-    scoring = _failed(task) if fit.error is not None else _score(task, fit, fold.test, fit_rows)
+    scoring = _failed(task) if fit.error is not None else _score(task, fit, fold, fit_rows)
     stopped_early = held_out is not None and fit.error is None
     outcome = Outcome(
         pull,
@@ -217,12 +217,12 @@ def _train(
     return Fit(estimator, error, stop, started, seconds, part if task.return_train_score else None)
 
 
-def _score(task: EvaluationTask, fit: Fit, test_rows: Rows, fit_rows: Rows) -> Scoring:
+def _score(task: EvaluationTask, fit: Fit, fold: Fold, fit_rows: Rows) -> Scoring:
     """Score a model on the test rows and, if asked for, on the rows on which it was fitted."""
     clock = time.perf_counter()
     train_scores: Scores | None = None
     errors: list[str] = []
-    test = _part(task, fit.estimator, test_rows, fit_rows, task.score_params)
+    test = _part(task, fit.estimator, fold.test_rows(), fit_rows, task.score_params)
     test_scores = scores_of(task, fit.estimator, test, errors)
     if fit.train is not None:
         params = method_params(task.X, params=task.score_params, indices=fit_rows)

@@ -28,6 +28,9 @@ HELD_OUT_FRACTION = 0.1
 class Fold:
     """The rows of one split.
 
+    Arrays may have 32-bit integers, which take half the memory. Methods return numbers of NumPy's
+    index type.
+
     Parameters
     ----------
     train, test : ndarray of int
@@ -48,6 +51,13 @@ class Fold:
 
     def train_rows(self, level: int) -> Rows:
         """Return the training rows at a level; all rows if they are not the resource."""
+        return self._selected(level).astype(np.intp, copy=False)
+
+    def test_rows(self) -> Rows:
+        """Return the test rows."""
+        return self.test.astype(np.intp, copy=False)
+
+    def _selected(self, level: int) -> Rows:
         if self.order is None:
             return self.train
         n_rows = level
@@ -59,10 +69,10 @@ class Fold:
             n_rows = max(level, share)
         return training_rows(self.train, self.order, n_rows)
 
-    def as_type(self, dtype: type[np.signedinteger]) -> Fold:
-        """Return the fold with row numbers of another type."""
-        order = None if self.order is None else self.order.astype(dtype)
-        return Fold(self.train.astype(dtype), self.test.astype(dtype), order, self.full_level)
+    def widened(self) -> Fold:
+        """Return the fold with arrays of NumPy's index type."""
+        order = None if self.order is None else self.order.astype(np.intp)
+        return Fold(self.train.astype(np.intp), self.test_rows(), order, self.full_level)
 
 
 class Folds(Protocol):
@@ -159,22 +169,13 @@ def _is_enough(target: Rows | None, kept: npt.NDArray[np.bool_]) -> bool:
 
 @dataclass(frozen=True)
 class ListedFolds:
-    """A fixed number of folds, in the order of a scikit-learn splitter.
-
-    Row numbers are kept as 32-bit integers, half the memory, if they are not too large.
-    """
+    """A fixed number of folds, in the order of a scikit-learn splitter."""
 
     folds: tuple[Fold, ...]
 
-    def __post_init__(self) -> None:
-        """Convert the row numbers."""
-        largest = max(rows.max(initial=0) for f in self.folds for rows in (f.train, f.test))
-        if largest < 2**31:
-            object.__setattr__(self, "folds", tuple(f.as_type(np.int32) for f in self.folds))
-
     def fold(self, repetition: int) -> Fold:
         """Return the fold of a repetition."""
-        return self.folds[repetition].as_type(np.intp)
+        return self.folds[repetition]
 
     def __len__(self) -> int:
         return len(self.folds)
@@ -211,11 +212,3 @@ class StreamedFolds:
         if self.orders is None:
             return Fold(train, test)
         return Fold(train, test, self.orders.order(repetition, train), self.full_level)
-
-
-def row_numbers(selection: npt.ArrayLike) -> Rows:
-    """Convert the output of a splitter, row numbers or a boolean mask, to row numbers."""
-    rows = np.asarray(selection)
-    if rows.dtype == bool:
-        return np.flatnonzero(rows)
-    return rows.astype(np.intp, copy=False)

@@ -262,9 +262,10 @@ def check_count(n_made: int, n_splits: int) -> None:
 
 def _as_rows(splits: Iterable[tuple[object, object]]) -> list[Split]:
     """Return the splits as row numbers; a splitter may yield row numbers or boolean masks."""
-    return [(_row_numbers(train), _row_numbers(test)) for train, test in splits]
+    return [(row_numbers(train), row_numbers(test)) for train, test in splits]
 
 
-def _row_numbers(selection: object) -> Rows:
+def row_numbers(selection: object) -> Rows:
+    """Convert the output of a splitter, row numbers or a boolean mask, to row numbers."""
     rows = np.asarray(selection)
-    return narrow(np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.intp))
+    return narrow(np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.intp, copy=False))

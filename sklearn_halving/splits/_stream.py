@@ -14,8 +14,8 @@ import numpy.typing as npt
 Rows: TypeAlias = npt.NDArray[np.intp]
 Split: TypeAlias = tuple[Rows, Rows]
 
-MAX_KEPT_ROWS = 10_000_000
-"""Largest number of row numbers that a stream keeps (40 MB), besides the newest block."""
+MAX_KEPT_ROWS = 5_000_000
+"""Largest number of row numbers that a stream keeps (20 MB), if more than one block."""
 
 
 class SplitSource(Protocol):
@@ -113,8 +113,10 @@ class SplitStream:
         index, position = divmod(self._checked(repetition), self.source.block_length)
         splits = self._kept.get(index)
         if splits is None:
+            self._make_room()
             splits = self.source.block(index)
-            self._keep(index, splits)
+            with self._lock:
+                self._kept[index] = splits
         train, test = splits[position]
         return train.astype(np.intp), test.astype(np.intp)
 
@@ -131,13 +133,12 @@ class SplitStream:
             )
         return int(repetition)
 
-    def _keep(self, index: int, splits: Sequence[Split]) -> None:
-        """Keep a block, and drop the oldest blocks if there are too many."""
-        n_rows = sum(len(train) + len(test) for train, test in splits)
-        n_blocks = max(1, MAX_KEPT_ROWS // max(1, n_rows))
+    def _make_room(self) -> None:
+        """Drop the oldest blocks if there is no room for one more of about the same size."""
         with self._lock:
-            self._kept[index] = splits
-            while len(self._kept) > n_blocks:
+            newest = self._kept.get(next(reversed(self._kept), -1), ())
+            n_rows = sum(len(train) + len(test) for train, test in newest)
+            while self._kept and n_rows * (len(self._kept) + 1) > MAX_KEPT_ROWS:
                 del self._kept[next(iter(self._kept))]
 
     def __getstate__(self) -> dict[str, object]:

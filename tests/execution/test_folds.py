@@ -13,8 +13,11 @@ from sklearn.dummy import DummyRegressor
 from sklearn.model_selection import GroupKFold, KFold, TimeSeriesSplit
 
 from sklearn_halving import HyperbandSearchCV
-from sklearn_halving.execution._train_test_rows import Fold, ListedFolds, row_numbers
+from sklearn_halving.execution._train_test_rows import Fold
 from sklearn_halving.resources import rows_needed, subset_order
+from sklearn_halving.search.preparing._content_hash import content_hash
+from sklearn_halving.splits._split_stream import row_numbers
+from sklearn_halving.splits._stream import narrow
 
 VALUES = {"constant": uniform(0, 1)}
 
@@ -124,14 +127,12 @@ def test_a_search_gives_each_fold_the_same_share(cv, n_train):
     assert search.n_resources_spent_ == history["n_train"].sum()
 
 
-def test_listed_folds_take_half_the_memory_and_are_returned_as_they_were():
+def test_narrow_row_numbers_give_the_same_rows():
     fold = fold_of(20, 20)
-    listed = ListedFolds((fold,))
-    returned, kept = listed.fold(0), listed.folds[0]
-    for name in ("train", "test", "order"):
-        rows = getattr(fold, name)
-        np.testing.assert_array_equal(getattr(returned, name), rows)
-        assert getattr(returned, name).dtype == rows.dtype
-        assert 2 * getattr(kept, name).nbytes == rows.nbytes
-    beyond = Fold(np.array([2**31]), np.array([0]))
-    assert ListedFolds((beyond,)).fold(0).train[0] == 2**31
+    kept = Fold(narrow(fold.train), narrow(fold.test), narrow(fold.order), 20)
+    assert 2 * kept.train.nbytes == fold.train.nbytes
+    for level in (7, 20):
+        np.testing.assert_array_equal(kept.train_rows(level), fold.train_rows(level))
+        assert kept.train_rows(level).dtype == kept.test_rows().dtype == np.intp
+    assert content_hash(kept.widened()) == content_hash(fold)
+    assert narrow(np.array([2**31]))[0] == 2**31

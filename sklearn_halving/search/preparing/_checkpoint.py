@@ -171,7 +171,7 @@ def _splits_hash(task: EvaluationTask) -> str:
     n_looked_at = len(splits) if isinstance(splits, ListedFolds) else N_SPLITS
     if task.n_repetitions is not None:
         n_looked_at = min(n_looked_at, task.n_repetitions)
-    folds = [splits.fold(repetition) for repetition in range(n_looked_at)]
+    folds = [splits.fold(repetition).widened() for repetition in range(n_looked_at)]
     return content_hash(task.n_repetitions, folds)
 
 

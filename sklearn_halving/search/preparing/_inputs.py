@@ -17,8 +17,8 @@ from sklearn_halving._unstable_imports import (
     routed_fit_params,
     scorers_of,
 )
-from sklearn_halving.execution._train_test_rows import Rows, row_numbers
-from sklearn_halving.splits._split_stream import check_count, check_groups
+from sklearn_halving.execution._train_test_rows import Rows
+from sklearn_halving.splits._split_stream import check_count, check_groups, row_numbers
 
 
 @dataclass(frozen=True)

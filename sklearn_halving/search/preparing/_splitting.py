@@ -34,6 +34,7 @@ from sklearn_halving.search.preparing._inputs import (
 )
 from sklearn_halving.splits import SplitStream, split_stream
 from sklearn_halving.splits._split_stream import Reshuffles
+from sklearn_halving.splits._stream import narrow
 
 HELD_OUT = 2**31 - 3
 """Used in the seed of the rows that are held out for early stopping."""
@@ -119,7 +120,7 @@ def fixed_splits(
         return SplitRows(ListedFolds(folds), len(pairs), *sizes, **known)
     orders = _subset_orders(search, inputs, pairs, seed)
     folds = tuple(
-        Fold(train, test, orders.order(repetition, train), sizes[0])
+        Fold(train, test, narrow(orders.order(repetition, train)), sizes[0])
         for repetition, (train, test) in enumerate(pairs)
     )
     return SplitRows(ListedFolds(folds), len(pairs), *sizes, _needed(orders, folds), **known)
