@@ -14,7 +14,10 @@ compared with the truth:
 2. on recorded scores of real models, whose training sets overlap. The splits are replayed in a
    random order, and the truth is the mean over all of them. The variance that overlapping
    training sets hide (``n_test / n_train``) is counted in the claims but not in this truth, so
-   that they should be too low.
+   that they should be too low;
+3. for the finalists of HyperbandSearchCV over grids of learners, on recorded learning curves (LCDB
+   1.1, see ``lcdb.py``), with recorded noise that is independent for each split. Here, too, the
+   overlap is counted in the claims only. Left out without the data.
 
 ``--figure`` draws the reliability diagram. A standard error is printed in brackets.
 """
@@ -29,14 +32,16 @@ from typing import Any
 
 import numpy as np
 from _common import Report, one_thread
+from lcdb import FOLDER, GRIDS, N_SPLITS, Recorded, load
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
-from sklearn.model_selection import StratifiedShuffleSplit, cross_validate
+from sklearn.model_selection import KFold, StratifiedShuffleSplit, cross_validate
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
+from sklearn_halving import HyperbandSearchCV
 from sklearn_halving.policies import Problem, VarianceHalving
 from sklearn_halving.search.reporting._choice_statistics import (
     ChoiceStatistics,
@@ -184,6 +189,28 @@ def replayed(n_runs: int, n_splits: int) -> Iterator[Claim]:
                     yield claim
 
 
+def finalists(quick: bool) -> Iterator[Claim]:
+    """Yield the claims of HyperbandSearchCV about its finalists."""
+    for curves in load(quick) if FOLDER.is_dir() else ():
+        X = np.arange(curves.n_rows * N_SPLITS // (N_SPLITS - 1), dtype=np.int32)[:, np.newaxis]
+        for n_learners in GRIDS:
+            rng = np.random.default_rng([curves.data_set, n_learners])
+            grid = {"learner": rng.permutation(len(curves.test))[:n_learners].tolist()}
+            search = HyperbandSearchCV(
+                Recorded(curves), grid, cv=KFold(N_SPLITS), random_state=0, refit=False
+            ).fit(X, np.zeros(len(X)))
+            results = search.cv_results_
+            at_end = np.isfinite(results[f"split{N_SPLITS - 1}_test_score"])
+            at_end &= results["n_resources"] == results["n_resources"].max()
+            score = {
+                row: -curves.validation[results["param_learner"][row]][-1]
+                for row in np.flatnonzero(at_end)
+            }
+            loss = max(score.values()) - score[search.best_index_]
+            group = {"learners": n_learners}
+            yield Claim(group, search.best_probability_, loss == 0, search.best_regret_, loss)
+
+
 def row_of(name: str, claims: list[Claim]) -> list[str]:
     """Return the row of a group: means of claims and of the truth."""
     said = np.array([claim.probability for claim in claims])
@@ -262,7 +289,9 @@ def main() -> None:
         parts = {
             "simulated": list(simulated(n_runs)),
             "recorded": list(replayed(4 * n_runs, 20 if options.quick else 150)),
+            "finalists": list(finalists(options.quick)),
         }
+    parts = {title: claims for title, claims in parts.items() if claims}
     for title, claims in parts.items():
         write_tables(report, title, claims, least)
     if options.figure is not None:
