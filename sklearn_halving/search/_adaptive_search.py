@@ -11,7 +11,10 @@ from sklearn_halving._typing import Candidates, CvResults
 from sklearn_halving.resources import Resource, WholeFit
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._base_search import BaseBanditSearchCV
+from sklearn_halving.search._run import Run
+from sklearn_halving.search._search_results import ResultTable
 from sklearn_halving.search._shared_parameters import PositiveFloat, PositiveInt
+from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._arriving import (
     ArrivingCandidates,
     arriving,
@@ -20,15 +23,13 @@ from sklearn_halving.search.preparing._arriving import (
 from sklearn_halving.search.preparing._inputs import FitInputs
 from sklearn_halving.search.preparing._preparation import Preparation
 from sklearn_halving.search.preparing._search_space import SearchSpace, check_number
-from sklearn_halving.search.preparing._splitting import SplitRows, streamed_splits
+from sklearn_halving.search.preparing._splitting import SearchSplits, streamed_splits
 from sklearn_halving.search.reporting._choice_statistics import (
     ChoiceStatistics,
     Overlap,
     add_standard_errors,
 )
 from sklearn_halving.search.reporting._cv_results import ResultRows, make_cv_results, ranks
-from sklearn_halving.search.reporting._search_results import ResultTable, Run
-from sklearn_halving.search.watching._user_warnings import warn_user
 
 N_OF_DISTRIBUTIONS = 10
 """Default number of candidates that are drawn from distributions: the default ``n_iter`` of
@@ -93,9 +94,9 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
                 )
         return WholeFit()
 
-    def _split_rows(
+    def _make_splits(
         self, inputs: FitInputs, resource: Resource, seed: np.random.SeedSequence
-    ) -> SplitRows:
+    ) -> SearchSplits:
         return streamed_splits(self, inputs, resource, seed)
 
     @property
@@ -130,13 +131,13 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
                 "are tried."
             )
 
-    def _count_pulls(self, n_arms: int, rows: SplitRows) -> int:
+    def _count_pulls(self, n_arms: int, splits: SearchSplits) -> int:
         """Return the budget."""
         if not isinstance(self.n_pulls, str):
             return int(self.n_pulls)
         if self._sampler is not None:
             return N_SAMPLED
-        n_each = min(PULLS_OF_GRID_SEARCH, rows.n_repetitions or PULLS_OF_GRID_SEARCH)
+        n_each = min(PULLS_OF_GRID_SEARCH, splits.n_repetitions or PULLS_OF_GRID_SEARCH)
         return max(n_each * n_arms, self._least_n_pulls(n_arms))
 
     @property
@@ -158,15 +159,15 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
             candidates.follow(partial(cast(Any, prepared.policy).rungs_before, state))
         return state
 
-    def _check_splits(self, n_arms: int, rows: SplitRows, n_levels: int = 1) -> None:
+    def _check_splits(self, n_arms: int, splits: SearchSplits, n_levels: int = 1) -> None:
         """Raise if there are not enough splits for the number of fits."""
-        if rows.n_repetitions is None or isinstance(self.n_pulls, str):
+        if splits.n_repetitions is None or isinstance(self.n_pulls, str):
             return
-        most = max(n_arms * rows.n_repetitions * n_levels, self._least_n_pulls(n_arms))
+        most = max(n_arms * splits.n_repetitions * n_levels, self._least_n_pulls(n_arms))
         if self.n_pulls > most:
             raise ValueError(
                 f"n_pulls={self.n_pulls} is more than cv has splits for: with "
-                f"{rows.n_repetitions} splits and {n_arms} candidates there are {most} fits. "
+                f"{splits.n_repetitions} splits and {n_arms} candidates there are {most} fits. "
                 f"Use n_pulls='auto' or at most {most}, or a cv that can be reshuffled, such "
                 "as a number of folds."
             )
@@ -175,7 +176,7 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
         """Return the columns with standard errors, and the overlap of the splits."""
         outcomes = run.outcomes
         results = make_cv_results(run.task, outcomes, rows, run.comparable_means(rows))
-        overlap = Overlap.of(outcomes, run.prepared.rows.n_rows)
+        overlap = Overlap.of(outcomes, run.prepared.splits.n_rows)
         add_standard_errors(results, overlap)
         return results, overlap
 

@@ -22,7 +22,7 @@ from sklearn_halving._typing import (
     Rescale,
     Scoring,
 )
-from sklearn_halving.policies._types import Policy, PolicyDescription
+from sklearn_halving.policies._types import Policy
 from sklearn_halving.policies.bases._base_policy import BasePolicy, as_policy, name_of
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
@@ -31,20 +31,23 @@ from sklearn_halving.search._adaptive_search import (
     AdaptiveSearchCV,
 )
 from sklearn_halving.search._base_search import BaseBanditSearchCV
+from sklearn_halving.search._run import Run
+from sklearn_halving.search._search_results import ResultTable
 from sklearn_halving.search._shared_parameters import (
     Fraction,
     PositiveFloat,
     PositiveInt,
     document_search,
 )
+from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._arriving import PointSampler, arriving
 from sklearn_halving.search.preparing._inputs import FitInputs
 from sklearn_halving.search.preparing._named_policies import (
     LEVEL_POLICIES,
-    NAMES,
     POINT_POLICIES,
     check_continuous,
-    check_name,
+    description_of,
+    point_policy,
     policy_by_name,
     range_of_steering_score,
 )
@@ -54,10 +57,8 @@ from sklearn_halving.search.preparing._preparation import (
     choose_levels,
 )
 from sklearn_halving.search.preparing._search_space import MAX_LISTED, SearchSpace
-from sklearn_halving.search.preparing._splitting import SplitRows, fixed_splits
+from sklearn_halving.search.preparing._splitting import SearchSplits, fixed_splits
 from sklearn_halving.search.reporting._cv_results import ResultRows
-from sklearn_halving.search.reporting._search_results import ResultTable, Run
-from sklearn_halving.search.watching._user_warnings import warn_user
 
 
 @document_search
@@ -200,68 +201,39 @@ class BanditSearchCV(AdaptiveSearchCV):
     ) -> None:
         self._set_parameters(locals())
 
-    def _split_rows(
+    def _make_splits(
         self, inputs: FitInputs, resource: Resource, seed: np.random.SeedSequence
-    ) -> SplitRows:
-        described = self._describe()
+    ) -> SearchSplits:
+        described = description_of(self.policy)
         if described.plays_levels or described.n_dimensions is not None:
             return fixed_splits(self, inputs, resource, seed)
-        return super()._split_rows(inputs, resource, seed)
-
-    def _describe(self) -> PolicyDescription:
-        """Return the description of the policy, without a problem."""
-        if isinstance(self.policy, str):
-            return PolicyDescription(
-                n_dimensions=1 if self.policy in POINT_POLICIES else None,
-                plays_levels=self.policy in LEVEL_POLICIES,
-            )
-        try:
-            return as_policy(self.policy).describe()
-        except TypeError as error:
-            names = ", ".join(map(repr, NAMES))
-            raise ValueError(
-                "policy must be a name or an object with the methods of "
-                f"sklearn_halving.policies.Policy; got {self.policy!r}. Names are {names}."
-            ) from error
+        return super()._make_splits(inputs, resource, seed)
 
     def _resolve_resource(self) -> Resource:
-        if self.resource is None and self._describe().plays_levels:
+        if self.resource is None and description_of(self.policy).plays_levels:
             raise ValueError(
                 f"resource must be given for policy={self.policy!r}, which plays rungs; got "
                 "None. Name what a fit is given little or much of, such as 'n_samples'."
             )
         return super()._resolve_resource()
 
-    def _make_levels(self, resource: Resource, space: SearchSpace, rows: SplitRows) -> Levels:
-        described = self._describe()
-        smallest, largest = resource.level_range(self.estimator, rows.n_train, rows.n_rows_needed)
+    def _make_levels(self, resource: Resource, space: SearchSpace, splits: SearchSplits) -> Levels:
+        described = description_of(self.policy)
         levels = choose_levels(
             resource,
-            smallest,
-            largest,
+            self.estimator,
+            splits,
             min_resources=self.min_resources,
             max_resources=self.max_resources,
             factor=described.factor,
         )
         return levels if described.plays_levels else replace(levels, smallest=levels.largest)
 
-    def _make_policy(self, levels: Levels, space: SearchSpace, rows: SplitRows) -> BasePolicy:
-        policy: Any = self.policy
-        if isinstance(policy, str):
-            check_name(policy)
-        elif not isinstance(self.n_pulls, str):
-            raise ValueError(
-                f"n_pulls={self.n_pulls} must be left out where policy is an object, which has a "
-                f"budget of its own; got policy={policy!r}. Set the budget there."
-            )
-        if self._describe().n_dimensions is not None:
-            policy = self._policy_of_points(space, rows)
-        elif isinstance(policy, str):
-            n_arms = self._count_candidates(space)
-            n_pulls = self._count_pulls(n_arms, rows)
-            policy = policy_by_name(policy, n_arms, n_pulls, self.confidence, rows.n_named)
-            if not self._describe().plays_levels:
-                self._check_splits(n_arms, rows)
+    def _make_policy(self, levels: Levels, space: SearchSpace, splits: SearchSplits) -> BasePolicy:
+        if isinstance(self.policy, str):
+            policy: Policy = self._named_policy(self.policy, space, splits)
+        else:
+            policy = self._own_policy(self.policy, space, splits)
         complete = as_policy(policy, reward_range=self._known_range())
         if self._sampler and not complete.describe().arms_may_arrive:
             raise ValueError(
@@ -270,15 +242,38 @@ class BanditSearchCV(AdaptiveSearchCV):
             )
         return complete
 
-    def _count_candidates(self, space: SearchSpace) -> int:
-        n_arms = super()._count_candidates(space)
-        is_race = self.policy == "incumbent_race" and not isinstance(self.n_pulls, str)
-        if n_arms > MAX_LISTED and is_race:
-            return int(self.n_pulls)  # the race does not try more candidates
-        return n_arms
+    def _named_policy(self, name: str, space: SearchSpace, splits: SearchSplits) -> BasePolicy:
+        """Return the policy with this name, with a budget."""
+        if name in POINT_POLICIES:
+            n_pulls = N_SAMPLED if isinstance(self.n_pulls, str) else int(self.n_pulls)
+            n_dimensions = self._count_dimensions(space)
+            return point_policy(name, n_pulls, n_dimensions, splits.n_repetitions)
+        n_arms = self._count_candidates(space)
+        n_pulls = self._count_pulls(n_arms, splits)
+        if name not in LEVEL_POLICIES:
+            self._check_splits(n_arms, splits)
+        return policy_by_name(name, n_arms, n_pulls, self.confidence, splits.n_named)
 
-    def _policy_of_points(self, space: SearchSpace, rows: SplitRows) -> Any:
-        """Return a policy that creates its candidates, with the dimensions of the space."""
+    def _own_policy(self, policy: Policy, space: SearchSpace, splits: SearchSplits) -> Policy:
+        """Return a policy that is given as an object."""
+        if not isinstance(self.n_pulls, str):
+            raise ValueError(
+                f"n_pulls={self.n_pulls} must be left out where policy is an object, which has a "
+                f"budget of its own; got policy={policy!r}. Set the budget there."
+            )
+        described = description_of(policy)
+        if described.n_dimensions is None:
+            return policy
+        n_dimensions = self._count_dimensions(space)
+        if described.n_dimensions != n_dimensions:
+            raise ValueError(
+                f"n_dimensions must be {n_dimensions}, the number of parameters; "
+                f"got policy={policy!r}. Give HOO(n_dimensions={n_dimensions}, ...)."
+            )
+        return as_policy(policy, n_splits=splits.n_repetitions)
+
+    def _count_dimensions(self, space: SearchSpace) -> int:
+        """Return the number of dimensions of the space of a policy that creates its candidates."""
         n_dimensions = check_continuous(space, str(self.policy))
         if not isinstance(self.n_candidates, str):
             raise ValueError(
@@ -291,18 +286,14 @@ class BanditSearchCV(AdaptiveSearchCV):
                 f"points itself; got {self.initial_candidates!r}. Leave it out, or use another "
                 "policy."
             )
-        policy: Any = self.policy
-        if isinstance(policy, str):
-            policy_class = getattr(policies, POINT_POLICIES[policy])
-            n_pulls = N_SAMPLED if isinstance(self.n_pulls, str) else int(self.n_pulls)
-            made: BasePolicy = policy_class(n_pulls, n_dimensions, n_splits=rows.n_repetitions)
-            return made
-        if self._describe().n_dimensions != n_dimensions:
-            raise ValueError(
-                f"n_dimensions must be {n_dimensions}, the number of parameters; "
-                f"got policy={policy!r}. Give HOO(n_dimensions={n_dimensions}, ...)."
-            )
-        return as_policy(self.policy, n_splits=rows.n_repetitions)
+        return n_dimensions
+
+    def _count_candidates(self, space: SearchSpace) -> int:
+        n_arms = super()._count_candidates(space)
+        is_race = self.policy == "incumbent_race" and not isinstance(self.n_pulls, str)
+        if n_arms > MAX_LISTED and is_race:
+            return int(self.n_pulls)  # the race does not try more candidates
+        return n_arms
 
     def _least_n_pulls(self, n_arms: int) -> int:
         if self.policy == "variance_halving":

@@ -27,6 +27,8 @@ from sklearn_halving.execution.workers._interrupt import Interrupt
 from sklearn_halving.policies._types import Problem
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.resources import FitTime, Rescaling, Resource, resolve_resource
+from sklearn_halving.search._run import Run
+from sklearn_halving.search._search_results import SearchResults
 from sklearn_halving.search._shared_parameters import SharedParameters
 from sklearn_halving.search.preparing._arriving import resolve_sampler
 from sklearn_halving.search.preparing._checkpoint import Checkpoint, open_checkpoint
@@ -45,10 +47,9 @@ from sklearn_halving.search.preparing._preparation import (
     seed_of,
     warn_of_refitting,
 )
+from sklearn_halving.search.preparing._reward import Reward
 from sklearn_halving.search.preparing._search_space import SearchSpace
-from sklearn_halving.search.preparing._splitting import SplitRows, fixed_splits
-from sklearn_halving.search.reporting._reward import Reward
-from sklearn_halving.search.reporting._search_results import Run, SearchResults
+from sklearn_halving.search.preparing._splitting import SearchSplits, fixed_splits
 from sklearn_halving.search.watching._callbacks import CallbackTree
 from sklearn_halving.search.watching._failure_messages import stopped_message
 from sklearn_halving.search.watching._observer import open_watch, write_end
@@ -67,11 +68,11 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
     """Base class of the searches. A subclass defines the policy and its parameters."""
 
     @abstractmethod
-    def _make_levels(self, resource: Resource, space: SearchSpace, rows: SplitRows) -> Levels:
+    def _make_levels(self, resource: Resource, space: SearchSpace, splits: SearchSplits) -> Levels:
         """Return the range of levels."""
 
     @abstractmethod
-    def _make_policy(self, levels: Levels, space: SearchSpace, rows: SplitRows) -> BasePolicy:
+    def _make_policy(self, levels: Levels, space: SearchSpace, splits: SearchSplits) -> BasePolicy:
         """Return the policy for this range of levels."""
 
     def _count_candidates(self, space: SearchSpace) -> int:
@@ -79,7 +80,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         raise NotImplementedError
 
     def _make_plan(
-        self, policy: BasePolicy, levels: Levels, space: SearchSpace, rows: SplitRows
+        self, policy: BasePolicy, levels: Levels, space: SearchSpace, splits: SearchSplits
     ) -> SearchPlan:
         """Return the plan of the search."""
         schedule = policy.schedule(levels.smallest, levels.largest, space.size)
@@ -87,7 +88,9 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
             n_arms = schedule.n_arms
         else:
             n_arms = policy.describe().n_arms or self._count_candidates(space)
-        problem = Problem(n_arms, levels.smallest, levels.largest, rows.n_repetitions, space.size)
+        problem = Problem(
+            n_arms, levels.smallest, levels.largest, splits.n_repetitions, space.size
+        )
         description = policy.describe(problem)
         n_initial, order = len(space.initial), [0]
         if schedule is not None:
@@ -103,10 +106,10 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         """Return the resource for the parameter ``resource``."""
         return resolve_resource(self.resource, self.estimator)
 
-    def _split_rows(
+    def _make_splits(
         self, inputs: FitInputs, resource: Resource, seed: np.random.SeedSequence
-    ) -> SplitRows:
-        """Return train and test rows."""
+    ) -> SearchSplits:
+        """Return the splits, and what is known about them."""
         return fixed_splits(self, inputs, resource, seed)
 
     def _warn_of_space(self, prepared: Preparation) -> None:
@@ -228,11 +231,11 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         resource = self._resolve_resource()
         space = with_initial_candidates(self, space, resource)
         resource.check(self.estimator, space.names)
-        rows = self._split_rows(inputs, resource, seed)
-        levels = self._make_levels(resource, space, rows)
-        policy = self._make_policy(levels, space, rows)
-        plan = self._make_plan(policy, levels, space, rows)
-        return Preparation(inputs, resource, rows, levels, policy, plan, space)
+        splits = self._make_splits(inputs, resource, seed)
+        levels = self._make_levels(resource, space, splits)
+        policy = self._make_policy(levels, space, splits)
+        plan = self._make_plan(policy, levels, space, splits)
+        return Preparation(inputs, resource, splits, policy, plan, space)
 
     def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Candidates:
         """Draw a candidate for each arm, and check the names of their parameters."""
@@ -291,7 +294,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
             X=inputs.X,
             y=inputs.y,
             candidates=candidates,
-            splits=prepared.rows.splits,
+            splits=prepared.splits.folds,
             resource=prepared.resource.for_target(inputs.y),
             scorer=inputs.scorers,
             fit_params=inputs.fit_params,
@@ -299,13 +302,13 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
             return_train_score=self.return_train_score,
             error_score=self.error_score,
             verbose=int(self.verbose),
-            n_repetitions=prepared.rows.n_repetitions,
-            max_level=prepared.levels.largest,
+            n_repetitions=prepared.splits.n_repetitions,
+            max_level=prepared.plan.problem.max_level,
             rescaling=rescaling,
             seed=None if self.random_state is None else seed,
             config=get_config(),
             caller=self if callbacks.is_watched else None,
-            held_out=prepared.rows.held_out,
+            held_out=prepared.splits.held_out,
             step_cache=self._step_cache(prepared.resource),
         )
 
@@ -334,7 +337,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
                 executor,
                 reward=run.reward,
                 log=run.log,
-                top_level=prepared.levels.largest,
+                top_level=prepared.plan.problem.max_level,
                 window=prepared.plan.description.window,
                 observer=watch if watch.is_needed else PullObserver(),
                 journal=checkpoint.journal,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from numbers import Real
 from typing import Annotated, Literal, cast
 
@@ -28,6 +27,8 @@ from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.resources import Resource
 from sklearn_halving.search._adaptive_search import PULLS_OF_GRID_SEARCH, AdaptiveSearchCV
 from sklearn_halving.search._bandit_search import _warn_of_range
+from sklearn_halving.search._run import Run
+from sklearn_halving.search._search_results import ResultTable
 from sklearn_halving.search._shared_parameters import (
     PositiveFloat,
     PositiveInt,
@@ -56,10 +57,9 @@ from sklearn_halving.search.preparing._preparation import (
     choose_levels,
 )
 from sklearn_halving.search.preparing._search_space import SearchSpace
-from sklearn_halving.search.preparing._splitting import SplitRows
+from sklearn_halving.search.preparing._splitting import SearchSplits
 from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics
 from sklearn_halving.search.reporting._cv_results import ResultRows, ranks
-from sklearn_halving.search.reporting._search_results import ResultTable, Run
 
 N_OF_DISTRIBUTIONS = 100
 """Default number of candidates that are drawn from distributions; not all of them are fitted."""
@@ -280,33 +280,26 @@ default=None
         n_arms = max(N_OF_DISTRIBUTIONS, len(space.initial))
         return min(n_arms, space.size or n_arms)
 
-    def _count_pulls(self, n_arms: int, rows: SplitRows) -> int:
+    def _count_pulls(self, n_arms: int, splits: SearchSplits) -> int:
         if not isinstance(self.n_pulls, str):
             return int(self.n_pulls)
         if self.acquisition in BOUNDS:
-            return super()._count_pulls(n_arms, rows)
+            return super()._count_pulls(n_arms, splits)
         least, most = AUTO_PULLS
-        n_each = min(PULLS_OF_GRID_SEARCH, rows.n_repetitions or PULLS_OF_GRID_SEARCH)
+        n_each = min(PULLS_OF_GRID_SEARCH, splits.n_repetitions or PULLS_OF_GRID_SEARCH)
         return min(n_each * n_arms, max(least, min(most, n_arms // 4)))
 
-    def _make_levels(self, resource: Resource, space: SearchSpace, rows: SplitRows) -> Levels:
-        smallest, largest = resource.level_range(self.estimator, rows.n_train, rows.n_rows_needed)
-        levels = choose_levels(
-            resource,
-            smallest,
-            largest,
-            min_resources="auto",
-            max_resources=self.max_resources,
-            factor=3,
+    def _make_levels(self, resource: Resource, space: SearchSpace, splits: SearchSplits) -> Levels:
+        return choose_levels(
+            resource, self.estimator, splits, min_resources=None, max_resources=self.max_resources
         )
-        return replace(levels, smallest=levels.largest)
 
-    def _make_policy(self, levels: Levels, space: SearchSpace, rows: SplitRows) -> BasePolicy:
+    def _make_policy(self, levels: Levels, space: SearchSpace, splits: SearchSplits) -> BasePolicy:
         n_arms = self._count_candidates(space)
-        n_pulls = self._count_pulls(n_arms, rows)
+        n_pulls = self._count_pulls(n_arms, splits)
         policy: BasePolicy
         if self.acquisition == "ugap" or self.acquisition == "ugap_bernstein":
-            policy = make_ugap(self, n_pulls, rows.n_repetitions)
+            policy = make_ugap(self, n_pulls, splits.n_repetitions)
         else:
             policy = GapOverCandidates(
                 n_pulls,
@@ -317,7 +310,7 @@ default=None
                 confirm=True,
                 pulls_in_flight=self.pulls_in_flight,
             )
-        self._check_splits(n_arms, rows)
+        self._check_splits(n_arms, splits)
         return UniformAllocation(n_pulls) if n_arms == 1 else policy
 
     def _draw_candidates(

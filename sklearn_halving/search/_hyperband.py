@@ -24,6 +24,8 @@ from sklearn_halving.policies.bases._bracket_policy import ScheduledPolicy
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._base_search import BaseBanditSearchCV
+from sklearn_halving.search._run import Run
+from sklearn_halving.search._search_results import ResultTable
 from sklearn_halving.search._shared_parameters import (
     PositiveFloat,
     PositiveInt,
@@ -52,10 +54,9 @@ from sklearn_halving.search.preparing._preparation import (
     warn_of_small_grid,
 )
 from sklearn_halving.search.preparing._search_space import SearchSpace
-from sklearn_halving.search.preparing._splitting import SplitRows
+from sklearn_halving.search.preparing._splitting import SearchSplits
 from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics, Overlap
 from sklearn_halving.search.reporting._cv_results import ResultRows, finalists
-from sklearn_halving.search.reporting._search_results import ResultTable, Run
 
 
 @document_search
@@ -305,12 +306,11 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     ) -> None:
         self._set_parameters(locals())
 
-    def _make_levels(self, resource: Resource, space: SearchSpace, rows: SplitRows) -> Levels:
-        smallest, largest = resource.level_range(self.estimator, rows.n_train, rows.n_rows_needed)
+    def _make_levels(self, resource: Resource, space: SearchSpace, splits: SearchSplits) -> Levels:
         return choose_levels(
             resource,
-            smallest,
-            largest,
+            self.estimator,
+            splits,
             min_resources=self.min_resources,
             max_resources=self.max_resources,
             factor=None if halves_grid(self, space) else bracket_factor(self),
@@ -352,7 +352,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         index, name = finalists(results, rows, run.best_arm), f"mean_test_{run.metric}"
         mean = np.full(len(rows), np.nan)
         mean[index] = results[name][index]
-        overlap = Overlap.of(run.outcomes, run.prepared.rows.n_rows)
+        overlap = Overlap.of(run.outcomes, run.prepared.splits.n_rows)
         compared = results | {name: mean}
         statistics = ChoiceStatistics.of(compared, run.metric, rows.level, overlap)
         return ResultTable(results, statistics)
@@ -368,10 +368,12 @@ class HyperbandSearchCV(BaseBanditSearchCV):
             is_known = not np.isnan(self.best_probability_)
             self.best_regret_ = self._statistics.regret(self.best_index_) if is_known else np.nan
 
-    def _make_policy(self, levels: Levels, space: SearchSpace, rows: SplitRows) -> ScheduledPolicy:
+    def _make_policy(
+        self, levels: Levels, space: SearchSpace, splits: SearchSplits
+    ) -> ScheduledPolicy:
         if halves_grid(self, space):
-            return make_grid_policy(self, self._resolve_resource(), levels, space, rows)
-        return make_bracket_policy(self, levels, space, rows)
+            return make_grid_policy(self, self._resolve_resource(), levels, space, splits)
+        return make_bracket_policy(self, levels, space, splits)
 
     def _tie_break(
         self, space: SearchSpace, candidates: Candidates, seed: np.random.SeedSequence
@@ -380,6 +382,6 @@ class HyperbandSearchCV(BaseBanditSearchCV):
 
     def _warn_of_space(self, prepared: Preparation) -> None:
         if not halves_grid(self, prepared.space):
-            levels = prepared.levels
-            wanted = prepared.policy.schedule(levels.smallest, levels.largest)
+            problem = prepared.plan.problem
+            wanted = prepared.policy.schedule(problem.min_level, problem.max_level)
             warn_of_small_grid(prepared, wanted)

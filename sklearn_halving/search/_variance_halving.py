@@ -36,11 +36,11 @@ from sklearn_halving.search._shared_parameters import (
     PositiveInt,
     document_search,
 )
+from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._preparation import Levels, choose_levels
 from sklearn_halving.search.preparing._search_space import SearchSpace
-from sklearn_halving.search.preparing._splitting import SplitRows
-from sklearn_halving.search.watching._user_warnings import warn_user
+from sklearn_halving.search.preparing._splitting import SearchSplits
 
 NOT_FOR_SAMPLERS: dict[str, object] = {
     "allocation": "likelihood",
@@ -249,51 +249,47 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
         # fits each led to better choices. Other allocations need more fits in the first stage.
         return 2 if self.allocation == "likelihood" else super()._pulls_of_a_drawn
 
-    def _make_levels(self, resource: Resource, space: SearchSpace, rows: SplitRows) -> Levels:
-        smallest, largest = resource.level_range(self.estimator, rows.n_train, rows.n_rows_needed)
-        levels = choose_levels(
+    def _make_levels(self, resource: Resource, space: SearchSpace, splits: SearchSplits) -> Levels:
+        return choose_levels(
             resource,
-            smallest,
-            largest,
-            min_resources="auto" if self.min_resources is None else self.min_resources,
+            self.estimator,
+            splits,
+            min_resources=self.min_resources,
             max_resources=self.max_resources,
             factor=2,
         )
-        if self.min_resources is None:
-            return replace(levels, smallest=levels.largest)
-        return levels
 
-    def _make_policy(self, levels: Levels, space: SearchSpace, rows: SplitRows) -> BasePolicy:
+    def _make_policy(self, levels: Levels, space: SearchSpace, splits: SearchSplits) -> BasePolicy:
         n_arms = self._count_candidates(space)
         if self._sampler is not None:
-            return self._make_race(n_arms, rows)
+            return self._make_race(n_arms, splits)
         if self.reward_variances is not None and space.initial:
             raise ValueError(
                 "initial_candidates must be None if reward_variances is given, which is in the "
                 f"order of ParameterGrid; got {self.initial_candidates!r}. Leave one of them out."
             )
         halving = VarianceHalving(
-            n_pulls=self._count_pulls(n_arms, rows),
+            n_pulls=self._count_pulls(n_arms, splits),
             allocation=self.allocation,
             reward_variances=self.reward_variances,
             delta=self.delta,
             keep_pulls=self.keep_pulls,
             stop_probability=self.stop_probability,
             tolerance=self.tolerance,
-            overlap=rows.n_test / max(1, rows.n_rows - rows.n_test),
+            overlap=splits.n_test / max(1, splits.n_rows - splits.n_test),
         )
         if levels.smallest < levels.largest:
             n_stages = n_stages_of(n_arms)
             growing = growing_levels(levels.smallest, levels.largest, n_stages)
             halving = replace(halving, levels=growing)
-        self._check_splits(n_arms, rows, n_levels=len(set(halving.levels or (1,))))
+        self._check_splits(n_arms, splits, n_levels=len(set(halving.levels or (1,))))
         if n_arms == 1:
             return UniformAllocation(halving.n_pulls)
         if self.allocation == "ucb":
             _warn_of_no_adaptation(halving, n_arms)
         return halving
 
-    def _make_race(self, n_arms: int, rows: SplitRows) -> IncumbentRace:
+    def _make_race(self, n_arms: int, splits: SearchSplits) -> IncumbentRace:
         """Return the policy for candidates that a sampler creates."""
         for name, default in NOT_FOR_SAMPLERS.items():
             value = getattr(self, name)
@@ -303,18 +299,18 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
                     "candidates race against the best one so far. Use "
                     f"{name}={default!r}, or sampler='random'."
                 )
-        self._check_splits(n_arms, rows)
-        n_splits = max(IncumbentRace.n_splits, rows.n_named)
-        return IncumbentRace(self._count_pulls(n_arms, rows), n_splits=n_splits)
+        self._check_splits(n_arms, splits)
+        n_splits = max(IncumbentRace.n_splits, splits.n_named)
+        return IncumbentRace(self._count_pulls(n_arms, splits), n_splits=n_splits)
 
     def _least_n_pulls(self, n_arms: int) -> int:
         allocation = "uniform" if self.allocation == "known" else self.allocation
         return VarianceHalving(1, allocation).least_n_pulls(n_arms)
 
     def _make_plan(
-        self, policy: BasePolicy, levels: Levels, space: SearchSpace, rows: SplitRows
+        self, policy: BasePolicy, levels: Levels, space: SearchSpace, splits: SearchSplits
     ) -> SearchPlan:
-        plan = super()._make_plan(policy, levels, space, rows)
+        plan = super()._make_plan(policy, levels, space, splits)
         return replace(plan, eliminates=self.allocation != "likelihood")
 
 

@@ -20,10 +20,10 @@ from sklearn_halving.execution._journal import Journal, JournalError, Session, m
 from sklearn_halving.execution._model_store import ModelFolder
 from sklearn_halving.execution._train_test_rows import ListedFolds
 from sklearn_halving.execution._types import EvaluationTask
+from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._content_hash import content_hash
 from sklearn_halving.search.preparing._limits import read_seconds
 from sklearn_halving.search.preparing._loops import LoopCandidates
-from sklearn_halving.search.watching._user_warnings import warn_user
 
 if TYPE_CHECKING:
     from sklearn_halving.search._base_search import BaseBanditSearchCV

@@ -12,6 +12,7 @@ from sklearn_halving._typing import Candidates
 from sklearn_halving.policies import FiniteHorizonHalving, GridHalving, Hyperband
 from sklearn_halving.policies.bases._rungs import exact_factor
 from sklearn_halving.resources import Resource
+from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._arriving import BRACKETS_IN_PLAY, resolve_sampler
 from sklearn_halving.search.preparing._content_hash import content_hash
 from sklearn_halving.search.preparing._loops import n_planned_loops
@@ -22,8 +23,7 @@ from sklearn_halving.search.preparing._search_space import (
     check_number,
     n_different,
 )
-from sklearn_halving.search.preparing._splitting import SplitRows
-from sklearn_halving.search.watching._user_warnings import warn_user
+from sklearn_halving.search.preparing._splitting import SearchSplits
 
 if TYPE_CHECKING:
     from sklearn_halving.search._hyperband import HyperbandSearchCV
@@ -67,7 +67,7 @@ def bracket_factor(search: HyperbandSearchCV) -> float:
 
 
 def make_bracket_policy(
-    search: HyperbandSearchCV, levels: Levels, space: SearchSpace, rows: SplitRows
+    search: HyperbandSearchCV, levels: Levels, space: SearchSpace, splits: SearchSplits
 ) -> Hyperband | FiniteHorizonHalving:
     """Return the policy that plays the brackets of Hyperband."""
     eta = exact_factor(bracket_factor(search))
@@ -96,23 +96,23 @@ def make_bracket_policy(
         max_eliminations=levels.n_eliminations,
         select=search.select,
         schedule_rule=search.schedule,
-        early_repetitions=_n_early_splits(search, rows),
+        early_repetitions=_n_early_splits(search, splits),
         brackets_in_play=None if resolve_sampler(search.sampler) is None else BRACKETS_IN_PLAY,
     )
-    n_loops = n_planned_loops(search, loop, levels, space, rows.n_repetitions or 1)
+    n_loops = n_planned_loops(search, loop, levels, space, splits.n_repetitions or 1)
     return replace(loop, n_loops=n_loops)
 
 
-def _n_early_splits(search: HyperbandSearchCV, rows: SplitRows) -> int | None:
+def _n_early_splits(search: HyperbandSearchCV, splits: SearchSplits) -> int | None:
     """Return the number of splits on which the early rungs are evaluated; None for all."""
-    if search.early_splits == "all" or rows.n_repetitions is None:
+    if search.early_splits == "all" or splits.n_repetitions is None:
         return None
     wanted = None if isinstance(search.early_splits, str) else int(search.early_splits)
     if wanted is None and search.select == "max_resources":
         # With select="all_rungs", an early rung may win. The best of many means over few splits
         # is biased upwards compared with means over all splits.
-        wanted = rows.n_telling
-    return None if wanted is None or wanted >= rows.n_repetitions else wanted
+        wanted = splits.n_telling
+    return None if wanted is None or wanted >= splits.n_repetitions else wanted
 
 
 def _check_grid_options(search: HyperbandSearchCV) -> None:
@@ -132,20 +132,20 @@ def make_grid_policy(
     resource: Resource,
     levels: Levels,
     space: SearchSpace,
-    rows: SplitRows,
+    splits: SearchSplits,
 ) -> GridHalving:
     """Return the policy for a grid, with the minimum numbers of rows if rows are the resource."""
     _check_grid_options(search)
-    n_splits = rows.n_repetitions or 1
+    n_splits = splits.n_repetitions or 1
     if search.early_splits == "auto":
-        n_race = EARLY_SPLITS if rows.has_like_folds else n_splits
-        n_early = 1 if rows.has_like_folds and rows.n_test >= MANY_TEST_ROWS else n_race
+        n_race = EARLY_SPLITS if splits.has_like_folds else n_splits
+        n_early = 1 if splits.has_like_folds and splits.n_test >= MANY_TEST_ROWS else n_race
     else:
         n_early = n_splits if isinstance(search.early_splits, str) else search.early_splits
         n_race = n_early
     first_floor = deep_floor = 1
     if resource.subsamples_rows and search.min_resources == "auto":
-        first_floor, deep_floor = row_floors(rows, levels.largest)
+        first_floor, deep_floor = row_floors(splits, levels.largest)
     size = space.size or 1
     n_arms = min(size, search.max_candidates or size)
     check_number(n_arms)
@@ -160,16 +160,16 @@ def make_grid_policy(
     )
 
 
-def row_floors(rows: SplitRows, n_train: int) -> tuple[int, int]:
+def row_floors(splits: SearchSplits, n_train: int) -> tuple[int, int]:
     """Return the minimum number of rows for the rung below the largest level and for lower rungs.
 
     A subset needs some rows of each class. If the training fold has more rows than columns, a
     subset also needs as many rows as there are columns: models rank differently if there are
     too few rows to determine their coefficients.
     """
-    n_columns = rows.n_columns if rows.n_columns < n_train else 0
-    first = max(FLOOR_ROWS, FLOOR_ROWS_OF_CLASS * rows.n_classes, n_columns)
-    return first, max(first, DEEP_ROWS, DEEP_ROWS_OF_CLASS * rows.n_classes)
+    n_columns = splits.n_columns if splits.n_columns < n_train else 0
+    first = max(FLOOR_ROWS, FLOOR_ROWS_OF_CLASS * splits.n_classes, n_columns)
+    return first, max(first, DEEP_ROWS, DEEP_ROWS_OF_CLASS * splits.n_classes)
 
 
 def tie_break_of(candidates: Candidates, seed: np.random.SeedSequence) -> tuple[int, ...]:

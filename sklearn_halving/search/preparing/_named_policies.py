@@ -10,10 +10,11 @@ from scipy.stats import rv_discrete
 from sklearn.base import is_classifier
 
 from sklearn_halving import policies
-from sklearn_halving.policies.bases._base_policy import BasePolicy
+from sklearn_halving.policies._types import Policy, PolicyDescription
+from sklearn_halving.policies.bases._base_policy import BasePolicy, as_policy
 from sklearn_halving.search._shared_parameters import SharedParameters
+from sklearn_halving.search.preparing._reward import Reward
 from sklearn_halving.search.preparing._search_space import SearchSpace
-from sklearn_halving.search.reporting._reward import Reward
 
 POLICIES: dict[str, str] = {
     "adaptive_gap_e_v": "AdaptiveGapEV",
@@ -117,6 +118,35 @@ def policy_by_name(
     names = {field.name for field in fields(policy_class)}
     policy: BasePolicy = policy_class(**{key: known[key] for key in known.keys() & names})
     return policy
+
+
+def point_policy(name: str, n_pulls: int, n_dimensions: int, n_splits: int | None) -> BasePolicy:
+    """Return a policy that creates its candidates, with the dimensions of the space."""
+    policy: BasePolicy = getattr(policies, POINT_POLICIES[name])(
+        n_pulls, n_dimensions, n_splits=n_splits
+    )
+    return policy
+
+
+def description_of(policy: str | Policy) -> PolicyDescription:
+    """Return the description of a policy that is given by name or as an object.
+
+    The description of a name has only what does not depend on the number of candidates.
+    """
+    if isinstance(policy, str):
+        check_name(policy)
+        return PolicyDescription(
+            n_dimensions=1 if policy in POINT_POLICIES else None,
+            plays_levels=policy in LEVEL_POLICIES,
+        )
+    try:
+        return as_policy(policy).describe()
+    except TypeError as error:
+        names = ", ".join(map(repr, NAMES))
+        raise ValueError(
+            "policy must be a name or an object with the methods of "
+            f"sklearn_halving.policies.Policy; got {policy!r}. Names are {names}."
+        ) from error
 
 
 def range_of_score(scoring: object, *, classifies: bool) -> tuple[float, float] | None:

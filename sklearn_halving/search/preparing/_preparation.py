@@ -18,12 +18,12 @@ from sklearn_halving.policies._types import Schedule
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._rungs import exact_factor, round_half_up
 from sklearn_halving.resources import FitTime, Iterations, PartialFit, Rescaling, Resource
+from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._inputs import FitInputs
 from sklearn_halving.search.preparing._limits import read_seconds
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._search_space import SearchSpace
-from sklearn_halving.search.preparing._splitting import SplitRows
-from sklearn_halving.search.watching._user_warnings import warn_user
+from sklearn_halving.search.preparing._splitting import SearchSplits
 
 MAX_ELIMINATIONS = 4
 """``min_resources="auto"`` allows at most this many eliminations, that is five brackets, as
@@ -62,10 +62,8 @@ class Preparation:
         Data, scorers and routed parameters.
     resource : Resource
         The resource, which defines the meaning of a level.
-    rows : SplitRows
-        Train and test rows.
-    levels : Levels
-        Smallest and largest level.
+    splits : SearchSplits
+        The splits, and what is known about them before the first fit.
     policy : BasePolicy
         The policy.
     plan : SearchPlan
@@ -76,8 +74,7 @@ class Preparation:
 
     inputs: FitInputs
     resource: Resource
-    rows: SplitRows
-    levels: Levels
+    splits: SearchSplits
     policy: BasePolicy
     plan: SearchPlan
     space: SearchSpace
@@ -85,12 +82,12 @@ class Preparation:
 
 def choose_levels(
     resource: Resource,
-    smallest: int,
-    largest: int,
+    estimator: Estimator,
+    splits: SearchSplits,
     *,
-    min_resources: float | str,
+    min_resources: float | str | None,
     max_resources: float | str,
-    factor: float | None,
+    factor: float | None = None,
 ) -> Levels:
     """Return the smallest and the largest level; raise if the requested ones are not possible.
 
@@ -98,16 +95,18 @@ def choose_levels(
     ----------
     resource : Resource
         The resource, which defines the meaning of a level.
-    smallest, largest : int
-        Range of levels that the resource allows. If ``largest`` is 0, the resource does not
-        know its maximum.
+    estimator : estimator object
+        The estimator of the search.
+    splits : SearchSplits
+        The splits, of which the smallest training fold limits the levels.
     min_resources, max_resources : float, str or "auto"
-        Parameters of the search, as amounts. For seconds, text such as ``"10s"`` is allowed.
-    factor : float or None
+        Parameters of the search, as amounts. For seconds, text such as ``"10s"`` is allowed. With
+        ``min_resources=None``, the largest level is the only one.
+    factor : float or None, default=None
         Determines the number of eliminations between the two levels. If None, the policy chooses
         them.
     """
-    min_resources = _amount_of("min_resources", min_resources, resource)
+    smallest, largest = resource.level_range(estimator, splits.n_train, splits.n_rows_needed)
     max_resources = _amount_of("max_resources", max_resources, resource)
     if isinstance(max_resources, str):
         if largest < 1:
@@ -128,6 +127,9 @@ def choose_levels(
             f"max_resources={max_resources} is more than the {largest} rows of the smallest "
             "training fold. Use max_resources='auto' for all rows."
         )
+    if min_resources is None:
+        return Levels(max_level, max_level)
+    min_resources = _amount_of("min_resources", min_resources, resource)
     if isinstance(min_resources, str):
         if factor is None:
             return Levels(min(smallest, max_level), max_level)
@@ -267,7 +269,8 @@ def check_rescaling(
         return None
     rescaling.check(estimator, prepared.space.names)
     to_amount = prepared.resource.to_amount
-    amounts = to_amount(prepared.levels.smallest), to_amount(prepared.levels.largest)
+    problem = prepared.plan.problem
+    amounts = to_amount(problem.min_level), to_amount(problem.max_level)
     for params in candidates:
         unfitted = clone(estimator).set_params(**clone(params, safe=False))
         rescaling.apply(params, unfitted, *amounts)
@@ -290,7 +293,7 @@ def warn_of_small_grid(prepared: Preparation, wanted: Schedule | None) -> None:
     if size is None or wanted is None or schedule is None or schedule == wanted:
         return
     short = [b.label for b in wanted.brackets if b.n_arms > size and b.loop == 0]
-    n_splits = prepared.rows.n_repetitions or 1
+    n_splits = prepared.splits.n_repetitions or 1
     what = "grid has" if prepared.space.is_grid else "distributions have"
     message = (
         f"The {what} {size} candidates, fewer than the brackets {short} start with: these "

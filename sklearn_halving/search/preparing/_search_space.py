@@ -15,8 +15,8 @@ from sklearn.utils.random import sample_without_replacement
 
 from sklearn_halving._typing import ParamDistributions
 from sklearn_halving._unstable_imports import InvalidParameterError
+from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._content_hash import content_hash
-from sklearn_halving.search.watching._user_warnings import warn_user
 
 Params = dict[str, Any]
 

@@ -51,12 +51,12 @@ N_LOOKED_AT = 10
 
 
 @dataclass(frozen=True)
-class SplitRows:
-    """Train and test rows, and their properties before the first fit.
+class SearchSplits:
+    """The splits of a search, and what is known about them before the first fit.
 
     Parameters
     ----------
-    splits : Folds
+    folds : Folds
         The rows of each repetition.
     n_repetitions : int or None
         Number of splits; None if it is unlimited.
@@ -77,7 +77,7 @@ class SplitRows:
         Holds out training rows for the early stopping of boosters.
     """
 
-    splits: Folds
+    folds: Folds
     n_repetitions: int | None
     n_train: int
     n_test: int
@@ -109,7 +109,7 @@ class _FirstSplits(Sequence[tuple[Rows, Rows]]):
 
 def fixed_splits(
     search: BaseSearchCV, inputs: FitInputs, resource: Resource, seed: np.random.SeedSequence
-) -> SplitRows:
+) -> SearchSplits:
     """Return the splits of the splitter, as in GridSearchCV."""
     check_rows(inputs)
     pairs = ask_splitter(search, inputs)
@@ -117,18 +117,18 @@ def fixed_splits(
     known = _facts(search, inputs, pairs) | {"held_out": _held_out(search, inputs, pairs, seed)}
     if not resource.subsamples_rows:
         folds = tuple(Fold(train, test) for train, test in pairs)
-        return SplitRows(ListedFolds(folds), len(pairs), *sizes, **known)
+        return SearchSplits(ListedFolds(folds), len(pairs), *sizes, **known)
     orders = _subset_orders(search, inputs, pairs, seed)
     folds = tuple(
         Fold(train, test, narrow(orders.order(repetition, train)), sizes[0])
         for repetition, (train, test) in enumerate(pairs)
     )
-    return SplitRows(ListedFolds(folds), len(pairs), *sizes, _needed(orders, folds), **known)
+    return SearchSplits(ListedFolds(folds), len(pairs), *sizes, _needed(orders, folds), **known)
 
 
 def streamed_splits(
     search: BaseSearchCV, inputs: FitInputs, resource: Resource, seed: np.random.SeedSequence
-) -> SplitRows:
+) -> SearchSplits:
     """Return the splits as a stream, which is unlimited if the splitter can be reshuffled."""
     check_rows(inputs)
     stream = split_stream(
@@ -143,20 +143,20 @@ def streamed_splits(
     pairs = _FirstSplits(stream, N_LOOKED_AT if n_known is None else n_known)
     check_sides(pairs)
     sizes = (*_smallest(pairs), num_samples(inputs.X))
-    n_named = SplitRows.n_named if n_known is None else n_known
+    n_named = SearchSplits.n_named if n_known is None else n_known
     if isinstance(stream.source, Reshuffles):
         n_named = max(1, stream.source.n_own) * stream.source.block_length
     more: dict[str, Any] = {"n_named": n_named, "held_out": _held_out(search, inputs, pairs, seed)}
     if not resource.subsamples_rows:
-        return SplitRows(StreamedFolds(stream), n_known, *sizes, **more)
+        return SearchSplits(StreamedFolds(stream), n_known, *sizes, **more)
     orders = _subset_orders(search, inputs, pairs, seed)
     splits = StreamedFolds(stream, orders, sizes[0])
     n_needed = _needed(orders, map(splits.fold, range(len(pairs))))
-    return SplitRows(splits, n_known, *sizes, n_needed, **more)
+    return SearchSplits(splits, n_known, *sizes, n_needed, **more)
 
 
 def _facts(search: BaseSearchCV, inputs: FitInputs, pairs: Sequence[tuple[Rows, Rows]]) -> Params:
-    """Return the properties that determine the early rungs, as arguments of `SplitRows`."""
+    """Return the properties that determine the early rungs, as arguments of `SearchSplits`."""
     shape: tuple[int, ...] = getattr(inputs.X, "shape", ())
     n_columns = int(shape[-1]) if len(shape) == 2 else 0
     is_special = inputs.split_params.get("groups") is not None or _goes_forward(pairs)

@@ -22,7 +22,7 @@ from sklearn_halving.search.reporting._overview import (
 from sklearn_halving.search.reporting._summary import with_gap
 
 if TYPE_CHECKING:
-    from sklearn_halving.search.reporting._search_results import SearchResults
+    from sklearn_halving.search._search_results import SearchResults
 
 MAX_PARAMS = 20
 """Maximum number of parameters of the winner."""

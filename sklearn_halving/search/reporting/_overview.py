@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from pandas import DataFrame
 
-    from sklearn_halving.search.reporting._search_results import SearchResults
+    from sklearn_halving.search._search_results import SearchResults
 
 N_LEADERS = 5
 """Maximum number of candidates shown, if there are no brackets."""

@@ -23,7 +23,7 @@ from sklearn_halving.search.reporting._overview import (
 )
 
 if TYPE_CHECKING:
-    from sklearn_halving.search.reporting._search_results import SearchResults
+    from sklearn_halving.search._search_results import SearchResults
 
 WIDTH = 88
 """Maximum length of a line."""

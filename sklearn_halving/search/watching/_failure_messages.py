@@ -13,11 +13,11 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn_halving._typing import CvResults
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._types import Policy
+from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._plan import SearchPlan
-from sklearn_halving.search.watching._user_warnings import warn_user
 
 if TYPE_CHECKING:
-    from sklearn_halving.search.reporting._search_results import SearchResults
+    from sklearn_halving.search._search_results import SearchResults
 
 
 class FitTypeError(ValueError, TypeError):

@@ -15,7 +15,7 @@ from sklearn_halving._typing import CallbackContext
 from sklearn_halving.execution._pull_loop import PullObserver
 from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies._types import Pull
-from sklearn_halving.search.reporting._search_results import Run
+from sklearn_halving.search._run import Run
 from sklearn_halving.search.watching._callbacks import CallbackTree
 from sklearn_halving.search.watching._progress import Part, Progress, Standings, parts_of
 from sklearn_halving.search.watching._progress_output import (

@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from sklearn_halving._typing import CrossValidation, CvResults
+from sklearn_halving._typing import CvResults
 from sklearn_halving._unstable_imports import (
     BaseSearchCV,
     check_refit_metric,
     named_scorers,
     select_best_index,
 )
-from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.policies._types import NO_ARM, Pull
-from sklearn_halving.search.preparing._checkpoint import Checkpoint
+from sklearn_halving.search._run import Run
+from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._limits import budget_text
-from sklearn_halving.search.preparing._preparation import Preparation
-from sklearn_halving.search.preparing._search_space import n_different
-from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics, additive_means
+from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics
 from sklearn_halving.search.reporting._cv_results import (
-    Means,
     ResultRows,
     finalists,
     make_cv_results,
@@ -36,17 +32,12 @@ from sklearn_halving.search.reporting._cv_results import (
     without_sparse_splits,
 )
 from sklearn_halving.search.reporting._history import (
-    SearchRecord,
-    StagedLog,
     make_history,
-    n_splits_of_grid_search,
 )
 from sklearn_halving.search.reporting._html import search_html
 from sklearn_halving.search.reporting._refit import REFIT, fix_rounds_of_winner, unfitted_winner
-from sklearn_halving.search.reporting._reward import Reward
 from sklearn_halving.search.reporting._summary import summary_text
 from sklearn_halving.search.watching._callbacks import CallbackTree
-from sklearn_halving.search.watching._common_faults import CommonFaults
 from sklearn_halving.search.watching._failure_messages import (
     all_nan_message,
     no_fit_message,
@@ -58,93 +49,9 @@ from sklearn_halving.search.watching._failure_messages import (
     report_non_finite,
     stopped_message,
 )
-from sklearn_halving.search.watching._user_warnings import warn_user
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-@dataclass
-class Run:
-    """The state of a running `fit`.
-
-    Parameters
-    ----------
-    prepared : Preparation
-        The preparation, which does not depend on any pull.
-    task : EvaluationTask
-        The task of the workers.
-    state : object
-        The state of the policy.
-    reward : Reward
-        Function that returns the reward of an outcome.
-    checkpoint : Checkpoint
-        The journal of the search.
-    deadline : float, default=inf
-        Time of ``time.monotonic`` after which no pull starts.
-    log : StagedLog
-        The outcomes so far.
-    stopped_by : {"policy", "time_budget", "callback", "interrupt", "error"}
-        The reason for the end of the search.
-    rows : ResultRows or None
-        The rows of ``cv_results_``; None before they are computed.
-    began : float
-        Time of ``time.monotonic`` at the start of the search.
-    """
-
-    prepared: Preparation
-    task: EvaluationTask
-    state: Any
-    reward: Reward
-    checkpoint: Checkpoint = field(default_factory=Checkpoint)
-    deadline: float = float("inf")
-    log: StagedLog = field(default_factory=StagedLog)
-    stopped_by: str = "policy"
-    rows: ResultRows | None = None
-    began: float = field(default_factory=time.monotonic)
-
-    def __post_init__(self) -> None:
-        """Connect the log to the stages of the policy, and to the check of failed fits."""
-        self.log.stage_now = partial(self.prepared.policy.current_stage, self.state)
-        self.log.check = CommonFaults(self.task).check
-
-    def record(self, cv: CrossValidation | None) -> SearchRecord:
-        """Return the record of the pulls, which is kept after the search."""
-        task, n_repetitions = self.task, self.prepared.rows.n_repetitions
-        return SearchRecord(
-            task.resource,
-            list(self.log.outcomes.values()),
-            self.prepared.plan,
-            self.log.stages,
-            n_candidates=sum(1 for _ in task.candidates),  # some may not exist yet
-            n_different=n_different(task.candidates),
-            n_grid_splits=n_splits_of_grid_search(cv, n_repetitions),
-            largest=task.resource.to_amount(task.max_level),
-            seconds=time.monotonic() - self.began,
-        )
-
-    @property
-    def outcomes(self) -> list[Outcome]:
-        """All outcomes, sorted by pull, so that sums do not depend on which returned first."""
-        return [self.log.outcomes[pull] for pull in sorted(self.log.outcomes)]
-
-    @property
-    def best_arm(self) -> int:
-        """The arm that the policy recommends."""
-        return int(self.prepared.policy.recommend(self.state))
-
-    @property
-    def metric(self) -> str:
-        """The name of the metric that guides the search."""
-        # If a fit fails and ``scoring`` is a callable that returns a dict, the error score is a
-        # single number for all metrics.
-        scores = [outcome.test_scores for outcome in self.outcomes]
-        return self.reward.metric_of(next((s for s in scores if isinstance(s, dict)), scores[0]))
-
-    def comparable_means(self, rows: ResultRows) -> Means:
-        """Return the function that averages scores of candidates on different splits."""
-        failed = [outcome.pull.arm for outcome in self.outcomes if outcome.error is not None]
-        return partial(additive_means, level=rows.level, has_failed=np.isin(rows.arm, failed))
 
 
 @dataclass(frozen=True)
@@ -274,7 +181,7 @@ class SearchResults(BaseSearchCV):
         self._record = run.record(self.cv)
         self.n_fits_ = len(outcomes)
         self.multimetric_ = any(isinstance(o.test_scores, dict) for o in outcomes)
-        n_known = run.prepared.rows.n_repetitions
+        n_known = run.prepared.splits.n_repetitions
         n_used = 1 + max(outcome.pull.repetition for outcome in outcomes)
         self.n_splits_ = n_used if n_known is None else n_known
         stage_of_arm = run.prepared.policy.stage_of_arm(run.state)

@@ -1,0 +1,108 @@
+"""The state of a running `fit`."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from sklearn_halving._typing import CrossValidation
+from sklearn_halving.execution._types import EvaluationTask, Outcome
+from sklearn_halving.search.preparing._checkpoint import Checkpoint
+from sklearn_halving.search.preparing._preparation import Preparation
+from sklearn_halving.search.preparing._reward import Reward
+from sklearn_halving.search.preparing._search_space import n_different
+from sklearn_halving.search.reporting._choice_statistics import additive_means
+from sklearn_halving.search.reporting._cv_results import Means, ResultRows
+from sklearn_halving.search.reporting._history import (
+    SearchRecord,
+    StagedLog,
+    n_splits_of_grid_search,
+)
+from sklearn_halving.search.watching._common_faults import CommonFaults
+
+
+@dataclass
+class Run:
+    """The state of a running `fit`.
+
+    Parameters
+    ----------
+    prepared : Preparation
+        The preparation, which does not depend on any pull.
+    task : EvaluationTask
+        The task of the workers.
+    state : object
+        The state of the policy.
+    reward : Reward
+        Function that returns the reward of an outcome.
+    checkpoint : Checkpoint
+        The journal of the search.
+    deadline : float, default=inf
+        Time of ``time.monotonic`` after which no pull starts.
+    log : StagedLog
+        The outcomes so far.
+    stopped_by : {"policy", "time_budget", "callback", "interrupt", "error"}
+        The reason for the end of the search.
+    rows : ResultRows or None
+        The rows of ``cv_results_``; None before they are computed.
+    began : float
+        Time of ``time.monotonic`` at the start of the search.
+    """
+
+    prepared: Preparation
+    task: EvaluationTask
+    state: Any
+    reward: Reward
+    checkpoint: Checkpoint = field(default_factory=Checkpoint)
+    deadline: float = float("inf")
+    log: StagedLog = field(default_factory=StagedLog)
+    stopped_by: str = "policy"
+    rows: ResultRows | None = None
+    began: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        """Connect the log to the stages of the policy, and to the check of failed fits."""
+        self.log.stage_now = partial(self.prepared.policy.current_stage, self.state)
+        self.log.check = CommonFaults(self.task).check
+
+    def record(self, cv: CrossValidation | None) -> SearchRecord:
+        """Return the record of the pulls, which is kept after the search."""
+        task, n_repetitions = self.task, self.prepared.splits.n_repetitions
+        return SearchRecord(
+            task.resource,
+            list(self.log.outcomes.values()),
+            self.prepared.plan,
+            self.log.stages,
+            n_candidates=sum(1 for _ in task.candidates),  # some may not exist yet
+            n_different=n_different(task.candidates),
+            n_grid_splits=n_splits_of_grid_search(cv, n_repetitions),
+            largest=task.resource.to_amount(task.max_level),
+            seconds=time.monotonic() - self.began,
+        )
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """All outcomes, sorted by pull, so that sums do not depend on which returned first."""
+        return [self.log.outcomes[pull] for pull in sorted(self.log.outcomes)]
+
+    @property
+    def best_arm(self) -> int:
+        """The arm that the policy recommends."""
+        return int(self.prepared.policy.recommend(self.state))
+
+    @property
+    def metric(self) -> str:
+        """The name of the metric that guides the search."""
+        # If a fit fails and ``scoring`` is a callable that returns a dict, the error score is a
+        # single number for all metrics.
+        scores = [outcome.test_scores for outcome in self.outcomes]
+        return self.reward.metric_of(next((s for s in scores if isinstance(s, dict)), scores[0]))
+
+    def comparable_means(self, rows: ResultRows) -> Means:
+        """Return the function that averages scores of candidates on different splits."""
+        failed = [outcome.pull.arm for outcome in self.outcomes if outcome.error is not None]
+        return partial(additive_means, level=rows.level, has_failed=np.isin(rows.arm, failed))
