@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import BrokenExecutor, Future
 from contextlib import suppress
 from functools import partial
@@ -170,7 +170,10 @@ class JoblibSession:
         return self._backend.client
 
     def submit(
-        self, function: Callable[..., Any], arguments: list[object], done: Callable[[object], None]
+        self,
+        function: Callable[..., object],
+        arguments: list[object],
+        done: Callable[[object], None],
     ) -> None:
         """Run ``function(*arguments)`` in a worker; a thread then calls ``done(handle)``.
 
@@ -282,19 +285,19 @@ class JoblibSession:
             manager.set_current_context(self._parallel._id)
 
 
-def start_on_loop(client: Any, function: Callable[[], Any]) -> Future[Any]:
+def start_on_loop(client: Any, function: Callable[[], Awaitable[object]]) -> Future[object]:
     """Start a coroutine function on the event loop of a Dask client, and return its future.
 
     The methods of a client wait for the scheduler without a limit.
     """
 
-    async def call() -> Any:
+    async def call() -> object:
         return await function()
 
     return asyncio.run_coroutine_threadsafe(call(), client.loop.asyncio_loop)
 
 
-def _once(function: Callable[[Any], None]) -> Callable[[Any], None]:
+def _once(function: Callable[[object], None]) -> Callable[[object], None]:
     """Return a function that calls ``function`` only once."""
     calls = itertools.count()
 
@@ -305,6 +308,6 @@ def _once(function: Callable[[Any], None]) -> Callable[[Any], None]:
     return first
 
 
-def _tell_error(done: Callable[[object], None], future: Any) -> None:
+def _tell_error(done: Callable[[object], None], future: Future[object]) -> None:
     if not future.cancelled() and future.exception() is not None:
         done(future.exception())

@@ -156,7 +156,7 @@ class PullLoop:
     signals: StopSignals = field(default_factory=StopSignals)
     arrive: Callable[[int], None] | None = None
     replace_executor: Callable[[LostBackendError], Executor] | None = None
-    first_to_tell: Callable[[Any], Pull | None] | None = None
+    first_to_tell: Callable[[object], Pull | None] | None = None
     stopped_by: str = field(default="policy", init=False)
     n_replayed: int = field(default=0, init=False)
     _open: dict[Pull, None] = field(default_factory=dict, init=False)

@@ -14,16 +14,35 @@ from functools import partial
 from hashlib import blake2b
 from inspect import isfunction, signature
 from threading import Lock
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 from sklearn.pipeline import Pipeline
+
+from sklearn_halving._typing import Estimator, Params
 
 MAX_BYTES = 2**27
 """Maximum size of the cache in each process."""
 
 Key = tuple[Any, ...]
 _PLAIN = (int, float, complex, str, bytes, type(None), np.generic, np.ufunc, slice, range)
+
+
+class SparseMatrix(Protocol):
+    """A matrix in the format CSR or CSC."""
+
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+
+    def copy(self) -> Self:
+        """Return a copy."""
+
+
+Output = np.ndarray | SparseMatrix
+"""The output of a step that is cached."""
+FitTransform = Callable[..., tuple[Output, Estimator]]
+"""Fits a step; returns its output and the fitted step."""
 
 
 class StepCache:
@@ -43,11 +62,11 @@ class StepCache:
     def __init__(self, steps: Literal["auto", True] = "auto", max_bytes: int = MAX_BYTES) -> None:
         self.steps = steps
         self.max_bytes = max_bytes
-        self._entries: OrderedDict[Key, tuple[Any, Any, int]] = OrderedDict()
+        self._entries: OrderedDict[Key, tuple[Output, Estimator, int]] = OrderedDict()
         self._n_bytes = 0
         self._lock = Lock()
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return StepCache, (self.steps, self.max_bytes)
 
     @contextmanager
@@ -67,7 +86,7 @@ class StepCache:
         finally:
             estimator.memory = None
 
-    def digest(self, step: Any) -> bytes | None:
+    def digest(self, step: Estimator) -> bytes | None:
         """Return a digest of the class and parameters of an unfitted step; None if not safe."""
         try:
             if not _is_deterministic(step, any_class=self.steps is True):
@@ -76,7 +95,7 @@ class StepCache:
         except Exception:  # noqa: BLE001 - such a step is fitted as usual
             return None
 
-    def get(self, key: Key) -> tuple[Any, Any] | None:
+    def get(self, key: Key) -> tuple[Output, Estimator] | None:
         """Return the output of a step and the fitted step, if they are in the cache."""
         with self._lock:
             entry = self._entries.get(key)
@@ -86,7 +105,7 @@ class StepCache:
         # A later step may change its input in place.
         return _copied(entry[0]), entry[1]
 
-    def put(self, key: Key, output: Any, step: Any) -> None:
+    def put(self, key: Key, output: Output, step: Estimator) -> None:
         """Add the output of a step and the fitted step, if they are of a kind that is cached."""
         try:
             size = _bytes_of(output)
@@ -115,14 +134,14 @@ class _Memory:
     def __sklearn_clone__(self) -> None:
         """Return None, because a clone of the pipeline is fitted on other rows."""
 
-    def cache(self, function: Callable[..., Any], **_: Any) -> Callable[..., Any]:
+    def cache(self, function: Callable[..., Any], **_: object) -> Callable[..., Any]:
         """Return the function that fits a step, with a cache. Called once for each fit."""
         self._key = self._rows
         return partial(self._fit_transform, function)
 
     def _fit_transform(
-        self, function: Callable[..., Any], step: Any, X: Any, y: Any, **options: Any
-    ) -> Any:
+        self, function: FitTransform, step: Estimator, X: object, y: object, **options: object
+    ) -> tuple[Output, Estimator]:
         # The input of a step is the output of all steps before it.
         digest = None if _has_params(options) else self._steps.digest(step)
         self._key = None if self._key is None or digest is None else (*self._key, digest)
@@ -135,7 +154,7 @@ class _Memory:
         return found
 
 
-def _has_params(options: dict[str, Any]) -> bool:
+def _has_params(options: Params) -> bool:
     """Return whether parameters of ``fit`` are passed to the step."""
     params = options.get("params") or {}
     return options.get("weight") is not None or any(params.values())
@@ -166,15 +185,17 @@ def _is_deterministic(value: Any, *, any_class: bool) -> bool:
     return is_known and is_seeded and keeps_input and same(params)
 
 
-def _bytes_of(output: Any) -> int:
+def _bytes_of(output: Output) -> int:
     """Return the size of an output; raise a TypeError if outputs of this kind are not cached."""
-    if type(output) is np.ndarray:
+    if isinstance(output, np.ndarray):
+        if type(output) is not np.ndarray:
+            raise TypeError("a subclass may keep more than its values")
         if output.dtype.hasobject or not (output.flags.c_contiguous or output.flags.f_contiguous):
             raise TypeError("a copy may differ in its layout, and results in the last digits")
         return output.nbytes
     return int(output.data.nbytes + output.indices.nbytes + output.indptr.nbytes)  # CSR or CSC
 
 
-def _copied(output: Any) -> Any:
+def _copied(output: Output) -> Output:
     """Return a copy with the same layout, so that results are the same to the last bit."""
     return output.copy(order="K") if isinstance(output, np.ndarray) else output.copy()

@@ -7,6 +7,7 @@ from math import ceil, prod
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
 from sklearn_halving.policies._types import NO_ARM, Problem, Pulls
@@ -128,7 +129,7 @@ class BayesGap(BasePolicy):
     epsilon: float = 0.0
     recommendation: Recommendation = "largest_mean"
     standardize: bool = True
-    prior_mean: Any = field(default=0.0, repr=False)
+    prior_mean: npt.ArrayLike = field(default=0.0, repr=False)
     confirm: bool = False
     pulls_in_flight: int = 1
 
@@ -344,7 +345,7 @@ def _pull_of_one(state: PosteriorState, choice: OneChoice) -> Pulls:
     return pulls
 
 
-def _checked_prior_mean(prior_mean: Any, n_arms: int) -> FloatArray:
+def _checked_prior_mean(prior_mean: npt.ArrayLike, n_arms: int) -> FloatArray:
     mean = np.asarray(prior_mean, dtype=np.float64)
     holds = mean.shape in ((), (n_arms,)) and bool(np.isfinite(mean).all())
     rule = f"be a finite number, or one for each of the {n_arms} arms"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from inspect import signature
 from typing import Any
 
+from sklearn_halving._typing import Estimator, Params
 from sklearn_halving.resources._continuation import (
     BOOSTING_NAMES,
     EARLY_STOPPING_NAMES,
@@ -17,7 +18,7 @@ from sklearn_halving.resources._fitting import last_step, to_last_step
 _CALLBACKS = ("EarlyStopping", "_EarlyStoppingCallback")
 
 
-def stops_early(estimator: Any, fit_params: dict[str, Any]) -> bool:
+def stops_early(estimator: Estimator, fit_params: Params) -> bool:
     """Return whether a booster asks for early stopping and the user gives no evaluation set."""
     step: Any = last_step(estimator)
     library = boosting_library(step)
@@ -33,7 +34,7 @@ def stops_early(estimator: Any, fit_params: dict[str, Any]) -> bool:
 
 
 @contextmanager
-def evaluated_on(estimator: Any, X: Any, y: Any, weight: Any) -> Iterator[None]:
+def evaluated_on(estimator: Estimator, X: object, y: object, weight: object) -> Iterator[None]:
     """Pass an evaluation set to the ``fit`` of a booster.
 
     In a pipeline, the fitted earlier steps transform the rows first. They are fitted when the
@@ -42,9 +43,9 @@ def evaluated_on(estimator: Any, X: Any, y: Any, weight: Any) -> Iterator[None]:
     step: Any = last_step(estimator)
     library, own_fit = boosting_library(step), step.fit
 
-    def fit(X_train: Any, y_train: Any, **params: Any) -> Any:
+    def fit(X_train: object, y_train: object, **params: object) -> object:
         X_held_out = to_last_step(estimator, X, None, {}, first=False)[1]
-        evaluation: dict[str, Any] = {"eval_set": [(X_held_out, y)]}
+        evaluation: Params = {"eval_set": [(X_held_out, y)]}
         if library == "lightgbm" and "eval_X" in signature(own_fit).parameters:
             evaluation = {"eval_X": (X_held_out,), "eval_y": (y,)}  # since LightGBM 4.7
         if library == "xgboost":
@@ -66,7 +67,7 @@ def evaluated_on(estimator: Any, X: Any, y: Any, weight: Any) -> Iterator[None]:
         del step.fit
 
 
-def rounds_found(estimator: Any) -> int | None:
+def rounds_found(estimator: Estimator) -> int | None:
     """Return the number of boosting rounds that early stopping has chosen."""
     step: Any = last_step(estimator)
     library = boosting_library(step)
@@ -78,7 +79,7 @@ def rounds_found(estimator: Any) -> int | None:
     return None if best is None else int(best) + 1
 
 
-def fix_rounds(estimator: Any, n_rounds: int, fit_params: dict[str, Any]) -> dict[str, Any]:
+def fix_rounds(estimator: Estimator, n_rounds: int, fit_params: Params) -> Params:
     """Set the number of rounds of a booster and turn early stopping off.
 
     Returns
@@ -91,7 +92,7 @@ def fix_rounds(estimator: Any, n_rounds: int, fit_params: dict[str, Any]) -> dic
     params = step.get_params()
     names = {name for name in BOOSTING_NAMES[library] if params.get(name) is not None}
     default = "iterations" if library == "catboost" else "n_estimators"
-    fixed: dict[str, Any] = dict.fromkeys(names or {default}, n_rounds)
+    fixed: Params = dict.fromkeys(names or {default}, n_rounds)
     # CatBoost refuses None for the others, which have no effect without an evaluation set.
     unset = EARLY_STOPPING_NAMES[library] - {"od_type", "od_pval"}
     fixed |= {name: None for name in unset if params.get(name) is not None}
@@ -113,5 +114,5 @@ def is_number_of_rounds(parameter: str) -> bool:
     return any(leaf in names for names in BOOSTING_NAMES.values())
 
 
-def _without_early_stopping(callbacks: Any) -> list[Any]:
+def _without_early_stopping(callbacks: Iterable[object]) -> list[object]:
     return [callback for callback in callbacks if type(callback).__name__ not in _CALLBACKS]

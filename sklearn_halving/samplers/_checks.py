@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
 
-
-def check_share(sampler: Any, name: str, way_out: str, *, may_be_1: bool = False) -> None:
+def check_share(sampler: object, name: str, way_out: str, *, may_be_1: bool = False) -> None:
     """Raise unless a parameter is between 0 and 1."""
     value = getattr(sampler, name)
     if not 0 < value < 1 and not (may_be_1 and value == 1):

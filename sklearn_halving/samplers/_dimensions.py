@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import floor, log
-from typing import Any
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
+import numpy.typing as npt
 from scipy.stats import rv_continuous, rv_discrete
 
 EDGE = 1e-12
@@ -17,6 +18,23 @@ NEUTRAL = 0.5
 """Coordinate of a parameter that a candidate lacks, or that has no axis."""
 MAX_CHOICES = 10_000
 """A discrete distribution with more values is treated as infinite."""
+
+
+class Distribution(Protocol):
+    """A continuous distribution, such as a frozen one of SciPy."""
+
+    def cdf(self, value: float, /) -> float:
+        """Return the probability of all smaller values."""
+
+    def ppf(self, share: float, /) -> float:
+        """Return the value at which ``cdf`` is a share."""
+
+
+class DiscreteDistribution(Distribution, Protocol):
+    """A distribution of whole numbers."""
+
+    def pmf(self, value: npt.ArrayLike, /) -> np.ndarray:
+        """Return the probability of each value."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +63,7 @@ class Dimension:
         """Return the value at a coordinate in (0, 1)."""
         raise NotImplementedError
 
-    def coordinate_of(self, value: Any) -> float:
+    def coordinate_of(self, value: object) -> float:
         """Return the coordinate of a value; NaN if the value is not possible."""
         raise NotImplementedError
 
@@ -74,7 +92,7 @@ class Uniform(Dimension):
             value = self.low + x * (self.high - self.low)
         return min(max(value, self.low), self.high)
 
-    def coordinate_of(self, value: Any) -> float:
+    def coordinate_of(self, value: object) -> float:
         """Return the coordinate of a value; NaN if it is outside the bounds."""
         if not _is_number(value) or not self.low <= value <= self.high:
             return float("nan")
@@ -87,13 +105,13 @@ class Uniform(Dimension):
 class Continuous(Dimension):
     """A number whose distribution has the methods ``cdf`` and ``ppf``."""
 
-    distribution: Any
+    distribution: Distribution
 
     def value_at(self, x: float) -> float:
         """Return the value at a coordinate in (0, 1)."""
         return float(self.distribution.ppf(x))
 
-    def coordinate_of(self, value: Any) -> float:
+    def coordinate_of(self, value: object) -> float:
         """Return the coordinate of a value; NaN if it is outside the support."""
         x = float(self.distribution.cdf(value)) if _is_number(value) else 0.0
         return x if 0 < x < 1 else float("nan")
@@ -103,7 +121,7 @@ class Continuous(Dimension):
 class Whole(Dimension):
     """A discrete distribution: the width of the cell of a value is its probability."""
 
-    distribution: Any
+    distribution: DiscreteDistribution
 
     @cached_property
     def values(self) -> list[int] | None:
@@ -126,7 +144,7 @@ class Whole(Dimension):
         value = float(self.distribution.ppf(x))
         return int(value) if value.is_integer() else value
 
-    def coordinate_of(self, value: Any) -> float:
+    def coordinate_of(self, value: object) -> float:
         """Return the centre of the cell of a value; NaN if its probability is 0."""
         if not _is_number(value):
             return float("nan")
@@ -142,7 +160,7 @@ class Whole(Dimension):
 class Choices(Dimension):
     """A list of values in cells of equal width. Numbers are ordered, other values are not."""
 
-    values: Sequence[Any]
+    values: Sequence[object]
     by_size: bool = False
 
     @property
@@ -159,15 +177,15 @@ class Choices(Dimension):
         """Return the index of the value at a coordinate."""
         return min(floor(x * len(self.values)), len(self.values) - 1)
 
-    def value_at(self, x: float) -> Any:
+    def value_at(self, x: float) -> object:
         """Return the value at a coordinate in (0, 1)."""
         return self.values[self.cell_of(x)]
 
     @cached_property
-    def _place_of(self) -> dict[Any, int]:
+    def _place_of(self) -> dict[Hashable, int]:
         return {value_key(value): place for place, value in enumerate(self.values)}
 
-    def coordinate_of(self, value: Any) -> float:
+    def coordinate_of(self, value: object) -> float:
         """Return the centre of the cell of a value; NaN if it is not in the list."""
         place = self._place_of.get(value_key(value))
         return float("nan") if place is None else (place + 0.5) / len(self.values)
@@ -188,12 +206,12 @@ class Opaque(Dimension):
         """Whether close coordinates stand for similar values: False, as there is no axis."""
         return False
 
-    def draw(self, rng: np.random.Generator) -> Any:
+    def draw(self, rng: np.random.Generator) -> object:
         """Return a random value."""
         # An `rvs` written for scikit-learn may rely on the methods of RandomState.
         return self.distribution.rvs(random_state=np.random.RandomState(rng.integers(2**31)))
 
-    def coordinate_of(self, value: Any) -> float:
+    def coordinate_of(self, value: object) -> float:
         """Return the coordinate of all values."""
         return NEUTRAL
 
@@ -226,7 +244,7 @@ def choices_of(name: str, values: list[Any]) -> Choices:
     return Choices(name, sorted(different) if by_size else different, by_size)
 
 
-def value_key(value: Any) -> Any:
+def value_key(value: object) -> Hashable:
     """Return a key that equal values share; an unhashable value only equals itself."""
     try:
         hash(value)
@@ -243,7 +261,7 @@ def _discrete(name: str, values: Any) -> Dimension:
     return whole
 
 
-def _location(frozen: Any) -> float:
+def _location(frozen: object) -> float:
     """Return the ``loc`` of a frozen distribution, 0 by default."""
     args = getattr(frozen, "args", ())
     n_shapes = getattr(getattr(frozen, "dist", None), "numargs", 0)
@@ -251,6 +269,6 @@ def _location(frozen: Any) -> float:
     return float(getattr(frozen, "kwds", {}).get("loc", by_place))
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any) -> TypeGuard[float]:
     is_real = isinstance(value, (int, float, np.integer, np.floating))
     return is_real and not isinstance(value, bool) and bool(np.isfinite(value))

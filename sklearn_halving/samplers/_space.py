@@ -68,7 +68,9 @@ class Space:
     branches: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, param_distributions: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Space:
+    def of(
+        cls, param_distributions: Mapping[str, object] | Sequence[Mapping[str, object]]
+    ) -> Space:
         """Return the space for the ``param_distributions`` of a search.
 
         Parameters

@@ -316,7 +316,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
             factor=None if halves_grid(self, space) else bracket_factor(self),
         )
 
-    def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Any:
+    def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Candidates:
         sampler = resolve_sampler(self.sampler)
         schedule = cast(Schedule, prepared.plan.schedule)
         if not prepared.space.is_grid:

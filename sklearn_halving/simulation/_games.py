@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sklearn_halving.policies import Problem, Pulls
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
@@ -177,7 +178,7 @@ class Games:
                 "with which it stops, make the gaps between arms larger, or raise max_pulls."
             )
 
-    def _judged(self, recommended: Any) -> tuple[IntArray, FloatArray, BoolArray]:
+    def _judged(self, recommended: npt.ArrayLike) -> tuple[IntArray, FloatArray, BoolArray]:
         """Return the chosen candidate of each problem, its regret, and whether it is a mistake."""
         arm = np.asarray(recommended)
         is_known = arm != NO_ARM

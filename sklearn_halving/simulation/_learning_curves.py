@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.policies.bases._parameter_checks import (
@@ -53,7 +54,7 @@ class PowerEnvelope:
         check_positive("alpha", self.alpha, "Use 2, the default.")
         check_positive("scale", self.scale, "Use 1, the default.")
 
-    def __call__(self, t: Any) -> FloatArray:
+    def __call__(self, t: npt.ArrayLike) -> FloatArray:
         """Return the envelope after t units."""
         envelope: FloatArray = self.scale * np.asarray(t, dtype=np.float64) ** (-1 / self.alpha)
         return envelope
@@ -89,7 +90,7 @@ class PowerLimits:
         """Check the parameters."""
         check_positive("beta", self.beta, "Use 1, the default.")
 
-    def __call__(self, uniform: Any) -> FloatArray:
+    def __call__(self, uniform: npt.ArrayLike) -> FloatArray:
         """Return the quantiles of the limits at ``uniform``."""
         share = np.asarray(uniform, dtype=np.float64)
         limits: FloatArray = self.optimum + share ** (1 / self.beta)
@@ -138,7 +139,7 @@ class LearningCurves(EnvironmentDefaults):
     True
     """
 
-    limits: Any
+    limits: npt.ArrayLike
     envelope: Callable[[FloatArray], FloatArray] = PowerEnvelope()
     deviation: Deviation = "random"
     n_arms: int | None = None

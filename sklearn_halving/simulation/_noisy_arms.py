@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.policies.bases._parameter_checks import (
@@ -295,7 +296,7 @@ class GaussianProcessArms(EnvironmentDefaults):
         return NormalArms(randomness, means, np.full(means.shape, self.noise_sd), self.max_level)
 
 
-def as_vector(name: str, value: Any, n_arms: int | None = None) -> FloatArray:
+def as_vector(name: str, value: npt.ArrayLike, n_arms: int | None = None) -> FloatArray:
     """Return finite numbers of shape ``(n_arms,)``, or a single number for all arms."""
     vector = np.asarray(value, dtype=np.float64)
     if n_arms is None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.policies.bases._parameter_checks import check_choice, refuse_unless
@@ -265,7 +266,7 @@ class Replays:
         return chosen
 
 
-def _checked_candidates(candidates: Any, n_candidates: int) -> IntArray:
+def _checked_candidates(candidates: npt.ArrayLike | None, n_candidates: int) -> IntArray:
     """Return the candidate numbers, or the row numbers if there are none."""
     numbers = np.arange(n_candidates) if candidates is None else np.asarray(candidates)
     refuse_unless(

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._types import Policy
 from sklearn_halving.policies.bases._base_policy import name_of
+from sklearn_halving.simulation._types import Environment
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
 class Estimate(NamedTuple):
@@ -79,8 +83,8 @@ class SimulationResult:
     ['recommended', 'regret', 'is_mistake', 'n_pulls', 'n_units']
     """
 
-    policy: Any
-    environment: Any = field(repr=False)
+    policy: Policy
+    environment: Environment = field(repr=False)
     recommended: IntArray = field(repr=False)
     regret: FloatArray = field(repr=False)
     is_mistake: BoolArray = field(repr=False)
@@ -150,7 +154,7 @@ class SimulationResult:
         """Return a table with one row for each problem."""
         import pandas as pd
 
-        columns: dict[str, Any] = {
+        columns: dict[str, object] = {
             name: getattr(self, name)
             for name in ("recommended", "regret", "is_mistake", "n_pulls", "n_units")
         }
@@ -160,7 +164,7 @@ class SimulationResult:
             columns[f"regret_after_{units}"] = self.checkpoint_regret[:, i]
         return pd.DataFrame(columns)
 
-    def plot(self, ax: Any = None, *, label: str | None = None) -> Any:
+    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
         """Plot the mean regret against units of resource, with two standard errors.
 
         Parameters
@@ -195,7 +199,7 @@ class SimulationResult:
         return bool(self.environment.max_level == 1)
 
 
-def _estimate(values: Any) -> Estimate:
+def _estimate(values: npt.ArrayLike) -> Estimate:
     """Return the mean over problems and its standard error."""
     values = np.asarray(values, dtype=np.float64)
     error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan

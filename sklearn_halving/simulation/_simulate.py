@@ -110,7 +110,7 @@ def simulate(
     return _result(policy, environment, played, marks)
 
 
-def _checked_environment(environment: Any) -> Environment:
+def _checked_environment(environment: object) -> Environment:
     """Return the environment, or raise a TypeError if it is not one."""
     if isinstance(environment, type) or not isinstance(environment, Environment):
         raise TypeError(
@@ -121,7 +121,7 @@ def _checked_environment(environment: Any) -> Environment:
     return environment
 
 
-def _checked_policy(given: Any, environment: Environment) -> BasePolicy:
+def _checked_policy(given: object, environment: Environment) -> BasePolicy:
     """Return the policy, with the range of rewards if the environment knows it."""
     policy = as_policy(given, reward_range=environment.reward_range)
     if policy.describe().n_dimensions is not None:
@@ -160,7 +160,7 @@ def _number_of_arms(policy: Policy, environment: Environment) -> int:
     return schedule.n_arms
 
 
-def _batch_size(policy: Any, problem: Problem, n_most: int) -> int:
+def _batch_size(policy: Policy, problem: Problem, n_most: int) -> int:
     """Return how many problems to play in lockstep.
 
     A policy whose decisions do not depend on the order of rewards may write down all of its pulls
@@ -173,7 +173,7 @@ def _batch_size(policy: Any, problem: Problem, n_most: int) -> int:
 
 
 def _result(
-    policy: Any, environment: Any, played: list[Outcomes], marks: list[int]
+    policy: Policy, environment: Environment, played: list[Outcomes], marks: list[int]
 ) -> SimulationResult:
     """Concatenate the batches."""
     joined: dict[str, Any] = {}

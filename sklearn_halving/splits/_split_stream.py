@@ -228,7 +228,7 @@ def _reshuffles(
     return Reshuffles(cv, n_blocks if is_constant else 0, shuffled, seed, X, y, params, length)
 
 
-def _asked_for(cv: Any, X: object, y: object, params: Params) -> tuple[Split, ...]:
+def _asked_for(cv: Splitter, X: object, y: object, params: Params) -> tuple[Split, ...]:
     """Return all splits of a splitter."""
     n_splits = cv.get_n_splits(X, y, **params)
     splits = _as_rows(cv.split(X, y, **params))
@@ -236,7 +236,7 @@ def _asked_for(cv: Any, X: object, y: object, params: Params) -> tuple[Split, ..
     return tuple(splits)
 
 
-def check_groups(cv: Any, params: dict[str, Any]) -> None:
+def check_groups(cv: object, params: Params) -> None:
     """Raise if a splitter of scikit-learn needs groups and there are none."""
     if isinstance(cv, NEED_GROUPS) and params.get("groups") is None:
         raise ValueError(

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import ceil
 from queue import SimpleQueue
-from typing import Any
 
 import numpy as np
 
@@ -119,11 +118,11 @@ class ChunksUnderWay:
     """
 
     chunks: dict[int, list[Job]] = field(default_factory=dict)
-    done: SimpleQueue[tuple[int, Any]] = field(default_factory=SimpleQueue)
+    done: SimpleQueue[tuple[int, object]] = field(default_factory=SimpleQueue)
     n_sent: int = 0
     awaited: set[int] | None = None
 
-    def add(self, chunk: list[Job]) -> Callable[[Any], None]:
+    def add(self, chunk: list[Job]) -> Callable[[object], None]:
         """Add a chunk; return the callback for its result."""
         key, self.n_sent = self.n_sent, self.n_sent + 1
         self.chunks[key] = chunk

@@ -18,6 +18,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from multiprocessing.reduction import send_handle
 from typing import Any
 
@@ -164,7 +165,7 @@ class Companion:
                 os.kill(self._pid, signal.SIGKILL)
 
 
-def _receive(pipe: Any, seconds: float | None) -> bytes | None:
+def _receive(pipe: Connection, seconds: float | None) -> bytes | None:
     """Return the next message; None if none arrives within ``seconds``."""
     deadline = None if seconds is None else time.monotonic() + seconds
     while True:
@@ -176,7 +177,7 @@ def _receive(pipe: Any, seconds: float | None) -> bytes | None:
             return None
 
 
-def _started(forks: bool) -> tuple[subprocess.Popen[bytes], Any]:
+def _started(forks: bool) -> tuple[subprocess.Popen[bytes], Connection]:
     """Start the process; return it and this end of the pipe to it.
 
     `multiprocessing.Process` is not used, for two reasons: workers that are daemons must not

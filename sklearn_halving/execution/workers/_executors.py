@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from queue import Empty
-from typing import Any, Protocol
+from typing import Protocol
 
 from sklearn_halving._unstable_joblib import (
     JoblibSession,
@@ -300,7 +300,7 @@ class JoblibExecutor:
         while len(self._under_way.chunks) < self._queue.max_chunks and len(self._queue):
             chunk, is_suspect = self._queue.next_chunk()
             is_guarded = is_suspect or self._losses.n >= MAX_LOSSES or self._limits != NO_LIMITS
-            function: Callable[..., ChunkResult] = evaluate_jobs
+            function: Callable[..., object] = evaluate_jobs
             arguments: list[object] = [self._task, chunk]
             done = self._under_way.add(chunk)
             try:
@@ -341,7 +341,7 @@ class JoblibExecutor:
                 self._cause_of_loss = cause
         return cause is not None
 
-    def _receive(self, key: int, handle: Any) -> list[Landing]:
+    def _receive(self, key: int, handle: object) -> list[Landing]:
         chunk = self._under_way.chunks.pop(key, None)
         if chunk is None:  # the chunk belonged to workers that were given up
             return []

@@ -8,7 +8,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import wait
+from concurrent.futures import Future, wait
 from contextlib import closing
 from functools import partial
 from typing import Any, NamedTuple
@@ -83,7 +83,7 @@ class BackendWatch:
         elif session.library == "ray":
             self._find_problem = _ray_probe()
         self._unreachable_since: float | None = None
-        self._question: Any = None
+        self._question: Future[object] | None = None
         self._asked_at = 0.0
 
     def cause_of_loss(self) -> str | None:
@@ -123,7 +123,7 @@ class BackendWatch:
         """Return whether the cluster has workers now; waits a moment for the answer."""
         has_workers = self._ask()
         if has_workers is None:
-            wait([self._question], ANSWER_SECONDS)
+            wait([] if self._question is None else [self._question], ANSWER_SECONDS)
             has_workers = self._ask()
         return bool(has_workers)
 

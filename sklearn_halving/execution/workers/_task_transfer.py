@@ -51,8 +51,8 @@ class SharedTask:
         self.tokens: list[str] = []
 
     def call(
-        self, function: Callable[..., Any], jobs: list[Job]
-    ) -> tuple[Callable[..., Any], list[object]]:
+        self, function: Callable[..., object], jobs: list[Job]
+    ) -> tuple[Callable[..., object], list[object]]:
         """Return the function and the arguments for evaluating the jobs in a worker."""
         if not self._packed:
             token, *arrays = packed(self._task)
@@ -222,14 +222,14 @@ class RayArray:
 
     reference: object
 
-    def get(self) -> Any:
+    def get(self) -> object:
         """Return the array."""
         import ray
 
         return ray.get(self.reference)
 
 
-def local_array(array: Any) -> Any:
+def local_array(array: object) -> Any:
     """Return an array; a `RayArray` is fetched from Ray's object store."""
     return array.get() if isinstance(array, RayArray) else array
 
@@ -255,7 +255,7 @@ def shared_arrays(arrays: Sequence[object], session: JoblibSession) -> list[obje
     return list(arrays)
 
 
-def _scattered(arrays: Sequence[Any], client: Any) -> list[Any]:
+def _scattered(arrays: Sequence[object], client: Any) -> list[object]:
     """Send arrays to all workers of Dask.
 
     With ``direct=True``, this process sends an array to one worker, and workers send it on to
@@ -297,11 +297,11 @@ def models_apart(jobs: list[Job], library: str) -> tuple[list[Job], list[np.ndar
 
 
 def with_models(
-    function: Callable[..., Any], n_models: int, jobs: list[Job], *arguments: Any
-) -> Any:
+    function: Callable[..., object], n_models: int, jobs: list[Job], *arguments: object
+) -> object:
     """Put the models, the last ``n_models`` arguments, back into the jobs, and call a function."""
     n_others = len(arguments) - n_models
-    models = arguments[n_others:]
+    models: tuple[Any, ...] = arguments[n_others:]
     jobs = [
         job._replace(model=models[job.model.place].tobytes())
         if isinstance(job.model, ModelAt)

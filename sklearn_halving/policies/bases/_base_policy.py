@@ -157,7 +157,7 @@ class _Adapted(BasePolicy):
         return BasePolicy.describe(self._policy, problem)
 
 
-def as_policy(given: Any, **known: Any) -> BasePolicy:
+def as_policy(given: Any, **known: object) -> BasePolicy:
     """Return a policy with all optional methods.
 
     Parameters
@@ -198,7 +198,7 @@ def name_of(policy: Policy) -> str:
     return type(policy._policy if isinstance(policy, _Adapted) else policy).__name__
 
 
-def _is_missing(given: Any, name: str) -> bool:
+def _is_missing(given: object, name: str) -> bool:
     if not hasattr(given, name):
         return True
     # Methods that a subclass of BasePolicy does not define have the empty body of the protocol.

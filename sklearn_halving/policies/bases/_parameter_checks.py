@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isfinite
 from numbers import Integral
-from typing import Any, get_args
+from typing import get_args
 
 RewardRange = tuple[float, float]
 
@@ -16,20 +16,20 @@ def refuse_unless(holds: bool, name: str, rule: str, got: object, advice: str = 
         raise ValueError(f"{name} must {rule}, got {text}. {advice}".rstrip())
 
 
-def check_whole(name: str, value: Any, advice: str) -> None:
+def check_whole(name: str, value: object, advice: str) -> None:
     """Raise unless the value is a whole number."""
     # Comparisons with NaN are always False, and loops up to NaN or infinity may never end.
     is_whole = isinstance(value, Integral) and not isinstance(value, bool)
     refuse_unless(is_whole, name, "be a whole number", repr(value), advice)
 
 
-def check_count(name: str, value: Any, advice: str = "Use 1 or more.") -> None:
+def check_count(name: str, value: float, advice: str = "Use 1 or more.") -> None:
     """Raise unless the value is a whole number of at least 1."""
     check_whole(name, value, advice)
     refuse_unless(value >= 1, name, "be at least 1", value, advice)
 
 
-def check_budget(name: str, value: Any, least: int, why: str) -> None:
+def check_budget(name: str, value: float, least: int, why: str) -> None:
     """Raise if a number of pulls is not a whole number, or smaller than the minimum."""
     check_whole(name, value, f"Use {least} or more, as an int.")
     if value < least:
@@ -38,7 +38,7 @@ def check_budget(name: str, value: Any, least: int, why: str) -> None:
         )
 
 
-def check_choice(name: str, value: object, choices: Any, advice: str = "") -> None:
+def check_choice(name: str, value: object, choices: object, advice: str = "") -> None:
     """Raise unless the value is one of a ``Literal`` type."""
     allowed = get_args(choices)
     rule = f"be one of {', '.join(map(repr, allowed))}"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
@@ -278,7 +279,9 @@ def likelihood_of_leading(
     return density
 
 
-def checked_variances(variances: Any, n_arms: int, batch_shape: tuple[int, ...]) -> FloatArray:
+def checked_variances(
+    variances: npt.ArrayLike, n_arms: int, batch_shape: tuple[int, ...]
+) -> FloatArray:
     """Return known variances in shape (n_problems, n_arms), or raise if they are invalid."""
     values = np.asarray(variances, dtype=np.float64)
     if values.shape not in ((n_arms,), (*batch_shape, n_arms)):

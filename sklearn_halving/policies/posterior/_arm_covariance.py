@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
+import numpy.typing as npt
 
 from sklearn_halving.policies._arrays import FloatArray
 
@@ -166,7 +167,7 @@ class IndependentCovariance:
         return float(np.square(self.diagonal).sum())
 
 
-def as_arm_covariance(covariance: Any, n_arms: int) -> ArmCovariance:
+def as_arm_covariance(covariance: npt.ArrayLike | ArmCovariance, n_arms: int) -> ArmCovariance:
     """Return the ``covariance`` parameter as an `ArmCovariance`.
 
     Parameters
@@ -201,7 +202,7 @@ def as_arm_covariance(covariance: Any, n_arms: int) -> ArmCovariance:
     return prior
 
 
-def _checked_matrix(covariance: Any, n_arms: int) -> FloatArray:
+def _checked_matrix(covariance: npt.ArrayLike, n_arms: int) -> FloatArray:
     matrix = np.ascontiguousarray(covariance, dtype=np.float64)
     if matrix.shape != (n_arms, n_arms):
         raise ValueError(

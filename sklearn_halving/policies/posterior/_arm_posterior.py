@@ -20,7 +20,6 @@ earlier ones, is therefore ``(f - c g)' z`` plus independent noise of variance
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -99,7 +98,7 @@ class ArmPosterior:
         """
         return self.board[:, :2]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Leave out the object that shares memory with the other attributes."""
         return {**self.__dict__, "_single": None}
 

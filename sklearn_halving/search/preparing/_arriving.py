@@ -6,16 +6,15 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
 
+from sklearn_halving._typing import Params
 from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.policies.bases._bracket_policy import ClosedRung
 from sklearn_halving.samplers import EvolutionSampler, KernelDensitySampler, Sampler, Space, Told
 from sklearn_halving.search._shared_parameters import SharedParameters
 from sklearn_halving.search.preparing._preparation import check_candidates
-from sklearn_halving.search.preparing._search_space import Params
 
 SAMPLERS: dict[str, Callable[[], Sampler]] = {
     "evolution": EvolutionSampler,
@@ -82,7 +81,7 @@ class PointSampler:
         known = () if points is None else points[first : first + n]
         return [told.space.params_at(point) for point in known]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return an empty state, without the policy."""
         return {"points": None}
 

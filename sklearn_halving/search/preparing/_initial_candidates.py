@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from sklearn.base import clone
 
+from sklearn_halving._typing import Estimator
 from sklearn_halving.resources import Resource
 from sklearn_halving.resources._parameters import suggestion
 from sklearn_halving.samplers import Space
+from sklearn_halving.search._shared_parameters import SharedParameters
 from sklearn_halving.search.preparing._content_hash import content_hash
 from sklearn_halving.search.preparing._search_space import Params, SearchSpace
 
 
-def with_initial_candidates(search: Any, space: SearchSpace, resource: Resource) -> SearchSpace:
+def with_initial_candidates(
+    search: SharedParameters, space: SearchSpace, resource: Resource
+) -> SearchSpace:
     """Return the search space with the candidates of ``initial_candidates`` in front.
 
     Raises
@@ -58,9 +61,9 @@ def fronts_of(
     return tuple(fronts)
 
 
-def _estimator_with(estimator: Any, params: Params, place: int) -> Any:
+def _estimator_with(estimator: Estimator, params: Params, place: int) -> Estimator:
     """Return the estimator with some parameters; raise if it lacks one of them."""
-    unfitted = clone(estimator)
+    unfitted: Estimator = clone(estimator)
     try:
         return unfitted.set_params(**clone(params, safe=False))
     except (ValueError, TypeError) as error:
@@ -77,7 +80,7 @@ def _estimator_with(estimator: Any, params: Params, place: int) -> Any:
         ) from error
 
 
-def _completed(params: Params, estimator: Any, space: SearchSpace) -> Params:
+def _completed(params: Params, estimator: Estimator, space: SearchSpace) -> Params:
     """Return the candidate with the estimator's values of the parameters that it leaves out.
 
     With a list of dicts, these are the parameters of the first dict that contains the candidate.

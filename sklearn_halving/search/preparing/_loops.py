@@ -37,7 +37,7 @@ def n_planned_loops(
     return most if search.n_loops == "auto" else min(int(search.n_loops), most)
 
 
-class LoopCandidates(Sequence[Params]):
+class LoopCandidates:
     """Candidates that are drawn from distributions, loop by loop.
 
     A loop has a seed of its own, so its candidates do not depend on how many loops are planned.
@@ -87,7 +87,7 @@ class LoopCandidates(Sequence[Params]):
     def __len__(self) -> int:
         return self._n_of_loop * self._n_loops
 
-    def __getitem__(self, arm: Any) -> Any:
+    def __getitem__(self, arm: int) -> Params:
         loop, place = divmod(arm, self._n_of_loop)
         if loop not in self._loops:
             raise IndexError(f"there is no candidate {arm} yet")

@@ -212,7 +212,7 @@ def check_continuous(space: SearchSpace, policy: str) -> int:
     return len(spaces[0])
 
 
-def _is_discrete(distribution: Any) -> bool:
+def _is_discrete(distribution: object) -> bool:
     return isinstance(getattr(distribution, "dist", distribution), rv_discrete)
 
 

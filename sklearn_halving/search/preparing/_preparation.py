@@ -7,7 +7,6 @@ from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -217,7 +216,7 @@ def check_candidates(estimator: Estimator, candidates: Candidates) -> None:
             raise
 
 
-def _check_names(estimator: Any, params: Params) -> None:
+def _check_names(estimator: Estimator, params: Params) -> None:
     """Raise for the first parameter that the estimator lacks; name the nearest one first."""
     objects = {name: value for name, value in params.items() if hasattr(value, "get_params")}
     with suppress(ValueError):

@@ -164,7 +164,7 @@ class SearchSpace:
         return list(islice(cycle(different), n))
 
 
-def _check_lists(param_distributions: Any) -> None:
+def _check_lists(param_distributions: object) -> None:
     """Raise unless there are dicts of lists and distributions, and if a list is empty."""
     is_one = isinstance(param_distributions, Mapping)
     spaces = [param_distributions] if is_one else param_distributions
@@ -182,7 +182,7 @@ def _check_lists(param_distributions: Any) -> None:
                 ParameterGrid({name: values})
 
 
-def _grid_of(spaces: Iterable[Mapping[str, Any]], is_grid: bool) -> ParameterGrid | None:
+def _grid_of(spaces: Iterable[Mapping[str, object]], is_grid: bool) -> ParameterGrid | None:
     """Return all candidates as a grid; None if their number is unlimited or very large."""
     grids = [{name: _values(v) for name, v in space.items()} for space in spaces]
     if any(values is None for grid in grids for values in grid.values()):
@@ -208,7 +208,7 @@ def _indices_in(grids: Sequence[Mapping[str, Any]], params: Params) -> list[int]
     return found
 
 
-def _places_in(values: Sequence[Any], value: Any) -> list[int]:
+def _places_in(values: Sequence[object], value: object) -> list[int]:
     """Return the places of a value in a list.
 
     In a list with floats, 1 equals 1.0. Otherwise they differ, as for ``max_features``.

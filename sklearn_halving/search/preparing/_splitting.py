@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -146,7 +145,7 @@ def streamed_splits(
     n_named = SearchSplits.n_named if n_known is None else n_known
     if isinstance(stream.source, Reshuffles):
         n_named = max(1, stream.source.n_own) * stream.source.block_length
-    more: dict[str, Any] = {"n_named": n_named, "held_out": _held_out(search, inputs, pairs, seed)}
+    more: Params = {"n_named": n_named, "held_out": _held_out(search, inputs, pairs, seed)}
     if not resource.subsamples_rows:
         return SearchSplits(StreamedFolds(stream), n_known, *sizes, **more)
     orders = _subset_orders(search, inputs, pairs, seed)

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
@@ -201,7 +200,7 @@ def without_sparse_splits(results: CvResults, n_repetitions: int | None) -> CvRe
     return {name: column for name, column in results.items() if not is_split(name)}
 
 
-def finalists(results: dict[str, Any], rows: ResultRows, winner: int) -> IntArray:
+def finalists(results: CvResults, rows: ResultRows, winner: int) -> IntArray:
     """Return the rows among which a callable ``refit`` chooses.
 
     They have a score for every metric and the largest resource, and were not eliminated before
@@ -234,7 +233,7 @@ def finalists(results: dict[str, Any], rows: ResultRows, winner: int) -> IntArra
     return np.flatnonzero(kept & (n_scores >= enough))
 
 
-def take_rows(results: dict[str, Any], index: IntArray) -> dict[str, Any]:
+def take_rows(results: CvResults, index: IntArray) -> CvResults:
     """Return a table with some of the rows."""
     return {
         name: [column[i] for i in index] if isinstance(column, list) else column[index]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_halving._typing import Estimator, Params
 from sklearn_halving._unstable_imports import num_samples
 from sklearn_halving.execution._evaluation import arm_estimator, seed_random_states
 from sklearn_halving.execution._types import EvaluationTask, Outcome
@@ -35,8 +36,8 @@ def unfitted_winner(task: EvaluationTask, arm: int, level: int) -> Any:
 
 
 def fix_rounds_of_winner(
-    estimator: Any, task: EvaluationTask, outcomes: Sequence[Outcome], pull: Pull
-) -> tuple[int, dict[str, Any]]:
+    estimator: Estimator, task: EvaluationTask, outcomes: Sequence[Outcome], pull: Pull
+) -> tuple[int, Params]:
     """Set the number of rounds of a booster that stopped early; return level and fit parameters.
 
     It is the median number of rounds on all splits. The refit uses all rows, so that none are

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from math import isnan
-from typing import Any
 
 from sklearn.pipeline import Pipeline
 from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.multiclass import check_classification_targets
 
+from sklearn_halving._typing import Params
 from sklearn_halving.execution._evaluation import arm_estimator
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.resources._parameters import number_of
@@ -58,7 +58,7 @@ class CommonFaults:
     def _all_kinds(self) -> set[Kind]:
         return set(map(self._kind_of, self.task.candidates))
 
-    def _kind_of(self, params: dict[str, Any]) -> Kind:
+    def _kind_of(self, params: Params) -> Kind:
         """Return the parameters of a candidate, without numbers of the last step."""
         estimator = self.task.estimator
         step = f"{estimator.steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
@@ -88,7 +88,7 @@ class CommonFaults:
         """What scikit-learn's validation of the whole X and y finds, as in the error of a fit."""
         X, y = self.task.X, self.task.y
         options = {"accept_sparse": True, "allow_nd": True, "ensure_min_features": 0}
-        checks: list[Callable[[], Any]] = [
+        checks: list[Callable[[], object]] = [
             partial(check_array, X, input_name="X", **options),
             partial(assert_all_finite, y, input_name="y"),
             partial(check_classification_targets, y),
@@ -115,6 +115,6 @@ def _faults_of_params(task: EvaluationTask) -> Iterator[str]:
             yield f"\nKeyError: {step!r}\n"
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     number = number_of(value)
     return number is not None and not isnan(number)
