@@ -11,7 +11,6 @@ import time
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from weakref import WeakSet
 
 from sklearn_halving._typing import FilePath
@@ -105,12 +104,7 @@ class Journal:
     def __enter__(self) -> Journal:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._fd >= 0 and self.sessions:
             self._sync()
         self.close()

@@ -46,7 +46,7 @@ class Lane:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class BracketDisplay(Display):
+class BracketDisplay(Display, example="brackets"):
     """Brackets as streams of candidates: the size of each rung, and how many are promoted.
 
     Use `from_estimator` to create a display. Each bracket is a lane, drawn from left to right.
@@ -75,16 +75,7 @@ class BracketDisplay(Display):
 
     Examples
     --------
-    >>> from scipy.stats import randint
-    >>> from sklearn.datasets import load_wine
-    >>> from sklearn.ensemble import ExtraTreesClassifier
-    >>> from sklearn_halving import HyperbandSearchCV
     >>> from sklearn_halving.plotting import BracketDisplay
-    >>> X, y = load_wine(return_X_y=True)
-    >>> space = {"max_depth": randint(1, 9), "max_features": randint(1, 13), "n_estimators": [3]}
-    >>> search = HyperbandSearchCV(
-    ...     ExtraTreesClassifier(), space, max_candidates=9, cv=2, random_state=0
-    ... ).fit(X, y)
     >>> display = BracketDisplay.from_estimator(search)
     >>> [lane.n_candidates.tolist() for lane in display.lanes]
     [[9, 3, 1], [5, 1], [3]]

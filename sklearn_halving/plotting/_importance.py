@@ -22,7 +22,7 @@ N_SHUFFLES = 20
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ImportanceDisplay(Display):
+class ImportanceDisplay(Display, example="parameters"):
     """How much the score depends on each parameter.
 
     Use `from_estimator` to create a display. A random forest is fitted to the candidates: it
@@ -52,14 +52,7 @@ class ImportanceDisplay(Display):
 
     Examples
     --------
-    >>> from scipy.stats import loguniform
-    >>> from sklearn.datasets import load_wine
-    >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from sklearn_halving import HyperbandSearchCV
     >>> from sklearn_halving.plotting import ImportanceDisplay
-    >>> X, y = load_wine(return_X_y=True)
-    >>> space = {"ccp_alpha": loguniform(1e-4, 1), "splitter": ["best", "random"]}
-    >>> search = HyperbandSearchCV(DecisionTreeClassifier(), space, random_state=0).fit(X, y)
     >>> ImportanceDisplay.from_estimator(search).parameter
     ['ccp_alpha', 'splitter']
     """

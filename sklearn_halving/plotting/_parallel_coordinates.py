@@ -30,7 +30,7 @@ WIDTHS = (0.7, 1.2, 2.5)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ParallelCoordinatesDisplay(Display):
+class ParallelCoordinatesDisplay(Display, example="parameters"):
     """All parameters of all candidates: a line for each candidate, an axis for each parameter.
 
     Use `from_estimator` to create a display. The last axis is the score. Lines of the best quarter
@@ -53,14 +53,7 @@ class ParallelCoordinatesDisplay(Display):
 
     Examples
     --------
-    >>> from scipy.stats import loguniform
-    >>> from sklearn.datasets import load_wine
-    >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from sklearn_halving import HyperbandSearchCV
     >>> from sklearn_halving.plotting import ParallelCoordinatesDisplay
-    >>> X, y = load_wine(return_X_y=True)
-    >>> space = {"ccp_alpha": loguniform(1e-4, 1), "splitter": ["best", "random"]}
-    >>> search = HyperbandSearchCV(DecisionTreeClassifier(), space, random_state=0).fit(X, y)
     >>> ParallelCoordinatesDisplay.from_estimator(search).label
     ['ccp_alpha', 'splitter', 'score']
     """

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class PullsDisplay(Display):
+class PullsDisplay(Display, example="halving"):
     """Number of fits of each candidate, best rank first: how the budget was spent.
 
     Use `from_estimator` to create a display. If the search uses a resource, each bar is split
@@ -55,14 +55,7 @@ class PullsDisplay(Display):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_wine
-    >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from sklearn_halving import VarianceHalvingSearchCV
     >>> from sklearn_halving.plotting import PullsDisplay
-    >>> X, y = load_wine(return_X_y=True)
-    >>> search = VarianceHalvingSearchCV(
-    ...     DecisionTreeClassifier(), {"max_depth": [1, 2, 3, 4, 5]}, random_state=0
-    ... ).fit(X, y)
     >>> display = PullsDisplay.from_estimator(search)
     >>> int(display.n_pulls.sum()) == search.n_fits_
     True

@@ -29,7 +29,7 @@ COSTS = {"fits": "fits", "resources": "{} spent", "seconds": "seconds of fits an
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class RegretDisplay(Display):
+class RegretDisplay(Display, example="halving"):
     """Simple regret of the leader against cost: how soon the search found its winner.
 
     Use `from_estimator` to create a display. Call it several times with the same axes to compare
@@ -67,14 +67,7 @@ class RegretDisplay(Display):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_wine
-    >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from sklearn_halving import VarianceHalvingSearchCV
     >>> from sklearn_halving.plotting import RegretDisplay
-    >>> X, y = load_wine(return_X_y=True)
-    >>> search = VarianceHalvingSearchCV(
-    ...     DecisionTreeClassifier(), {"max_depth": [1, 2, 3, 4, 5]}, random_state=0
-    ... ).fit(X, y)
     >>> display = RegretDisplay.from_estimator(search)
     >>> int(display.cost[-1]) == search.n_fits_
     True

@@ -34,7 +34,7 @@ MAX_PANELS = 8
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class RungDisplay(Display):
+class RungDisplay(Display, example="brackets"):
     """Score against resource, with one line per candidate.
 
     Use `from_estimator` to create a display. A line ends at the rung in which its candidate was
@@ -75,16 +75,7 @@ class RungDisplay(Display):
 
     Examples
     --------
-    >>> from scipy.stats import randint
-    >>> from sklearn.datasets import load_wine
-    >>> from sklearn.ensemble import ExtraTreesClassifier
-    >>> from sklearn_halving import HyperbandSearchCV
     >>> from sklearn_halving.plotting import RungDisplay
-    >>> X, y = load_wine(return_X_y=True)
-    >>> space = {"max_depth": randint(1, 9), "max_features": randint(1, 13), "n_estimators": [3]}
-    >>> search = HyperbandSearchCV(
-    ...     ExtraTreesClassifier(), space, max_candidates=9, cv=2, random_state=0
-    ... ).fit(X, y)
     >>> display = RungDisplay.from_estimator(search)
     >>> len(display.axes_)  # brackets
     3

@@ -34,7 +34,7 @@ broken off and went on the next day."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class WorkerDisplay(Display):
+class WorkerDisplay(Display, example="halving"):
     """Timeline of all fits: when the workers were busy, and when they were idle.
 
     Use `from_estimator` to create a display. The history does not record the worker of a fit, so
@@ -59,14 +59,7 @@ class WorkerDisplay(Display):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_wine
-    >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from sklearn_halving import VarianceHalvingSearchCV
     >>> from sklearn_halving.plotting import WorkerDisplay
-    >>> X, y = load_wine(return_X_y=True)
-    >>> search = VarianceHalvingSearchCV(
-    ...     DecisionTreeClassifier(), {"max_depth": [1, 2, 3, 4, 5]}, random_state=0
-    ... ).fit(X, y)
     >>> display = WorkerDisplay.from_estimator(search)
     >>> len(display.start) == search.n_fits_
     True

@@ -8,10 +8,10 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Shape
-from sklearn_halving.policies._types import Bracket, Problem, Rung, Schedule, Stage
+from sklearn_halving.policies._types import Problem, Rung, Stage
 from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
-from sklearn_halving.policies.bases._bracket_policy import ScheduledPolicy
-from sklearn_halving.policies.bases._parameter_checks import check_budget, check_count, check_whole
+from sklearn_halving.policies.bases._budgeted_halving import BudgetedHalving
+from sklearn_halving.policies.bases._parameter_checks import check_budget
 from sklearn_halving.policies.bases._planned_pulls import (
     Plan,
     PlannedPolicy,
@@ -39,7 +39,7 @@ def infinite_horizon_rungs(n_arms: int, budget: int) -> tuple[Rung, ...]:
 
 
 @dataclass(frozen=True)
-class InfiniteHorizonHalving(ScheduledPolicy):
+class InfiniteHorizonHalving(BudgetedHalving):
     """Halve the number of arms ``ceil(log2 n)`` times, with a separate budget for each round.
 
     Unlike in `SuccessiveHalving`, ``r_k = floor(budget / (|S_k| ceil(log2 n)))`` is the level of
@@ -65,31 +65,13 @@ class InfiniteHorizonHalving(ScheduledPolicy):
     [(16, 15), (8, 31), (4, 62), (2, 125)]
     """
 
-    n_arms: int
-    budget: int
-
     def __post_init__(self) -> None:
         """Check that the budget is large enough to pull every arm once."""
-        check_count("n_arms", self.n_arms)
-        check_whole("budget", self.budget, "It is a number of units for all arms together.")
+        super().__post_init__()
         infinite_horizon_rungs(self.n_arms, self.budget)
 
-    def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
-        """Return the bracket. Its levels depend only on the budget.
-
-        Parameters
-        ----------
-        min_level, max_level : int
-            Not used. The horizon is infinite.
-        n_available : int or None, default=None
-            Number of available candidates, if it is smaller than ``n_arms``.
-        """
-        n_arms = self.n_arms if n_available is None else min(self.n_arms, n_available)
-        rungs = infinite_horizon_rungs(n_arms, self.budget)
-        return Schedule((Bracket(max(0, len(rungs) - 1), rungs),))
-
-    def _may_win(self, level: int, problem: Problem) -> bool:
-        return level == infinite_horizon_rungs(problem.n_arms, self.budget)[-1].level
+    def _rungs(self, n_arms: int, max_level: int) -> tuple[Rung, ...]:
+        return infinite_horizon_rungs(n_arms, self.budget)
 
 
 class LevelStep(NamedTuple):

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sklearn_halving.policies._types import Bracket, Problem, Schedule
-from sklearn_halving.policies.bases._bracket_policy import ScheduledPolicy
-from sklearn_halving.policies.bases._parameter_checks import check_count, check_whole
+from sklearn_halving.policies._types import Rung
+from sklearn_halving.policies.bases._budgeted_halving import BudgetedHalving
 from sklearn_halving.policies.bases._rungs import (
     exact_factor,
     finite_horizon_rungs,
     fixed_budget_rungs,
 )
 
-BUDGET_OF = "It is a number of units for all arms together, such as 1000."
-
 
 @dataclass(frozen=True)
-class SuccessiveHalving(ScheduledPolicy):
+class SuccessiveHalving(BudgetedHalving):
     """Halve the number of arms ``ceil(log2 n)`` times within a budget of units.
 
     Round k spends ``floor(budget / (|S_k| * ceil(log2 n)))`` additional units on each of its
@@ -44,37 +41,17 @@ class SuccessiveHalving(ScheduledPolicy):
     [(16, 15), (8, 46), (4, 108), (2, 233)]
     """
 
-    n_arms: int
-    budget: int
-
     def __post_init__(self) -> None:
         """Check that the budget is large enough to pull every arm once."""
-        check_count("n_arms", self.n_arms)
-        check_whole("budget", self.budget, BUDGET_OF)
+        super().__post_init__()
         fixed_budget_rungs(self.n_arms, self.budget)
 
-    def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
-        """Return the bracket. Its levels depend only on the budget.
-
-        Parameters
-        ----------
-        min_level, max_level : int
-            Not used. This variant has no largest level.
-        n_available : int or None, default=None
-            Number of available candidates, if it is smaller than ``n_arms``.
-        """
-        n_arms = self.n_arms if n_available is None else min(self.n_arms, n_available)
-        rungs = fixed_budget_rungs(n_arms, self.budget)
-        return Schedule((Bracket(max(0, len(rungs) - 1), rungs),))
-
-    def _may_win(self, level: int, problem: Problem) -> bool:
-        # The winner of the last round is recommended. Its level is the largest of all rounds.
-        rungs = fixed_budget_rungs(problem.n_arms, self.budget)
-        return level == rungs[-1].level
+    def _rungs(self, n_arms: int, max_level: int) -> tuple[Rung, ...]:
+        return fixed_budget_rungs(n_arms, self.budget)
 
 
 @dataclass(frozen=True)
-class FiniteHorizonHalving(ScheduledPolicy):
+class FiniteHorizonHalving(BudgetedHalving):
     """Successive halving within a budget, for a known largest level R.
 
     The number of eliminations s is the smallest that the budget allows,
@@ -104,31 +81,12 @@ class FiniteHorizonHalving(ScheduledPolicy):
     [(81, 1), (27, 3), (9, 9), (3, 27), (1, 81)]
     """
 
-    n_arms: int
-    budget: int
     factor: float = 3
 
     def __post_init__(self) -> None:
         """Validate the parameters."""
-        check_count("n_arms", self.n_arms)
-        check_whole("budget", self.budget, BUDGET_OF)
+        super().__post_init__()
         exact_factor(self.factor)
 
-    def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
-        """Return the bracket.
-
-        Parameters
-        ----------
-        min_level : int
-            Not used. The budget determines the level of the first rung.
-        max_level : int
-            The level of the last rung, R.
-        n_available : int or None, default=None
-            Number of available candidates, if it is smaller than ``n_arms``.
-        """
-        n_arms = self.n_arms if n_available is None else min(self.n_arms, n_available)
-        rungs = finite_horizon_rungs(n_arms, self.budget, max_level, self.factor)
-        return Schedule((Bracket(len(rungs) - 1, rungs),))
-
-    def _may_win(self, level: int, problem: Problem) -> bool:
-        return level == problem.max_level
+    def _rungs(self, n_arms: int, max_level: int) -> tuple[Rung, ...]:
+        return finite_horizon_rungs(n_arms, self.budget, max_level, self.factor)

@@ -8,7 +8,7 @@ import signal
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from types import FrameType, TracebackType
+from types import FrameType
 
 MESSAGE = b"\nStopping when the fits under way are done; Ctrl-C again stops at once.\n"
 STDERR = 2
@@ -32,12 +32,7 @@ class Interrupt:
             self._former = signal.signal(signal.SIGINT, self._note)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._restore()
 
     def _restore(self) -> None:
