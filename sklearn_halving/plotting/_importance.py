@@ -1,4 +1,4 @@
-"""ImportanceDisplay: how much each parameter matters."""
+"""ImportanceDisplay: the importance of each parameter."""
 
 from __future__ import annotations
 

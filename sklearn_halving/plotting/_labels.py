@@ -12,15 +12,15 @@ from sklearn_halving._typing import Parameterized, Params
 MAX_VALUE = 24
 """Characters of one value."""
 MAX_DISTINCT_VALUE = 60
-"""Characters of one value where fewer would make it the same as another."""
+"""Characters of one value, if values would otherwise look the same."""
 NAME_LENGTHS = (12, 8, 6)
-"""Characters of the name of a parameter: the fewer, the longer the label would be."""
+"""Characters of the name of a parameter. Longer labels get shorter names."""
 MAX_CANDIDATE = 48
 """Characters of a candidate."""
 
 
 def shortened(text: str, length: int) -> str:
-    """Return the text with its middle left out where it is too long: ends tell names apart."""
+    """Return the text without its middle if it is too long, because names differ at the ends."""
     if len(text) <= length:
         return text
     head = (length - 1) // 2
@@ -35,15 +35,15 @@ def value_text(value: object) -> str:
         return str(int(value))
     if isinstance(value, Real):
         return f"{float(value):.3g}"
-    # An estimator without parameters of its own is as good as its class.
+    # An estimator with default parameters is shown as its class.
     return " ".join(str(value).split()).removesuffix("()")
 
 
 def value_texts(values: Sequence[object]) -> list[str]:
-    """Return values of one parameter as text that is as short as tells them apart.
+    """Return values of one parameter as short text that tells them apart.
 
-    An estimator is its class where no other value is of this class, else its class with the
-    parameters in which those of the class differ.
+    An estimator is shown as its class. If there are several of a class, the parameters in which
+    they differ are added.
     """
     full = [value_text(value) for value in values]
     distinct = dict(zip(full, values, strict=True))
@@ -93,7 +93,7 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def _word_ends(names: list[str]) -> dict[str, str]:
-    """Return for each name its last words that no other name ends in, after a mark."""
+    """Return for each name the shortest end that no other name has, after an ellipsis."""
     apart = short_names(name.replace("__", "_").replace("_", "__") for name in names)
     ends = [end.replace("__", "_") for end in apart.values()]
     if len(ends) < len(set(names)):
@@ -105,7 +105,7 @@ def _word_ends(names: list[str]) -> dict[str, str]:
 
 
 def _name_of(end: str, length: int) -> str:
-    """Return the name with one mark of what is left out, not two."""
+    """Return the shortened name with a single ellipsis."""
     if end.startswith("…") and len(end) > length:
         return f"…{end[1 - length :]}"
     return shortened(end, length)
@@ -116,15 +116,15 @@ def _ways_to_shorten(names: list[str]) -> list[dict[str, str]]:
     whole = short_names(names)
     ends = dict(zip(whole, _word_ends(list(whole.values())).values(), strict=True))
     ways = [whole, *({n: _name_of(ends[n], length) for n in names} for length in NAME_LENGTHS)]
-    # Two parameters under one name would be a wrong answer.
+    # Two parameters must not get the same name.
     return [way for way in ways if len(set(way.values())) == len(names)]
 
 
 def candidate_labels(numbers: Sequence[int], params: Sequence[Params]) -> list[str]:
     """Return the number of each candidate and the values in which it differs from others.
 
-    Where that is too long, names of parameters are shortened, then the last parameters are
-    left out; values are what candidates differ in, and stay as they are.
+    If this is too long, first the names of parameters are shortened, and then the last parameters
+    are left out. Values are not shortened.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def _length(parts: list[str]) -> int:
 
 
 def _joined(parts: list[str]) -> str:
-    """Return the parts that there is room for, and a mark for those left out."""
+    """Return the parts that fit, and an ellipsis if some do not."""
     kept = list(parts)
     while len(kept) > 1 and _length([*kept, "…"][: len(parts)]) > MAX_CANDIDATE:
         kept.pop()

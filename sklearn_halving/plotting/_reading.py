@@ -19,7 +19,7 @@ RESOURCE_UNITS = {
     "partial_fit": "epochs",
     "fit_time": "seconds of training",
 }
-"""Units of resources whose names do not tell them."""
+"""Units of resources, if they differ from the name."""
 
 
 class Search(Protocol):

@@ -1,4 +1,4 @@
-"""WorkerDisplay: when each fit ran, and beside which others."""
+"""WorkerDisplay: a timeline of all fits."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ FAILED = "#b2182b"
 MAX_BARS = 150
 """Largest number of fits of which each has a bar of its own."""
 N_VISIBLE = 400
-"""The axis is this many times as wide as the narrowest gap that can be seen."""
+"""Width of the axis, in units of the narrowest visible gap."""
 CLOCK_ERROR = 1e-3
-"""Seconds by which two fits of one worker may seem to overlap: when a fit began and how long it
-took are from two clocks."""
+"""Seconds by which two fits of one worker may seem to overlap, because start and duration are
+measured by two clocks."""
 LEAST_PAUSE = 10.0
-"""Seconds; a busy machine hesitates for less."""
+"""Minimum length of a pause in seconds. A busy machine may be idle for shorter times."""
 LONG_PAUSE = 0.25
-"""Share of all time at work above which nothing running is a pause, as in a search that was
-broken off and went on the next day."""
+"""Minimum length of a pause as a share of the busy time. Pauses occur if a search is interrupted
+and resumed later."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -157,14 +157,14 @@ class WorkerDisplay(Display, example="halving"):
 
 
 def _without_pauses(started: np.ndarray, seconds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return starts from 0 with long pauses cut out, and where these were.
+    """Return the starts without long pauses, and the times at which a pause was cut out.
 
     Parameters
     ----------
     started : ndarray of shape (n_fits,)
         Ascending, in seconds.
     seconds : ndarray of shape (n_fits,)
-        How long each took.
+        Duration of each fit.
     """
     last_end = np.maximum.accumulate(started + seconds)
     idle = np.maximum(started[1:] - last_end[:-1], 0.0)

@@ -213,7 +213,7 @@ class BanditSearchCV(AdaptiveSearchCV):
         if self.resource is None and description_of(self.policy).plays_levels:
             raise ValueError(
                 f"resource must be given for policy={self.policy!r}, which plays rungs; got "
-                "None. Name what a fit is given little or much of, such as 'n_samples'."
+                "None. Give the name of a resource, such as 'n_samples'."
             )
         return super()._resolve_resource()
 
@@ -278,7 +278,7 @@ class BanditSearchCV(AdaptiveSearchCV):
         if not isinstance(self.n_candidates, str):
             raise ValueError(
                 f"n_candidates={self.n_candidates} must be left out for policy={self.policy!r}, "
-                "which makes its candidates on the way. Leave it out, and give n_pulls."
+                "which creates its candidates during the search. Leave it out, and give n_pulls."
             )
         if space.initial:
             raise ValueError(
@@ -351,8 +351,8 @@ def _warn_of_doubt(run: Run) -> None:
     is_confident = policy.is_confident(run.state)
     if is_confident is not None and policy.is_finished(run.state) and not is_confident:
         warn_user(
-            f"{name_of(policy)} used its {len(run.outcomes)} fits up before it knew the "
-            "best candidate with its confidence: the guarantee does not hold. A larger n_pulls "
+            f"{name_of(policy)} used its {len(run.outcomes)} fits before it knew the best "
+            "candidate with its confidence: the guarantee does not hold. A larger n_pulls "
             "(max_pulls of an object), a lower confidence or fewer candidates may help."
         )
 

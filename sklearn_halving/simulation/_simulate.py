@@ -127,7 +127,7 @@ def _checked_policy(given: object, environment: Environment) -> BasePolicy:
     if policy.describe().n_dimensions is not None:
         raise TypeError(
             "policy must choose among the arms of the environment, got "
-            f"{policy!r}, whose arms are points that it makes on the way. Give for example "
+            f"{policy!r}, whose arms are points that it creates during the game. Give for example "
             "SuccessiveRejects(n_pulls=100), or tell this policy the rewards of its points in a "
             "loop of your own."
         )

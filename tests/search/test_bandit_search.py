@@ -203,7 +203,7 @@ def test_a_policy_of_the_users_own():
 def test_a_confidence_that_was_not_reached_is_warned_of():
     X, y = data()
     close = {"value": [0.50, 0.51]}
-    with pytest.warns(UserWarning, match="LUCB used its 10 fits up before it knew the best"):
+    with pytest.warns(UserWarning, match="LUCB used its 10 fits before it knew the best"):
         search_by("lucb", space=close).fit(X, y)
     clear = search_by("lucb", space={"value": [0.0, 1.0]}, n_pulls=500).fit(X, y)
     assert clear.n_fits_ < 500

@@ -42,7 +42,7 @@ POINT_POLICIES: dict[str, str] = {"hoo": "HOO"}
 LEVEL_POLICIES: dict[str, str] = {"asynchronous_halving": "AsynchronousHalving"}
 """Policies that need a number of fits and a resource."""
 NAMES = (*POLICIES, *LEVEL_POLICIES, *POINT_POLICIES)
-_RUNGS = "it plays rungs: give {name}(...) and a resource; HyperbandSearchCV is the short way"
+_RUNGS = "it plays rungs: give {name}(...) and a resource, or use HyperbandSearchCV"
 NOT_BY_NAME: dict[str, str] = {
     "BayesGap": "it needs a covariance of the candidates: BayesGapSearchCV makes one",
     "BernsteinStopping": "it needs an accuracy: give BernsteinStopping(epsilon)",
@@ -58,7 +58,7 @@ NOT_BY_NAME: dict[str, str] = {
     "InfiniteHorizonHalving": _RUNGS.format(name="InfiniteHorizonHalving"),
     "InfiniteHyperband": _RUNGS.format(name="InfiniteHyperband"),
     "MedianElimination": (
-        "it needs a regret that does not matter: give MedianElimination(epsilon); "
+        "it needs a tolerated regret: give MedianElimination(epsilon); "
         "'successive_elimination' needs none"
     ),
     "SuccessiveHalving": _RUNGS.format(name="SuccessiveHalving"),
@@ -66,7 +66,7 @@ NOT_BY_NAME: dict[str, str] = {
     "UGapEb": (
         "it needs an exploration: give UGapEb(n_pulls, a); 'adaptive_ugap_eb' estimates its own"
     ),
-    "UGapEc": "it needs a regret that does not matter: give UGapEc(epsilon); 'lucb' needs none",
+    "UGapEc": "it needs a tolerated regret: give UGapEc(epsilon); 'lucb' needs none",
 }
 """Policies that cannot be given by name, with the reason and the alternative."""
 UNIT_SCORES = (

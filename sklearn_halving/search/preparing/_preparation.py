@@ -110,8 +110,8 @@ def choose_levels(
     if isinstance(max_resources, str):
         if largest < 1:
             raise ValueError(
-                f"max_resources='auto' does not know how far resource={resource.name!r} can go. "
-                "Give max_resources as a number."
+                f"max_resources='auto' is not possible for resource={resource.name!r}, which has "
+                "no largest amount. Give max_resources as a number."
             )
         max_level = largest
     else:
@@ -302,7 +302,7 @@ def warn_of_small_grid(prepared: Preparation, wanted: Schedule | None) -> None:
         n_fits = schedule.n_pulls_on(n_splits)
         message += (
             f" A candidate may be fitted in several brackets, {n_fits} fits in all, most of "
-            f"them cheap; GridSearchCV would make {size * n_splits} in full. "
-            "brackets='most_exploratory' makes it less."
+            f"them cheap; GridSearchCV would make {size * n_splits} full fits. "
+            "brackets='most_exploratory' needs fewer fits."
         )
     warn_user(message)
