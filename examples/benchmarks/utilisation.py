@@ -62,12 +62,15 @@ class Sleeper(BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Sleeper:
         """Sleep."""
-        key = [self.seed, self.candidate, self.n_units, int(X.sum())]
-        rng = np.random.default_rng(key)
-        slowness = (rng.pareto(self.shape) + 1) * (self.shape - 1) / self.shape
-        time.sleep(self.unit * self.n_units * slowness)
-        self.score_ = rng.random()
+        seconds, self.score_ = self.drawn(self.candidate, self.n_units, X)
+        time.sleep(seconds)
         return self
+
+    def drawn(self, candidate: int, n_units: int, X: Any) -> tuple[float, float]:
+        """Return how long a fit takes and how well it scores."""
+        rng = np.random.default_rng([self.seed, candidate, n_units, int(X.sum())])
+        slowness = (rng.pareto(self.shape) + 1) * (self.shape - 1) / self.shape
+        return self.unit * n_units * slowness, rng.random()
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the score that was drawn in `fit`."""

@@ -4,7 +4,7 @@ Rungs and brackets, planned in advance
     `Hyperband`, `SuccessiveHalving`, `FiniteHorizonHalving`, `InfiniteHorizonHalving`,
     `GridHalving`, `DoublingHalving`, `InfiniteHyperband`, `GrowingHyperband`
 Rungs without waiting, for many workers
-    `AsynchronousHalving`
+    `AsynchronousBrackets`, `AsynchronousHalving`
 Pulls at the largest level, for noisy arms
     `VarianceHalving`, `UniformAllocation`
 Best of correlated arms, also with fewer pulls than arms
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from sklearn_halving.policies._anytime_halving import DoublingHalving as DoublingHalving
     from sklearn_halving.policies._anytime_halving import (
         InfiniteHorizonHalving as InfiniteHorizonHalving,
+    )
+    from sklearn_halving.policies._asynchronous_brackets import (
+        AsynchronousBrackets as AsynchronousBrackets,
     )
     from sklearn_halving.policies._asynchronous_halving import (
         AsynchronousHalving as AsynchronousHalving,
@@ -99,6 +102,7 @@ if TYPE_CHECKING:
 # to import the package.
 _NAMES_IN = {
     "_anytime_halving": ("DoublingHalving", "InfiniteHorizonHalving"),
+    "_asynchronous_brackets": ("AsynchronousBrackets",),
     "_asynchronous_halving": ("AsynchronousHalving",),
     "_bayes_gap": ("BayesGap",),
     "_bernstein_stopping": ("BernsteinStopping",),

@@ -111,6 +111,8 @@ class Promotions:
             # Sorted, so that rounding does not depend on the order of the splits.
             rung.mean[pull.arm] = float(np.mean(np.sort(rewards)))
             rung.n_open -= 1
+            if not isnan(rung.mean[pull.arm]):
+                self._top = max(self._top, self.rungs.index(rung))
 
     def first_to_tell(self) -> Pull | None:
         """Return the pull in flight that ends first by the virtual clock."""
@@ -134,13 +136,19 @@ class Promotions:
             share = len(rung.mean) / self.factor
             # If no arm can be started and the rung is complete, its best arm goes on in any case.
             is_complete = not may_start and not any(r.n_open for r in self.rungs[: place + 1])
-            arm = rung.promotable(max(floor(share), int(is_complete)))
+            n_best = max(floor(share), int(is_complete))
+            # Arms that failed in the next rung do not take the place of others.
+            n_best += sum(isnan(mean) for mean in self.rungs[place + 1].mean.values())
+            arm = rung.promotable(n_best)
             if arm != NO_ARM and self._is_affordable(place + 1):
                 return arm, place + 1
         return (self._n_started, 0) if may_start else None
 
     def _is_affordable(self, place: int) -> bool:
-        """Return whether an arm that starts there leaves enough pulls for one at the top."""
+        """Return whether an arm that starts there leaves enough pulls for one at the top.
+
+        They are kept until an arm has a mean there, in case the first ones fail.
+        """
         highest = max(place, self._top)
         later = sum(rung.n_splits for rung in self.rungs[highest + 1 :])
         return self.rungs[place].n_splits + later <= self.n_left
@@ -151,7 +159,6 @@ class Promotions:
             self.rungs[place - 1].promoted.add(arm)
         else:
             self._n_started += 1
-        self._top = max(self._top, place)
         self.n_left -= rung.n_splits
         rung.n_open += 1
         rung.rewards[arm] = []
@@ -171,7 +178,7 @@ class AsynchronousHalving(SeparateGames):
     ----------
     n_pulls : int
         Maximum number of pulls of all arms together. The pulls that are needed to bring one arm
-        to the largest level are reserved.
+        to the largest level are reserved until an arm has a mean there.
     factor : float, default=3
         The paper's eta, at least 2: the ratio of consecutive levels, and the share of arms that
         are promoted is one of ``factor``.

@@ -19,6 +19,7 @@ from sklearn_halving._typing import (
     Rescale,
     Scoring,
 )
+from sklearn_halving.policies import AsynchronousBrackets
 from sklearn_halving.policies._types import Schedule
 from sklearn_halving.policies.bases._bracket_policy import ScheduledPolicy
 from sklearn_halving.resources import Resource
@@ -57,6 +58,8 @@ from sklearn_halving.search.preparing._search_space import SearchSpace
 from sklearn_halving.search.preparing._splitting import SearchSplits
 from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics, Overlap
 from sklearn_halving.search.reporting._cv_results import ResultRows, finalists
+
+Brackets = ScheduledPolicy | AsynchronousBrackets
 
 
 @document_search
@@ -141,6 +144,12 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         Number of candidates in each bracket: by Algorithm 1 of the paper, or as in its Table 1,
         on which published results are based (for R = 81, brackets of 81, 27, 9, 6 and 5 candidates
         rather than 81, 34, 15, 8 and 5).
+    promotion : {"synchronous", "asynchronous"}, default="synchronous"
+        When candidates go on to the next rung. ``"synchronous"``: when their rung is complete.
+        ``"asynchronous"``: one by one. With ``factor=3``, the best of the first three candidates
+        goes on, then the best that is left of the first six, and so on [2]_. The plan is the
+        same, and results come a little earlier with many workers, but a candidate may go on
+        before a better one is known. The result does not depend on the number of workers.
     sampler : {"random", "evolution", "kernel_density"} or Sampler, default="random"
         How candidates are made:
 
@@ -219,6 +228,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     .. [1] Li, Jamieson, DeSalvo, Rostamizadeh and Talwalkar. Hyperband: a novel bandit-based
        approach to hyperparameter optimization. JMLR 18 (2018), Algorithm 1 and section 2.6.
        https://arxiv.org/abs/1603.06560
+    .. [2] Li et al. A system for massively parallel hyperparameter tuning. MLSys 2020.
 
     Examples
     --------
@@ -260,6 +270,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     max_candidates: PositiveInt | None
     select: Literal["max_resources", "all_rungs"]
     schedule: Literal["algorithm_1", "table_1"]
+    promotion: Literal["synchronous", "asynchronous"]
     sampler: Annotated[str | Sampler, object]
     early_splits: Literal["auto", "all"] | PositiveInt
 
@@ -281,6 +292,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         max_candidates: int | None = None,
         select: Literal["max_resources", "all_rungs"] = "max_resources",
         schedule: Literal["algorithm_1", "table_1"] = "algorithm_1",
+        promotion: Literal["synchronous", "asynchronous"] = "synchronous",
         sampler: str | Sampler = "random",
         early_splits: int | Literal["auto", "all"] = "auto",
         initial_candidates: Candidates | None = None,
@@ -332,7 +344,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
             drawn = super()._draw_candidates(prepared, rng)
             warn_of_left_out(self, prepared.space, drawn)
             return drawn
-        brackets = cast(ScheduledPolicy, prepared.policy)
+        brackets = cast(Brackets, prepared.policy)
         n_of_bracket, order = prepared.plan.n_of_bracket, brackets.order_of_play(schedule)
         candidates = arriving(self, sampler, n_of_bracket, order, rng, prepared.space.initial)
         self._warn_of_space(prepared)
@@ -343,7 +355,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     ) -> Any:
         state = super()._start_policy(prepared, candidates, seed)
         if isinstance(candidates, ArrivingCandidates):
-            brackets = cast(ScheduledPolicy, prepared.policy)
+            brackets = cast(Brackets, prepared.policy)
             candidates.follow(partial(brackets.rungs_before, state))
         return state
 
@@ -368,12 +380,13 @@ class HyperbandSearchCV(BaseBanditSearchCV):
             is_known = not np.isnan(self.best_probability_)
             self.best_regret_ = self._statistics.regret(self.best_index_) if is_known else np.nan
 
-    def _make_policy(
-        self, levels: Levels, space: SearchSpace, splits: SearchSplits
-    ) -> ScheduledPolicy:
+    def _make_policy(self, levels: Levels, space: SearchSpace, splits: SearchSplits) -> Brackets:
+        policy: ScheduledPolicy
         if halves_grid(self, space):
-            return make_grid_policy(self, self._resolve_resource(), levels, space, splits)
-        return make_bracket_policy(self, levels, space, splits)
+            policy = make_grid_policy(self, self._resolve_resource(), levels, space, splits)
+        else:
+            policy = make_bracket_policy(self, levels, space, splits)
+        return AsynchronousBrackets(policy) if self.promotion == "asynchronous" else policy
 
     def _tie_break(
         self, space: SearchSpace, candidates: Candidates, seed: np.random.SeedSequence

@@ -113,24 +113,24 @@ class SimulationResult:
     @property
     def simple_regret(self) -> Estimate:
         """Mean regret of the final choice; NaN if there is a problem without a choice."""
-        return _estimate(self.regret)
+        return estimate_of(self.regret)
 
     @property
     def mean_pulls(self) -> Estimate:
         """Mean number of pulls."""
-        return _estimate(self.n_pulls)
+        return estimate_of(self.n_pulls)
 
     @property
     def mean_units(self) -> Estimate:
         """Mean number of units of resource."""
-        return _estimate(self.n_units)
+        return estimate_of(self.n_units)
 
     @property
     def confident_share(self) -> Estimate:
         """Share of problems in which the guarantee holds; NaN if the policy has none."""
         if self.is_confident is None:
             return Estimate(np.nan, np.nan)
-        return _estimate(self.is_confident)
+        return estimate_of(self.is_confident)
 
     def summary(self) -> pd.Series[float]:
         """Return all means and standard errors, for comparison with other policies.
@@ -183,7 +183,7 @@ class SimulationResult:
         if ax is None:
             _, ax = plt.subplots(layout="constrained")
         units = np.append(self.checkpoints, self.mean_units.value)
-        curve = [*(_estimate(column) for column in self.checkpoint_regret.T), self.simple_regret]
+        curve = [*(estimate_of(column) for column in self.checkpoint_regret.T), self.simple_regret]
         middle = np.array([point.value for point in curve])
         error = np.array([point.standard_error for point in curve])
         order = np.argsort(units, kind="stable")
@@ -199,7 +199,7 @@ class SimulationResult:
         return bool(self.environment.max_level == 1)
 
 
-def _estimate(values: npt.ArrayLike) -> Estimate:
+def estimate_of(values: npt.ArrayLike) -> Estimate:
     """Return the mean over problems and its standard error."""
     values = np.asarray(values, dtype=np.float64)
     error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan

@@ -84,14 +84,14 @@ def simulate(
     >>> bool(rejects.simple_regret.value < 0.7 * uniform.simple_regret.value)
     True
     """
-    policy = _checked_policy(policy, _checked_environment(environment))
+    policy = checked_policy(policy, environment)
     check_count("n_problems", n_problems)
     check_count("max_pulls", max_pulls)
     if batch_size is not None:
         check_count("batch_size", batch_size)
     marks = _checked_checkpoints(checkpoints)
     problem = Problem(
-        n_arms=_number_of_arms(policy, environment),
+        n_arms=number_of_arms(policy, environment),
         min_level=environment.min_level,
         max_level=environment.max_level,
         max_repetitions=environment.max_repetitions,
@@ -121,8 +121,9 @@ def _checked_environment(environment: object) -> Environment:
     return environment
 
 
-def _checked_policy(given: object, environment: Environment) -> BasePolicy:
+def checked_policy(given: object, environment: object) -> BasePolicy:
     """Return the policy, with the range of rewards if the environment knows it."""
+    environment = _checked_environment(environment)
     policy = as_policy(given, reward_range=environment.reward_range)
     if policy.describe().n_dimensions is not None:
         raise TypeError(
@@ -146,7 +147,7 @@ def _checked_checkpoints(checkpoints: Sequence[int]) -> list[int]:
     return marks
 
 
-def _number_of_arms(policy: Policy, environment: Environment) -> int:
+def number_of_arms(policy: Policy, environment: Environment) -> int:
     """Return the environment's number of arms, or that of the policy's schedule."""
     if environment.n_arms is not None:
         return environment.n_arms

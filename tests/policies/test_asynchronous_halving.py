@@ -100,6 +100,18 @@ def test_early_rungs_are_on_fewer_splits_and_the_top_on_all() -> None:
     assert n_splits[best, 9] == 5
 
 
+@pytest.mark.parametrize("n_workers", [1, 4])
+def test_another_arm_reaches_the_top_if_the_first_ones_fail_there(n_workers: int) -> None:
+    def reward(pull: Pull) -> float:
+        return float("nan") if pull.level == 9 and pull.arm < 2 else -float(pull.arm)
+
+    policy = AsynchronousHalving(15, pulls_in_flight=n_workers)
+    played, best = play(policy, Problem(9, 1, 9), reward)
+    assert len(played) <= 15
+    assert {pull.arm for pull in played if pull.level == 9} == {0, 1, 2}
+    assert best == 2
+
+
 def test_arms_that_fail_are_not_promoted() -> None:
     policy = AsynchronousHalving(100)
     played, best = play(policy, Problem(6, 1, 9), lambda pull: float("nan"))

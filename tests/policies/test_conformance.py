@@ -34,6 +34,7 @@ from sklearn_halving.policies import (
     AdaptiveUCBE,
     AdaptiveUGapEb,
     AnytimeSuccessiveRejects,
+    AsynchronousBrackets,
     AsynchronousHalving,
     BasePolicy,
     BayesGap,
@@ -142,6 +143,38 @@ def at_the_end(case: Case, reward: Reward) -> tuple[set[Pull], int]:
 
 def in_any_rung(case: Case, reward: Reward) -> tuple[set[Pull], int]:
     return play_schedule(case, reward, in_any_rung=True)
+
+
+def play_asynchronously(case: Case, reward: Reward) -> tuple[set[Pull], int]:
+    """Play each bracket of the schedule, and give away the places of a rung one by one."""
+    problem, pulled = case.problem, set()
+    winners: list[tuple[float, int]] = []
+    schedule = case.policy.schedule(problem.min_level, problem.max_level, problem.n_available)
+    first_arm = 0
+    for bracket in schedule.brackets:
+        arms = list(range(first_arm, first_arm + bracket.n_arms))
+        first_arm += bracket.n_arms
+        for i, rung in enumerate(bracket.rungs):
+            mean: dict[int, float] = {}
+            promoted: list[int] = []
+            n_next = 0 if i + 1 == len(bracket.rungs) else bracket.rungs[i + 1].n_arms
+            for arm in arms:
+                pulls = [
+                    Pull(arm, rung.level, j) for j in range(rung.n_splits(problem.max_repetitions))
+                ]
+                pulled.update(pulls)
+                mean[arm] = float(np.mean([reward(pull) for pull in pulls]))
+                n_places = n_next if len(mean) == len(arms) else len(mean) * n_next // rung.n_arms
+                good = [a for a in best_of(list(mean), mean) if not math.isnan(mean[a])]
+                good = [a for a in good if a not in promoted]
+                promoted += good[: n_places - len(promoted)]
+            known = [(-m, arm) for arm, m in mean.items() if not math.isnan(m)]
+            if known and rung.first_repetition:
+                winners.clear()
+            if rung.level == bracket.rungs[-1].level:
+                winners += known
+            arms = promoted
+    return pulled, min(winners)[1] if winners else NO_ARM
 
 
 def uniform(case: Case, reward: Reward) -> tuple[set[Pull], int]:
@@ -283,6 +316,11 @@ def bayes_gap(n_arms: int, n_pulls: int, n_splits: int | None = None, **options:
     covariance = np.exp(-(((x[:, np.newaxis] - x) / 0.2) ** 2))
     policy = BayesGap(n_pulls, covariance, **options)
     return Case(policy, Problem(n_arms, 1, 3, n_splits), by_itself, n_pulls, uses_ranks_only=False)
+
+
+def asynchronous(case: Case) -> Case:
+    policy = AsynchronousBrackets(case.policy)
+    return replace(case, policy=policy, reference=play_asynchronously)
 
 
 def asynchronous_halving(
@@ -441,6 +479,16 @@ CASES: dict[type, list[Case]] = {
         noisy(IncumbentRace(40, min_splits=1, pulls_in_flight=1), 7, n_splits=4),
         noisy(IncumbentRace(200, n_splits=12, z=0.5, pulls_in_flight=6), 20),
         noisy(IncumbentRace(2), 1, n_splits=5),
+    ],
+    AsynchronousBrackets: [
+        asynchronous(hyperband(27)),
+        asynchronous(hyperband(9, n_splits=2, n_loops=2, brackets=[2, 0])),
+        asynchronous(hyperband(27, n_splits=3, early_repetitions=1, brackets_in_play=2)),
+        asynchronous(hyperband(27, n_available=7)),
+        asynchronous(hyperband(1)),
+        asynchronous(finite_horizon(10, 200, 30, n_splits=2, factor=2)),
+        asynchronous(grid_halving(24, 5, 800)),
+        asynchronous(grid_halving(6, 5, 1)),
     ],
     AsynchronousHalving: [
         asynchronous_halving(40, 70, 27),

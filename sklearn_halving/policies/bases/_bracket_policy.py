@@ -171,7 +171,7 @@ class ScheduledPolicy(BasePolicy):
     def ask(self, state: tuple[Problem, BracketsState], max_pulls: int) -> Pulls:
         """Return up to ``max_pulls`` pulls of the first open bracket in the order of play."""
         _, play = state
-        for index in self._in_play(play):
+        for index in self.in_play(play):
             bracket = play.brackets[index]
             stop = min(bracket.n_asked + max_pulls, bracket.n_pulls_of_rung)
             if stop > bracket.n_asked:
@@ -183,7 +183,7 @@ class ScheduledPolicy(BasePolicy):
         empty = np.empty((*play.best_arm.shape, 0), dtype=np.int64)
         return Pulls(empty, empty, empty)
 
-    def _in_play(self, play: BracketsState) -> list[int]:
+    def in_play(self, play: BracketsState) -> list[int]:
         """Return the brackets in play, in the order of play."""
         if self.brackets_in_play is None or not play.open_brackets:
             return play.open_brackets

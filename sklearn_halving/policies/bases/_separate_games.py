@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from math import prod
 from typing import Protocol
@@ -57,10 +58,11 @@ class SeparateState:
 class SeparateGames(BasePolicy):
     """Base of policies that decide after every reward, with rules that are not array operations.
 
-    A subclass has a field ``pulls_in_flight`` and creates its games in `_new_game`.
+    A subclass creates its games in `_new_game`. A field ``pulls_in_flight`` limits the number of
+    pulls in flight of a game.
     """
 
-    pulls_in_flight: int
+    pulls_in_flight: int | None = None
 
     def _new_game(self, problem: Problem, rng: np.random.Generator) -> Game:
         raise NotImplementedError
@@ -80,9 +82,9 @@ class SeparateGames(BasePolicy):
 
     def ask(self, state: SeparateState, max_pulls: int) -> Pulls:
         """Return one pull for each problem; none if the policy has to wait for rewards."""
+        most = self.pulls_in_flight or math.inf
         asked = [
-            game.ask() if max_pulls > 0 and game.n_open < self.pulls_in_flight else None
-            for game in state.games
+            game.ask() if max_pulls > 0 and game.n_open < most else None for game in state.games
         ]
         n = int(any(pull is not None for pull in asked))
         table = np.array([pull or (NO_ARM, 0, 0) for pull in asked], dtype=np.int64)

@@ -39,7 +39,7 @@ FREE = BUDGETS | {
     *("stop_probability", "tolerance", "confidence", "pulls_in_flight"),
     # compared by `session_of` in another form
     *("estimator", "param_distributions", "n_candidates", "sampler", "cv", "scoring"),
-    *("random_state", "initial_candidates"),
+    *("random_state", "initial_candidates", "promotion"),
 }
 """Parameters of a search that may change, or that `session_of` compares in another form."""
 N_SPLITS = 3
@@ -129,6 +129,8 @@ def session_of(search: BaseBanditSearchCV, task: EvaluationTask, start: str | No
         "scoring": _shown("scoring", search.scoring),
         "random_state": int(seed) if isinstance(seed, int | np.integer) else type(seed).__name__,
     }
+    if params.get("promotion") == "asynchronous":  # journals without it are of synchronous ones
+        fields["promotion"] = "asynchronous"
     if params["initial_candidates"]:
         fields["initial_candidates"] = content_hash(list(params["initial_candidates"]))
     if not isinstance(task.candidates, (tuple, LoopCandidates)):

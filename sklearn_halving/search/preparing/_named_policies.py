@@ -44,6 +44,10 @@ LEVEL_POLICIES: dict[str, str] = {"asynchronous_halving": "AsynchronousHalving"}
 NAMES = (*POLICIES, *LEVEL_POLICIES, *POINT_POLICIES)
 _RUNGS = "it plays rungs: give {name}(...) and a resource, or use HyperbandSearchCV"
 NOT_BY_NAME: dict[str, str] = {
+    "AsynchronousBrackets": (
+        "it plays the brackets of another policy: give AsynchronousBrackets(...) and a resource; "
+        "HyperbandSearchCV(promotion='asynchronous') is the short way"
+    ),
     "BayesGap": "it needs a covariance of the candidates: BayesGapSearchCV makes one",
     "BernsteinStopping": "it needs an accuracy: give BernsteinStopping(epsilon)",
     "DoublingHalving": _RUNGS.format(name="DoublingHalving"),

@@ -214,6 +214,7 @@ class Progress:
     def __post_init__(self) -> None:
         """Find the first rung of each bracket."""
         self._left = [part.n_fits for part in self.parts]
+        self._planned = list(self._left)
         self._has_rungs = bool(self.parts) and self.parts[0].bracket is not None
         self._first_of: dict[int | None, int] = {}
         for place, part in enumerate(self.parts):
@@ -255,7 +256,9 @@ class Progress:
             if other.bracket != part.bracket:
                 return
             n_each = other.n_fits // max(1, other.n_candidates)
-            n_lost = self._left[later] - min(self._left[later], n_going_on * n_each)
+            # With asynchronous promotions, some of these fits have been made already.
+            n_lost = max(0, self._planned[later] - n_going_on * n_each)
+            self._planned[later] -= n_lost
             self._left[later] -= n_lost
             if self.n_planned is not None:
                 self.n_planned -= n_lost

@@ -1,0 +1,351 @@
+"""Play policies on the workers of a simulated cluster, with a clock."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from sklearn_halving.policies import NO_ARM, Policy, Problem, Pull, Pulls
+from sklearn_halving.policies._arrays import FloatArray, IntArray
+from sklearn_halving.policies.bases._base_policy import BasePolicy, name_of
+from sklearn_halving.policies.bases._parameter_checks import check_count
+from sklearn_halving.simulation._randomness import Randomness
+from sklearn_halving.simulation._result import Estimate, estimate_of
+from sklearn_halving.simulation._simulate import checked_policy, number_of_arms
+from sklearn_halving.simulation._types import Arms, Environment
+from sklearn_halving.simulation._workers import Workers
+
+DEFAULT_WINDOW = 8
+"""Number of pulls in flight in a search for a policy that depends on the order of rewards and
+sets no window."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClockResult:
+    """What a policy and its workers did with their time, in each problem.
+
+    Parameters
+    ----------
+    policy : object
+        The policy.
+    workers : Workers
+        The workers.
+    seconds : ndarray of shape (n_problems,)
+        Time from the start to the end.
+    busy_seconds : ndarray of shape (n_problems,)
+        Time of all workers together that they spent on pulls which ended.
+    lost_seconds : ndarray of shape (n_problems,)
+        Time of all workers together that they spent on pulls that were lost, because the worker
+        died or the time was up.
+    absent_seconds : ndarray of shape (n_problems,)
+        Time of all workers together for which they were dead.
+    n_pulls : ndarray of int of shape (n_problems,)
+        Number of pulls that ended.
+    regret : ndarray of shape (n_problems,)
+        Value of the best arm minus that of the arm that is chosen at the end.
+    traces : list of ndarray of shape (n_changes, 2)
+        For each problem, the seconds after which the choice changed, and its regret.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import Hyperband
+    >>> from sklearn_halving.simulation import LearningCurves, PowerLimits
+    >>> from sklearn_halving.simulation import Workers, simulate_workers
+    >>> curves = LearningCurves(PowerLimits(), max_level=9)
+    >>> result = simulate_workers(Hyperband(), curves, Workers(3), n_problems=2)
+    >>> result.seconds
+    array([32., 32.])
+    >>> result.busy_seconds, result.n_pulls
+    (array([78., 78.]), array([22, 22]))
+    >>> bool((result.seconds_to(result.regret) <= result.seconds).all())
+    True
+    """
+
+    policy: Policy
+    workers: Workers
+    seconds: FloatArray
+    busy_seconds: FloatArray
+    lost_seconds: FloatArray
+    absent_seconds: FloatArray
+    n_pulls: IntArray
+    regret: FloatArray
+    traces: list[FloatArray]
+
+    @property
+    def idle_share(self) -> Estimate:
+        """Share of the time of living workers in which they did nothing."""
+        present = self.workers.n_workers * self.seconds - self.absent_seconds
+        return estimate_of(1 - (self.busy_seconds + self.lost_seconds) / present)
+
+    def seconds_to(self, regret: FloatArray) -> FloatArray:
+        """Return when the regret of the choice was first at most ``regret``.
+
+        Parameters
+        ----------
+        regret : float or array-like of shape (n_problems,)
+            The regret to reach in each problem, such as the ``regret`` of another result.
+
+        Returns
+        -------
+        seconds : ndarray of shape (n_problems,)
+            Infinite for problems in which it was not reached.
+        """
+        targets = np.broadcast_to(np.asarray(regret, dtype=np.float64), self.seconds.shape)
+        firsts = []
+        for trace, target in zip(self.traces, targets, strict=True):
+            is_reached = trace[:, 1] <= target
+            firsts.append(trace[is_reached.argmax(), 0] if is_reached.any() else inf)
+        return np.array(firsts)
+
+
+def simulate_workers(
+    policy: Policy,
+    environment: Environment,
+    workers: Workers,
+    n_problems: int = 10,
+    seed: int = 0,
+    *,
+    time_budget: float = inf,
+    by_arrival: bool = False,
+) -> ClockResult:
+    """Play a policy on the workers of a simulated cluster.
+
+    The policy is asked for pulls and told their rewards as in a search: pulls are submitted ahead
+    and start in the order of submission; a policy whose decisions depend on the order of the
+    rewards gets them in its own order, and has a fixed number of pulls in flight. Overheads of the
+    search and of the cluster are not simulated, except for ``overhead`` of `PullDurations`.
+
+    Parameters
+    ----------
+    policy : Policy
+        An object of `sklearn_halving.policies`, or of your own class with the same methods.
+    environment : Environment
+        From which the problems are drawn, as for `simulate`.
+    workers : Workers
+        The workers, and how long pulls take.
+    n_problems : int, default=10
+        Number of problems.
+    seed : int, default=0
+        The same seed gives the same problems, rewards and durations, for all policies.
+    time_budget : float, default=inf
+        Seconds after which pulls are abandoned and the choice is final.
+    by_arrival : bool, default=False
+        Whether a policy whose decisions depend on the order of the rewards gets them in the order
+        in which pulls end, with ``n_workers`` pulls in flight. A search never does this, because
+        its result would depend on the durations.
+
+    Returns
+    -------
+    ClockResult
+
+    Raises
+    ------
+    RuntimeError
+        If the policy neither asks for pulls nor has ended.
+
+    Examples
+    --------
+    With one worker, the time is the sum of the durations. With nine workers, some of them wait
+    for the last rungs.
+
+    >>> from sklearn_halving.policies import Hyperband
+    >>> from sklearn_halving.simulation import LearningCurves, PowerLimits
+    >>> from sklearn_halving.simulation import Workers, simulate_workers
+    >>> curves = LearningCurves(PowerLimits(), max_level=9)
+    >>> one = simulate_workers(Hyperband(), curves, Workers(1))
+    >>> nine = simulate_workers(Hyperband(), curves, Workers(9))
+    >>> float(one.seconds[0]), float(nine.seconds[0])
+    (78.0, 15.0)
+    >>> one.idle_share.value, round(nine.idle_share.value, 2)
+    (0.0, 0.42)
+    """
+    chosen = checked_policy(policy, environment)
+    check_count("n_problems", n_problems)
+    problem = Problem(
+        n_arms=number_of_arms(chosen, environment),
+        min_level=environment.min_level,
+        max_level=environment.max_level,
+        max_repetitions=environment.max_repetitions,
+    )
+    root = np.random.SeedSequence(seed)
+    clocks = []
+    for number in range(n_problems):
+        randomness = Randomness.of(root, 1, number)
+        arms = environment.draw(randomness, problem.n_arms)
+        state = chosen.start(problem, seed=np.random.SeedSequence(seed, spawn_key=(number,)))
+        clock = Clock(chosen, state, problem, arms, randomness, workers, by_arrival)
+        clock.play(time_budget)
+        clocks.append(clock)
+    return ClockResult(
+        policy,
+        workers,
+        seconds=np.array([clock.now for clock in clocks]),
+        busy_seconds=np.array([clock.busy for clock in clocks]),
+        lost_seconds=np.array([clock.lost for clock in clocks]),
+        absent_seconds=np.array([clock.absent for clock in clocks]),
+        n_pulls=np.array([clock.n_pulls for clock in clocks]),
+        regret=np.array([clock.regret for clock in clocks]),
+        traces=[np.array(clock.trace).reshape(-1, 2) for clock in clocks],
+    )
+
+
+@dataclass
+class Clock:
+    """A problem that is played on workers.
+
+    Parameters
+    ----------
+    policy : BasePolicy
+    state : object
+        State of the policy before its first pull.
+    problem : Problem
+    arms : Arms
+        The arms of this problem alone.
+    randomness : Randomness
+        The randomness of this problem alone.
+    workers : Workers
+    by_arrival : bool
+    """
+
+    policy: BasePolicy
+    state: Any
+    problem: Problem
+    arms: Arms
+    randomness: Randomness
+    workers: Workers
+    by_arrival: bool
+    now: float = 0.0
+    busy: float = 0.0
+    lost: float = 0.0
+    absent: float = 0.0
+    n_pulls: int = 0
+    regret: float = np.nan
+    trace: list[tuple[float, float]] = field(default_factory=list)
+    _open: dict[Pull, tuple[float, float]] = field(default_factory=dict)
+    """Reward and duration of the pulls that were asked for and not told."""
+    _landed: dict[Pull, None] = field(default_factory=dict)
+    _queue: deque[Pull] = field(default_factory=deque)
+    _running: dict[int, tuple[Pull, float]] = field(default_factory=dict)
+    _events: list[tuple[float, int]] = field(default_factory=list)
+    _ends_of_life: dict[int, float] = field(default_factory=dict)
+    _free: list[int] = field(default_factory=list)
+    _n_lives: dict[int, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._description = self.policy.describe(self.problem)
+
+    def play(self, time_budget: float) -> None:
+        """Play to the end, or until the time is up."""
+        for worker in range(self.workers.n_workers):
+            self._come(worker)
+        while not self.policy.is_finished(self.state):
+            self._ask()
+            self._start_pulls()
+            if not self._open:
+                raise RuntimeError(
+                    f"{name_of(self.policy)} is not finished, but it asks for nothing and waits "
+                    "for nothing. Let is_finished be true there, or ask return a pull."
+                )
+            if self._events[0][0] > time_budget:
+                self.now = time_budget
+                break
+            self._pass_event()
+            self._tell()
+        self.lost += sum(self.now - began for _, began in self._running.values())
+        returns = [at for at, worker in self._events if worker not in self._running]
+        self.absent -= sum(max(0.0, at - self.now) for at in returns)
+
+    @property
+    def _room(self) -> int:
+        """Number of pulls that the search may ask for."""
+        if self.policy.order_free:
+            ahead = self.workers.pulls_per_worker * self.workers.n_workers
+            return ahead - (len(self._open) - len(self._landed))
+        window = self._description.window or DEFAULT_WINDOW
+        return (self.workers.n_workers if self.by_arrival else window) - len(self._open)
+
+    def _ask(self) -> None:
+        while (room := self._room) > 0:
+            asked = self.policy.ask(self.state, room)
+            pulls = list(asked.each())
+            if not pulls:
+                return
+            asked = Pulls.of(*pulls)
+            rewards = self.arms.rewards(np.zeros(len(pulls), dtype=np.int64), *asked).tolist()
+            seconds = self.workers.durations(self.randomness, 0, asked).tolist()
+            self._open.update(zip(pulls, zip(rewards, seconds, strict=True), strict=True))
+            self._queue.extend(pulls)
+
+    def _start_pulls(self) -> None:
+        """Let free workers start the pulls that wait."""
+        while self._queue and self._free:
+            worker = heappop(self._free)
+            if self._ends_of_life[worker] <= self.now:
+                self._die(worker, self._ends_of_life[worker])
+                continue
+            pull = self._queue.popleft()
+            self._running[worker] = pull, self.now
+            end = min(self.now + self._open[pull][1], self._ends_of_life[worker])
+            heappush(self._events, (end, worker))
+
+    def _pass_event(self) -> None:
+        """Go to the next event: a pull ends, a worker dies, or a worker comes."""
+        self.now, worker = heappop(self._events)
+        if worker not in self._running:
+            self._come(worker)
+            return
+        pull, began = self._running.pop(worker)
+        if self.now < began + self._open[pull][1]:
+            self.lost += self.now - began
+            self._queue.appendleft(pull)
+            self._die(worker, self.now)
+            return
+        self.busy += self.now - began
+        self.n_pulls += 1
+        self._landed[pull] = None
+        heappush(self._free, worker)
+
+    def _die(self, worker: int, when: float) -> None:
+        self.absent += self.workers.absence
+        heappush(self._events, (max(self.now, when + self.workers.absence), worker))
+
+    def _come(self, worker: int) -> None:
+        number = self._n_lives[worker] = self._n_lives.get(worker, 0) + 1
+        life = self.workers.lifetime(self.randomness, 0, worker, number)
+        self._ends_of_life[worker] = self.now + life
+        heappush(self._free, worker)
+
+    def _tell(self) -> None:
+        """Tell the rewards that the policy may know now, as a search does."""
+        while self._landed:
+            pulls = list(self._landed)
+            if not self.policy.order_free and not self.by_arrival:
+                first = self.policy.first_to_tell(self.state) or next(iter(self._open))
+                if first not in self._landed:
+                    return
+                pulls = [first]
+            rewards = np.array([self._open.pop(pull)[0] for pull in pulls])
+            for pull in pulls:
+                del self._landed[pull]
+            self.policy.tell(self.state, Pulls.of(*pulls), rewards)
+            self._note_choice(pulls)
+            if not self.policy.order_free:
+                self._ask()
+
+    def _note_choice(self, pulls: list[Pull]) -> None:
+        """Record the regret of the present choice, if it may have changed."""
+        is_decided = self.trace and self._description.ranks_by_level
+        if is_decided and all(pull.level < self.problem.max_level for pull in pulls):
+            return
+        arm = int(self.policy.recommend(self.state))
+        if arm == NO_ARM:
+            return
+        regret = float(self.arms.best_value[0] - self.arms.values[0, arm])
+        if regret != self.regret:
+            self.regret = regret
+            self.trace.append((self.now, regret))

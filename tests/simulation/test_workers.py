@@ -1,0 +1,141 @@
+"""Policies on simulated workers: times known by hand, and nothing lost or done twice."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+import pytest
+
+from sklearn_halving.policies import (
+    AsynchronousBrackets,
+    AsynchronousHalving,
+    Hyperband,
+    IncumbentRace,
+    SuccessiveHalving,
+)
+from sklearn_halving.simulation import (
+    ClockResult,
+    GaussianArms,
+    LearningCurves,
+    PowerLimits,
+    PullDurations,
+    Workers,
+    simulate_workers,
+)
+
+CURVES = LearningCurves(PowerLimits(), max_level=27)
+RANDOM = PullDurations(candidate_sd=0.5, straggler_share=0.1)
+POLICIES = [Hyperband(), AsynchronousBrackets(Hyperband(n_loops=2))]
+
+
+def assert_same(first: ClockResult, second: ClockResult) -> None:
+    for name in ("seconds", "busy_seconds", "lost_seconds", "n_pulls", "regret"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+
+
+def test_a_rung_of_five_on_two_workers_by_hand() -> None:
+    """Five pulls of 2 s end after 6 s and two of 7 s after 13 s: 24 of 26 s are busy."""
+    curves = LearningCurves([0.5, 0.4, 0.3, 0.2, 0.1], deviation="above", max_level=100)
+    policy = SuccessiveHalving(5, 30)
+    rungs = policy.schedule(1, 100).brackets[0].rungs
+    assert [(rung.n_arms, rung.level) for rung in rungs] == [(5, 2), (2, 7)]
+    result = simulate_workers(policy, curves, Workers(2), n_problems=1)
+    assert result.seconds.tolist() == [6 + 7]
+    assert result.busy_seconds.tolist() == [5 * 2 + 2 * 7]
+    assert result.idle_share.value == pytest.approx(1 - 24 / 26)
+    assert result.traces[0].tolist() == [[13.0, 0.0]]
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=["synchronous", "asynchronous"])
+def test_one_worker_takes_the_sum_of_the_durations(policy) -> None:
+    n_units = sum(r.n_arms * r.level for b in policy.schedule(1, 27).brackets for r in b.rungs)
+    result = simulate_workers(policy, CURVES, Workers(1, PullDurations(2.0, overhead=1.0)), 2)
+    assert (result.n_pulls == policy.schedule(1, 27).n_pulls).all()
+    assert (result.seconds == result.n_pulls + 2.0 * n_units).all()
+    assert result.idle_share == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=["synchronous", "asynchronous"])
+@pytest.mark.parametrize("n_workers", [1, 3, 40])
+def test_work_and_choice_do_not_depend_on_the_number_of_workers(policy, n_workers) -> None:
+    one = simulate_workers(policy, CURVES, Workers(1, RANDOM), 3)
+    many = simulate_workers(policy, CURVES, Workers(n_workers, RANDOM), 3)
+    np.testing.assert_allclose(many.busy_seconds, one.seconds)
+    np.testing.assert_array_equal(many.regret, one.regret)
+    assert (many.seconds <= one.seconds * (1 + 1e-12)).all()
+    assert (many.seconds >= one.seconds / n_workers * (1 - 1e-12)).all()
+
+
+def test_the_same_seed_gives_the_same_result() -> None:
+    workers = Workers(4, RANDOM, mean_lifetime=60.0, absence=5.0)
+    results = [simulate_workers(Hyperband(), CURVES, workers, 3, seed) for seed in (1, 1, 2)]
+    assert_same(results[0], results[1])
+    assert (results[0].seconds != results[2].seconds).all()
+
+
+def test_workers_that_die_cost_time_and_no_pull() -> None:
+    steady = simulate_workers(Hyperband(), CURVES, Workers(4, RANDOM), 4)
+    dying = simulate_workers(
+        Hyperband(), CURVES, Workers(4, RANDOM, mean_lifetime=100.0, absence=20.0), 4
+    )
+    np.testing.assert_allclose(dying.busy_seconds, steady.busy_seconds)
+    np.testing.assert_array_equal(dying.regret, steady.regret)
+    assert (dying.lost_seconds > 0).all()
+    assert (dying.absent_seconds > 0).all()
+    assert dying.seconds.mean() > steady.seconds.mean()
+    spent = dying.busy_seconds + dying.lost_seconds + dying.absent_seconds
+    assert (spent <= 4 * dying.seconds + 1e-9).all()
+
+
+def test_a_time_budget_ends_all_pulls() -> None:
+    whole = simulate_workers(Hyperband(), CURVES, Workers(4), 1)
+    half = float(whole.seconds[0]) / 2
+    cut = simulate_workers(Hyperband(), CURVES, Workers(4), 1, time_budget=half)
+    assert cut.seconds.tolist() == [half]
+    assert cut.n_pulls[0] < whole.n_pulls[0]
+    assert cut.busy_seconds[0] + cut.lost_seconds[0] <= 4 * half
+
+
+def test_the_window_of_a_policy_keeps_other_workers_idle() -> None:
+    policy = IncumbentRace(200, pulls_in_flight=2)
+    arms = GaussianArms(np.arange(9.0))
+    two, ten = (simulate_workers(policy, arms, Workers(n), 2) for n in (2, 10))
+    np.testing.assert_array_equal(two.seconds, ten.seconds)
+    assert ten.idle_share.value > 0.8
+
+
+def test_rewards_by_arrival_change_the_decisions() -> None:
+    policy = AsynchronousHalving(200, pulls_in_flight=8)
+    arms = LearningCurves(PowerLimits(), n_arms=100, max_level=27)
+    workers = Workers(8, RANDOM)
+    own, arrival = (
+        simulate_workers(policy, arms, workers, 5, by_arrival=flag) for flag in (False, True)
+    )
+    assert (own.busy_seconds != arrival.busy_seconds).any()
+    assert arrival.idle_share.value < own.idle_share.value
+
+
+def test_the_time_to_a_regret_is_that_of_its_first_choice() -> None:
+    result = simulate_workers(Hyperband(), CURVES, Workers(3), 5)
+    reached = result.seconds_to(result.regret)
+    assert (reached <= result.seconds).all()
+    for trace, seconds in zip(result.traces, reached, strict=True):
+        assert seconds in trace[:, 0]
+    assert (result.seconds_to(-1.0) == inf).all()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Workers(0), "n_workers must be at least 1"),
+        (lambda: Workers(2, durations=3.0), "durations must be a function"),
+        (lambda: Workers(2, mean_lifetime=0.0), "mean_lifetime must be"),
+        (lambda: PullDurations(straggler_share=-0.1), "straggler_share must be"),
+        (lambda: PullDurations(seconds_per_unit=0.0), "seconds_per_unit must be"),
+        (lambda: simulate_workers(Hyperband(), CURVES, Workers(1), 0), "n_problems must be"),
+    ],
+)
+def test_bad_parameters_are_refused(make, message) -> None:
+    with pytest.raises(ValueError, match=f"^{message}"):
+        make()
