@@ -9,7 +9,6 @@ import numpy as np
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Shape
 from sklearn_halving.policies._types import Problem, Rung, Stage
-from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
 from sklearn_halving.policies.bases._budgeted_halving import BudgetedHalving
 from sklearn_halving.policies.bases._parameter_checks import check_budget
 from sklearn_halving.policies.bases._planned_pulls import (
@@ -91,7 +90,7 @@ class DoublingMemory:
     steps : tuple of LevelStep
     levels : list of int
         All levels that occur, in increasing order.
-    mean : ndarray of shape (n_problems, n_arms, n_levels)
+    mean : ndarray of shape (n_levels, n_problems, n_arms)
         Mean reward over the splits; NaN if an arm was not pulled at a level.
     standing : ndarray of shape (n_problems, n_arms)
         The current level of each arm.
@@ -107,6 +106,17 @@ class DoublingMemory:
     standing: IntArray
     is_over: BoolArray
     has_winner: BoolArray
+
+    def value_from(self, place: int) -> FloatArray:
+        """Return the mean of each arm at the smallest level, from a place on, with a pull."""
+        value = self.mean[place].copy()
+        missing = np.flatnonzero(np.isnan(value) & (self.standing > self.levels[place]))
+        for mean in self.mean[place + 1 :]:
+            if not len(missing):
+                break
+            value.put(missing, mean.take(missing))
+            missing = missing[np.isnan(value.take(missing))]
+        return value
 
 
 @dataclass(frozen=True)
@@ -184,7 +194,7 @@ class DoublingHalving(PlannedPolicy):
         state.settings = DoublingMemory(
             steps,
             levels,
-            mean=np.full((*shape, len(levels)), np.nan),
+            mean=np.full((len(levels), *shape), np.nan),
             standing=np.zeros(shape, dtype=np.int64),
             is_over=np.zeros(shape[0], dtype=bool),
             has_winner=np.zeros(shape[0], dtype=bool),
@@ -215,15 +225,13 @@ class DoublingHalving(PlannedPolicy):
         step = memory.steps[state.step]
         place = memory.levels.index(step.level)
         if state.plan is not None:
-            rung = ArmStatistics.zeros(state.alive.shape)
-            rung.add(state.plan.counts, state.plan.rewards_in_order())
-            pulled = state.plan.counts > 0
-            memory.mean[..., place] = np.where(pulled, rung.mean(), memory.mean[..., place])
-            memory.standing = np.where(pulled, step.level, memory.standing)
-        # The smallest level at which the arm was pulled, starting from the level of the rung.
-        above = memory.mean[..., place:]
-        first = (~np.isnan(above)).argmax(axis=2)[..., np.newaxis]
-        value = np.take_along_axis(above, first, axis=2)[..., 0]
+            pulled, rewards = state.plan.counts > 0, state.plan.rewards_in_order()
+            n_each = state.problem.max_repetitions or 1
+            with np.errstate(over="ignore", invalid="ignore"):  # infinite rewards are numbers
+                sums = np.add.reduceat(rewards, np.arange(0, len(rewards), n_each))
+            memory.mean[place][pulled] = sums / n_each
+            memory.standing[pulled] = step.level
+        value = memory.value_from(place)
         failed = np.isnan(state.statistics.reward_sum)
         goes_on = ~memory.is_over
         kept = keep_best(value, state.alive & ~failed, step.n_kept)

@@ -13,6 +13,7 @@ from sklearn_halving.policies._types import NO_ARM, Pulls
 from sklearn_halving.policies.bases._base_policy import RangedBudget
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
 from sklearn_halving.policies.bases._parameter_checks import RewardRange, refuse_unless
+from sklearn_halving.policies.bases._ranking import largest_of_each
 
 N_DRAWN = 256
 
@@ -125,13 +126,14 @@ class EXP3(RangedBudget, IndexPolicy):
         gamma = self._gamma(state.problem.n_arms)
         log_weight = np.where(usable, memory.log_weight, -np.inf)
         n_usable = usable.sum(axis=1, keepdims=True)
-        largest = np.where(n_usable > 0, log_weight.max(axis=1, keepdims=True), 0.0)
+        largest = np.where(n_usable > 0, largest_of_each(log_weight)[:, np.newaxis], 0.0)
         weight = np.exp(log_weight - largest)
         total = np.maximum(weight.sum(axis=1, keepdims=True), 1e-300)
         share = (1 - gamma) * weight / total + gamma * usable / np.maximum(n_usable, 1)
-        reached = np.cumsum(share, axis=1)
-        limit = memory.next_uniform()[:, np.newaxis] * reached[:, -1:]
-        arm = np.minimum((reached <= limit).sum(axis=1), state.problem.n_arms - 1)
+        # Sums over the first axis are faster, because the rows are short.
+        reached = np.cumsum(np.ascontiguousarray(share.T), axis=0)
+        limit = memory.next_uniform() * reached[-1]
+        arm = np.minimum((reached <= limit).sum(axis=0), state.problem.n_arms - 1)
         may_ask = state.is_open & (state.n_asked_of_row < self.n_pulls) & (n_usable[:, 0] > 0)
         arm = np.where(may_ask, arm, NO_ARM)
         if may_ask.any():

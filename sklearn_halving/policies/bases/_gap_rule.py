@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies.bases._ranking import largest_of_each
 
 TIE = 1e-9
 """Relative tolerance for ties, so that rounding errors do not affect the choice."""
@@ -50,7 +51,7 @@ def first_largest(score: FloatArray, priority: FloatArray | None = None) -> IntA
     If ``priority`` is given, ties go to the first place with the largest priority. It must be
     positive, and have the shape of the scores or of a row.
     """
-    top = score.max(axis=1, keepdims=True)  # minus infinity is fine, plus infinity is not
+    top = largest_of_each(score)[:, np.newaxis]  # minus infinity is fine, plus infinity is not
     top -= TIE * np.abs(top)
     is_tied = score >= top
     place: IntArray = (is_tied if priority is None else is_tied * priority).argmax(axis=1)
@@ -221,7 +222,7 @@ def _two_largest(values: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
     place = values.argmax(axis=1)
     best = values[rows, place]
     values[rows, place] = NOWHERE
-    others = values.max(axis=1)
+    others = largest_of_each(values)
     values[rows, place] = best
     return best, others, place
 

@@ -155,13 +155,15 @@ class IndexPolicy(BasePolicy):
 
     def _pulls_of(self, state: IndexState, arm: IntArray) -> Pulls:
         """Return a pull of the given arm of each row, and count it."""
-        row = np.flatnonzero(arm != NO_ARM)
-        shape = (*state.batch_shape, 1 if len(row) else 0)
+        is_pulled = arm != NO_ARM
+        shape = (*state.batch_shape, 1 if is_pulled.any() else 0)
         repetition = np.zeros_like(arm)
-        if len(row):
-            repetition[row] = state.n_asked[row, arm[row]]
-            state.n_asked[row, arm[row]] += 1
-            state.n_asked_of_row[row] += 1
+        if shape[-1]:
+            place = (state.rows * state.problem.n_arms + arm)[is_pulled]
+            before = state.n_asked.take(place)
+            repetition[is_pulled] = before
+            state.n_asked.put(place, before + 1)
+            state.n_asked_of_row += is_pulled
         else:
             arm = repetition = arm[:0]
         level = np.full(shape, state.problem.max_level, dtype=np.int64)
@@ -204,6 +206,8 @@ class IndexPolicy(BasePolicy):
 
     def _has_first(self, state: IndexState) -> BoolArray:
         """Return in which rows every arm has the rewards of its first pulls, or has failed."""
+        if not state.is_first:
+            return np.ones(len(state.rows), dtype=bool)
         told = (state.n_pulls >= self.n_first) | ~state.alive
         return told.all(axis=1) | ~state.is_open
 
@@ -217,8 +221,12 @@ class IndexPolicy(BasePolicy):
         for j in range(shape[1]):
             pulled = Pulls(*(column[:, j] for column in columns))
             # Rewards that arrive after the end must not change the recommendation.
-            row = np.flatnonzero((pulled.arm != NO_ARM) & state.is_open)
-            self._tell_rows(state, row, Pulls(*(c[row] for c in pulled)), rewards[row, j])
+            counts = (pulled.arm != NO_ARM) & state.is_open
+            if counts.all():
+                self._tell_rows(state, state.rows, pulled, rewards[:, j])
+            else:
+                row = np.flatnonzero(counts)
+                self._tell_rows(state, row, Pulls(*(c[row] for c in pulled)), rewards[row, j])
         self._close_problems(state)
 
     def _tell_rows(

@@ -29,11 +29,30 @@ def keep_best(score: FloatArray, alive: BoolArray, n_kept: int | IntArray) -> Bo
     >>> keep_best(score, np.ones((1, 4), dtype=bool), 2)
     array([[ True,  True, False, False]])
     """
-    order = np.lexsort((-np.where(alive, score, np.nan), ~alive), axis=1)
-    in_order = np.arange(score.shape[1]) < np.reshape(n_kept, (-1, 1))
-    kept = np.zeros_like(alive)
-    np.put_along_axis(kept, order, np.broadcast_to(in_order, kept.shape), axis=1)
-    return kept & alive
+    n_kept = np.reshape(n_kept, (-1, 1))
+    usable = alive & ~np.isnan(score)
+    cost = np.where(usable, -score, np.nan)
+    # The largest cost that is kept; NaN, which is sorted last, if there are not as many arms.
+    place = np.clip(n_kept - 1, 0, score.shape[1] - 1)
+    limit = np.take_along_axis(np.sort(cost, axis=1), place, axis=1)
+    kept: BoolArray = usable & ~(cost > limit) & (n_kept > 0)
+    surplus = np.count_nonzero(kept, axis=1, keepdims=True) - n_kept
+    if (surplus > 0).any():
+        tied = kept & (cost == limit)
+        kept &= ~tied | (np.cumsum(tied[:, ::-1], axis=1)[:, ::-1] > surplus)
+    if (surplus < 0).any():
+        failed = alive & ~usable
+        kept |= failed & (np.cumsum(failed, axis=1) <= -surplus)
+    return kept
+
+
+def largest_of_each(values: FloatArray) -> FloatArray:
+    """Return the largest value of each row, shape ``(n_rows,)``.
+
+    It is several times as fast as ``values.max(axis=1)`` for rows of a few values.
+    """
+    starts = np.arange(0, values.size, values.shape[1])
+    return values.take(starts + values.argmax(axis=1))
 
 
 def best_of_others(value: FloatArray) -> FloatArray:
@@ -47,24 +66,22 @@ def best_of_others(value: FloatArray) -> FloatArray:
     >>> best_of_others(np.array([[1.0, 5.0, 3.0]]))
     array([[5., 3., 5.]])
     """
-    first = value.argmax(axis=1)[:, np.newaxis]
-    largest = np.take_along_axis(value, first, axis=1)
+    first = np.arange(0, value.size, value.shape[1]) + value.argmax(axis=1)
     rest = value.copy()
-    np.put_along_axis(rest, first, -np.inf, axis=1)
-    others = np.repeat(largest, value.shape[1], axis=1)
-    np.put_along_axis(others, first, rest.max(axis=1, keepdims=True), axis=1)
+    rest.put(first, -np.inf)
+    others = np.repeat(value.take(first), value.shape[1]).reshape(value.shape)
+    others.put(first, largest_of_each(rest))
     return others
 
 
 def best_alive(alive: BoolArray, mean: FloatArray) -> IntArray:
     """Return the arm with the largest mean in each row; ``NO_ARM`` if no arm is alive."""
     known = alive & ~np.isnan(mean)
-    first_known = known & (np.cumsum(known, axis=1) == 1)
     # Arms at minus infinity rank below finite numbers, but above arms without a reward.
     score = np.where(known, mean, -np.inf)
-    tied = known & (score == score.max(axis=1, keepdims=True))
-    place: IntArray = np.where(tied.any(axis=1), tied.argmax(axis=1), first_known.argmax(axis=1))
-    return np.where(known.any(axis=1), place, NO_ARM)
+    tied = known & (score == largest_of_each(score)[:, np.newaxis])
+    place = tied.argmax(axis=1)
+    return np.where(known[np.arange(len(known)), place], place, NO_ARM)
 
 
 def best_known(alive: BoolArray, mean: FloatArray) -> IntArray:
