@@ -148,7 +148,8 @@ def measured(
     """Yield the name of each policy that was asked for, and its speeds."""
     for name, (policy, world) in played.items():
         if options.only in name:
-            n = 20 * n_problems if world.max_level > 1 else n_problems
+            is_slow = isinstance(policy, AsynchronousHalving)
+            n = 20 * n_problems if world.max_level > 1 and not is_slow else n_problems
             yield name, speeds(policy, world, n, options.seeds)
 
 

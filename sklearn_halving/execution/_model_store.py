@@ -39,6 +39,9 @@ class Kept:
     model: object = None
 
 
+NOTHING = Kept()
+
+
 @dataclass(frozen=True)
 class ModelFolder:
     """A folder with one file for each model. A file is never incomplete.
@@ -164,7 +167,7 @@ class ModelStore:
         to it.
         """
         outcome, pull = landing.outcome, landing.outcome.pull
-        former = self._taken.pop(pull, Kept())
+        former = self._taken.pop(pull, NOTHING)
         if landing.model is None:
             return Record(outcome)
         # If a model could not be unpickled in the worker, the pull was fitted from scratch.
@@ -219,7 +222,9 @@ class ModelStore:
 
     def take(self, pull: Pull) -> Kept:
         """Remove and return the model whose training a pull continues, or its description."""
-        kept = self._models.pop((pull.arm, pull.repetition), Kept())
+        kept = self._models.pop((pull.arm, pull.repetition), None)
+        if kept is None:
+            return NOTHING
         before = Pull(pull.arm, kept.level, pull.repetition)
         digest = self._digests.get(before)
         if kept.model is None and self.folder is not None and digest is not None:
