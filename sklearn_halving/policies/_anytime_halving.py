@@ -109,7 +109,7 @@ class DoublingMemory:
 
     def value_from(self, place: int) -> FloatArray:
         """Return the mean of each arm at the smallest level, from a place on, with a pull."""
-        value = self.mean[place].copy()
+        value: FloatArray = self.mean[place].copy()
         missing = np.flatnonzero(np.isnan(value) & (self.standing > self.levels[place]))
         for mean in self.mean[place + 1 :]:
             if not len(missing):

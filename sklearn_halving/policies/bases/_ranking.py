@@ -52,7 +52,8 @@ def largest_of_each(values: FloatArray) -> FloatArray:
     It is several times as fast as ``values.max(axis=1)`` for rows of a few values.
     """
     starts = np.arange(0, values.size, values.shape[1])
-    return values.take(starts + values.argmax(axis=1))
+    largest: FloatArray = values.take(starts + values.argmax(axis=1))
+    return largest
 
 
 def best_of_others(value: FloatArray) -> FloatArray:
