@@ -1,4 +1,4 @@
-"""How busy the workers are: all brackets at once, beside one bracket after the other.
+"""How busy the workers are: all searches, and brackets at once beside one after the other.
 
     python examples/benchmarks/utilisation.py [--quick] [--seeds N] [--output FILE.md]
 
@@ -6,7 +6,7 @@ The estimator sleeps, in proportion to the resource and with a heavy tail (a Par
 with mean 1), so that two cores are enough to play eight workers. The peer is a search per
 bracket, in turn, each with the candidates that the bracket has in the search of all: the same
 pulls of the same lengths, and the decisions are compared. Idle is what is left of workers x
-wall time of the pulls.
+wall time of the pulls. The other searches have 160 fits of equal mean length.
 """
 
 from __future__ import annotations
@@ -23,7 +23,13 @@ from joblib import parallel_config
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold
 
-from sklearn_halving import HyperbandSearchCV
+from sklearn_halving import (
+    BanditSearchCV,
+    BayesGapSearchCV,
+    HyperbandSearchCV,
+    VarianceHalvingSearchCV,
+)
+from sklearn_halving.policies import AdaptiveUGapEb
 
 MAX_RESOURCES = 81
 X = np.arange(10.0).reshape(-1, 1)
@@ -163,6 +169,42 @@ def rows(n_workers: int, n_splits: int, shape: float, unit: float, seeds: int) -
     yield claim(f"wall, {where}, at once / in turn", ratios, targets[n_workers][1])
 
 
+def adaptive_searches(sleeper: Sleeper) -> dict[str, Any]:
+    """Return the searches without rungs, by name."""
+    few, many = ({"candidate": list(range(n))} for n in (32, 200))
+    options = {"n_pulls": 160, "random_state": 0, "refit": False}
+    ugap = AdaptiveUGapEb(160, reward_range=(0, 1))
+    return {
+        "VarianceHalvingSearchCV": VarianceHalvingSearchCV(sleeper, few, **options),
+        "successive rejects": BanditSearchCV(sleeper, few, policy="successive_rejects", **options),
+        "UGap": BanditSearchCV(sleeper, few, policy=ugap, random_state=0, refit=False),
+        "BayesGapSearchCV": BayesGapSearchCV(sleeper, many, **options),
+        "BayesGapSearchCV, pulls_in_flight=8": BayesGapSearchCV(
+            sleeper, many, pulls_in_flight=8, **options
+        ),
+    }
+
+
+TARGETS = {"VarianceHalvingSearchCV": 0.15, "successive rejects": 0.15}
+"""Largest idle share of eight workers, if it is not 0.2."""
+
+
+def adaptive_rows(unit: float, seeds: int) -> Iterator[Any]:
+    """Yield idle shares of the searches without rungs."""
+    names = list(adaptive_searches(Sleeper()))
+    for n_workers in (2, 8):
+        for name in names:
+            idle = []
+            for seed in range(seeds):
+                fitted = adaptive_searches(Sleeper(unit=unit, seed=seed))[name]
+                with parallel_config("threading", n_jobs=n_workers):
+                    fitted.fit(X)
+                wall, busy = seconds_of(fitted.history_)
+                idle.append(1 - busy / (n_workers * wall))
+            target = f"<= {TARGETS.get(name, 0.2)}" if n_workers == 8 else None
+            yield claim(f"idle, {n_workers} workers, {name}", idle, target)
+
+
 def main() -> None:
     """Measure two and eight workers, at two weights of the tail."""
     options = parse_options(__doc__, seeds=3)
@@ -178,6 +220,8 @@ def main() -> None:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        idle_rows = adaptive_rows(10 * unit, options.seeds)
+        report.table("Searches without rungs, 160 fits, Pareto 2.5", CLAIM_COLUMNS, idle_rows)
         report.table("Hyperband, R = 81, factor 3, five brackets", CLAIM_COLUMNS, all_rows())
     report.write(
         "Every pull was the same at once and in turn. Where workers idle 5 % in turn, no order "

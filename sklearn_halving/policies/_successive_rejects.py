@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_halving.policies._arrays import BoolArray, IntArray, Shape
-from sklearn_halving.policies._types import Problem, Stage
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Shape
+from sklearn_halving.policies._types import Problem, Pull, Pulls, Stage
+from sklearn_halving.policies.bases._gap_rule import TIE
 from sklearn_halving.policies.bases._parameter_checks import check_budget
 from sklearn_halving.policies.bases._planned_pulls import PlannedPolicy, PlannedState, new_state
 from sklearn_halving.policies.bases._ranking import best_known, keep_best
@@ -87,6 +88,76 @@ def contested(state: PlannedState) -> BoolArray:
     return state.alive & several
 
 
+LARGEST_TABLE = 10**7
+"""Largest number of arms times pulls of an arm for which `_Ahead` keeps a table of rewards."""
+
+
+@dataclass
+class _Ahead:
+    """The survivors of a phase that are certain before all of its rewards are known.
+
+    An arm survives if enough arms with complete rewards have smaller means, whatever the other
+    rewards will be. Its pulls of the next phase can start.
+
+    Parameters
+    ----------
+    all_ends : ndarray of int
+        Pulls of each arm in play at the end of each phase.
+    ends : ndarray of int of shape (n_phases,)
+        The same for the phases with pulls.
+    n_kept : ndarray of int of shape (n_phases,)
+        Arms that are in play in the next of these phases.
+    rewards : ndarray of shape (n_arms, n_most)
+    is_told : ndarray of bool of shape (n_arms, n_most)
+    n_asked : ndarray of int of shape (n_arms,)
+    """
+
+    all_ends: IntArray
+    ends: IntArray
+    n_kept: IntArray
+    rewards: FloatArray
+    is_told: BoolArray
+    n_asked: IntArray
+
+    @classmethod
+    def of(cls, problem: Problem, plan: tuple[Phase, ...]) -> _Ahead | None:
+        """Return the state before the first pull, or None if the table would be too large."""
+        most = problem.max_repetitions
+        ends = np.cumsum([phase.n_each for phase in plan])
+        ends = ends if most is None else np.minimum(ends, most)
+        is_last = np.append(ends[1:] > ends[:-1], True)
+        shape = problem.n_arms, int(ends[-1])
+        if shape[0] * shape[1] > LARGEST_TABLE:
+            return None
+        n_kept = np.array([phase.n_kept for phase in plan])
+        told = np.zeros(shape, dtype=bool)
+        n_asked = np.zeros(problem.n_arms, dtype=np.int64)
+        return cls(ends, ends[is_last], n_kept[is_last], np.zeros(shape), told, n_asked)
+
+    def certain_pulls(self, alive: BoolArray, end: int, n_most: int) -> list[tuple[int, int]]:
+        """Return arms and repetitions of pulls after the phase that ends at ``end``."""
+        pulls: list[tuple[int, int]] = []
+        in_play = np.flatnonzero(alive)
+        width = len(in_play)
+        for phase in range(int(np.searchsorted(self.ends, end)), len(self.ends) - 1):
+            end, next_end, n_kept = self.ends[phase], self.ends[phase + 1], self.n_kept[phase]
+            in_play = in_play[self.is_told[in_play, :end].all(axis=1)]
+            mean = self.rewards[in_play, :end].mean(axis=1)
+            # NaN ranks below all numbers. Ties and infinite means wait for the end of the phase.
+            in_order = np.sort(np.where(np.isnan(mean), -np.inf, mean))
+            n_below = np.searchsorted(in_order, mean - TIE * np.abs(mean))
+            in_play = in_play[np.isfinite(mean) & (n_below >= width - n_kept)]
+            if len(in_play) < 2:  # the next phase may have no pulls
+                break
+            width = n_kept
+            starts = np.maximum(self.n_asked[in_play], end).tolist()
+            for arm, start in zip(in_play.tolist(), starts, strict=True):
+                pulls.extend((arm, repetition) for repetition in range(start, next_end))
+            if len(pulls) >= n_most:
+                break
+        return pulls[:n_most]
+
+
 @dataclass(frozen=True)
 class SuccessiveRejects(PhasedPolicy):
     """Reject the worst arm after each phase, so that the best arms get the most pulls.
@@ -130,7 +201,60 @@ class SuccessiveRejects(PhasedPolicy):
     def _first_state(self, problem: Problem, batch_shape: Shape) -> PlannedState:
         _check_n_pulls(self.n_pulls, problem.n_arms)
         plan = phases(problem.n_arms, self.n_pulls)
-        return new_state(problem, batch_shape, len(plan), plan)
+        state = new_state(problem, batch_shape, len(plan), plan)
+        if not batch_shape and problem.n_arms > 2:
+            state.ahead = _Ahead.of(problem, plan)
+        return state
+
+    def ask(self, state: PlannedState, max_pulls: int) -> Pulls:
+        """Return up to ``max_pulls`` pulls, also of later phases for arms that surely survive."""
+        ahead, plan = state.ahead, state.plan
+        if ahead is None or plan is None:
+            return super().ask(state, max_pulls)
+        arm, repetition = plan.arm[0, plan.n_asked :], plan.repetition[0, plan.n_asked :]
+        is_new = np.flatnonzero(repetition >= ahead.n_asked[arm])[: max(max_pulls, 0)]
+        left = max_pulls - len(is_new)
+        plan.n_asked += len(arm) if left > 0 else int(is_new.max(initial=-1)) + 1
+        arm, repetition = arm[is_new], repetition[is_new]
+        np.add.at(ahead.n_asked, arm, 1)
+        if left > 0 and plan.n_told:
+            end = int(plan.repetition.max()) + 1
+            more = ahead.certain_pulls(state.alive[0], end, left)
+            columns = np.array(more, dtype=np.int64).reshape(-1, 2).T
+            np.add.at(ahead.n_asked, columns[0], 1)
+            arm, repetition = np.append(arm, columns[0]), np.append(repetition, columns[1])
+        return Pulls(arm, np.full(len(arm), state.level), repetition)
+
+    def tell(self, state: PlannedState, pulls: Pulls, rewards: FloatArray) -> None:
+        """Update the state with rewards, and close the plan if it is complete."""
+        ahead, plan = state.ahead, state.plan
+        if ahead is None or plan is None or not len(pulls):
+            super().tell(state, pulls, rewards)
+            return
+        rewards = np.asarray(rewards, dtype=np.float64)
+        ahead.rewards[pulls.arm, pulls.repetition] = rewards
+        ahead.is_told[pulls.arm, pulls.repetition] = True
+        is_now = pulls.repetition <= plan.repetition.max()
+        super().tell(state, Pulls(*(column[is_now] for column in pulls)), rewards[is_now])
+
+    def stage_of_pull(self, state: PlannedState, pull: Pull) -> int | None:
+        """Return the stage of a pull, which may not have begun."""
+        if state.ahead is None:
+            return self.current_stage(state)
+        return int(np.searchsorted(state.ahead.all_ends, pull.repetition, side="right"))
+
+    def _open_step(self, state: PlannedState) -> None:
+        super()._open_step(state)
+        ahead, plan = state.ahead, state.plan
+        if ahead is None or plan is None:
+            return
+        is_told = ahead.is_told[plan.arm[0], plan.repetition[0]]
+        if is_told.any():
+            arm, repetition = plan.arm[:, is_told], plan.repetition[:, is_told]
+            rewards = ahead.rewards[arm, repetition]
+            super().tell(
+                state, Pulls(arm[0], np.full(len(arm[0]), state.level), repetition[0]), rewards[0]
+            )
 
 
 @dataclass(frozen=True)

@@ -274,8 +274,9 @@ class PolicyDescription:
     max_pulls : int or None, default=None
         Maximum number of pulls; None if there is no maximum.
     window : int or None, default=None
-        Number of pulls that a search keeps in flight. With None, it is 8 if the decisions of the
-        policy depend on the order of the rewards, and otherwise depends on the number of workers.
+        Number of pulls that a search keeps in flight. With None, it depends on the number of
+        workers if the policy is ``order_free``. Otherwise it is an eighth of ``max_pulls``, but at
+        most 20, or 8 if there is no maximum.
     plays_levels : bool, default=False
         Whether the policy pulls at several levels. If False, all pulls are at the largest level.
     factor : float, default=3.0

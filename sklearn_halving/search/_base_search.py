@@ -19,7 +19,12 @@ from sklearn.utils import check_random_state
 from sklearn_halving._typing import Candidates
 from sklearn_halving._unstable_imports import fit_context, validate_params
 from sklearn_halving.execution._model_store import ModelStore
-from sklearn_halving.execution._pull_loop import PullLoop, PullObserver, StopSignals
+from sklearn_halving.execution._pull_loop import (
+    PullLoop,
+    PullObserver,
+    StopSignals,
+    default_window,
+)
 from sklearn_halving.execution._step_cache import StepCache
 from sklearn_halving.execution._types import EvaluationTask, PullLimits
 from sklearn_halving.execution.workers._executors import open_executor, replace_executor
@@ -324,6 +329,9 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         prepared, checkpoint = run.prepared, run.checkpoint
         workers = (run.task, self.n_jobs, self.pre_dispatch, limits)
         callbacks.begin_search(prepared.plan, prepared.resource)
+        window = prepared.plan.description.window
+        if window is None and not prepared.policy.order_free:
+            window = default_window(prepared.plan.description.max_pulls)
         with (
             open_watch(self, run, callbacks) as watch,
             Interrupt() as interrupt,
@@ -338,7 +346,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
                 reward=run.reward,
                 log=run.log,
                 top_level=prepared.plan.problem.max_level,
-                window=prepared.plan.description.window,
+                window=window,
                 observer=watch if watch.is_needed else PullObserver(),
                 journal=checkpoint.journal,
                 models=ModelStore(checkpoint.models),

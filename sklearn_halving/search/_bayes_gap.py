@@ -21,6 +21,7 @@ from sklearn_halving._typing import (
     Scoring,
 )
 from sklearn_halving._unstable_imports import Interval
+from sklearn_halving.execution._pull_loop import default_window
 from sklearn_halving.policies import UniformAllocation
 from sklearn_halving.policies._bayes_gap import Acquisition, BetaRule
 from sklearn_halving.policies.bases._base_policy import BasePolicy
@@ -136,10 +137,12 @@ default=None
         variance of the candidates. With a kernel given by name, this is only the initial
         value: both variances and one length scale for each parameter are then estimated by
         maximum marginal likelihood, after 5, 10, 20, 40, ... fits. A number disables this.
-    pulls_in_flight : int, default=1
-        Number of fits that run at the same time. Set it to the number of workers: with the default
-        of 1, ``n_jobs`` has no effect on the run time. The result depends on this number, but
-        not on ``n_jobs``.
+    pulls_in_flight : "auto" or int, default="auto"
+        Maximum number of fits that are chosen, but whose scores are not known when the next one is
+        chosen. ``"auto"`` is an eighth of ``n_pulls``, at most 20. The result depends on this
+        number, but not on ``n_jobs``. Scores are used in the order in which fits were chosen, so
+        that two to three times the number of workers keeps all of them busy. With 1, every
+        decision uses all scores, and more than one worker is of no use.
 
     Attributes
     ----------
@@ -230,7 +233,7 @@ default=None
     branch_correlation: Annotated[float, Interval(Real, 0, 1, closed="both")]
     acquisition: Acquisition | UGapName
     noise: Literal["auto"] | PositiveFloat
-    pulls_in_flight: PositiveInt
+    pulls_in_flight: Literal["auto"] | PositiveInt
 
     def __init__(
         self,
@@ -245,7 +248,7 @@ default=None
         branch_correlation: float = 0.0,
         acquisition: Acquisition | UGapName = "bayesgap",
         noise: float | Literal["auto"] = "auto",
-        pulls_in_flight: int = 1,
+        pulls_in_flight: int | Literal["auto"] = "auto",
         resource: str | Resource | None = None,
         max_resources: float | str = "auto",
         initial_candidates: Sequence[Params] | None = None,
@@ -297,9 +300,12 @@ default=None
     def _make_policy(self, levels: Levels, space: SearchSpace, splits: SearchSplits) -> BasePolicy:
         n_arms = self._count_candidates(space)
         n_pulls = self._count_pulls(n_arms, splits)
+        in_flight = self.pulls_in_flight
+        if isinstance(in_flight, str):
+            in_flight = default_window(n_pulls)
         policy: BasePolicy
         if self.acquisition == "ugap" or self.acquisition == "ugap_bernstein":
-            policy = make_ugap(self, n_pulls, splits.n_repetitions)
+            policy = make_ugap(self, n_pulls, in_flight, splits.n_repetitions)
         else:
             policy = GapOverCandidates(
                 n_pulls,
@@ -308,7 +314,7 @@ default=None
                 beta=self.beta,
                 epsilon=self.epsilon,
                 confirm=True,
-                pulls_in_flight=self.pulls_in_flight,
+                pulls_in_flight=in_flight,
             )
         self._check_splits(n_arms, splits)
         return UniformAllocation(n_pulls) if n_arms == 1 else policy

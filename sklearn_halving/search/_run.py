@@ -66,7 +66,7 @@ class Run:
 
     def __post_init__(self) -> None:
         """Connect the log to the stages of the policy, and to the check of failed fits."""
-        self.log.stage_now = partial(self.prepared.policy.current_stage, self.state)
+        self.log.stage_of = partial(self.prepared.policy.stage_of_pull, self.state)
         self.log.check = CommonFaults(self.task).check
 
     def record(self, cv: CrossValidation | None) -> SearchRecord:

@@ -16,6 +16,7 @@ from sklearn_halving.execution._pull_loop import (
     PullLog,
     PullLoop,
     PullObserver,
+    default_window,
 )
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.execution.workers._executors import open_executor
@@ -134,6 +135,11 @@ def test_an_order_sensitive_policy_decides_alike_everywhere(window: int | None) 
         assert trail.asks == trails[0].asks
         assert trail.told == trails[0].told
         assert pulled == logs[0], "what was paid for is in the log, told or not"
+
+
+def test_by_default_no_more_than_an_eighth_of_the_pulls_are_in_flight() -> None:
+    windows = [default_window(n_pulls) for n_pulls in (1, 20, 100, 160, 10**6, None)]
+    assert windows == [1, 2, 12, 20, 20, 8]
 
 
 def test_the_window_is_kept_full_and_does_not_depend_on_workers() -> None:

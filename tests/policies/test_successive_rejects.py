@@ -18,6 +18,7 @@ from sklearn_halving.policies import (
     SuccessiveRejects,
 )
 from sklearn_halving.policies._successive_rejects import phase_lengths
+from sklearn_halving.policies._types import Pull
 
 
 def play(policy: object, rewards: np.ndarray, max_repetitions: int | None = None) -> tuple:
@@ -179,3 +180,58 @@ def test_not_to_know_the_budget_costs_little() -> None:
     known = mistakes(SuccessiveRejects(4096), 300, seed=1)
     unknown = mistakes(AnytimeSuccessiveRejects(4096), 300, seed=1)
     assert unknown < known + 0.12
+
+
+# ------------------------------------------------------------------- pulls before a phase ends
+
+
+def play_with_workers(
+    n_workers: int, rewards: np.ndarray, n_pulls: int, seed: int, n_splits: int | None
+) -> tuple[set[Pull], int]:
+    """Return the pulls and the recommendation."""
+    rng = np.random.default_rng(seed)
+    policy = SuccessiveRejects(n_pulls)
+    state = policy.start(Problem(len(rewards), max_repetitions=n_splits))
+    running: list[Pull] = []
+    pulls: set[Pull] = set()
+    while not policy.is_finished(state):
+        asked = list(policy.ask(state, n_workers - len(running)).each())
+        assert len(running) + len(asked) <= n_workers
+        assert not pulls & set(asked)
+        pulls |= set(asked)
+        running += asked
+        # Some pulls are much slower than others.
+        back = running.pop(int(rng.integers(len(running)) * rng.random() ** 2))
+        policy.tell(state, Pulls.of(back), rewards[[back.arm], [back.repetition]])
+    assert not running
+    return pulls, int(policy.recommend(state))
+
+
+@pytest.mark.parametrize("n_splits", [None, 7])
+@pytest.mark.parametrize("noise", [0.0, 0.2, np.nan])
+@pytest.mark.parametrize("seed", range(6))
+def test_pulls_before_the_end_of_a_phase_are_those_of_the_next(seed, noise, n_splits) -> None:
+    rng = np.random.default_rng(seed)
+    n_arms = int(rng.integers(3, 20))
+    n_pulls = int(rng.integers(n_arms + 1, 8 * n_arms))
+    rewards = rng.choice([0.2, 0.5, 0.9], size=(n_arms, 1)) + rng.normal(size=(n_arms, n_pulls))
+    rewards[rng.random(rewards.shape) < 0.03] = noise  # also failures, or several zeros
+    alone = play_with_workers(1, rewards, n_pulls, seed, n_splits)
+    for n_workers in (3, 8, 50):
+        together = play_with_workers(n_workers, rewards, n_pulls, seed, n_splits)
+        assert together == alone
+
+
+def test_arms_that_surely_survive_do_not_wait_for_the_end_of_a_phase() -> None:
+    """Half of the arms are rejected after the first phase. One of its pulls is still running."""
+    rewards = np.random.default_rng(0).normal(np.arange(32)[:, np.newaxis], 0.1, (32, 160))
+    policy = SuccessiveRejects(160)
+    state = policy.start(Problem(32))
+    first = policy.ask(state, 64)
+    assert len(first) == 64
+    told = Pulls(*(column[:-1] for column in first))
+    policy.tell(state, told, rewards[told.arm, told.repetition])
+    more = policy.ask(state, 100)
+    assert more.repetition.tolist() == [2] * len(more)
+    assert sorted(more.arm.tolist()) == list(range(14, 31))[-len(more) :]
+    assert len(more) >= 16

@@ -281,7 +281,8 @@ def test_the_last_fits_confirm_the_winner():
     X, y = numbered(60)
     n_confirmed = 0
     for seed in range(10):
-        search = surface_search(n_pulls=40, random_state=seed, noise=0.1).fit(X, y)
+        search = surface_search(n_pulls=40, random_state=seed, noise=0.1, pulls_in_flight=1)
+        search.fit(X, y)
         mean, deviation = (column(search, f"posterior_{name}") for name in ("mean", "sd"))
         n_pulls, best = column(search, "n_pulls"), search.best_index_
         n_confirmed += n_pulls[best] >= n_pulls[mean + deviation >= mean[best]].max()
@@ -548,10 +549,11 @@ def test_bad_input_is_refused_before_any_fit(params, message):
 def expected():
     """Return the serial results, for each number of fits that are under way at a time."""
     X, y = numbered(60)
-    return {n: table(surface_search(noise=0.05, pulls_in_flight=n).fit(X, y)) for n in (1, 4)}
+    windows = (1, 4, "auto")
+    return {n: table(surface_search(noise=0.05, pulls_in_flight=n).fit(X, y)) for n in windows}
 
 
-@pytest.mark.parametrize("pulls_in_flight", [1, 4])
+@pytest.mark.parametrize("pulls_in_flight", [1, 4, "auto"])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_result_does_not_depend_on_the_workers(pulls_in_flight, n_jobs, backend, expected):

@@ -20,7 +20,7 @@ REQUIRED = (
 )
 OPTIONAL = (
     *("describe", "order_of_play", "current_stage", "stage_of_arm", "is_confident", "points"),
-    "first_to_tell",
+    *("first_to_tell", "stage_of_pull"),
 )
 
 
@@ -81,6 +81,10 @@ class BasePolicy(Policy):
     def current_stage(self, state: Any) -> int | None:
         """Return the current stage; None after the last stage or if there are no stages."""
         return None
+
+    def stage_of_pull(self, state: Any, pull: Pull) -> int | None:
+        """Return the stage of a pull that has just returned; by default, the current stage."""
+        return self.current_stage(state)
 
     def stage_of_arm(self, state: Any) -> IntArray | None:
         """Return the last stage of each arm, shape ``(*batch, n_arms)``, or None."""

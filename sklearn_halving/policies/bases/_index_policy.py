@@ -174,10 +174,10 @@ class IndexPolicy(BasePolicy):
         open_ = state.can_be_pulled()
         usable = open_
         if state.is_first:
-            # If first pulls are in flight, the few arms with an index must not get all pulls.
+            # If most first pulls are in flight, the few arms with an index must not get all pulls.
             has_few = state.n_pulls < self.n_first
-            waits = state.alive & has_few & (state.n_asked > state.n_pulls)
-            usable = open_ & ~has_few & (waits.sum(axis=1, keepdims=True) == 0)
+            n_waiting = (state.alive & has_few).sum(axis=1, keepdims=True)
+            usable = open_ & ~has_few & (2 * n_waiting <= state.problem.n_arms)
         arm = self._largest(state, usable)
         if state.is_first:
             arm = self._first_arm(state, open_, arm)

@@ -176,6 +176,8 @@ class PlannedState:
     step: int = 0
     plan: Plan | None = None
     settings: Any = None
+    ahead: Any = None
+    """What a subclass needs to ask for pulls of the next plans before this one is closed."""
 
 
 def new_state(

@@ -38,7 +38,9 @@ def n_first_fits(acquisition: str) -> int:
     return {"ugap": 1, "ugap_bernstein": 2}.get(acquisition, 0)
 
 
-def make_ugap(search: BayesGapSearchCV, n_pulls: int, n_splits: int | None) -> UGapOverCandidates:
+def make_ugap(
+    search: BayesGapSearchCV, n_pulls: int, pulls_in_flight: int, n_splits: int | None
+) -> UGapOverCandidates:
     """Return the policy. Raise an error if a parameter does not apply to it."""
     acquisition = search.acquisition
     reward_range = range_of_steering_score(search)
@@ -67,7 +69,7 @@ def make_ugap(search: BayesGapSearchCV, n_pulls: int, n_splits: int | None) -> U
         epsilon=search.epsilon,
         bounds=BOUNDS[acquisition],
         reward_range=reward_range,
-        pulls_in_flight=search.pulls_in_flight,
+        pulls_in_flight=pulls_in_flight,
     )
 
 

@@ -27,14 +27,14 @@ class StagedLog(PullLog):
 
     Parameters
     ----------
-    stage_now : callable, default=None
-        Returns the current stage of the policy, or None if it has no stages.
+    stage_of : callable, default=None
+        Returns the stage of a pull, or None if the policy has no stages.
     check : callable, default=None
         Called with each outcome, in the order in which the pulls were requested, so that the
         result does not depend on the workers; raises an error if the search must end.
     """
 
-    stage_now: Callable[[], int | None] | None = None
+    stage_of: Callable[[Pull], int | None] | None = None
     check: Callable[[Outcome], None] | None = None
     stages: dict[Pull, int] = field(default_factory=dict)
     _unchecked: deque[Pull] = field(default_factory=deque)
@@ -46,7 +46,7 @@ class StagedLog(PullLog):
     def record(self, outcome: Outcome) -> None:
         """Add an outcome. A stage ends after the policy has been told all of its pulls."""
         super().record(outcome)
-        stage = None if self.stage_now is None else self.stage_now()
+        stage = None if self.stage_of is None else self.stage_of(outcome.pull)
         if stage is not None:
             self.stages[outcome.pull] = stage
         while self._unchecked and self._unchecked[0] in self.outcomes:

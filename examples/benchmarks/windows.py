@@ -1,0 +1,157 @@
+"""What pulls in flight cost in regret, at equal numbers of fits.
+
+    python examples/benchmarks/windows.py [--quick] [--replays N] [--only TEXT] [--cache FOLDER]
+        [--output FILE.md]
+
+The tasks are those of `few_fits.py`. The scores of 100 candidates on 40 splits are recorded once
+and kept in ``--cache`` (about five minutes). BayesGapSearchCV, with its defaults, and UGap are
+then replayed on these tables: the splits are drawn anew, with replacement, and ties are broken
+by another seed. The true score of a candidate is its mean over all splits. The regret is given
+in percent of the distance from the best to the median candidate. The same seeds are used for all
+windows. The cost of a window is the ratio of its mean regret, over tasks, to that of one pull at
+a time, with the standard error over replays.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import sklearn
+from _common import Report, one_thread
+from _few_fits_tasks import QUICK_NAMES, TASKS, Task, rows_of
+from sklearn.base import clone
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import ParameterSampler
+
+from sklearn_halving.policies import AdaptiveUGapEb, Problem
+from sklearn_halving.search.candidate_model._features import draw_evenly
+from sklearn_halving.search.candidate_model._posterior import GapOverCandidates, OpenPrior
+from sklearn_halving.search.candidate_model._prior import make_prior
+from sklearn_halving.splits import RepeatedLearningTesting
+
+N_CANDIDATES, N_SPLITS = 100, 40
+WINDOWS = {20: (1, 2, 4), 50: (1, 6, 10), 100: (1, 12, 20)}
+"""Pulls in flight for each number of fits of BayesGapSearchCV; the second is the default."""
+WINDOWS_OF_UGAP = (1, 8, 20)
+
+
+def candidates_of(task: Task, n: int) -> list[dict]:
+    """Return what BayesGapSearchCV draws with its default number of candidates."""
+    found = draw_evenly([task.space], n, np.random.RandomState(0))
+    return list(found or ParameterSampler(task.space, n, random_state=0))
+
+
+def table_of(name: str, cache: Path, n_candidates: int, n_splits: int) -> np.ndarray | None:
+    """Return the scores of all candidates on all splits, recorded now if there are none."""
+    label = f"windows-{name.replace(' ', '-')}-{n_candidates}-{n_splits}"
+    path, task = cache / f"{label}-sklearn{sklearn.__version__}.npy", TASKS[name]
+    if path.exists():
+        return np.load(path)
+    if (data := task.load()) is None:
+        return None
+    X, y = data
+    rows = rows_of(task, len(X), 0)
+    X, y, score = X[rows], y[rows], get_scorer(task.scoring)
+    table = [
+        [
+            score(clone(task.model).set_params(**params).fit(X[train], y[train]), X[test], y[test])
+            for train, test in RepeatedLearningTesting(n_splits, random_state=1).split(X, y)
+        ]
+        for params in candidates_of(task, n_candidates)
+    ]
+    cache.mkdir(parents=True, exist_ok=True)
+    np.save(path, table)
+    return np.array(table)
+
+
+def bayes_gap(n_fits: int, window: int, task: Task, n_arms: int) -> GapOverCandidates:
+    """Return the policy of BayesGapSearchCV."""
+    prior = OpenPrior()
+    prior.set(make_prior(None, candidates_of(task, n_arms), [task.space]), "auto", n_arms)
+    return GapOverCandidates(n_fits, covariance=prior, confirm=True, pulls_in_flight=window)
+
+
+def replay(policy: object, window: int, table: np.ndarray, seed: int) -> int:
+    """Play a search; return its choice."""
+    columns = np.random.default_rng(seed).integers(table.shape[1], size=1000)
+    state = policy.start(Problem(len(table)), seed=np.random.SeedSequence(seed))
+    waiting = []
+    while not policy.is_finished(state):
+        while len(waiting) < window and len(pulls := policy.ask(state, 1)):
+            waiting.append(pulls)
+        pulls = waiting.pop(0)
+        policy.tell(state, pulls, table[pulls.arm, columns[pulls.repetition]])
+    return int(policy.recommend(state))
+
+
+def regrets(
+    name: str, table: np.ndarray, n_fits: int, windows: tuple[int, ...], n_replays: int
+) -> np.ndarray:
+    """Return the regret of each window and replay, shape (n_windows, n_replays).
+
+    The search is UGap if there are more fits than candidates, and otherwise BayesGapSearchCV.
+    """
+    truth = table.mean(axis=1)
+    worth = 100 * (truth.max() - truth) / (truth.max() - np.median(truth))
+    found = []
+    for window in windows:
+        if n_fits > len(table):
+            policy = AdaptiveUGapEb(n_fits, reward_range=(table.min(), table.max()))
+        else:
+            policy = bayes_gap(n_fits, window, TASKS[name], len(table))
+        found.append([worth[replay(policy, window, table, s)] for s in range(n_replays)])
+    return np.array(found)
+
+
+def all_rows(tables: list[tuple[str, np.ndarray]], options: argparse.Namespace) -> Iterator[list]:
+    """Yield the mean regret over tasks for each number of fits and window."""
+    n_arms = len(tables[0][1])
+    cases = {n_arms // 2: (1, 2)} if options.quick else dict(WINDOWS)
+    cases[8 * n_arms // 5] = WINDOWS_OF_UGAP
+    for n_fits, windows in cases.items():
+        by_task = [regrets(*table, n_fits, windows, options.replays) for table in tables]
+        found = np.mean(by_task, axis=0)
+        first = found[0].mean()
+        error = (found - found[0]).std(axis=1, ddof=1) / np.sqrt(options.replays) / first
+        for window, mean, its_error in zip(windows, found.mean(axis=1), error, strict=True):
+            way = "UGap" if n_fits > n_arms else "BayesGapSearchCV"
+            change = f"{mean / first - 1:+.1%} ({its_error:.1%})" if window > 1 else ""
+            yield [way, n_fits, window, mean, change]
+
+
+def main() -> None:
+    """Print the table."""
+    options = parse()
+    report = Report("Pulls in flight and regret", options)
+    names = [n for n in (QUICK_NAMES if options.quick else TASKS) if options.only in n]
+    sizes = (20, 5) if options.quick else (N_CANDIDATES, N_SPLITS)
+    columns = "search | fits | in flight | regret, % | against one in flight (s.e.)"
+    with one_thread(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = [(name, table_of(name, options.cache, *sizes)) for name in names]
+        tables = [(name, table) for name, table in found if table is not None]
+        title = f"Regret with several pulls in flight, mean of {len(tables)} tasks"
+        report.table(title, columns, all_rows(tables, options))
+    report.save()
+
+
+def parse() -> argparse.Namespace:
+    """Return the options."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
+    parser.add_argument("--quick", action="store_true", help="one task, 20 candidates")
+    parser.add_argument("--replays", type=int, default=None, help="of every search (200)")
+    parser.add_argument("--only", default="", help="leave out tasks without this in the name")
+    cache = Path.home() / ".cache" / "sklearn_halving" / "recorded"
+    parser.add_argument("--cache", type=Path, default=cache, help="folder of the tables")
+    parser.add_argument("--output", type=Path, help="Markdown file for the report")
+    options = parser.parse_args()
+    options.replays = options.replays or (2 if options.quick else 200)
+    return options
+
+
+if __name__ == "__main__":
+    main()
