@@ -240,8 +240,9 @@ class PosteriorState:
         if arm == NO_ARM or not isfinite(reward) or self.round is None:
             self.take_in(np.array([arm]), np.array([repetition]), np.array([reward]))
             return
-        if len(self.pending) == 1 and self.pending[0][0][0] == arm:
-            self.pending = []
+        oldest = self.pending[0] if self.pending else None
+        if oldest is not None and oldest[0][0] == arm and oldest[1][0] == repetition:
+            del self.pending[0]
         else:
             self._close_pulls(np.array([arm]), np.array([repetition]))
         if reward < self.lowest.item(0):
