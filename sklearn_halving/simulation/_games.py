@@ -147,9 +147,10 @@ class Games:
         # Later repetitions were pulled at the largest level only, and therefore once.
         cost = level.copy()
         stands = repetition < n_known
-        place = row[stands], arm[stands], repetition[stands]
-        cost[stands] = np.maximum(level[stands] - self._standing[place], 0)
-        self._standing[place] = np.maximum(level[stands], self._standing[place])
+        place = ((row * self.problem.n_arms + arm) * n_known + repetition)[stands]
+        reached, before = level[stands], self._standing.take(place)
+        cost[stands] = np.maximum(reached - before, 0)
+        self._standing.put(place, np.maximum(reached, before))
         np.add.at(self.n_units, row, cost)
 
     def _pass_checkpoints(self, policy: BasePolicy, state: Any) -> None:
