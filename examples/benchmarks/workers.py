@@ -3,8 +3,8 @@
     python examples/benchmarks/workers.py [--quick] [--seeds N] [--only PART] [--output FILE.md]
 
 Parts: "real" (simulated and real times of fits that sleep), "table" (searches by number of
-workers), "deaths" and "order" (what it costs that promotions do not depend on the order in which
-fits end). --plot FILE.png draws the table.
+workers), "budget" (loops until the time is up), "deaths" and "order" (what it costs that
+promotions do not depend on the order in which fits end). --plot FILE.png draws the table.
 """
 
 from __future__ import annotations
@@ -180,7 +180,8 @@ SEARCHES: dict[str, Callable[[int], Policy]] = {
 class Sizes:
     """How much is simulated."""
 
-    n_problems: int = 10
+    n_problems: int = 6
+    n_problems_of_order: int = 40
     few_loops: int = 16
     many_loops: int = 64
     n_workers: tuple[int, ...] = (1, 8, 32, 128, 1024)
@@ -245,7 +246,7 @@ def draw(sizes: Sizes, path: Path) -> None:
     import matplotlib.pyplot as plt
 
     counts = [n for n in sizes.n_workers if n > 1]
-    figure, (left, right) = plt.subplots(ncols=2, figsize=(10, 4), layout="constrained")
+    figure, (left, right) = plt.subplots(ncols=2, figsize=(10, 4.4), layout="constrained")
     for name in SEARCHES:
         found = [played(name, n, sizes.many_loops, sizes, slow=True) for n in counts]
         alone = played(list(SEARCHES)[2], 1, sizes.many_loops, sizes, slow=True)
@@ -264,7 +265,7 @@ def draw(sizes: Sizes, path: Path) -> None:
     for axes in (left, right):
         axes.set_xticks(counts, [f"{n:,}" for n in counts])
         axes.minorticks_off()
-        axes.legend(frameon=False)
+    figure.legend(loc="outside lower center", ncols=3, frameon=False)
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
@@ -288,6 +289,17 @@ def death_rows(sizes: Sizes) -> Iterator[list[Any]]:
                 f"{found.idle_share.value:.3f}",
                 f"{lost.mean():.3f}",
             ]
+
+
+def budget_rows(sizes: Sizes) -> Iterator[list[Any]]:
+    """Yield what a search does that plays loops until the time is up (n_loops="auto")."""
+    for n_workers in (32, 128):
+        for name in list(SEARCHES)[2:]:
+            policy = SEARCHES[name](128 if sizes.many_loops > 2 else 2)
+            workers = Workers(n_workers, DURATIONS)
+            found = simulate_workers(policy, CURVES, workers, 3, time_budget=1800.0)
+            lost = found.lost_seconds / (found.busy_seconds + found.lost_seconds)
+            yield [n_workers, name, f"{found.idle_share.value:.3f}", f"{lost.mean():.3f}"]
 
 
 class BracketByArrival(AsynchronousBracket):
@@ -321,7 +333,7 @@ def order_rows(sizes: Sizes) -> Iterator[list[Any]]:
     """Yield what the order of entry, and the virtual clock, cost beside the order of arrival."""
     n_loops = 4
     brackets = Hyperband(n_loops=n_loops)
-    n_problems = 10 * sizes.n_problems
+    n_problems = sizes.n_problems_of_order
     n_arms = brackets.schedule(1, R).n_arms
     for n_workers in sizes.n_workers[1:4]:
         workers = Workers(n_workers, DURATIONS)
@@ -366,7 +378,7 @@ def main() -> None:
         del sys.argv[place : place + 2]
     options = parse_options(__doc__, seeds=3)
     report, started = Report("Workers", options), time.perf_counter()
-    sizes = Sizes(2, 1, 2, (1, 8, 32)) if options.quick else Sizes()
+    sizes = Sizes(2, 4, 1, 2, (1, 8, 32)) if options.quick else Sizes()
     parts: dict[str, tuple[str, str, Callable[[], Iterator[list[Any]]]]] = {
         "real": (
             "Simulated time / real time of fits that sleep",
@@ -378,6 +390,11 @@ def main() -> None:
             "Workers that die, 128 workers",
             "mean lifetime, s | search | seconds | idle | lost work",
             lambda: death_rows(sizes),
+        ),
+        "budget": (
+            "Loops until a time budget of 30 minutes",
+            "workers | search | idle | work on fits that the end cuts off",
+            lambda: budget_rows(sizes),
         ),
         "order": (
             "Order of entry, virtual clock and order of arrival",

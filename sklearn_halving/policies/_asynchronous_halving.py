@@ -194,7 +194,9 @@ class AsynchronousHalving(SeparateGames):
     run. Here they follow a virtual clock, on which a pull takes as long as its level, so that the
     result is the same for any number of workers. A caller that has several pulls in flight should
     tell the pull of `first_to_tell` next. If the real durations are proportional to the levels,
-    nobody waits for the clock.
+    nobody waits for the clock. If they vary, workers wait for slow pulls: in simulations with
+    stragglers, as many pulls took 1.7 times as long as in the order of arrival with eight workers,
+    and 2.5 times as long with 128. The order of `AsynchronousBrackets` costs at most 2 %.
 
     If no arm is left to be started and a rung is complete, its best arm is promoted even if it is
     the only one, so that a small number of arms reaches the largest level.
