@@ -236,7 +236,7 @@ def halving(task: Task, seed: int) -> list[Params | None]:
 
 SEARCHES: dict[str, Runner] = {
     "HyperbandSearchCV": hyperband(),
-    'HyperbandSearchCV, "evolution"': hyperband(sampler="evolution"),
+    'HyperbandSearchCV, "random"': hyperband(sampler="random"),
     'HyperbandSearchCV, "kernel_density"': hyperband(sampler="kernel_density"),
     "BayesGapSearchCV": bayes_gap,
     "BanditSearchCV, race": race(),

@@ -35,7 +35,7 @@ from sklearn_halving.resources import FitTime, Rescaling, Resource, resolve_reso
 from sklearn_halving.search._run import Run
 from sklearn_halving.search._search_results import SearchResults
 from sklearn_halving.search._shared_parameters import SharedParameters
-from sklearn_halving.search.preparing._arriving import resolve_sampler
+from sklearn_halving.search.preparing._arriving import sampler_of
 from sklearn_halving.search.preparing._checkpoint import Checkpoint, open_checkpoint
 from sklearn_halving.search.preparing._initial_candidates import (
     fronts_of,
@@ -100,7 +100,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         n_initial, order = len(space.initial), [0]
         if schedule is not None:
             order = list(policy.order_of_play(schedule))
-        has_sampler = resolve_sampler(getattr(self, "sampler", "random")) is not None
+        has_sampler = sampler_of(self, space) is not None
         makes_candidates = has_sampler or description.n_dimensions is not None
         plan = SearchPlan(problem, description, schedule, makes_candidates=makes_candidates)
         if n_initial == 0:

@@ -35,7 +35,7 @@ from sklearn_halving.search._shared_parameters import (
 from sklearn_halving.search.preparing._arriving import (
     ArrivingCandidates,
     arriving,
-    resolve_sampler,
+    sampler_of,
 )
 from sklearn_halving.search.preparing._hyperband_policy import (
     bracket_factor,
@@ -81,7 +81,8 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     ``max_resources / factor ** s`` of the resource. From rung to rung, one of every ``factor``
     candidates is kept and gets ``factor`` times the resource, up to ``max_resources``. The
     brackets are a hedge: the first one relies on cheap fits the most, and the last one (s = 0) not
-    at all. ``brackets="all"`` does the same for a grid.
+    at all. Later brackets vary the best candidates of earlier ones; in the paper, and with
+    ``sampler="random"``, all are random. ``brackets="all"`` plays these brackets with a grid.
 
     Parameters
     ----------
@@ -150,20 +151,19 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         goes on, then the best that is left of the first six, and so on [2]_. The plan is the
         same, and results come a little earlier with many workers, but a candidate may go on
         before a better one is known. The result does not depend on the number of workers.
-    sampler : {"random", "evolution", "kernel_density"} or Sampler, default="random"
-        How candidates are made:
+    sampler : {"auto", "random", "evolution", "kernel_density"} or Sampler, default="auto"
+        How candidates are generated:
 
-        - ``"random"``: all are drawn before the first fit, as in the paper.
+        - ``"auto"``: ``"evolution"`` for distributions and ``"random"`` for a grid.
+        - ``"random"``: those of a loop are drawn before its first fit, as in the paper.
         - ``"evolution"``: four out of five candidates are mutations of the best candidates so far
-          (`sklearn_halving.samplers.EvolutionSampler`). It learns from bracket to bracket, so use
-          ``n_loops`` above 1.
-        - ``"kernel_density"``: two out of three candidates are drawn from kernel densities of the
-          good and the bad candidates so far, as in BOHB
-          (`sklearn_halving.samplers.KernelDensitySampler`).
+          (`sklearn_halving.samplers.EvolutionSampler`). Its gain grows with ``n_loops``.
+        - ``"kernel_density"``: two out of three are drawn from kernel densities of good and bad
+          candidates, as in BOHB (`sklearn_halving.samplers.KernelDensitySampler`).
         - an object with the method of `sklearn_halving.samplers.Sampler`.
 
-        Except with ``"random"``, the candidates of a bracket are made when it starts, from the
-        scores of all brackets except the one before it. At most two brackets run at a time.
+        Except with ``"random"``, the candidates of a bracket are generated when it starts, from
+        the scores of all brackets except the one before it. At most two brackets run at a time.
     early_splits : "auto", "all" or int, default="auto"
         Number of splits on which rungs below ``max_resources`` are evaluated: the first ones of
         ``cv``. Rungs at ``max_resources`` end on all splits. ``"all"`` uses all splits in all
@@ -293,7 +293,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         select: Literal["max_resources", "all_rungs"] = "max_resources",
         schedule: Literal["algorithm_1", "table_1"] = "algorithm_1",
         promotion: Literal["synchronous", "asynchronous"] = "synchronous",
-        sampler: str | Sampler = "random",
+        sampler: str | Sampler = "auto",
         early_splits: int | Literal["auto", "all"] = "auto",
         initial_candidates: Candidates | None = None,
         rescale: Rescale | None = None,
@@ -329,7 +329,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         )
 
     def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Candidates:
-        sampler = resolve_sampler(self.sampler)
+        sampler = sampler_of(self, prepared.space)
         schedule = cast(Schedule, prepared.plan.schedule)
         if not prepared.space.is_grid:
             check_width(self, prepared.plan)

@@ -367,14 +367,18 @@ def test_a_distribution_that_runs_dry_is_said_to():
             return random_state.randint(3)
 
     X, y = numbered(120)
-    search = HyperbandSearchCV(Known(), {"value": Rare()}, max_candidates=9, cv=KFold(2))
+    search = HyperbandSearchCV(
+        Known(), {"value": Rare()}, max_candidates=9, sampler="random", cv=KFold(2)
+    )
     with pytest.warns(UserWarning, match="gave only 3 different candidates where 17"):
         search.fit(X, y)
 
 
 def test_the_candidates_are_those_of_randomized_search():
     X, y = numbered(120)
-    search = HyperbandSearchCV(Known(), VALUES, max_candidates=9, cv=KFold(2), random_state=3)
+    search = HyperbandSearchCV(
+        Known(), VALUES, max_candidates=9, sampler="random", cv=KFold(2), random_state=3
+    )
     results = search.fit(X, y).cv_results_
     first = np.flatnonzero(results["iter"] == 0)
     drawn = [results["params"][row] for row in first]

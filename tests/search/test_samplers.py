@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 from scipy.stats import loguniform, randint, uniform
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -100,6 +100,30 @@ def test_more_loops_go_on_where_the_checkpoint_ends(sampler, tmp_path):
     search_of(sampler, n_loops=2, checkpoint=path).fit(X, Y)
     extended = search_of(sampler, n_loops=4, checkpoint=path).fit(X, Y)
     assert table(extended) == table(search_of(sampler).fit(X, Y))
+
+
+def test_the_default_is_evolution_for_distributions(tmp_path):
+    by_default = search_of("auto").fit(X, Y)
+    by_name = search_of("evolution", checkpoint=tmp_path / "journal").fit(X, Y)
+    assert HyperbandSearchCV(Steady(), SPACE).sampler == "auto"
+    assert table(by_default) == table(by_name)
+    resumed = search_of("auto", checkpoint=tmp_path / "journal").fit(X, Y)
+    assert table(resumed) == table(by_name)
+
+
+@pytest.mark.filterwarnings("ignore:The grid has")
+@pytest.mark.parametrize("brackets", ["auto", "all"])
+def test_candidates_of_a_grid_are_random_by_default(brackets):
+    grid = {"value": np.linspace(0, 1, 20).tolist()}
+    given = {"space": grid, "n_loops": 1, "max_candidates": None, "brackets": brackets}
+    by_default = search_of("auto", **given).fit(X, Y)
+    assert table(by_default) == table(search_of("random", **given).fit(X, Y))
+
+
+def test_a_clone_goes_on_where_the_checkpoint_ends(tmp_path):
+    search = search_of("evolution", n_loops=1, checkpoint=tmp_path / "journal").fit(X, Y)
+    resumed = clone(search).set_params(n_loops=2).fit(X, Y)
+    assert table(resumed) == table(search_of("evolution", n_loops=2).fit(X, Y))
 
 
 def test_another_sampler_is_another_search(tmp_path):

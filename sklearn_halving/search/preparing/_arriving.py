@@ -15,17 +15,28 @@ from sklearn_halving.policies.bases._bracket_policy import ClosedRung
 from sklearn_halving.samplers import EvolutionSampler, KernelDensitySampler, Sampler, Space, Told
 from sklearn_halving.search._shared_parameters import SharedParameters
 from sklearn_halving.search.preparing._preparation import check_candidates
+from sklearn_halving.search.preparing._search_space import SearchSpace
 
 SAMPLERS: dict[str, Callable[[], Sampler]] = {
     "evolution": EvolutionSampler,
     "kernel_density": KernelDensitySampler,
 }
 """Samplers by name, except ``"random"``, which draws all candidates before the first fit."""
+DEFAULT_SAMPLER = "evolution"
+"""The sampler for distributions with ``"auto"``."""
 BRACKETS_IN_PLAY = 2
 """Number of brackets that run at a time. While one bracket ends, the next one keeps the workers
 busy; its candidates do not depend on the scores of the first one."""
 N_TRIED = 100
-"""Number of candidates that are drawn to check that the estimator has their parameters."""
+"""Number of examples that are drawn to check that the estimator has their parameters."""
+
+
+def sampler_of(search: SharedParameters, space: SearchSpace) -> Sampler | None:
+    """Return the sampler of a search; None if all candidates are drawn before the first fit."""
+    sampler = getattr(search, "sampler", "random")
+    if isinstance(sampler, str) and sampler == "auto":
+        sampler = "random" if space.is_grid else DEFAULT_SAMPLER
+    return resolve_sampler(sampler)
 
 
 def resolve_sampler(sampler: object) -> Sampler | None:
@@ -58,7 +69,8 @@ def arriving(
     if not isinstance(sampler, PointSampler):  # the policy has not started yet
         candidates.arrive(sum(n_of_bracket[: order[0]]))
     trial = np.random.default_rng(0)
-    check_candidates(search.estimator, tuple(space.draw(trial) for _ in range(N_TRIED)))
+    candidates.examples = tuple(space.draw(trial) for _ in range(N_TRIED))
+    check_candidates(search.estimator, candidates.examples)
     return candidates
 
 
@@ -107,6 +119,11 @@ class ArrivingCandidates:
         Seed of the sampler. It is combined with the index of the bracket.
     initial : sequence of dict, default=()
         Candidates with which the first brackets in the order of play begin.
+
+    Attributes
+    ----------
+    examples : tuple of dict
+        Random candidates of the space, which show what kinds of candidates there will be.
     """
 
     def __init__(
@@ -119,6 +136,7 @@ class ArrivingCandidates:
         initial: Sequence[Params] = (),
     ) -> None:
         self.sampler = sampler
+        self.examples: tuple[Params, ...] = ()
         self._seed, self._initial = seed, list(initial)
         self._first_arms = [0, *accumulate(n_of_bracket)]
         self._order = list(order)

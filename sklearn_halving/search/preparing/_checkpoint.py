@@ -21,7 +21,8 @@ from sklearn_halving.execution._model_store import ModelFolder
 from sklearn_halving.execution._train_test_rows import ListedFolds
 from sklearn_halving.execution._types import EvaluationTask
 from sklearn_halving.search._user_warnings import warn_user
-from sklearn_halving.search.preparing._content_hash import content_hash
+from sklearn_halving.search.preparing._arriving import DEFAULT_SAMPLER
+from sklearn_halving.search.preparing._content_hash import GENERATORS, content_hash
 from sklearn_halving.search.preparing._limits import read_seconds
 from sklearn_halving.search.preparing._loops import LoopCandidates
 
@@ -135,9 +136,12 @@ def session_of(search: BaseBanditSearchCV, task: EvaluationTask, start: str | No
         fields["initial_candidates"] = content_hash(list(params["initial_candidates"]))
     if not isinstance(task.candidates, (tuple, LoopCandidates)):
         # The candidates are created during the search, and depend on the budget too.
-        fields["param_distributions"] = content_hash(params["param_distributions"])
-        if params.get("sampler", "random") != "random":
-            fields["sampler"] = _shown("sampler", params["sampler"])
+        distributions = params["param_distributions"]
+        fields["param_distributions"] = content_hash(distributions, without=GENERATORS)
+        sampler = params.get("sampler", "random")
+        if sampler != "random":
+            named = DEFAULT_SAMPLER if sampler == "auto" else sampler
+            fields["sampler"] = _shown("sampler", named)
         if "policy" in params:
             fields["n_pulls"] = _shown("n_pulls", params["n_pulls"])
             fields["policy"] = _shown("policy with its budget", params["policy"])

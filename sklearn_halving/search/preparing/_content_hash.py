@@ -26,6 +26,8 @@ DIGEST_BYTES = 16
 BLOCK_ROWS = 2**16
 OF_NO_MATTER = frozenset({"n_jobs", "verbose"})
 """Parameters of an estimator that do not change the fitted model."""
+GENERATORS = frozenset({"_random_state"})
+"""Attribute of a distribution that does not matter if values are drawn with another generator."""
 INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
 """Folders of installed packages. Their version identifies the code, so the globals that their
 functions use are not hashed."""
@@ -121,7 +123,7 @@ class _Hasher:
             self._tag("item", digest.encode())
 
     def _digest_of(self, value: object) -> str:
-        hasher = _Hasher(parents=self._parents)
+        hasher = _Hasher(self._without & GENERATORS, self._parents)
         hasher.add(value)
         return hasher.digest()
 
@@ -182,7 +184,9 @@ class _Hasher:
             names = [f.name for f in fields(value) if f.name not in self._without]
             self.add({name: getattr(value, name) for name in names})
         elif isinstance(value, np.random.RandomState | np.random.Generator):
-            is_global = value is check_random_state(None)  # its state changes all the time
+            # The state of the global generator changes all the time. Copies of a distribution
+            # contain a copy of it.
+            is_global = value is check_random_state(None) or self._without >= GENERATORS
             self.add("global" if is_global else _generator_state(value))
         elif hasattr(value, "__array__"):  # data frames and tensors of other libraries
             self._tag("columns", str(getattr(value, "columns", "")).encode())

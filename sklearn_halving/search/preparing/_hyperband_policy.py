@@ -13,7 +13,7 @@ from sklearn_halving.policies import FiniteHorizonHalving, GridHalving, Hyperban
 from sklearn_halving.policies.bases._rungs import exact_factor
 from sklearn_halving.resources import Resource
 from sklearn_halving.search._user_warnings import warn_user
-from sklearn_halving.search.preparing._arriving import BRACKETS_IN_PLAY, resolve_sampler
+from sklearn_halving.search.preparing._arriving import BRACKETS_IN_PLAY, sampler_of
 from sklearn_halving.search.preparing._content_hash import content_hash
 from sklearn_halving.search.preparing._loops import n_planned_loops
 from sklearn_halving.search.preparing._plan import SearchPlan
@@ -58,7 +58,7 @@ ONLY_FOR_BRACKETS: dict[str, object] = {
 def halves_grid(search: HyperbandSearchCV, space: SearchSpace) -> bool:
     """Return whether all candidates of a grid start in one bracket."""
     is_automatic = isinstance(search.brackets, str) and search.brackets == "auto"
-    return is_automatic and space.is_grid and resolve_sampler(search.sampler) is None
+    return is_automatic and space.is_grid and sampler_of(search, space) is None
 
 
 def bracket_factor(search: HyperbandSearchCV) -> float:
@@ -97,7 +97,7 @@ def make_bracket_policy(
         select=search.select,
         schedule_rule=search.schedule,
         early_repetitions=_n_early_splits(search, splits),
-        brackets_in_play=None if resolve_sampler(search.sampler) is None else BRACKETS_IN_PLAY,
+        brackets_in_play=None if sampler_of(search, space) is None else BRACKETS_IN_PLAY,
     )
     n_loops = n_planned_loops(search, loop, levels, space, splits.n_repetitions or 1)
     return replace(loop, n_loops=n_loops)

@@ -43,20 +43,26 @@ class CommonFaults:
         """Raise a ValueError if all candidates have failed, or will fail, like this one."""
         if self._is_over:
             return
-        # With a sampler, the kinds of later candidates are not known.
-        is_listed = isinstance(self.task.candidates, tuple)
-        if outcome.error is None or not is_listed or not self._is_common(outcome, outcome.error):
+        error = outcome.error
+        if error is None or not self._all_kinds or not self._is_common(outcome, error):
             self._is_over = True
             return
         self._outcomes.append(outcome)
         self._kinds.add(self._kind_of(self.task.candidates[outcome.pull.arm]))
-        if self._kinds == self._all_kinds:
+        if self._kinds >= self._all_kinds:
             why = "The search ended here, because this error does not depend on the candidate."
             report_failures(self.task, self._outcomes, why)
 
     @cached_property
     def _all_kinds(self) -> set[Kind]:
-        return set(map(self._kind_of, self.task.candidates))
+        """The kinds of all candidates; empty if they are not known.
+
+        A sampler creates candidates during the search. Examples stand for them.
+        """
+        known = self.task.candidates
+        if not isinstance(known, tuple):
+            known = getattr(known, "examples", ())
+        return set(map(self._kind_of, known))
 
     def _kind_of(self, params: Params) -> Kind:
         """Return the parameters of a candidate, without numbers of the last step."""
