@@ -66,7 +66,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def each_value_once(cases: list[pytest.Item]) -> list[pytest.Item]:
     """Return as few cases as have every value of every parameter, chosen greedily."""
-    values = {case: set(case.callspec.indices.items()) for case in cases}  # type: ignore[attr-defined]
+    # Not `callspec.indices`: since pytest 9, they number the cases instead of the values.
+    values = {
+        case: {(name, id(value)) for name, value in case.callspec.params.items()}  # type: ignore[attr-defined]
+        for case in cases
+    }
     missing = set().union(*values.values())
     chosen = []
     while missing:

@@ -655,6 +655,7 @@ def test_prints_and_asserts_allows() -> None:
     assert not find(prints_and_asserts, "search/_a.py", source)
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize(
     "source",
     [
@@ -672,6 +673,20 @@ def test_prints_and_asserts_allows() -> None:
 def test_undeclared_members_finds(folder: str, source: str) -> None:
     assert len(find(undeclared_members, f"{folder}/_a.py", source)) == 1
     assert not find(undeclared_members, "policies/_a.py", source)
+
+
+def test_a_walk_runs_each_value_once_by_default(request: pytest.FixtureRequest) -> None:
+    """If the sample of `tests/conftest.py` were not drawn, the suite would take much longer."""
+    cases = [
+        item.callspec.params
+        for item in request.session.items
+        if item.name.startswith("test_undeclared_members_finds[")
+    ]
+    if not cases:
+        pytest.skip("the walk is not a part of this run")
+    n_sources = len({case["source"] for case in cases})
+    assert len({case["folder"] for case in cases}) == 3
+    assert len(cases) == n_sources * (3 if request.config.getoption("cases") == "all" else 1)
 
 
 def test_undeclared_members_allows() -> None:

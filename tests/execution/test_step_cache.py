@@ -92,6 +92,7 @@ def test_steps_before_one_that_differs_are_fitted_once():
     assert len(FITS) == splits + pairs + 2
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 @pytest.mark.parametrize(

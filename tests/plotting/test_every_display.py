@@ -49,6 +49,7 @@ def suits(display_class, search) -> bool:
     return display_class is not ParameterPairDisplay
 
 
+@pytest.mark.walk
 @every_display
 @pytest.mark.parametrize("name", SEARCHES)
 def test_search_is_drawn(display_class, name, request) -> None:

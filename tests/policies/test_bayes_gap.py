@@ -151,6 +151,7 @@ def test_more_arms_than_pulls_and_arms_known_from_the_start() -> None:
 # ------------------------------------------------------------------------- confirmation
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize("acquisition", ACQUISITIONS)
 @pytest.mark.parametrize("recommendation", ["largest_mean", "smallest_bound"])
 @pytest.mark.parametrize("n_pulls", [1, 2, 3, 7, 20])
@@ -253,6 +254,7 @@ def test_the_improvement_that_pi_looks_for_is_one() -> None:
 # ------------------------------------------------------------------------- pulls in flight
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize("n_in_flight", [1, 3, 8])
 @pytest.mark.parametrize("acquisition", ACQUISITIONS)
 def test_no_more_pulls_are_open_than_allowed(acquisition: str, n_in_flight: int) -> None:

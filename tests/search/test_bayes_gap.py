@@ -257,6 +257,7 @@ def test_the_table():
         assert (n_pulls[~np.isnan(column(search, f"split{j}_test_score"))] > j).all()
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize("n_pulls", [1, 2, 3, 5, 8, 30])
 @pytest.mark.parametrize("pulls_in_flight", [1, 4])
 def test_the_winner_was_fitted(n_pulls, pulls_in_flight):
@@ -445,6 +446,7 @@ def line_covariance(length):
     return np.exp(-0.5 * ((x[:, np.newaxis] - x) / length) ** 2)
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize(
     "kernel",
     [
@@ -553,6 +555,7 @@ def expected():
     return {n: table(surface_search(noise=0.05, pulls_in_flight=n).fit(X, y)) for n in windows}
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize("pulls_in_flight", [1, 4, "auto"])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("backend", ["threading", "loky"])

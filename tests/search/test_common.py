@@ -212,6 +212,7 @@ def test_result_does_not_depend_on_the_workers(search_class, backend, forest_res
     assert result(search) == forest_results[search_class]
 
 
+@pytest.mark.walk
 @parametrize_searches
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_result_does_not_depend_on_n_jobs(search_class, n_jobs, forest_results):
@@ -404,6 +405,7 @@ def two_numbers(estimator, X, y):
     return {"accuracy": accuracy, "error": 1 - accuracy}
 
 
+@pytest.mark.walk
 @parametrize_searches
 @pytest.mark.parametrize(
     "scoring",
@@ -723,6 +725,7 @@ def printed(search, capsys, n_jobs):
     return capsys.readouterr().out.splitlines()
 
 
+@pytest.mark.walk
 @parametrize_searches
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_verbose_output(search_class, capsys, n_jobs):

@@ -201,6 +201,7 @@ def test_the_fits_without_them_are_those_of_before(search_class):
     assert "n_initial" not in empty.plan(X, Y)
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -44,6 +44,7 @@ class Remembering(ClassifierMixin, BaseEstimator):
         return -float(len(self.seen_ & set(X[:, 0].tolist())))
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize("resource", ["partial_fit", "max_iter", "n_samples"])
 @pytest.mark.parametrize("cv", [KFold(3, shuffle=True), ShuffleSplit(3), None])
 @pytest.mark.parametrize(
@@ -70,6 +71,7 @@ def test_no_model_is_scored_on_rows_that_it_was_trained_on(
         assert search.history_["continued_from"].gt(0).any()
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize("resource", ["partial_fit", "max_iter", "n_samples"])
 @pytest.mark.parametrize("cv", [KFold(5, shuffle=True), ShuffleSplit(5), None])
 def test_nor_in_the_plan_for_a_grid(cv, resource):

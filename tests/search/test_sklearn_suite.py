@@ -1,7 +1,8 @@
-"""scikit-learn's own tests of GridSearchCV and RandomizedSearchCV, with ours in their place.
+"""scikit-learn's own tests of GridSearchCV and RandomizedSearchCV, run with our searches.
 
-The module that is installed with scikit-learn is loaded afresh while its two searches are
-replaced: by a search that gives every candidate all rows, and by each default search.
+The test module that is installed with scikit-learn is loaded once for each of four replacements
+of its two searches: a search that gives every candidate all rows, and each default search. By
+default, each test runs with one of the four, in turn. All of them run with ``--cases=all``.
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ from search.substitutes import Adaptive, Correlated, Halving, OneRung
 
 ORIGINAL = "sklearn.model_selection.tests.test_search"
 
-# As scikit-learn runs them: what its own code warns of is not our concern.
+# As in scikit-learn, whose own code may warn.
 pytestmark = pytest.mark.filterwarnings("default")
 
-CALLBACKS = "counts the tasks of callbacks; ours has one for each bracket and rung besides"
-ROWS = "presupposes a table with one row a candidate; ours has one for each rung it reached"
-COLUMNS = "lists the columns exactly; ours has bracket, iter, n_resources and candidate besides"
+CALLBACKS = "counts the tasks of callbacks; ours also has one for each bracket and rung"
+ROWS = "expects a table with one row for each candidate; ours has one for each rung"
+COLUMNS = "lists the columns exactly; ours also has bracket, iter, n_resources and candidate"
 COUNTS = "counts the fits of an exhaustive search"
-METRIC = "compares searches by unlike metrics, which eliminate unlike candidates"
-COLUMNS_OF_PULLS = "lists the columns exactly; ours has n_pulls, stage and others besides"
+METRIC = "compares searches with different metrics, which eliminate different candidates"
+COLUMNS_OF_PULLS = "lists the columns exactly; ours also has n_pulls, stage and others"
 EVERY_SPLIT = "expects a score of every candidate on every split"
-SCORES = "expects the mean scores of five folds, of which ours has more or fewer"
-NEIGHBOURS = "expects a tie of equal means; in the model a candidate next to a bad one is worse"
+SCORES = "expects the mean scores of five folds; ours has more or fewer"
+NEIGHBOURS = "expects a tie of equal means; in the model, a candidate near a bad one is worse"
 SUBSET = "expects the scores of fits on whole training folds in every row"
 
 LEFT_OUT = {
@@ -132,20 +133,31 @@ ORIGINALS = {
 }
 
 
-def suite(searches: type, left_out: dict[str, str]) -> type:
-    """Return a class with all tests of the module but those left out."""
-    tests = {
-        name: staticmethod(function)
-        for name, function in ORIGINALS[searches].items()
-        if name not in left_out
-    }
+LEFT_OUT_OF = {
+    OneRung: LEFT_OUT,
+    Halving: LEFT_OUT | LEFT_OUT_WHEN_HALVING,
+    Adaptive: LEFT_OUT | LEFT_OUT_WHEN_ADAPTIVE,
+    Correlated: LEFT_OUT | LEFT_OUT_WHEN_CORRELATED,
+}
+
+
+def suite(searches: type) -> type:
+    """Return a class with the tests of the module. Each runs with one of the four by default."""
+    tests = {}
+    for number, (name, function) in enumerate(sorted(ORIGINALS[searches].items())):
+        possible = [other for other, left_out in LEFT_OUT_OF.items() if name not in left_out]
+        if searches not in possible:
+            continue
+        if searches is not possible[number % len(possible)]:
+            function.pytestmark = [*getattr(function, "pytestmark", []), pytest.mark.full.mark]
+        tests[name] = staticmethod(function)
     return type("Suite", (), tests)
 
 
-TestOneRung = suite(OneRung, LEFT_OUT)
-TestHalving = suite(Halving, LEFT_OUT | LEFT_OUT_WHEN_HALVING)
-TestAdaptive = suite(Adaptive, LEFT_OUT | LEFT_OUT_WHEN_ADAPTIVE)
-TestCorrelated = suite(Correlated, LEFT_OUT | LEFT_OUT_WHEN_CORRELATED)
+TestOneRung = suite(OneRung)
+TestHalving = suite(Halving)
+TestAdaptive = suite(Adaptive)
+TestCorrelated = suite(Correlated)
 
 
 def test_what_is_left_out_exists_and_is_little() -> None:

@@ -118,6 +118,7 @@ def play_alone(
     return int(policy.recommend(state)), n_pulls
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize("size", [1, 4])
 @pytest.mark.parametrize(("policy", "world"), PLAYS[:-1], ids=IDS[:-1])
 def test_the_size_of_a_batch_is_irrelevant(policy: Any, world: Any, size: int) -> None:

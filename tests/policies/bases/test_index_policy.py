@@ -66,6 +66,7 @@ def search(
     return pulls, int(policy.recommend(state))
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize("window", [2, 8, 50])
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 def test_pulls_in_flight_are_different_and_keep_to_the_budget(policy: Any, window: int) -> None:

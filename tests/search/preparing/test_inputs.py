@@ -133,6 +133,7 @@ class Strict(Known):
         return super().fit(X, y)
 
 
+@pytest.mark.walk
 @parametrize_searches
 @pytest.mark.parametrize(("convert", "kind"), [
     (lambda X: X.tolist(), list),
@@ -343,6 +344,7 @@ WRONG_NAMES = {
 }
 
 
+@pytest.mark.walk
 @parametrize_searches
 @pytest.mark.parametrize("case", WRONG_NAMES)
 def test_a_wrong_name_gets_the_nearest_right_one_first(search_class, case):
@@ -360,6 +362,7 @@ def test_a_name_may_belong_to_an_object_of_the_same_candidate(search_class):
         small(search_class, PIPELINE, space).fit(*data())
 
 
+@pytest.mark.walk
 @parametrize_searches
 @pytest.mark.parametrize("space", ["abc", None, ["abc"], SVC(), 3])
 def test_a_wrong_space_says_what_is_accepted(search_class, space):

@@ -149,6 +149,7 @@ def test_failures_train_scores_and_metrics_are_replayed_too(search_class, tmp_pa
     assert len(lines_of(tmp_path / "j")) == 1 + search.n_fits_
 
 
+@pytest.mark.walk
 @parametrize_searches
 @pytest.mark.parametrize("random_state", [None, "instance"])
 def test_without_a_number_the_draws_are_those_of_the_journal(search_class, random_state, tmp_path):

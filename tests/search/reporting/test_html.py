@@ -153,6 +153,7 @@ def test_text_is_escaped(search_class):
     Tables(text)
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize("search_class", SEARCHES)
 @pytest.mark.parametrize("space", [SPACE, {"value": [0.3]}, {"value": np.linspace(0, 1, 200)}])
 def test_any_number_of_candidates(search_class, space):
@@ -189,6 +190,7 @@ def test_a_winner_without_a_score(search_class):
     assert "score no score" not in text
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize("broken", ["cv_results_", "_record", "best_index_", "best_estimator_"])
 @pytest.mark.parametrize("search_class", SEARCHES)
 def test_a_search_with_something_missing_is_shown(search_class, broken):

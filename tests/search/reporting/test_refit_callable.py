@@ -89,6 +89,7 @@ def assert_maps_back(search):
             np.testing.assert_equal(chosen[name], row[name])
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize("choose", [largest_mean, first_of_ranking])
 @pytest.mark.parametrize(
     ("search_class", "params"),

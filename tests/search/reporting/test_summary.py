@@ -352,6 +352,7 @@ class Choosy(Known):
         return super().fit(X, y)
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize("search_class", SEARCHES)
 @pytest.mark.parametrize(
     ("thing", "name"),

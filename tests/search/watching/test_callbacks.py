@@ -66,6 +66,7 @@ class PropagatedDiary(Diary):
     max_propagation_depth = None
 
 
+@pytest.mark.walk
 @parametrize_searches
 @pytest.mark.parametrize("n_done", [0, 7, 100])
 def test_pulls_of_a_journal_begin_and_end_too(search_class, n_done, tmp_path):

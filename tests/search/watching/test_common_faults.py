@@ -46,6 +46,7 @@ class Picky(ClassifierMixin, BaseEstimator):
         return self.classes_[(X[:, 0] > 0).astype(int)]
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize("search_class", SEARCHES)
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize(

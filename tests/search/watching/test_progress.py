@@ -385,6 +385,7 @@ def bars():
     return instances
 
 
+@pytest.mark.walk
 @parametrize_searches
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_bar(search_class, n_jobs, capsys, bars):
