@@ -14,6 +14,7 @@ import numpy as np
 
 from sklearn_halving.policies._types import (
     NO_ARM,
+    ClosedRung,
     PolicyDescription,
     Problem,
     Pull,
@@ -23,7 +24,6 @@ from sklearn_halving.policies._types import (
 from sklearn_halving.policies.bases._bracket_policy import (
     BracketsState,
     BracketState,
-    ClosedRung,
     ScheduledPolicy,
 )
 from sklearn_halving.policies.bases._parameter_checks import refuse_unless

@@ -8,8 +8,7 @@ from typing import cast
 import numpy as np
 
 from sklearn_halving.policies._incumbent_contest import Contest, RaceRules
-from sklearn_halving.policies._types import PolicyDescription, Problem
-from sklearn_halving.policies.bases._bracket_policy import ClosedRung
+from sklearn_halving.policies._types import ClosedRung, PolicyDescription, Problem
 from sklearn_halving.policies.bases._parameter_checks import (
     check_budget,
     check_count,

@@ -262,6 +262,14 @@ class Stage:
     level: int
 
 
+class ClosedRung(NamedTuple):
+    """The arms of a rung in increasing order, its level, and the mean rewards of the arms."""
+
+    arms: IntArray
+    level: int
+    means: FloatArray
+
+
 @dataclass(frozen=True)
 class PolicyDescription:
     """The properties of a policy that are known before the first pull.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -16,7 +15,6 @@ from sklearn_halving.search._search_results import ResultTable
 from sklearn_halving.search._shared_parameters import PositiveFloat, PositiveInt
 from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._arriving import (
-    ArrivingCandidates,
     arriving,
     resolve_sampler,
 )
@@ -150,14 +148,6 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
             return super()._draw_candidates(prepared, rng)
         n_arms, initial = prepared.plan.problem.n_arms, prepared.space.initial
         return arriving(self, self._sampler, [1] * n_arms, range(n_arms), rng, initial)
-
-    def _start_policy(
-        self, prepared: Preparation, candidates: Candidates, seed: np.random.SeedSequence
-    ) -> Any:
-        state = super()._start_policy(prepared, candidates, seed)
-        if self._sampler is not None and isinstance(candidates, ArrivingCandidates):
-            candidates.follow(partial(cast(Any, prepared.policy).rungs_before, state))
-        return state
 
     def _check_splits(self, n_arms: int, splits: SearchSplits, n_levels: int = 1) -> None:
         """Raise if there are not enough splits for the number of fits."""

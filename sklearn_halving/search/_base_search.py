@@ -35,7 +35,7 @@ from sklearn_halving.resources import FitTime, Rescaling, Resource, resolve_reso
 from sklearn_halving.search._run import Run
 from sklearn_halving.search._search_results import SearchResults
 from sklearn_halving.search._shared_parameters import SharedParameters
-from sklearn_halving.search.preparing._arriving import sampler_of
+from sklearn_halving.search.preparing._arriving import ArrivingCandidates, sampler_of
 from sklearn_halving.search.preparing._checkpoint import Checkpoint, open_checkpoint
 from sklearn_halving.search.preparing._initial_candidates import (
     fronts_of,
@@ -271,7 +271,10 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, POLICY))
         tie_break = self._tie_break(prepared.space, candidates, seed)
         problem = replace(prepared.plan.problem, tie_break=tie_break)
-        return prepared.policy.start(problem, seed=own)
+        state = prepared.policy.start(problem, seed=own)
+        if isinstance(candidates, ArrivingCandidates):
+            candidates.follow(partial(prepared.policy.rungs_before, state))
+        return state
 
     def _tie_break(
         self, space: SearchSpace, candidates: Candidates, seed: np.random.SeedSequence

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Literal, cast
 
 import numpy as np
 
@@ -33,7 +32,6 @@ from sklearn_halving.search._shared_parameters import (
     document_search,
 )
 from sklearn_halving.search.preparing._arriving import (
-    ArrivingCandidates,
     arriving,
     sampler_of,
 )
@@ -344,20 +342,10 @@ class HyperbandSearchCV(BaseBanditSearchCV):
             drawn = super()._draw_candidates(prepared, rng)
             warn_of_left_out(self, prepared.space, drawn)
             return drawn
-        brackets = cast(Brackets, prepared.policy)
-        n_of_bracket, order = prepared.plan.n_of_bracket, brackets.order_of_play(schedule)
+        n_of_bracket, order = prepared.plan.n_of_bracket, prepared.policy.order_of_play(schedule)
         candidates = arriving(self, sampler, n_of_bracket, order, rng, prepared.space.initial)
         self._warn_of_space(prepared)
         return candidates
-
-    def _start_policy(
-        self, prepared: Preparation, candidates: Candidates, seed: np.random.SeedSequence
-    ) -> Any:
-        state = super()._start_policy(prepared, candidates, seed)
-        if isinstance(candidates, ArrivingCandidates):
-            brackets = cast(Brackets, prepared.policy)
-            candidates.follow(partial(brackets.rungs_before, state))
-        return state
 
     def _make_results(self, run: Run, rows: ResultRows) -> ResultTable:
         results = super()._make_results(run, rows).cv_results

@@ -20,6 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 from search.common import data, numbered
 from search.resuming import Steady, found, table
 from sklearn_halving import BanditSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
+from sklearn_halving.policies import IncumbentRace
 from sklearn_halving.samplers import EvolutionSampler, RandomSampler
 
 X, Y = numbered(120)
@@ -334,6 +335,26 @@ def test_a_race_over_a_grid_tries_no_candidate_twice():
 def test_policies_that_choose_among_given_candidates_refuse_a_sampler():
     with pytest.raises(ValueError, match="sampler must be 'random'"):
         BanditSearchCV(Steady(), SPACE, policy="uniform", sampler="evolution").fit(X, Y)
+
+
+class Wrapped:
+    """A policy that does not inherit from `BasePolicy`."""
+
+    def __init__(self, policy):
+        self.policy = policy
+
+    def __getattr__(self, name):
+        return getattr(vars(self)["policy"], name)
+
+
+def test_a_race_that_does_not_inherit_from_the_base_class_tells_the_sampler_of_its_rungs():
+    params = {"sampler": "evolution", "cv": 4, "random_state": 0, "refit": False}
+    race = IncumbentRace(60)
+    own, wrapped = (
+        BanditSearchCV(Steady(), SPACE, policy=policy, **params).fit(X, Y)
+        for policy in (race, Wrapped(race))
+    )
+    assert found(wrapped) == found(own)
 
 
 # ------------------------------------------------------- the same race in VarianceHalvingSearchCV

@@ -7,7 +7,14 @@ from dataclasses import dataclass, is_dataclass, replace
 from typing import Any, ClassVar
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
-from sklearn_halving.policies._types import Policy, PolicyDescription, Problem, Pull, Schedule
+from sklearn_halving.policies._types import (
+    ClosedRung,
+    Policy,
+    PolicyDescription,
+    Problem,
+    Pull,
+    Schedule,
+)
 from sklearn_halving.policies.bases._parameter_checks import (
     RewardRange,
     check_exploration,
@@ -20,7 +27,7 @@ REQUIRED = (
 )
 OPTIONAL = (
     *("describe", "order_of_play", "current_stage", "stage_of_arm", "is_confident", "points"),
-    *("first_to_tell", "stage_of_pull"),
+    *("first_to_tell", "stage_of_pull", "rungs_before"),
 )
 
 
@@ -100,6 +107,14 @@ class BasePolicy(Policy):
         A search asks this if the decisions depend on the order of the rewards.
         """
         return None
+
+    def rungs_before(self, state: Any, place: int) -> Sequence[ClosedRung]:
+        """Return the rungs that are certain to be closed when a bracket starts.
+
+        If a sampler creates the arms of the bracket, it may use their rewards. ``place`` is the
+        index of the bracket in the schedule, or the arm if there is no schedule.
+        """
+        return ()
 
     def points(self, state: Any) -> FloatArray | None:
         """Return the arms as points of the unit cube; None if the arms are given.

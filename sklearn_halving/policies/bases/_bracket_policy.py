@@ -9,21 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, islice, takewhile
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
-from sklearn_halving.policies._types import NO_ARM, Bracket, Problem, Pulls, Schedule
+from sklearn_halving.policies._types import NO_ARM, Bracket, ClosedRung, Problem, Pulls, Schedule
 from sklearn_halving.policies.bases._base_policy import BasePolicy
-
-
-class ClosedRung(NamedTuple):
-    """The arms of a rung in increasing order, its level, and the mean rewards of the arms."""
-
-    arms: IntArray
-    level: int
-    means: FloatArray
 
 
 @dataclass

@@ -11,7 +11,7 @@ import numpy as np
 
 from sklearn_halving._typing import Params
 from sklearn_halving.policies._arrays import FloatArray
-from sklearn_halving.policies.bases._bracket_policy import ClosedRung
+from sklearn_halving.policies._types import ClosedRung
 from sklearn_halving.samplers import EvolutionSampler, KernelDensitySampler, Sampler, Space, Told
 from sklearn_halving.search._shared_parameters import SharedParameters
 from sklearn_halving.search.preparing._preparation import check_candidates
