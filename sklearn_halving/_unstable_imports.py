@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 # The decorator of `fit` that validates parameters and sets the configuration and the callbacks.
 # Can be removed when scikit-learn makes it public.
-from sklearn.base import _fit_context
+from sklearn.base import BaseEstimator, _fit_context
 
 # scikit-learn's container of several scorers. Can be removed when it has a public name.
 from sklearn.metrics._scorer import _MultimetricScorer as MultimetricScorer
@@ -49,6 +49,7 @@ __all__ = [
     "check_refit_metric",
     "fit_context",
     "has_callbacks",
+    "has_common_names",
     "init_callbacks",
     "lone_branch",
     "method_params",
@@ -133,6 +134,16 @@ def init_callbacks(search: BaseSearchCV, max_subtasks: int) -> Any:
     if not hasattr(search, "_init_callback_context"):
         return None
     return search._init_callback_context(max_subtasks=max_subtasks)
+
+
+def has_common_names(cls: type) -> bool:
+    """Return whether the parameters of a class are those of its constructor.
+
+    A class may replace scikit-learn's private class method, such as SciKeras does. Can be removed
+    when ``get_params`` no longer inspects the signature in every call.
+    """
+    own = getattr(getattr(cls, "_get_param_names", None), "__func__", None)
+    return own is BaseEstimator._get_param_names.__func__
 
 
 def has_callbacks(search: BaseSearchCV) -> bool:

@@ -101,13 +101,10 @@ class JoblibSession:
     ----------
     n_jobs : int or None
         As for `joblib.Parallel`.
-    backend : str or None, default=None
-        The backend to use instead of the active one.
     """
 
-    def __init__(self, n_jobs: int | None, backend: str | None = None) -> None:
+    def __init__(self, n_jobs: int | None) -> None:
         self._n_jobs = n_jobs
-        self._backend_name = backend
         self._last_submit = -ABORT_SECONDS
 
     def __enter__(self) -> JoblibSession:
@@ -115,7 +112,7 @@ class JoblibSession:
         # its `delayed`. The workers set scikit-learn's configuration themselves.
         from joblib import Parallel
 
-        self._parallel = Parallel(n_jobs=self._n_jobs, backend=self._backend_name)
+        self._parallel = Parallel(n_jobs=self._n_jobs)
         self._is_aborted = False
         self._gathered: list[tuple[object, Callable[[object], None]]] = []
         self._parallel.__enter__()

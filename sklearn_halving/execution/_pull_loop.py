@@ -20,27 +20,10 @@ from sklearn_halving.execution._types import Job, Landing, Outcome
 from sklearn_halving.execution.workers._executors import Executor
 from sklearn_halving.execution.workers._interrupt import Interrupt
 from sklearn_halving.execution.workers._lost_backend import LostBackendError
-from sklearn_halving.policies._types import Policy, Pull, Pulls
+from sklearn_halving.policies._types import DEFAULT_WINDOW, Policy, Pull, Pulls
 
-DEFAULT_WINDOW = 8
-"""Number of open pulls for a policy that depends on the order of outcomes and sets no window."""
-WINDOW_SHARE = 8
-"""With a budget, the window of such a policy is one of this many pulls, but at most 20."""
-MAX_WINDOW = 20
 PATIENCE = 0.5
 """Seconds between two checks for a request to stop."""
-
-
-def default_window(max_pulls: int | None) -> int:
-    """Return the number of open pulls for a policy that depends on the order of outcomes.
-
-    It must not depend on the number of workers. A policy that knows 7/8 of its rewards when it
-    asks for the last pull decides almost as well as one that waits for every reward. Eight
-    workers need about 20 open pulls, because the oldest is told first.
-    """
-    if max_pulls is None:
-        return DEFAULT_WINDOW
-    return min(max(max_pulls // WINDOW_SHARE, 1), MAX_WINDOW)
 
 
 @dataclass

@@ -45,6 +45,8 @@ class GrowingRung:
         In the order in which they entered.
     means : dict
         Maps arms that have all their rewards to the mean. NaN if one of them is NaN.
+    leader : tuple or None
+        The largest mean, and minus its arm.
     n_judged : int
         The first ``n_judged`` arms have a mean and have been compared.
     waiting : list of tuple
@@ -56,9 +58,16 @@ class GrowingRung:
     rung: Rung
     arms: list[int] = field(default_factory=list)
     means: dict[int, float] = field(default_factory=dict)
+    leader: tuple[float, int] | None = None
     n_judged: int = 0
     waiting: list[tuple[float, int, int]] = field(default_factory=list)
     is_closed: bool = False
+
+    def add_mean(self, arm: int, mean: float) -> None:
+        """Set the mean of an arm that has all its rewards."""
+        self.means[arm] = mean
+        if not isnan(mean):
+            self.leader = max(self.leader or (mean, -arm), (mean, -arm))
 
     @property
     def is_complete(self) -> bool:
@@ -108,7 +117,7 @@ class AsynchronousBracket:
         if self._n_left[pull.arm] == 0:
             place = self._state.bracket.rung_of(pull.level, pull.repetition)
             rung = self.rungs[place]
-            rung.means[pull.arm] = float(row[: rung.rung.n_splits(self._n_all)].mean())
+            rung.add_mean(pull.arm, float(row[: rung.rung.n_splits(self._n_all)].mean()))
             self._promote()
             if self.is_finished:
                 self._state.closed = [_closed(rung) for rung in self.rungs if rung.arms]
@@ -116,15 +125,14 @@ class AsynchronousBracket:
     def best(self, by_level: bool) -> tuple[float, int] | None:
         """Return the largest mean of the arms that can be recommended, and minus the arm."""
         last = self.rungs[-1].rung.level
-        contenders: list[tuple[float, int]] = []
+        leaders: list[tuple[float, int]] = []
         for rung in self.rungs:
-            if by_level and rung.rung.level < last:
+            if rung.leader is None or (by_level and rung.rung.level < last):
                 continue
-            known = [(mean, -arm) for arm, mean in rung.means.items() if not isnan(mean)]
-            if known and rung.rung.first_repetition:
-                contenders.clear()  # the previous rung was at this level, on fewer splits
-            contenders += known
-        return max(contenders, default=None)
+            if rung.rung.first_repetition:
+                leaders.clear()  # the previous rung was at this level, on fewer splits
+            leaders.append(rung.leader)
+        return max(leaders, default=None)
 
     def _order(self, arm: int) -> tuple[int, int]:
         return (0 if self._tie_break is None else self._tie_break[arm]), arm

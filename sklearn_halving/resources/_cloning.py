@@ -15,9 +15,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from sklearn_halving._typing import Estimator, Params
+from sklearn_halving._unstable_imports import has_common_names
 
 _IMMUTABLE = (int, float, str, bool, type(None), np.generic)
-_NAMES: WeakKeyDictionary[type, KeysView[str]] = WeakKeyDictionary()
+_NAMES: WeakKeyDictionary[type, tuple[object, KeysView[str]]] = WeakKeyDictionary()
+"""The constructor of each class, which may be replaced, and the names of its parameters."""
 
 
 def own_params(step: Estimator) -> Params:
@@ -72,14 +74,20 @@ def cloned_value(value: object) -> object:
 
 
 def _inherits(estimator: Estimator, method: str) -> bool:
-    """Return whether a method is that of scikit-learn's base class."""
-    return getattr(type(estimator), method, None) is getattr(BaseEstimator, method)
+    """Return whether a method is that of scikit-learn's base class, and so are the names.
+
+    Estimators with names of their own may have other parameters in every instance.
+    """
+    cls = type(estimator)
+    is_inherited = getattr(cls, method, None) is getattr(BaseEstimator, method)
+    return is_inherited and has_common_names(cls)
 
 
 def _own_names(estimator: Estimator) -> KeysView[str]:
     """Return the names of the parameters of a class that inherits ``get_params``."""
     cls = type(estimator)
-    names = _NAMES.get(cls)
-    if names is None:
-        names = _NAMES[cls] = dict.fromkeys(estimator.get_params(deep=False)).keys()
+    constructor, names = _NAMES.get(cls, (None, {}.keys()))
+    if constructor is not cls.__init__:
+        names = dict.fromkeys(estimator.get_params(deep=False)).keys()
+        _NAMES[cls] = cls.__init__, names
     return names

@@ -124,14 +124,17 @@ class Whole(Dimension):
     distribution: DiscreteDistribution
 
     @cached_property
-    def values(self) -> list[int] | None:
-        """All values; None if they are not integers, or more than `MAX_CHOICES`."""
+    def values(self) -> list[int | float] | None:
+        """All values; None if they are infinitely many, or more than `MAX_CHOICES`."""
+        listed = getattr(self.distribution, "xk", None)
+        if listed is not None:  # rv_discrete(values=...); they need not be integers
+            return [self._as_number(x) for x in listed if self.distribution.pmf(x) > 0]
         first, last = getattr(self.distribution, "support", lambda: (0, np.inf))()
         if not last - first < MAX_CHOICES:
             return None
         possible = np.arange(first, last + 1)
         shares = self.distribution.pmf(possible)
-        whole = [int(value) for value in possible[shares > 0]]
+        whole: list[int | float] = [int(value) for value in possible[shares > 0]]
         return whole if np.isclose(shares.sum(), 1) else None
 
     @property
@@ -141,8 +144,11 @@ class Whole(Dimension):
 
     def value_at(self, x: float) -> int | float:
         """Return the value at a coordinate in (0, 1)."""
-        value = float(self.distribution.ppf(x))
-        return int(value) if value.is_integer() else value
+        return self._as_number(float(self.distribution.ppf(x)))
+
+    @staticmethod
+    def _as_number(value: float) -> int | float:
+        return int(value) if float(value).is_integer() else float(value)
 
     def coordinate_of(self, value: object) -> float:
         """Return the centre of the cell of a value; NaN if its probability is 0."""

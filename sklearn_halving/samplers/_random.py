@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Container, Hashable
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,12 +56,17 @@ class Batch:
         self.candidates: list[Params] = []
         self._told = told
         self._own: set[Hashable] = set()
+        self._avoided: list[Container[Hashable]] = [self, self._own]
 
     def draw(self, rng: np.random.Generator) -> Params:
         """Return a random candidate that is new if possible, or else new in the batch."""
         space = self._told.space
-        params = space.draw(rng, self)
-        return space.draw(rng, self._own) if space.key(params) in self else params
+        while self._avoided:
+            params = space.draw(rng, self._avoided[0])
+            if space.key(params) not in self._avoided[0]:
+                return params
+            self._avoided.pop(0)  # none is left, and searching again would take long
+        return space.draw(rng)
 
     def add(self, params: Params) -> None:
         """Add a candidate."""

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from joblib import cpu_count, effective_n_jobs, parallel_config
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.utils import check_random_state
@@ -19,22 +20,19 @@ from sklearn.utils import check_random_state
 from sklearn_halving._typing import Candidates
 from sklearn_halving._unstable_imports import fit_context, validate_params
 from sklearn_halving.execution._model_store import ModelStore
-from sklearn_halving.execution._pull_loop import (
-    PullLoop,
-    PullObserver,
-    StopSignals,
-    default_window,
-)
+from sklearn_halving.execution._pull_loop import PullLoop, PullObserver, StopSignals
 from sklearn_halving.execution._step_cache import StepCache
 from sklearn_halving.execution._types import EvaluationTask, PullLimits
-from sklearn_halving.execution.workers._executors import open_executor, replace_executor
+from sklearn_halving.execution.workers._executors import Executor, open_executor
 from sklearn_halving.execution.workers._interrupt import Interrupt
+from sklearn_halving.execution.workers._lost_backend import LostBackendError
 from sklearn_halving.policies._types import Problem
-from sklearn_halving.policies.bases._base_policy import BasePolicy
+from sklearn_halving.policies.bases._base_policy import BasePolicy, window_of
 from sklearn_halving.resources import FitTime, Rescaling, Resource, resolve_resource
 from sklearn_halving.search._run import Run
 from sklearn_halving.search._search_results import SearchResults
 from sklearn_halving.search._shared_parameters import SharedParameters
+from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._arriving import ArrivingCandidates, sampler_of
 from sklearn_halving.search.preparing._checkpoint import Checkpoint, open_checkpoint
 from sklearn_halving.search.preparing._initial_candidates import (
@@ -185,7 +183,8 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         self._report(run)
         self._choose(run)
         write_end(self, run, progress)
-        self._refit_best(run, callbacks)
+        with run.backend():
+            self._refit_best(run, callbacks)
         callbacks.end()
         return self
 
@@ -330,18 +329,14 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
     def _pull(self, run: Run, limits: PullLimits, callbacks: CallbackTree) -> Progress:
         """Run pulls until the policy is finished or the search is stopped."""
         prepared, checkpoint = run.prepared, run.checkpoint
-        workers = (run.task, self.n_jobs, self.pre_dispatch, limits)
         callbacks.begin_search(prepared.plan, prepared.resource)
-        window = prepared.plan.description.window
-        if window is None and not prepared.policy.order_free:
-            window = default_window(prepared.plan.description.max_pulls)
         with (
             open_watch(self, run, callbacks) as watch,
             Interrupt() as interrupt,
-            open_executor(*workers) as executor,
+            open_executor(run.task, self.n_jobs, self.pre_dispatch, limits) as executor,
             ExitStack() as opened,
         ):
-            continues = self.lost_cluster == "continue"
+            continue_here = partial(self._continue_here, run, limits, opened)
             loop = PullLoop(
                 prepared.policy,
                 run.state,
@@ -349,15 +344,13 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
                 reward=run.reward,
                 log=run.log,
                 top_level=prepared.plan.problem.max_level,
-                window=window,
+                window=window_of(prepared.policy, prepared.plan.description),
                 observer=watch if watch.is_needed else PullObserver(),
                 journal=checkpoint.journal,
                 models=ModelStore(checkpoint.models),
                 signals=StopSignals(run.deadline, interrupt),
                 arrive=getattr(run.task.candidates, "arrive", None),
-                replace_executor=partial(replace_executor, opened, *workers)
-                if continues
-                else None,
+                replace_executor=continue_here if self.lost_cluster == "continue" else None,
                 first_to_tell=prepared.policy.first_to_tell,
             )
             loop.run()
@@ -366,3 +359,22 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
                 checkpoint.models.clear()
             callbacks.end_search()
         return watch.progress
+
+    def _continue_here(
+        self, run: Run, limits: PullLimits, opened: ExitStack, lost: LostBackendError
+    ) -> Executor:
+        """Open workers of this machine, and give them the jobs of a lost cluster."""
+        lost.leave_cluster()
+        with parallel_config("loky"):  # the lost backend would look for its cluster
+            n_wanted = effective_n_jobs(-1 if lost.library == "dask" else self.n_jobs)
+        run.n_local_jobs = n = min(n_wanted, cpu_count())
+        warn_user(
+            f"{lost.cause}. The search continues on this machine, with {n} "
+            f"{'process' if n == 1 else 'processes'}."
+        )
+        opened.enter_context(run.backend())
+        local = open_executor(run.task, n, self.pre_dispatch, limits)
+        executor = opened.enter_context(local)
+        for job in lost.jobs:
+            executor.submit(job)
+        return executor

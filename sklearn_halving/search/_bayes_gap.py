@@ -21,10 +21,9 @@ from sklearn_halving._typing import (
     Scoring,
 )
 from sklearn_halving._unstable_imports import Interval
-from sklearn_halving.execution._pull_loop import default_window
 from sklearn_halving.policies import UniformAllocation
 from sklearn_halving.policies._bayes_gap import Acquisition, BetaRule
-from sklearn_halving.policies.bases._base_policy import BasePolicy
+from sklearn_halving.policies.bases._base_policy import BasePolicy, default_window
 from sklearn_halving.resources import Resource
 from sklearn_halving.search._adaptive_search import PULLS_OF_GRID_SEARCH, AdaptiveSearchCV
 from sklearn_halving.search._bandit_search import _warn_of_range

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
+from joblib import parallel_config
 
 from sklearn_halving._typing import CrossValidation
 from sklearn_halving.execution._types import EvaluationTask, Outcome
@@ -49,6 +51,8 @@ class Run:
         The reason for the end of the search.
     rows : ResultRows or None
         The rows of ``cv_results_``; None before they are computed.
+    n_local_jobs : int or None
+        Number of processes on this machine if the cluster was lost; None otherwise.
     began : float
         Time of ``time.monotonic`` at the start of the search.
     """
@@ -62,12 +66,20 @@ class Run:
     log: StagedLog = field(default_factory=StagedLog)
     stopped_by: str = "policy"
     rows: ResultRows | None = None
+    n_local_jobs: int | None = None
     began: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
         """Connect the log to the stages of the policy, and to the check of failed fits."""
         self.log.stage_of = partial(self.prepared.policy.stage_of_pull, self.state)
         self.log.check = CommonFaults(self.task).check
+
+    def backend(self) -> AbstractContextManager[object]:
+        """Return a context in which joblib does not use a cluster that was lost."""
+        if self.n_local_jobs is None:
+            return nullcontext()
+        context: AbstractContextManager[object] = parallel_config("loky", n_jobs=self.n_local_jobs)
+        return context
 
     def record(self, cv: CrossValidation | None) -> SearchRecord:
         """Return the record of the pulls, which is kept after the search."""

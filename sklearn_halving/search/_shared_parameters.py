@@ -163,7 +163,9 @@ class SharedParameters:
     lost_cluster : {"raise", "continue"}, default="raise"
         What happens if the scheduler of Dask or the head of Ray is gone. With ``"raise"``, a
         ConnectionError is raised, and the results so far are kept. With ``"continue"``, a warning
-        is raised, and the search continues with ``n_jobs`` processes on this machine.
+        is raised, and the search and the refit continue in processes on this machine: ``n_jobs``
+        of them, or one for each CPU after Dask, which ignores ``n_jobs``, and never more than
+        that.
     progress_bar : bool, default=False
         Whether to show a progress bar with the best score so far and an estimate of the remaining
         time, in a terminal or a notebook. Requires tqdm, which

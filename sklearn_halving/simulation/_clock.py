@@ -12,17 +12,13 @@ import numpy as np
 
 from sklearn_halving.policies import NO_ARM, Policy, Problem, Pull, Pulls
 from sklearn_halving.policies._arrays import FloatArray, IntArray
-from sklearn_halving.policies.bases._base_policy import BasePolicy, name_of
+from sklearn_halving.policies.bases._base_policy import BasePolicy, name_of, window_of
 from sklearn_halving.policies.bases._parameter_checks import check_count
 from sklearn_halving.simulation._randomness import Randomness
 from sklearn_halving.simulation._result import Estimate, estimate_of
 from sklearn_halving.simulation._simulate import checked_policy, number_of_arms
 from sklearn_halving.simulation._types import Arms, Environment
 from sklearn_halving.simulation._workers import Workers
-
-DEFAULT_WINDOW = 8
-"""Number of pulls in flight in a search for a policy that depends on the order of rewards and
-sets no window."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,6 +234,7 @@ class Clock:
 
     def __post_init__(self) -> None:
         self._description = self.policy.describe(self.problem)
+        self._window = window_of(self.policy, self._description)
 
     def play(self, time_budget: float) -> None:
         """Play to the end, or until the time is up."""
@@ -263,11 +260,11 @@ class Clock:
     @property
     def _room(self) -> int:
         """Number of pulls that the search may ask for."""
-        if self.policy.order_free:
+        if self._window is None:
             ahead = self.workers.pulls_per_worker * self.workers.n_workers
             return ahead - (len(self._open) - len(self._landed))
-        window = self._description.window or DEFAULT_WINDOW
-        return (self.workers.n_workers if self.by_arrival else window) - len(self._open)
+        window = self.workers.n_workers if self.by_arrival else self._window
+        return window - len(self._open)
 
     def _ask(self) -> None:
         while (room := self._room) > 0:

@@ -32,6 +32,17 @@ class Logged(BaseEstimator):
         return self
 
 
+class NamesOfItsOwn(BaseEstimator):
+    """Has other parameters in every instance, like the estimators of SciKeras."""
+
+    def __init__(self, alpha=1.0, **others):
+        self.alpha = alpha
+        vars(self).update(others)
+
+    def _get_param_names(self):
+        return (name for name in vars(self) if not name.endswith("_"))
+
+
 class ClonesItself(BaseEstimator):
     def __init__(self, alpha=1.0):
         self.alpha = alpha
@@ -124,3 +135,29 @@ def test_a_clone_keeps_settings_and_drops_what_was_fitted():
     with config_context(enable_metadata_routing=True):
         requested = cloned(Ridge().set_fit_request(sample_weight=True)).get_metadata_routing()
         assert requested.fit.requests == {"sample_weight": True}
+
+
+def test_parameters_may_differ_between_the_instances_of_a_class():
+    first, second = NamesOfItsOwn(hidden=10), NamesOfItsOwn(rate=0.1)
+    assert own_params(first) == {"alpha": 1.0, "hidden": 10}
+    assert all_params(second) == {"alpha": 1.0, "rate": 0.1}
+    assert cloned(second).rate == 0.1
+    set_params(first, {"hidden": 20})
+    assert first.hidden == 20
+
+
+def test_a_constructor_may_be_replaced():
+    """As ``%autoreload 2`` does in a notebook."""
+
+    class Edited(BaseEstimator):
+        def __init__(self, alpha=1.0):
+            self.alpha = alpha
+
+    class Later(BaseEstimator):
+        def __init__(self, alpha=1.0, beta=2.0):
+            self.alpha, self.beta = alpha, beta
+
+    assert own_params(Edited()) == {"alpha": 1.0}
+    Edited.__init__ = Later.__init__
+    assert own_params(Edited()) == {"alpha": 1.0, "beta": 2.0}
+    assert cloned(Edited(beta=3.0)).beta == 3.0

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sklearn_halving.policies import (
+    AdaptiveUGapEb,
     AsynchronousBrackets,
     AsynchronousHalving,
     Hyperband,
@@ -103,6 +104,13 @@ def test_the_window_of_a_policy_keeps_other_workers_idle() -> None:
     two, ten = (simulate_workers(policy, arms, Workers(n), 2) for n in (2, 10))
     np.testing.assert_array_equal(two.seconds, ten.seconds)
     assert ten.idle_share.value > 0.8
+
+
+def test_a_policy_without_a_window_has_that_of_a_search() -> None:
+    policy, arms = AdaptiveUGapEb(160, reward_range=(-5, 5)), GaussianArms(np.arange(9.0))
+    idle = [simulate_workers(policy, arms, Workers(n), 2).idle_share.value for n in (20, 40)]
+    assert idle[0] < 0.4
+    assert idle[1] > 0.5  # at most 20 pulls are in flight
 
 
 def test_rewards_by_arrival_change_the_decisions() -> None:

@@ -10,7 +10,7 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from queue import Empty
@@ -73,12 +73,10 @@ def open_executor(
     n_jobs: int | None,
     pre_dispatch: int | str,
     limits: PullLimits = NO_LIMITS,
-    backend: str | None = None,
 ) -> Iterator[Executor]:
-    """Open a backend of joblib, by default the active one.
+    """Open joblib's active backend; with a single worker, pulls run in this process.
 
-    With a single worker, pulls run in this process. Pulls that have limits run in a companion of
-    their worker; see `_companion`.
+    Pulls that have limits run in a companion of their worker; see `_companion`.
 
     Raises
     ------
@@ -87,7 +85,7 @@ def open_executor(
     """
     check_limits(limits)
     # Threads that change the warning filters at the same time may leave them changed.
-    with warnings.catch_warnings(), JoblibSession(n_jobs, backend) as session:
+    with warnings.catch_warnings(), JoblibSession(n_jobs) as session:
         executor: SerialExecutor | JoblibExecutor
         if session.can_submit:
             in_flight = evaluated_pre_dispatch(pre_dispatch, session.n_workers)
@@ -98,24 +96,6 @@ def open_executor(
             yield executor
         finally:
             executor.close()
-
-
-def replace_executor(
-    opened: ExitStack,
-    task: EvaluationTask,
-    n_jobs: int | None,
-    pre_dispatch: int | str,
-    limits: PullLimits,
-    lost: LostBackendError,
-) -> Executor:
-    """Open workers of this machine in ``opened``, and give them the jobs of a lost cluster."""
-    lost.leave_cluster()
-    warnings.warn(f"{lost.cause}. The search continues on this machine.", stacklevel=2)
-    local = open_executor(task, n_jobs, pre_dispatch, limits, backend="loky")
-    executor = opened.enter_context(local)
-    for job in lost.jobs:
-        executor.submit(job)
-    return executor
 
 
 class SerialExecutor:

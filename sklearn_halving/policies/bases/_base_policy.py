@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._types import (
+    DEFAULT_WINDOW,
     ClosedRung,
     Policy,
     PolicyDescription,
@@ -21,6 +22,9 @@ from sklearn_halving.policies.bases._parameter_checks import (
     width_of_range,
 )
 
+WINDOW_SHARE = 8
+"""One of this many pulls of the budget is in flight by default, but at most `MAX_WINDOW`."""
+MAX_WINDOW = 20
 REQUIRED = (
     *("order_free", "schedule", "start", "ask", "tell"),
     *("is_finished", "is_alive", "recommend"),
@@ -29,6 +33,25 @@ OPTIONAL = (
     *("describe", "order_of_play", "current_stage", "stage_of_arm", "is_confident", "points"),
     *("first_to_tell", "stage_of_pull", "rungs_before"),
 )
+
+
+def default_window(max_pulls: int | None) -> int:
+    """Return the number of pulls in flight for a policy that depends on the order of rewards.
+
+    It must not depend on the number of workers. A policy that knows 7/8 of its rewards when it
+    asks for the last pull decides almost as well as one that waits for every reward. Eight
+    workers need about 20 pulls in flight, because the oldest is told first.
+    """
+    if max_pulls is None:
+        return DEFAULT_WINDOW
+    return min(max(max_pulls // WINDOW_SHARE, 1), MAX_WINDOW)
+
+
+def window_of(policy: Policy, description: PolicyDescription) -> int | None:
+    """Return the maximum number of pulls in flight; None if it does not matter."""
+    if description.window is not None or policy.order_free:
+        return description.window
+    return default_window(description.max_pulls)
 
 
 class BasePolicy(Policy):

@@ -20,7 +20,7 @@ import pytest
 from joblib import parallel_config
 from joblib.externals.loky import reusable_executor
 
-from doubles import Known
+from doubles import Known, KnownInParallel
 from scripts import ROOT
 from sklearn_halving import HyperbandSearchCV
 
@@ -121,9 +121,12 @@ def check_goes_on(
     )
 
 
-def check_continues_here(folder: Path, event: Callable[[], Any], words: str) -> None:
+def check_continues_here(
+    folder: Path, event: Callable[[], Any], words: str, n_jobs: int | None
+) -> None:
     """Check that the search continues on this machine and finds what an unbroken one finds."""
-    search = search_in(folder, n_jobs=2, lost_cluster="continue")
+    estimator = KnownInParallel(seconds=0.1)
+    search = search_in(folder, n_jobs=n_jobs, lost_cluster="continue", estimator=estimator)
     with (
         after_five_fits(folder, event) as times,
         pytest.warns(UserWarning, match=f"{words}.*The search continues on this machine"),
@@ -136,6 +139,7 @@ def check_continues_here(folder: Path, event: Callable[[], Any], words: str) -> 
     with parallel_config("sequential"):
         expected.fit(X, y)
     assert search.n_fits_ == expected.n_fits_ == n_done(folder)
+    assert search.best_estimator_.quality == search.best_params_["quality"]  # it was refitted
     np.testing.assert_array_equal(
         search.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"]
     )
@@ -207,8 +211,12 @@ class TestDask:
     def test_a_closed_client_ends_the_search(self, dask: DaskProcesses, tmp_path: Path) -> None:
         check_ends_with_results(tmp_path, dask.client.close, "client of the Dask .* was closed")
 
-    def test_a_search_continues_on_this_machine(self, dask: DaskProcesses, tmp_path: Path) -> None:
-        check_continues_here(tmp_path, dask.scheduler.kill, "Dask scheduler at tcp.* is gone")
+    @pytest.mark.parametrize("n_jobs", [None, 2])
+    def test_a_search_continues_on_this_machine(
+        self, dask: DaskProcesses, tmp_path: Path, n_jobs: int | None
+    ) -> None:
+        words = "Dask scheduler at tcp.* is gone"
+        check_continues_here(tmp_path, dask.scheduler.kill, words, n_jobs)
 
     def test_a_search_goes_on_on_a_new_cluster(self, dask: DaskProcesses, tmp_path: Path) -> None:
         """After a worker was killed, and then the scheduler."""
@@ -315,7 +323,8 @@ def test_a_killed_head_of_ray_ends_the_search(ray_head: int, tmp_path: Path) -> 
 
 @pytest.mark.xdist_group("ray")
 def test_a_search_continues_without_ray(ray_head: int, tmp_path: Path) -> None:
-    check_continues_here(tmp_path, lambda: kill_group(ray_head), "head of Ray at .* is gone")
+    words = "head of Ray at .* is gone"
+    check_continues_here(tmp_path, lambda: kill_group(ray_head), words, n_jobs=2)
 
 
 # ---------------------------------------------------------------------------------- loky
