@@ -16,11 +16,11 @@ from sklearn_halving.execution._pull_loop import (
     PullLog,
     PullLoop,
     PullObserver,
-    default_window,
 )
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.execution.workers._executors import open_executor
 from sklearn_halving.policies import Hyperband, Problem, Pull, Pulls
+from sklearn_halving.policies.bases._base_policy import default_window
 
 
 @dataclass
