@@ -253,6 +253,8 @@ class Clock:
                 break
             self._pass_event()
             self._tell()
+        for worker in self._free:
+            self._is_alive(worker)
         self.lost += sum(self.now - began for _, began in self._running.values())
         returns = [at for at, worker in self._events if worker not in self._running]
         self.absent -= sum(max(0.0, at - self.now) for at in returns)
@@ -282,8 +284,7 @@ class Clock:
         """Let free workers start the pulls that wait."""
         while self._queue and self._free:
             worker = heappop(self._free)
-            if self._ends_of_life[worker] <= self.now:
-                self._die(worker, self._ends_of_life[worker])
+            if not self._is_alive(worker):
                 continue
             pull = self._queue.popleft()
             self._running[worker] = pull, self.now
@@ -300,22 +301,32 @@ class Clock:
         if self.now < began + self._open[pull][1]:
             self.lost += self.now - began
             self._queue.appendleft(pull)
-            self._die(worker, self.now)
+            self.absent += self.workers.absence
+            heappush(self._events, (self.now + self.workers.absence, worker))
             return
         self.busy += self.now - began
         self.n_pulls += 1
         self._landed[pull] = None
         heappush(self._free, worker)
 
-    def _die(self, worker: int, when: float) -> None:
-        self.absent += self.workers.absence
-        heappush(self._events, (max(self.now, when + self.workers.absence), worker))
+    def _is_alive(self, worker: int) -> bool:
+        """Return whether a free worker is alive, after its deaths and returns up to now."""
+        while (death := self._ends_of_life[worker]) <= self.now:
+            self.absent += self.workers.absence
+            if death + self.workers.absence > self.now:
+                heappush(self._events, (death + self.workers.absence, worker))
+                return False
+            self._begin_life(worker, death + self.workers.absence)
+        return True
 
     def _come(self, worker: int) -> None:
+        self._begin_life(worker, self.now)
+        heappush(self._free, worker)
+
+    def _begin_life(self, worker: int, when: float) -> None:
         number = self._n_lives[worker] = self._n_lives.get(worker, 0) + 1
         life = self.workers.lifetime(self.randomness, 0, worker, number)
-        self._ends_of_life[worker] = self.now + life
-        heappush(self._free, worker)
+        self._ends_of_life[worker] = when + life
 
     def _tell(self) -> None:
         """Tell the rewards that the policy may know now, as a search does."""

@@ -43,6 +43,7 @@ DISCRETE = {
     "poisson": poisson(4),
     "geom": geom(0.2),
     "halves": rv_discrete(values=([0.5, 1.5, 4.0], [0.2, 0.5, 0.3]))(),
+    "listed": rv_discrete(values=([0.5, 1.5, 2.0, 4.0], [0.2, 0.5, 0.0, 0.3])),
 }
 
 
@@ -223,3 +224,29 @@ def test_children_differ_from_their_parent_in_some_parameters_only() -> None:
     ]
     assert 2 < np.mean(n_kept) < 6
     assert max(n_kept) < 8
+
+
+def test_a_listed_distribution_is_a_finite_space() -> None:
+    space = Space.of({"a": DISCRETE["listed"]})
+    assert space.size == 3
+    assert {space.candidate(i)["a"] for i in range(3)} == {0.5, 1.5, 4}
+
+
+class Coin:
+    """A distribution of two values that is known by its draws only, and counts them."""
+
+    n_draws = 0
+
+    def rvs(self, random_state: np.random.RandomState | None = None) -> int:
+        self.n_draws += 1
+        return int(np.random.default_rng(self.n_draws).integers(2))
+
+
+@pytest.mark.parametrize("sampler_class", [RandomSampler, EvolutionSampler, KernelDensitySampler])
+def test_a_space_that_is_used_up_is_searched_once_for_a_batch(sampler_class: Any) -> None:
+    coin = Coin()
+    candidates = sampler_class().propose(
+        Told(Space.of({"a": coin})), 100, np.random.default_rng(0)
+    )
+    assert sorted({params["a"] for params in candidates}) == [0, 1]
+    assert coin.n_draws < 3000  # one search takes 1,000 draws

@@ -13,6 +13,7 @@ from sklearn_halving.policies import (
     AsynchronousHalving,
     Hyperband,
     IncumbentRace,
+    Pulls,
     SuccessiveHalving,
 )
 from sklearn_halving.simulation import (
@@ -21,6 +22,7 @@ from sklearn_halving.simulation import (
     LearningCurves,
     PowerLimits,
     PullDurations,
+    Randomness,
     Workers,
     simulate_workers,
 )
@@ -87,6 +89,22 @@ def test_workers_that_die_cost_time_and_no_pull() -> None:
     assert dying.seconds.mean() > steady.seconds.mean()
     spent = dying.busy_seconds + dying.lost_seconds + dying.absent_seconds
     assert (spent <= 4 * dying.seconds + 1e-9).all()
+
+
+def test_idle_workers_are_absent_for_the_expected_time() -> None:
+    """100 workers live for 100 s on average, and two pulls of 20 s need two of them."""
+    curves = LearningCurves([0.5, 0.4], deviation="above", max_level=100)
+
+    def seconds(randomness: Randomness, problem: int, pulls: Pulls) -> np.ndarray:
+        return np.full(len(pulls.arm), 20.0)
+
+    workers = Workers(100, seconds, mean_lifetime=100.0, absence=1000.0)
+    result = simulate_workers(SuccessiveHalving(2, 20), curves, workers, 200)
+    steady = result.lost_seconds == 0
+    ends = result.seconds[steady]
+    expected = 98 * (ends - 100 * (1 - np.exp(-ends / 100)))
+    assert steady.sum() > 100
+    np.testing.assert_allclose(result.absent_seconds[steady].mean(), expected.mean(), rtol=0.1)
 
 
 def test_a_time_budget_ends_all_pulls() -> None:

@@ -92,7 +92,7 @@ class JointDraws(ChoiceStatistics):
         """Return the expected difference between the best candidate and this one."""
         if np.isnan(self.error[candidate]):
             return np.nan  # the draws have no unit
-        return float(self.sum_of_largest - self.sums[candidate]) / self.n_draws
+        return max(0.0, float(self.sum_of_largest - self.sums[candidate])) / self.n_draws
 
     def corrected_score(self, candidate: int) -> float:
         """Return the posterior mean."""
