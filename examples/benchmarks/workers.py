@@ -2,9 +2,10 @@
 
     python examples/benchmarks/workers.py [--quick] [--seeds N] [--only PART] [--output FILE.md]
 
-Parts: "real" (simulated and real times of fits that sleep), "table" (searches by number of
-workers), "budget" (loops until the time is up), "deaths" and "order" (what it costs that
-promotions do not depend on the order in which fits end). --plot FILE.png draws the table.
+Parts: "real" (simulated and real times of fits that sleep), "table" (HyperbandSearchCV by number
+of workers), "others" (searches whose fits all have the same size), "budget" (loops until the time
+is up), "deaths" and "order" (what it costs that promotions do not depend on the order in which
+fits end). --plot FILE.png draws the table.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from _common import Report, parse_options
+from _workers_without_levels import rows as without_levels
 from joblib import parallel_config
 from sklearn.model_selection import KFold
 from utilisation import Sleeper, X, seconds_of
@@ -238,6 +240,12 @@ TABLE_COLUMNS = (
 )
 
 
+OTHER_COLUMNS = (
+    "workers | search | idle | speed-up to the same quality | speed-up to the end | "
+    "idle by stragglers"
+)
+
+
 def draw(sizes: Sizes, path: Path) -> None:
     """Draw idle shares and speed-ups against the number of workers."""
     import matplotlib as mpl
@@ -386,6 +394,11 @@ def main() -> None:
             lambda: real_rows(options.quick, options.seeds),
         ),
         "table": ("Searches by number of workers", TABLE_COLUMNS, lambda: table_rows(sizes)),
+        "others": (
+            "Searches whose fits have the same size",
+            OTHER_COLUMNS,
+            lambda: without_levels(sizes.n_workers, sizes.n_problems_of_order, speedup),
+        ),
         "deaths": (
             "Workers that die, 128 workers",
             "mean lifetime, s | search | seconds | idle | lost work",
