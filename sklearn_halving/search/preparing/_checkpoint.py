@@ -46,8 +46,10 @@ FREE = BUDGETS | {
 N_SPLITS = 3
 """Number of splits that are compared if there is an unlimited number of them."""
 MAX_SHOWN = 60
+UNSTATED = {"sampler": "random", "promotion": "synchronous"}
+"""Values of settings that a journal leaves out."""
 HINTS = {
-    "splits": "a cv that shuffles needs a random_state",
+    "splits": "another cv or other rows, or a cv that shuffles and needs a random_state",
     "candidates": "those of an extended search must begin with those of the first one",
 }
 
@@ -188,7 +190,7 @@ def _differing(former: Sequence[Session], session: Session, candidates: Candidat
     if former[-1].versions.get("sklearn_halving") != session.versions["sklearn_halving"]:
         names = before.keys() & now.keys()  # the other version may have other parameters
     differing = [
-        _difference(name, before.get(name), now.get(name))
+        _difference(name, *(fields.get(name, UNSTATED.get(name)) for fields in (before, now)))
         for name in sorted(names)
         if before.get(name) != now.get(name) or (name in before) != (name in now)
     ]

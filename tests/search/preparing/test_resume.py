@@ -228,7 +228,7 @@ def test_what_differs_is_told_with_values_where_they_are_short(tmp_path):
 def test_splits_drawn_anew_are_named_with_the_way_out(tmp_path):
     search = steady(HyperbandSearchCV, tmp_path / "j", cv=KFold(3, shuffle=True))
     search.fit(X, Y)
-    with pytest.raises(JournalError, match="a cv that shuffles needs a random_state"):
+    with pytest.raises(JournalError, match="a cv that shuffles and needs a random_state"):
         search.fit(X, Y)
 
 
