@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 # The decorator of `fit` that validates parameters and sets the configuration and the callbacks.
 # Can be removed when scikit-learn makes it public.
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import _fit_context
 
 # scikit-learn's container of several scorers. Can be removed when it has a public name.
 from sklearn.metrics._scorer import _MultimetricScorer as MultimetricScorer
@@ -136,14 +136,15 @@ def init_callbacks(search: BaseSearchCV, max_subtasks: int) -> Any:
     return search._init_callback_context(max_subtasks=max_subtasks)
 
 
-def has_common_names(cls: type) -> bool:
-    """Return whether the parameters of a class are those of its constructor.
+def has_common_names(cls: type, base: type) -> bool:
+    """Return whether a class finds the names of its parameters as scikit-learn's ``base`` does.
 
-    A class may replace scikit-learn's private class method, such as SciKeras does. Can be removed
-    when ``get_params`` no longer inspects the signature in every call.
+    A class may replace the private class method, as SciKeras does. Can be removed when
+    ``get_params`` no longer inspects the signature in every call.
     """
-    own = getattr(getattr(cls, "_get_param_names", None), "__func__", None)
-    return own is BaseEstimator._get_param_names.__func__
+    methods = [getattr(one, "_get_param_names", None) for one in (cls, base)]
+    own, common = (getattr(method, "__func__", None) for method in methods)
+    return own is common
 
 
 def has_callbacks(search: BaseSearchCV) -> bool:

@@ -80,7 +80,7 @@ def _inherits(estimator: Estimator, method: str) -> bool:
     """
     cls = type(estimator)
     is_inherited = getattr(cls, method, None) is getattr(BaseEstimator, method)
-    return is_inherited and has_common_names(cls)
+    return is_inherited and has_common_names(cls, BaseEstimator)
 
 
 def _own_names(estimator: Estimator) -> KeysView[str]:
