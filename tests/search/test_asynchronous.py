@@ -98,7 +98,7 @@ def test_the_result_is_the_same_for_any_workers_and_after_a_resume(params, tmp_p
 def test_a_checkpoint_of_the_other_promotion_is_refused(tmp_path):
     path = tmp_path / "journal"
     search_of(checkpoint=path, promotion="synchronous", max_candidates=3).fit(X, Y)
-    with pytest.raises(ValueError, match=r"promotion \('synchronous' before, 'asynchronous' now\)"):
+    with pytest.raises(ValueError, match=r"'synchronous' before, 'asynchronous' now"):
         search_of(checkpoint=path, max_candidates=3).fit(X, Y)
 
 
