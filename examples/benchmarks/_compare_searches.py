@@ -37,6 +37,7 @@ from sklearn_halving import (
 from sklearn_halving.execution._pull_loop import PullLoop
 from sklearn_halving.execution._types import Landing, Outcome
 from sklearn_halving.policies._types import NO_ARM
+from sklearn_halving.policies.bases._base_policy import window_of
 from sklearn_halving.search.preparing._checkpoint import open_checkpoint
 from sklearn_halving.search.preparing._inputs import check_inputs
 from sklearn_halving.search.preparing._preparation import seed_of
@@ -137,8 +138,10 @@ def replayed(
         executor,
         reward=run.reward,
         log=run.log,
-        top_level=run.prepared.levels.largest,
-        window=run.prepared.plan.description.window,
+        top_level=run.prepared.plan.problem.max_level,
+        window=window_of(run.prepared.policy, run.prepared.plan.description),
+        arrive=getattr(run.task.candidates, "arrive", None),
+        first_to_tell=run.prepared.policy.first_to_tell,
     )
     with contextlib.suppress(_Stopped):
         loop.run()
