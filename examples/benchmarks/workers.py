@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from _common import Report, parse_options
+from _workers_order import order_rows, standard_error
 from _workers_without_levels import rows as without_levels
 from joblib import parallel_config
 from sklearn.model_selection import KFold
@@ -29,14 +30,10 @@ from utilisation import Sleeper, X, seconds_of
 from sklearn_halving import HyperbandSearchCV
 from sklearn_halving.policies import (
     AsynchronousBrackets,
-    AsynchronousHalving,
     Hyperband,
     Policy,
-    Problem,
-    Pull,
     Pulls,
 )
-from sklearn_halving.policies._asynchronous_brackets import AsynchronousBracket, AsynchronousGame
 from sklearn_halving.simulation import (
     ClockResult,
     LearningCurves,
@@ -170,12 +167,15 @@ def real_rows(quick: bool, seeds: int) -> Iterator[list[Any]]:
 # ------------------------------------------------------------------------------- the table
 
 
+ALL, ASYNCHRONOUS = "all loops at once", "all loops at once, asynchronous"
 SEARCHES: dict[str, Callable[[int], Policy]] = {
     "one bracket after the other": lambda n: Hyperband(n_loops=n, brackets_in_play=1),
+    "two brackets at a time": lambda n: Hyperband(n_loops=n, brackets_in_play=2),
     "the brackets of a loop at once": lambda n: Hyperband(n_loops=n, brackets_in_play=5),
-    "all loops at once": lambda n: Hyperband(n_loops=n),
-    "all loops at once, asynchronous": lambda n: AsynchronousBrackets(Hyperband(n_loops=n)),
+    ALL: lambda n: Hyperband(n_loops=n),
+    ASYNCHRONOUS: lambda n: AsynchronousBrackets(Hyperband(n_loops=n)),
 }
+"""With the default sampler, two brackets run at a time."""
 
 
 @dataclass(frozen=True)
@@ -214,16 +214,14 @@ def speedup(found: ClockResult, alone: ClockResult) -> tuple[float, float, float
 
 def table_rows(sizes: Sizes) -> Iterator[list[Any]]:
     """Yield a row for each search and number of workers."""
-    by_name = list(SEARCHES)
-    reference = by_name[2]
     for n_workers in sizes.n_workers:
-        for name in by_name[: None if n_workers > 1 else 3 : None if n_workers > 1 else 2]:
+        for name in SEARCHES if n_workers > 1 else [ALL]:
             row: list[Any] = [f"{n_workers:,}", name]
             # With more loops than the one worker has, since other candidates may be promoted.
             longest = played(name, n_workers, sizes.many_loops, sizes, slow=True)
             for n_loops in (sizes.few_loops, sizes.many_loops):
                 found = played(name, n_workers, n_loops, sizes, slow=True)
-                alone = played(reference, 1, n_loops, sizes, slow=True)
+                alone = played(ALL, 1, n_loops, sizes, slow=True)
                 ratio, error, share = speedup(longest, alone)
                 idle = found.idle_share
                 row.append(f"{idle.value:.3f} ± {idle.standard_error:.3f}")
@@ -257,7 +255,7 @@ def draw(sizes: Sizes, path: Path) -> None:
     figure, (left, right) = plt.subplots(ncols=2, figsize=(10, 4.4), layout="constrained")
     for name in SEARCHES:
         found = [played(name, n, sizes.many_loops, sizes, slow=True) for n in counts]
-        alone = played(list(SEARCHES)[2], 1, sizes.many_loops, sizes, slow=True)
+        alone = played(ALL, 1, sizes.many_loops, sizes, slow=True)
         left.errorbar(
             counts,
             [one.idle_share.value for one in found],
@@ -278,13 +276,13 @@ def draw(sizes: Sizes, path: Path) -> None:
     plt.close(figure)
 
 
-# ------------------------------------------------------------------- deaths, and what order costs
+# -------------------------------------------------------------------------- deaths and budgets
 
 
 def death_rows(sizes: Sizes) -> Iterator[list[Any]]:
     """Yield what dying workers cost at 128 workers."""
     for lifetime in (np.inf, 3600.0, 600.0):
-        for name in list(SEARCHES)[2:]:
+        for name in (ALL, ASYNCHRONOUS):
             workers = Workers(128, DURATIONS, mean_lifetime=lifetime, absence=60.0)
             n_problems = sizes.n_problems
             policy = SEARCHES[name](sizes.many_loops)
@@ -293,7 +291,7 @@ def death_rows(sizes: Sizes) -> Iterator[list[Any]]:
             yield [
                 lifetime,
                 name,
-                f"{found.seconds.mean():.0f} ± {_error(found.seconds):.0f}",
+                f"{found.seconds.mean():.0f} ± {standard_error(found.seconds):.0f}",
                 f"{found.idle_share.value:.3f}",
                 f"{lost.mean():.3f}",
             ]
@@ -302,79 +300,12 @@ def death_rows(sizes: Sizes) -> Iterator[list[Any]]:
 def budget_rows(sizes: Sizes) -> Iterator[list[Any]]:
     """Yield what a search does that plays loops until the time is up (n_loops="auto")."""
     for n_workers in (32, 128):
-        for name in list(SEARCHES)[2:]:
+        for name in (ALL, ASYNCHRONOUS):
             policy = SEARCHES[name](128 if sizes.many_loops > 2 else 2)
             workers = Workers(n_workers, DURATIONS)
             found = simulate_workers(policy, CURVES, workers, 3, time_budget=1800.0)
             lost = found.lost_seconds / (found.busy_seconds + found.lost_seconds)
             yield [n_workers, name, f"{found.idle_share.value:.3f}", f"{lost.mean():.3f}"]
-
-
-class BracketByArrival(AsynchronousBracket):
-    """Counts the arms of a rung in the order in which their results arrive."""
-
-    def tell(self, pull: Pull, reward: float) -> None:
-        place = self._state.bracket.rung_of(pull.level, pull.repetition)
-        rung = self.rungs[place]
-        rung.arms.remove(pull.arm)
-        rung.arms.insert(rung.n_judged, pull.arm)
-        super().tell(pull, reward)
-
-
-class GameByArrival(AsynchronousGame):
-    """Plays brackets whose promotions depend on the order of arrival."""
-
-    def _start(self, place: int) -> AsynchronousBracket:
-        return BracketByArrival(self.play.brackets[place], self.problem.tie_break)
-
-
-@dataclass(frozen=True)
-class BracketsByArrival(AsynchronousBrackets):
-    """Asynchronous brackets whose promotions depend on the order of arrival."""
-
-    def _new_game(self, problem: Problem, rng: np.random.Generator) -> AsynchronousGame:
-        by_level = self.brackets.describe(problem).ranks_by_level
-        return GameByArrival(self.brackets, *self.brackets.start(problem), by_level)
-
-
-def order_rows(sizes: Sizes) -> Iterator[list[Any]]:
-    """Yield what the order of entry, and the virtual clock, cost beside the order of arrival."""
-    n_loops = 4
-    brackets = Hyperband(n_loops=n_loops)
-    n_problems = sizes.n_problems_of_order
-    n_arms = brackets.schedule(1, R).n_arms
-    for n_workers in sizes.n_workers[1:4]:
-        workers = Workers(n_workers, DURATIONS)
-        kinds: dict[str, ClockResult] = {
-            "brackets, synchronous": simulate_workers(brackets, CURVES, workers, n_problems),
-            "brackets, order of entry": simulate_workers(
-                AsynchronousBrackets(brackets), CURVES, workers, n_problems
-            ),
-            "brackets, order of arrival": simulate_workers(
-                BracketsByArrival(brackets), CURVES, workers, n_problems
-            ),
-        }
-        asha = AsynchronousHalving(brackets.schedule(1, R).n_pulls, pulls_in_flight=n_workers)
-        arms = replace(CURVES, n_arms=n_arms)
-        for name, by_arrival in (("virtual clock", False), ("order of arrival", True)):
-            kinds[f"ASHA, {name}"] = simulate_workers(
-                asha, arms, workers, n_problems, by_arrival=by_arrival
-            )
-        for name, found in kinds.items():
-            first = found.seconds_to(0.05)
-            first = np.where(np.isfinite(first), first, found.seconds)
-            yield [
-                n_workers,
-                name,
-                f"{found.regret.mean():.4f} ± {_error(found.regret):.4f}",
-                f"{found.seconds.mean():.0f} ± {_error(found.seconds):.0f}",
-                f"{found.idle_share.value:.3f} ± {found.idle_share.standard_error:.3f}",
-                f"{first.mean():.0f} ± {_error(first):.0f}",
-            ]
-
-
-def _error(values: np.ndarray) -> float:
-    return float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
 def main() -> None:
@@ -412,7 +343,7 @@ def main() -> None:
         "order": (
             "Order of entry, virtual clock and order of arrival",
             "workers | promotions | regret | seconds | idle | seconds to regret 0.05",
-            lambda: order_rows(sizes),
+            lambda: order_rows(CURVES, DURATIONS, sizes.n_workers[1:4], sizes.n_problems_of_order),
         ),
     }
     with warnings.catch_warnings():

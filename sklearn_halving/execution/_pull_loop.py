@@ -20,7 +20,7 @@ from sklearn_halving.execution._types import Job, Landing, Outcome
 from sklearn_halving.execution.workers._executors import Executor
 from sklearn_halving.execution.workers._interrupt import Interrupt
 from sklearn_halving.execution.workers._lost_backend import LostBackendError
-from sklearn_halving.policies._types import DEFAULT_WINDOW, Policy, Pull, Pulls
+from sklearn_halving.policies._types import Policy, Pull, Pulls
 
 PATIENCE = 0.5
 """Seconds between two checks for a request to stop."""
@@ -111,10 +111,10 @@ class PullLoop:
     top_level : int
         The highest level. Models at this level are not kept.
     window : int or None, default=None
-        Maximum number of open pulls. If None, the executor decides; for a policy that depends
-        on the order of outcomes, None means `DEFAULT_WINDOW`. For such a policy, the window is
-        the same for every number of workers, and outcomes are told in the order of the pulls,
-        so that the result does not depend on which pull returns first.
+        Maximum number of open pulls. If None, the executor decides. A policy that depends on the
+        order of outcomes needs a number, which must not depend on the workers. Its outcomes are
+        told in the order of the pulls, so that the result does not depend on which pull returns
+        first.
     observer : PullObserver, optional
         Observes the loop.
     journal : Journal or None, default=None
@@ -162,9 +162,11 @@ class PullLoop:
     _may_ask: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
-        """Set the window of a policy that depends on the order of outcomes."""
+        """Check that there is a window if the policy needs one."""
         if not self.policy.order_free and self.window is None:
-            self.window = DEFAULT_WINDOW
+            raise ValueError(
+                f"{self.policy!r} depends on the order of rewards: it needs a window."
+            )
 
     def run(self) -> None:
         """Run pulls until the policy is finished or the loop is stopped."""

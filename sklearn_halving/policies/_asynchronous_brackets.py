@@ -267,9 +267,9 @@ class AsynchronousBrackets(SeparateGames):
     References
     ----------
     .. [1] Li et al. A system for massively parallel hyperparameter tuning. MLSys 2020,
-       Algorithm 2 and section 3.3.
+       Algorithm 2 and section 3.3. https://arxiv.org/abs/1810.05934
     .. [2] Li et al. Hyper-Tune: towards efficient hyper-parameter tuning at scale. VLDB 2022,
-       "delayed" ASHA.
+       asynchronous scheduling. https://arxiv.org/abs/2201.06834
 
     Examples
     --------

@@ -204,6 +204,7 @@ class AsynchronousHalving(SeparateGames):
     References
     ----------
     Li et al. A system for massively parallel hyperparameter tuning. MLSys 2020, Algorithm 2.
+    https://arxiv.org/abs/1810.05934
 
     Examples
     --------

@@ -14,8 +14,6 @@ import numpy as np
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
 
-DEFAULT_WINDOW = 8
-"""Pulls in flight of a policy that depends on the order of rewards, without window and budget."""
 NO_ARM = -1
 """Padding of ``Pulls.arm``, for a problem of a batch that has nothing to pull."""
 

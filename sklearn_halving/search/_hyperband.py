@@ -52,7 +52,7 @@ from sklearn_halving.search.preparing._preparation import (
     choose_levels,
     warn_of_small_grid,
 )
-from sklearn_halving.search.preparing._search_space import SearchSpace
+from sklearn_halving.search.preparing._search_space import SearchSpace, first_of_each
 from sklearn_halving.search.preparing._splitting import SearchSplits
 from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics, Overlap
 from sklearn_halving.search.reporting._cv_results import ResultRows, finalists
@@ -187,7 +187,8 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     best_probability_ : float
         Probability that the best candidate is the best of the finalists, by their scores and the
         noise between splits, as in VarianceHalvingSearchCV. The finalists are the rows at
-        ``max_resources`` with all splits; candidates that were eliminated before do not count.
+        ``max_resources`` with all splits; candidates that were eliminated before do not count, and
+        equal ones count once.
         NaN, like ``best_regret_``, with fewer than two finalists or too few splits.
     best_regret_ : float
         Expected difference between the score of the best finalist and that of the best candidate.
@@ -227,6 +228,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
        approach to hyperparameter optimization. JMLR 18 (2018), Algorithm 1 and section 2.6.
        https://arxiv.org/abs/1603.06560
     .. [2] Li et al. A system for massively parallel hyperparameter tuning. MLSys 2020.
+       https://arxiv.org/abs/1810.05934
 
     Examples
     --------
@@ -350,6 +352,9 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     def _make_results(self, run: Run, rows: ResultRows) -> ResultTable:
         results = super()._make_results(run, rows).cv_results
         index, name = finalists(results, rows, run.best_arm), f"mean_test_{run.metric}"
+        # Equal candidates count once, or they would share the probability; the winner stays.
+        index = index[np.argsort(rows.arm[index] != run.best_arm, kind="stable")]
+        index = index[first_of_each(results["params"][row] for row in index)]
         mean = np.full(len(rows), np.nan)
         mean[index] = results[name][index]
         overlap = Overlap.of(run.outcomes, run.prepared.splits.n_rows)

@@ -319,7 +319,8 @@ def _completed(search: type, names: list[str]) -> str:
         known: dict[str, str] = {}
         for base in search.__mro__:
             if issubclass(base, SharedParameters):
-                known = known | entries(base.__doc__, title) | known
+                for name, entry in entries(base.__doc__, title).items():
+                    known.setdefault(name, entry)  # that of the derived class counts
         order = names if title == "Parameters" else known
         text = with_section(text, title, [known[name] for name in order if name in known])
     return f"{text}\n"

@@ -12,7 +12,6 @@ from joblib import parallel_config
 
 from doubles import Known, Unpicklable, fails_for_negative_quality, make_task
 from sklearn_halving.execution._pull_loop import (
-    DEFAULT_WINDOW,
     PullLog,
     PullLoop,
     PullObserver,
@@ -20,7 +19,10 @@ from sklearn_halving.execution._pull_loop import (
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.execution.workers._executors import open_executor
 from sklearn_halving.policies import Hyperband, Problem, Pull, Pulls
-from sklearn_halving.policies.bases._base_policy import default_window
+from sklearn_halving.policies.bases._base_policy import (
+    DEFAULT_WINDOW,
+    default_window,
+)
 
 
 @dataclass
@@ -53,6 +55,8 @@ def run(
     log = PullLog() if log is None else log
     problem = Problem(len(task.candidates), 1, max_level, task.n_repetitions)
     state = policy.start(problem)
+    if window is None and not policy.order_free:
+        window = DEFAULT_WINDOW
     with (
         parallel_config(backend),
         open_executor(task, n_jobs, pre_dispatch) as executor,
@@ -140,6 +144,16 @@ def test_an_order_sensitive_policy_decides_alike_everywhere(window: int | None) 
 def test_by_default_no_more_than_an_eighth_of_the_pulls_are_in_flight() -> None:
     windows = [default_window(n_pulls) for n_pulls in (1, 20, 100, 160, 10**6, None)]
     assert windows == [1, 2, 12, 20, 20, 8]
+
+
+def test_a_policy_that_depends_on_the_order_needs_a_window() -> None:
+    policy = Capricious()
+    state = policy.start(Problem(2))
+    with (
+        open_executor(slow_task(2), 1, "2*n_jobs") as executor,
+        pytest.raises(ValueError, match="it needs a window"),
+    ):
+        PullLoop(policy, state, executor, reward=lambda _: 0.0, log=PullLog(), top_level=1)
 
 
 def test_the_window_is_kept_full_and_does_not_depend_on_workers() -> None:

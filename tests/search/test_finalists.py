@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import rv_discrete
 
 from sklearn_halving import HyperbandSearchCV
 from tests.search.common import Known, data, numbered
@@ -32,6 +33,19 @@ def test_less_noise_means_more_certainty():
     sure, unsure = search_of(0.001), search_of(0.3)
     assert sure.best_probability_ > 0.99 > 0.9 > unsure.best_probability_
     assert sure.best_regret_ < 0.001 < unsure.best_regret_
+
+
+@pytest.mark.filterwarnings("ignore:.*different candidates")
+def test_equal_finalists_count_once():
+    """Copies do not share the probability of a candidate."""
+    space = {"value": rv_discrete(values=([0.0, 0.45, 0.5], [0.2, 0.4, 0.4]))}
+    estimator = Noisy(noise_sd=0.02, split_sd=0.3)
+    search = HyperbandSearchCV(estimator, space, cv=3, random_state=0).fit(X, Y)
+    results = search.cv_results_
+    full = results["n_resources"] == results["n_resources"].max()
+    assert (results["param_value"][full] == 0.5).sum() > 1
+    assert search.best_params_ == {"value": 0.5}
+    assert search.best_probability_ > 0.85
 
 
 @pytest.mark.filterwarnings("ignore:.*are left out", "ignore:The grid has")

@@ -133,10 +133,10 @@ class ChunksUnderWay:
         return self.chunks.popitem()[1]
 
     def take_all_back(self) -> list[Job]:
-        """Remove all chunks; return their jobs, the last first."""
+        """Remove all chunks, and return their jobs in the order of sending."""
         jobs = [job for chunk in self.chunks.values() for job in chunk]
         self.chunks.clear()
-        return jobs[::-1]
+        return jobs
 
     def first_pulls(self, n_workers: int) -> list[Pull]:
         """Return the first pull of each chunk that a worker has started, or starts next."""

@@ -238,7 +238,7 @@ class JoblibExecutor:
                 return landings
             if self._error is not None:
                 raise self._error
-            if self._cause_of_loss is not None:
+            if self._cause_of_loss is not None and not self._is_stopped:
                 raise LostBackendError(
                     self._cause_of_loss, self._session.library, self._queue.take_all()
                 )
@@ -315,7 +315,7 @@ class JoblibExecutor:
     def _note_lost_backend(self, cause: str | None) -> bool:
         """Make `wait_any` raise if there is a cause of loss; return whether there is one."""
         if cause is not None:
-            self._queue.waiting.extendleft(self._under_way.take_all_back())
+            self._queue.waiting.extendleft(reversed(self._under_way.take_all_back()))
             self._session.abandon()
             if not self._is_stopped:  # a search that has stopped ends with its results anyway
                 self._cause_of_loss = cause
@@ -356,6 +356,6 @@ class JoblibExecutor:
         if loss.is_broken:
             self._session.reopen()
             landings = self._receive_done()
-            self._queue.suspects.extend(reversed(self._under_way.take_all_back()))
+            self._queue.suspects.extend(self._under_way.take_all_back())
         self._shared.forget()
         return landings

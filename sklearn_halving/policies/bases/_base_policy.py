@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._types import (
-    DEFAULT_WINDOW,
     ClosedRung,
     Policy,
     PolicyDescription,
@@ -22,6 +21,8 @@ from sklearn_halving.policies.bases._parameter_checks import (
     width_of_range,
 )
 
+DEFAULT_WINDOW = 8
+"""Pulls in flight of a policy that depends on the order of rewards, without window and budget."""
 WINDOW_SHARE = 8
 """One of this many pulls of the budget is in flight by default, but at most `MAX_WINDOW`."""
 MAX_WINDOW = 20

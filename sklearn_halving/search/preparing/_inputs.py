@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sklearn.base import is_classifier
@@ -73,7 +73,7 @@ def check_rows(inputs: FitInputs) -> None:
         raise ValueError("Found array with 0 sample(s): X is empty, and there is nothing to fit.")
 
 
-def check_sides(pairs: Sequence[tuple[Rows, Rows]]) -> None:
+def check_sides(pairs: Iterable[tuple[Rows, Rows]]) -> None:
     """Raise if a split has no training rows or no test rows."""
     for place, (train, test) in enumerate(pairs):
         if len(train) == 0 or len(test) == 0:

@@ -259,7 +259,15 @@ def _draw_indices(size: int, n_of_bracket: Sequence[int], rng: np.random.RandomS
 
 def n_different(candidates: Iterable[Params]) -> int:
     """Return the number of different candidates. A small grid is used in several brackets."""
-    return len({_key(params) for params in candidates})
+    return len(first_of_each(candidates))
+
+
+def first_of_each(candidates: Iterable[Params]) -> list[int]:
+    """Return the index of the first of all equal candidates, for each different one."""
+    first: dict[Hashable, int] = {}
+    for index, params in enumerate(candidates):
+        first.setdefault(_key(params), index)
+    return list(first.values())
 
 
 def _key(params: Params) -> Hashable:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -91,8 +91,15 @@ class SearchSplits:
     held_out: HeldOutRows | None = None
 
 
+class Pairs(Protocol):
+    """Train and test rows of splits."""
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[tuple[Rows, Rows]]: ...
+
+
 @dataclass(frozen=True)
-class _FirstSplits(Sequence[tuple[Rows, Rows]]):
+class _FirstSplits:
     """The first splits of a stream. They are requested when they are used, and not kept."""
 
     stream: SplitStream
@@ -101,10 +108,8 @@ class _FirstSplits(Sequence[tuple[Rows, Rows]]):
     def __len__(self) -> int:
         return self.n_splits
 
-    def __getitem__(self, place: Any) -> Any:
-        if place >= self.n_splits:
-            raise IndexError(place)
-        return self.stream.split(place)
+    def __iter__(self) -> Iterator[tuple[Rows, Rows]]:
+        return map(self.stream.split, range(self.n_splits))
 
 
 def fixed_splits(
@@ -155,7 +160,7 @@ def streamed_splits(
     return SearchSplits(splits, n_known, *sizes, n_needed, **more)
 
 
-def _facts(search: BaseSearchCV, inputs: FitInputs, pairs: Sequence[tuple[Rows, Rows]]) -> Params:
+def _facts(search: BaseSearchCV, inputs: FitInputs, pairs: Pairs) -> Params:
     """Return the properties that determine the early rungs, as arguments of `SearchSplits`."""
     shape: tuple[int, ...] = getattr(inputs.X, "shape", ())
     n_columns = int(shape[-1]) if len(shape) == 2 else 0
@@ -231,7 +236,7 @@ def _numeric_target(inputs: FitInputs) -> FloatArray | None:
     return (target - target.mean()) / deviation if deviation > 0 else None
 
 
-def _smallest(pairs: Sequence[tuple[Rows, Rows]]) -> tuple[int, int]:
+def _smallest(pairs: Pairs) -> tuple[int, int]:
     sizes = [(len(train), len(test)) for train, test in pairs]
     return min(n_train for n_train, _ in sizes), min(n_test for _, n_test in sizes)
 
@@ -239,7 +244,7 @@ def _smallest(pairs: Sequence[tuple[Rows, Rows]]) -> tuple[int, int]:
 def _subset_orders(
     search: BaseSearchCV,
     inputs: FitInputs,
-    pairs: Sequence[tuple[Rows, Rows]],
+    pairs: Pairs,
     seed: np.random.SeedSequence,
 ) -> SubsetOrders:
     groups = inputs.split_params.get("groups")
@@ -255,7 +260,7 @@ def _subset_orders(
 def _held_out(
     search: BaseSearchCV,
     inputs: FitInputs,
-    pairs: Sequence[tuple[Rows, Rows]],
+    pairs: Pairs,
     seed: np.random.SeedSequence,
 ) -> HeldOutRows | None:
     """Return how rows are held out for early stopping; None if it is not needed.
@@ -276,7 +281,7 @@ def _needed(orders: SubsetOrders, folds: Iterable[Fold]) -> int:
     return max(orders.n_needed(f.order, f.train) for f in folds if f.order is not None)
 
 
-def _goes_forward(pairs: Sequence[tuple[Rows, Rows]]) -> bool:
+def _goes_forward(pairs: Pairs) -> bool:
     """Return whether the test rows of every split follow its training rows, as in time series.
 
     A single split is not enough to decide: it may be a hold-out set at the end of the data.
