@@ -40,6 +40,7 @@ from sklearn_halving.policies import (
     BayesGap,
     BernsteinRace,
     BernsteinStopping,
+    Bracket,
     DoublingHalving,
     FiniteHorizonHalving,
     GapE,
@@ -58,6 +59,7 @@ from sklearn_halving.policies import (
     Problem,
     Pull,
     Pulls,
+    Schedule,
     SuccessiveElimination,
     SuccessiveHalving,
     SuccessiveRejects,
@@ -104,16 +106,29 @@ def best_of(arms: list[int], mean: dict[int, float]) -> list[int]:
     return sorted(arms, key=lambda arm: (math.isnan(mean[arm]), -mean[arm], arm))
 
 
+def schedule_of(case: Case) -> Schedule:
+    problem = case.problem
+    schedule: Schedule = case.policy.schedule(
+        problem.min_level, problem.max_level, problem.n_available
+    )
+    return schedule
+
+
+def with_arms(schedule: Schedule) -> Iterator[tuple[Bracket, list[int]]]:
+    """Yield each bracket and its arms."""
+    first_arm = 0
+    for bracket in schedule.brackets:
+        yield bracket, list(range(first_arm, first_arm + bracket.n_arms))
+        first_arm += bracket.n_arms
+
+
 def play_schedule(case: Case, reward: Reward, *, in_any_rung: bool) -> tuple[set[Pull], int]:
     """Play successive halving in each bracket of the schedule."""
     problem = case.problem
     pulled: set[Pull] = set()
     candidates: list[tuple[float, int]] = []
-    schedule = case.policy.schedule(problem.min_level, problem.max_level, problem.n_available)
-    first_arm = 0
-    for bracket in schedule.brackets:
-        arms = list(range(first_arm, first_arm + bracket.n_arms))
-        first_arm += bracket.n_arms
+    schedule = schedule_of(case)
+    for bracket, arms in with_arms(schedule):
         for i, rung in enumerate(bracket.rungs):
             repetitions = range(rung.n_splits(problem.max_repetitions))
             mean = {}
@@ -149,11 +164,7 @@ def play_asynchronously(case: Case, reward: Reward) -> tuple[set[Pull], int]:
     """Play each bracket of the schedule, and give away the places of a rung one by one."""
     problem, pulled = case.problem, set()
     winners: list[tuple[float, int]] = []
-    schedule = case.policy.schedule(problem.min_level, problem.max_level, problem.n_available)
-    first_arm = 0
-    for bracket in schedule.brackets:
-        arms = list(range(first_arm, first_arm + bracket.n_arms))
-        first_arm += bracket.n_arms
+    for bracket, arms in with_arms(schedule_of(case)):
         for i, rung in enumerate(bracket.rungs):
             mean: dict[int, float] = {}
             promoted: list[int] = []
