@@ -212,7 +212,7 @@ def test_conditions_and_estimators_as_values(sampler):
 
 
 def test_a_thousand_loops_cost_nothing_before_they_are_tried():
-    search = search_of("evolution", n_loops=1000, time_budget=1.0)
+    search = search_of("evolution", n_loops=1000, time_budget=3.0)
     with pytest.warns(UserWarning, match="time_budget"):
         search.fit(X, Y)
     n_made = search._record.n_candidates
