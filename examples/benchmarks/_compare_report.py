@@ -10,6 +10,7 @@ import numpy as np
 from _common import Report
 from _compare_costs import write_memory, write_overhead
 from _compare_names import LEGEND, shortened, versions
+from _compare_overtuning import write_overtuning
 from _compare_partial import write_partial
 from _compare_searches import AGAIN, FIT_SHARES, GRID, OURS, RANDOM, SKLEARN, TIMES
 from _compare_statistics import (
@@ -23,7 +24,7 @@ from _compare_statistics import (
     read,
     time_to,
 )
-from _compare_tasks import LONG
+from _compare_tasks import LONG, THRICE
 
 MOMENTS = (0.1, 0.2, 0.5, 1.0)
 TOLERANCES = (0.0, 0.01, 0.05)
@@ -35,8 +36,9 @@ def write_report(lines: list[dict[str, Any]], options: argparse.Namespace) -> No
     """Print all tables, and write them below the marker of the page that was asked for."""
     output, options.output = options.output, None
     report = Report("All searches and their peers", options)
-    long = [line for line in lines if line["task"].endswith(LONG)]
-    found = read(line for line in lines if line not in long)
+    long, thrice = ([x for x in lines if x["task"].endswith(end)] for end in (LONG, THRICE))
+    usual = [line for line in lines if not line["task"].endswith((LONG, THRICE))]
+    found = read(usual)
     if not found.tasks:
         raise SystemExit("There is no result to report.")
     for write in (
@@ -45,9 +47,12 @@ def write_report(lines: list[dict[str, Any]], options: argparse.Namespace) -> No
         write_scores,
     ):
         write(report, found)
+    write_overtuning(report, usual)
     write_memory(report, [line for line in lines if line["seed"] < 0])
     if long:
-        write_long(report, read(long))
+        write_others(report, read(long), "long fits")
+    if thrice:
+        write_others(report, read(thrice), "three times the time")
     if options.images is not None:
         from _compare_plots import save_plots
 
@@ -67,11 +72,11 @@ def _save_below_marker(report: Report, output: Path) -> None:
     output.write_text(f"{before}{MARKER}\n\n{text}\n", encoding="utf-8")
 
 
-def write_long(report: Report, found: Results) -> None:
-    """Print the same of the few tasks with long fits."""
-    report.write("## Long fits", "")
+def write_others(report: Report, found: Results, label: str) -> None:
+    """Print the same of a few other tasks."""
+    report.write(f"## {label.capitalize()}", "")
     write_setting(report, found)
-    found.label = ", long fits"
+    found.label = f", {label}"
     write_regret(report, found)
     _write_times(report, found, goal_of_random(found), "RandomizedSearchCV at T")
     write_scores(report, found)

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from _compare_choices import claims, other_choices
 from _compare_types import Incumbent, Params, Search, SearchRun
 from sklearn.base import clone
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
@@ -163,7 +164,8 @@ def run_ours(search: Any, task: Search, seconds: float, seed: int) -> SearchRun:
     incumbents = list(replayed(search, task.X, task.y, began, moments, fits))
     within = search.history_[["fit_time", "score_time"]].to_numpy().sum()
     clean = [Incumbent(one.seconds, one.n_fits, _without(one.params, task)) for one in incumbents]
-    return SearchRun(clean, wall, search.n_fits_, float(within))
+    choices = {rule: _without(one, task) for rule, one in other_choices(search).items()}
+    return SearchRun(clean, wall, search.n_fits_, float(within), choices, claims(search))
 
 
 def _without(params: Params, task: Search) -> Params:
@@ -175,7 +177,7 @@ def hyperband(task: Search, seconds: float, seed: int, resource: str = "") -> Se
     name = resource or ("partial_fit" if hasattr(task.estimator, "partial_fit") else task.resource)
     options = {"max_resources": task.max_resource} if name == "partial_fit" else {}
     search = HyperbandSearchCV(
-        task.estimator, task.distributions, resource=name, cv=task.cv, n_loops=4, **options
+        task.estimator, task.distributions, resource=name, cv=task.cv, n_loops="auto", **options
     )
     return run_ours(search, task, seconds, seed)
 

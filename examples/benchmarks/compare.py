@@ -1,7 +1,7 @@
 """All searches against all peers: ten real data sets, four families of models, equal wall time.
 
     python examples/benchmarks/compare.py [--quick] [--seeds N] [--only TEXT] [--search TEXT]
-        [--long] [--cache FILE.jsonl] [--output FILE.md] [--images FOLDER] [--memory]
+        [--long | --thrice] [--cache FILE.jsonl] [--output FILE.md] [--images FOLDER] [--memory]
 
 On each task RandomizedSearchCV tries 40 candidates on five folds. The time that takes, T, is
 what every other search gets. Looked at is what a search would return if it were stopped, at
@@ -10,8 +10,9 @@ resource, and tested on rows that no search has seen. Everything runs in one pro
 thread, without refits; what the library of a search imports is imported before.
 
 Results go to a file line by line. What is in it is not run again: a run that was broken off
-goes on, and peers can be added. The report is made from all that the file has. ``--long`` adds
-three tasks with fits of tenths of seconds.
+goes on, and peers can be added. The report is made from all that the file has. ``--long`` runs
+six searches on eight other tasks with fits of a third of a second, ``--thrice`` the same six on
+eight of the tasks for three times as long.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from zlib import crc32
 import numpy as np
 from _common import one_thread
 from _compare_data import DATA_SETS, Rows
+from _compare_long_tasks import SIX_SEARCHES, long_tasks, thrice_tasks
 from _compare_memory import measure_memory, print_peak
 from _compare_report import write_report
 from _compare_searches import (
@@ -41,7 +43,7 @@ from _compare_searches import (
     TIMES,
     Run,
 )
-from _compare_tasks import Task, all_tasks, long_tasks, quick_tasks
+from _compare_tasks import Task, all_tasks, quick_tasks
 from _compare_types import Incumbent, Params, Search, SearchRun
 from sklearn.base import clone
 from sklearn.metrics import get_scorer
@@ -118,6 +120,8 @@ def line_of(run: SearchRun, limit: float, task: Search, tester: Tester) -> dict[
         "by_fits": [scored(in_force_after(own, round(s * budget))) for s in FIT_SHARES],
         "final": scored(own[-1] if own else None),
         "chosen": repr(own[-1].params) if own else "",
+        "choices": {rule: tester.score(params) for rule, params in run.choices.items()},
+        "claims": run.claims,
     }
 
 
@@ -198,7 +202,9 @@ def parse() -> argparse.Namespace:
     """Return the options."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("--quick", action="store_true", help="two tiny tasks, one seed")
-    parser.add_argument("--long", action="store_true", help="the three tasks with long fits")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--long", action="store_true", help="eight tasks with long fits")
+    which.add_argument("--thrice", action="store_true", help="eight tasks, three times as long")
     parser.add_argument("--seeds", type=int, default=None, help="repetitions (3)")
     parser.add_argument("--first-seed", type=int, default=0, help="number of the first one")
     parser.add_argument("--only", default="", help="leave out tasks without this in the name")
@@ -215,16 +221,26 @@ def parse() -> argparse.Namespace:
     return options
 
 
+def tasks_of(options: argparse.Namespace) -> list[Task]:
+    """Return the tasks that the options name."""
+    if options.quick:
+        return quick_tasks()
+    if options.long:
+        return long_tasks()
+    return thrice_tasks() if options.thrice else all_tasks()
+
+
 def run_all(options: argparse.Namespace, cache: Cache) -> None:
     """Run all tasks with the first seed, then with the next: to stop early leaves a table."""
     found = {
         name: run
         for name, run in searches().items()
         if options.search in name and name != options.without
+        if name in SIX_SEARCHES or not (options.long or options.thrice)
     }
     if not options.quick:
         warm_up(found)
-    tasks = quick_tasks() if options.quick else long_tasks() if options.long else all_tasks()
+    tasks = tasks_of(options)
     loaded: dict[str, tuple[Any, Any]] = {}
     for seed in range(options.first_seed, options.first_seed + options.seeds):
         for task in tasks:

@@ -84,6 +84,18 @@ def test_a_finished_search_goes_on_until_the_time_is_up(tmp_path):
     pd.testing.assert_frame_equal(table_of(again, 3), table_of(first, 3))
 
 
+def test_a_short_time_budget_is_not_spent_on_planning(tmp_path):
+    def n_planned(**params):
+        return search_of(n_loops="auto", **params).plan(X, Y)["n_fits"].sum()
+
+    assert 0 < n_planned(time_budget=0.1) <= 2000
+    assert n_planned(time_budget=1.0) > n_planned(time_budget=0.1)
+    # Sessions with other budgets must plan the same candidates.
+    path = tmp_path / "journal"
+    short, long = (n_planned(time_budget=t, checkpoint=path) for t in (0.1, 1.0))
+    assert short == long
+
+
 def test_auto_needs_a_time_budget():
     with pytest.raises(ValueError, match="n_loops='auto' plays loops until the time is up"):
         search_of(n_loops="auto").fit(X, Y)

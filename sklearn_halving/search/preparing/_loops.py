@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 
 from sklearn_halving.policies import Hyperband
+from sklearn_halving.search.preparing._limits import read_seconds
 from sklearn_halving.search.preparing._preparation import Levels
 from sklearn_halving.search.preparing._search_space import Params, SearchSpace
 
 MAX_PLANNED_FITS = 500_000
 """Loops beyond this number of fits are not planned if the search has a time budget."""
+MAX_FITS_PER_SECOND = 20_000
+"""Nor are loops that cannot start within the time budget: no search makes fits this fast."""
 MAX_DRAWN = 20_000
 """Loops beyond this number of candidates are not planned either, if all of them are drawn before
 the first fit, as from a grid."""
@@ -30,11 +33,20 @@ def n_planned_loops(
             )
         return int(search.n_loops)
     schedule = loop.schedule(levels.smallest, levels.largest, space.size)
-    most = MAX_PLANNED_FITS // schedule.n_pulls_on(n_splits)
+    most = _max_fits(search) // schedule.n_pulls_on(n_splits)
     if space.size is not None:
         most = min(most, MAX_DRAWN // schedule.n_arms)
     most = max(1, most)
     return most if search.n_loops == "auto" else min(int(search.n_loops), most)
+
+
+def _max_fits(search: Any) -> int:
+    """Return the number of fits to plan for a search with a time budget."""
+    seconds = read_seconds("time_budget", search.time_budget)
+    # The time budget may change between the sessions of a checkpoint, but not the candidates.
+    if search.checkpoint is not None or seconds is None:
+        return MAX_PLANNED_FITS
+    return int(min(MAX_PLANNED_FITS, MAX_FITS_PER_SECOND * seconds))
 
 
 class LoopCandidates:
