@@ -8,19 +8,14 @@ import numpy as np
 
 from sklearn_halving._typing import Candidates, CvResults
 from sklearn_halving.resources import Resource, WholeFit
-from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._base_search import BaseBanditSearchCV
 from sklearn_halving.search._run import Run
 from sklearn_halving.search._search_results import ResultTable
-from sklearn_halving.search._shared_parameters import PositiveFloat, PositiveInt
+from sklearn_halving.search._shared_parameters import PositiveInt
 from sklearn_halving.search._user_warnings import warn_user
-from sklearn_halving.search.preparing._arriving import (
-    arriving,
-    resolve_sampler,
-)
 from sklearn_halving.search.preparing._inputs import FitInputs
-from sklearn_halving.search.preparing._preparation import Preparation
-from sklearn_halving.search.preparing._search_space import SearchSpace, check_number
+from sklearn_halving.search.preparing._preparation import Preparation, Setup
+from sklearn_halving.search.preparing._search_space import check_number
 from sklearn_halving.search.preparing._splitting import SearchSplits, streamed_splits
 from sklearn_halving.search.reporting._choice_statistics import (
     ChoiceStatistics,
@@ -74,7 +69,6 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
     n_candidates: str | int
     n_pulls: Literal["auto"] | PositiveInt
     resource: Annotated[str | Resource, object] | None
-    max_resources: PositiveFloat | str
 
     def _least_n_pulls(self, n_arms: int) -> int:
         """Return the smallest budget with which the policy can run."""
@@ -102,9 +96,10 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
         """Number of fits in ``n_pulls`` for which one candidate is drawn from distributions."""
         return PULLS_OF_GRID_SEARCH
 
-    def _count_candidates(self, space: SearchSpace) -> int:
+    def _count_candidates(self, setup: Setup) -> int:
         """Return the number of candidates, or the maximum number if a sampler creates them."""
-        if self._sampler is not None and isinstance(self.n_candidates, str):
+        space = setup.space
+        if setup.sampler is not None and isinstance(self.n_candidates, str):
             n_pulls = N_SAMPLED if isinstance(self.n_pulls, str) else int(self.n_pulls)
             return min(n_pulls, space.size or n_pulls)
         if not isinstance(self.n_candidates, str):
@@ -121,33 +116,22 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
         n_arms = max(n_arms, len(space.initial))
         return min(n_arms, space.size or n_arms)
 
-    def _warn_of_space(self, prepared: Preparation) -> None:
+    def _warn_of_candidates(self, prepared: Preparation, candidates: Candidates) -> None:
         size, wanted = prepared.space.size, self.n_candidates
-        if not isinstance(wanted, str) and size is not None and size < wanted:
+        if prepared.sampler is None and not isinstance(wanted, str) and (size or wanted) < wanted:
             warn_user(
                 f"There are only {size} candidates, fewer than n_candidates={wanted}: all of them "
                 "are tried."
             )
 
-    def _count_pulls(self, n_arms: int, splits: SearchSplits) -> int:
+    def _count_pulls(self, n_arms: int, setup: Setup) -> int:
         """Return the budget."""
         if not isinstance(self.n_pulls, str):
             return int(self.n_pulls)
-        if self._sampler is not None:
+        if setup.sampler is not None:
             return N_SAMPLED
-        n_each = min(PULLS_OF_GRID_SEARCH, splits.n_repetitions or PULLS_OF_GRID_SEARCH)
+        n_each = min(PULLS_OF_GRID_SEARCH, setup.splits.n_repetitions or PULLS_OF_GRID_SEARCH)
         return max(n_each * n_arms, self._least_n_pulls(n_arms))
-
-    @property
-    def _sampler(self) -> Sampler | None:
-        """The sampler that creates candidates during the search; None if they are all drawn."""
-        return resolve_sampler(getattr(self, "sampler", "random"))
-
-    def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Candidates:
-        if self._sampler is None:
-            return super()._draw_candidates(prepared, rng)
-        n_arms, initial = prepared.plan.problem.n_arms, prepared.space.initial
-        return arriving(self, self._sampler, [1] * n_arms, range(n_arms), rng, initial)
 
     def _check_splits(self, n_arms: int, splits: SearchSplits, n_levels: int = 1) -> None:
         """Raise if there are not enough splits for the number of fits."""

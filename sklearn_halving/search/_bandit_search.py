@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -40,8 +39,9 @@ from sklearn_halving.search._shared_parameters import (
     document_search,
 )
 from sklearn_halving.search._user_warnings import warn_user
-from sklearn_halving.search.preparing._arriving import PointSampler, arriving
+from sklearn_halving.search.preparing._candidates import PointSampler
 from sklearn_halving.search.preparing._inputs import FitInputs
+from sklearn_halving.search.preparing._levels import Levels
 from sklearn_halving.search.preparing._named_policies import (
     LEVEL_POLICIES,
     POINT_POLICIES,
@@ -51,11 +51,7 @@ from sklearn_halving.search.preparing._named_policies import (
     policy_by_name,
     range_of_steering_score,
 )
-from sklearn_halving.search.preparing._preparation import (
-    Levels,
-    Preparation,
-    choose_levels,
-)
+from sklearn_halving.search.preparing._preparation import Preparation, Setup
 from sklearn_halving.search.preparing._search_space import MAX_LISTED, SearchSpace
 from sklearn_halving.search.preparing._splitting import SearchSplits, fixed_splits
 from sklearn_halving.search.reporting._cv_results import ResultRows
@@ -217,44 +213,48 @@ class BanditSearchCV(AdaptiveSearchCV):
             )
         return super()._resolve_resource()
 
-    def _make_levels(self, resource: Resource, space: SearchSpace, splits: SearchSplits) -> Levels:
-        described = description_of(self.policy)
-        levels = choose_levels(
-            resource,
-            self.estimator,
-            splits,
-            min_resources=self.min_resources,
-            max_resources=self.max_resources,
-            factor=described.factor,
-        )
-        return levels if described.plays_levels else replace(levels, smallest=levels.largest)
+    def _factor(self, space: SearchSpace, sampler: Sampler | None) -> float | None:
+        return description_of(self.policy).factor
 
-    def _make_policy(self, levels: Levels, space: SearchSpace, splits: SearchSplits) -> BasePolicy:
+    def _make_levels(
+        self, resource: Resource, splits: SearchSplits, factor: float | None
+    ) -> Levels:
+        levels = super()._make_levels(resource, splits, factor)
+        plays_levels = description_of(self.policy).plays_levels
+        return levels if plays_levels else replace(levels, smallest=levels.largest)
+
+    def _resolve_sampler(self, space: SearchSpace) -> Sampler | None:
+        sampler = super()._resolve_sampler(space)
+        creates_points = description_of(self.policy).n_dimensions is not None
+        return PointSampler() if sampler is None and creates_points else sampler
+
+    def _make_policy(self, setup: Setup) -> BasePolicy:
         if isinstance(self.policy, str):
-            policy: Policy = self._named_policy(self.policy, space, splits)
+            policy: Policy = self._named_policy(self.policy, setup)
         else:
-            policy = self._own_policy(self.policy, space, splits)
+            policy = self._own_policy(self.policy, setup)
         complete = as_policy(policy, reward_range=self._known_range())
-        if self._sampler and not complete.describe().arms_may_arrive:
+        is_given = setup.sampler and not isinstance(setup.sampler, PointSampler)
+        if is_given and not complete.describe().arms_may_arrive:
             raise ValueError(
                 f"sampler must be 'random' for policy={self.policy!r}, which chooses among given "
                 f"candidates; got {self.sampler!r}. Use policy='incumbent_race', or leave it out."
             )
         return complete
 
-    def _named_policy(self, name: str, space: SearchSpace, splits: SearchSplits) -> BasePolicy:
+    def _named_policy(self, name: str, setup: Setup) -> BasePolicy:
         """Return the policy with this name, with a budget."""
         if name in POINT_POLICIES:
             n_pulls = N_SAMPLED if isinstance(self.n_pulls, str) else int(self.n_pulls)
-            n_dimensions = self._count_dimensions(space)
-            return point_policy(name, n_pulls, n_dimensions, splits.n_repetitions)
-        n_arms = self._count_candidates(space)
-        n_pulls = self._count_pulls(n_arms, splits)
+            n_dimensions = self._count_dimensions(setup.space)
+            return point_policy(name, n_pulls, n_dimensions, setup.splits.n_repetitions)
+        n_arms = self._count_candidates(setup)
+        n_pulls = self._count_pulls(n_arms, setup)
         if name not in LEVEL_POLICIES:
-            self._check_splits(n_arms, splits)
-        return policy_by_name(name, n_arms, n_pulls, self.confidence, splits.n_named)
+            self._check_splits(n_arms, setup.splits)
+        return policy_by_name(name, n_arms, n_pulls, self.confidence, setup.splits.n_named)
 
-    def _own_policy(self, policy: Policy, space: SearchSpace, splits: SearchSplits) -> Policy:
+    def _own_policy(self, policy: Policy, setup: Setup) -> Policy:
         """Return a policy that is given as an object."""
         if not isinstance(self.n_pulls, str):
             raise ValueError(
@@ -264,13 +264,13 @@ class BanditSearchCV(AdaptiveSearchCV):
         described = description_of(policy)
         if described.n_dimensions is None:
             return policy
-        n_dimensions = self._count_dimensions(space)
+        n_dimensions = self._count_dimensions(setup.space)
         if described.n_dimensions != n_dimensions:
             raise ValueError(
                 f"n_dimensions must be {n_dimensions}, the number of parameters; "
                 f"got policy={policy!r}. Give HOO(n_dimensions={n_dimensions}, ...)."
             )
-        return as_policy(policy, n_splits=splits.n_repetitions)
+        return as_policy(policy, n_splits=setup.splits.n_repetitions)
 
     def _count_dimensions(self, space: SearchSpace) -> int:
         """Return the number of dimensions of the space of a policy that creates its candidates."""
@@ -288,8 +288,8 @@ class BanditSearchCV(AdaptiveSearchCV):
             )
         return n_dimensions
 
-    def _count_candidates(self, space: SearchSpace) -> int:
-        n_arms = super()._count_candidates(space)
+    def _count_candidates(self, setup: Setup) -> int:
+        n_arms = super()._count_candidates(setup)
         is_race = self.policy == "incumbent_race" and not isinstance(self.n_pulls, str)
         if n_arms > MAX_LISTED and is_race:
             return int(self.n_pulls)  # the race does not try more candidates
@@ -307,18 +307,13 @@ class BanditSearchCV(AdaptiveSearchCV):
         return range_of_steering_score(self)
 
     def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Candidates:
-        plan = prepared.plan
-        if not plan.makes_candidates:
-            most = plan.description.max_pulls
-            may_arrive = plan.description.arms_may_arrive  # such a policy accepts any budget
-            if most is not None and most < plan.problem.n_arms and not may_arrive:
-                # Most policies reject such a budget. It is checked before a huge grid is listed.
-                prepared.policy.start(plan.problem, seed=np.random.SeedSequence(0))
-            return super()._draw_candidates(prepared, rng)
-        if plan.description.n_dimensions is None:
-            return super()._draw_candidates(prepared, rng)
-        n_points = plan.problem.n_arms
-        return arriving(self, PointSampler(), [1] * n_points, range(n_points), rng)
+        problem, description = prepared.plan.problem, prepared.plan.description
+        most = problem.n_arms if description.max_pulls is None else description.max_pulls
+        may_arrive = prepared.sampler or description.arms_may_arrive
+        if most < problem.n_arms and not may_arrive:
+            # Most policies reject such a budget. It is checked before a huge grid is listed.
+            prepared.policy.start(problem, seed=np.random.SeedSequence(0))
+        return super()._draw_candidates(prepared, rng)
 
     def _make_results(self, run: Run, rows: ResultRows) -> ResultTable:
         if run.prepared.plan.schedule is not None:
@@ -331,18 +326,9 @@ class BanditSearchCV(AdaptiveSearchCV):
             _warn_of_range(run)
             _warn_of_doubt(run)
 
-    def _warn_of_space(self, prepared: Preparation) -> None:
+    def _warn_of_candidates(self, prepared: Preparation, candidates: Candidates) -> None:
         if prepared.plan.schedule is None:
-            super()._warn_of_space(prepared)
-
-    def _start_policy(
-        self, prepared: Preparation, candidates: Candidates, seed: np.random.SeedSequence
-    ) -> Any:
-        state = super()._start_policy(prepared, candidates, seed)
-        sampler = getattr(candidates, "sampler", None)
-        if isinstance(sampler, PointSampler):
-            sampler.points = partial(prepared.policy.points, state)
-        return state
+            super()._warn_of_candidates(prepared, candidates)
 
 
 def _warn_of_doubt(run: Run) -> None:

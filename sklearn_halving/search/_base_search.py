@@ -28,27 +28,28 @@ from sklearn_halving.execution.workers._interrupt import Interrupt
 from sklearn_halving.execution.workers._lost_backend import LostBackendError
 from sklearn_halving.policies._types import Problem
 from sklearn_halving.policies.bases._base_policy import BasePolicy, window_of
-from sklearn_halving.resources import FitTime, Rescaling, Resource, resolve_resource
+from sklearn_halving.resources import FitTime, Resource, resolve_resource
+from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._run import Run
 from sklearn_halving.search._search_results import SearchResults
-from sklearn_halving.search._shared_parameters import SharedParameters
+from sklearn_halving.search._shared_parameters import PositiveFloat, SharedParameters
 from sklearn_halving.search._user_warnings import warn_user
-from sklearn_halving.search.preparing._arriving import ArrivingCandidates, sampler_of
-from sklearn_halving.search.preparing._checkpoint import Checkpoint, open_checkpoint
-from sklearn_halving.search.preparing._initial_candidates import (
-    fronts_of,
-    with_initial_candidates,
+from sklearn_halving.search.preparing._candidates import (
+    ArrivingCandidates,
+    draw_candidates,
+    resolve_sampler,
 )
+from sklearn_halving.search.preparing._checkpoint import Checkpoint, open_checkpoint
+from sklearn_halving.search.preparing._initial_candidates import with_initial_candidates
 from sklearn_halving.search.preparing._inputs import FitInputs, check_inputs
+from sklearn_halving.search.preparing._levels import Levels, choose_levels
 from sklearn_halving.search.preparing._limits import limits_of
-from sklearn_halving.search.preparing._plan import SearchPlan, add_costs, plan_table
+from sklearn_halving.search.preparing._plan import SearchPlan, add_costs, fronts_of, plan_table
 from sklearn_halving.search.preparing._preparation import (
-    Levels,
     Preparation,
-    check_candidates,
-    check_rescaling,
+    Setup,
+    rescaling_of,
     seed_of,
-    warn_of_refitting,
 )
 from sklearn_halving.search.preparing._reward import Reward
 from sklearn_halving.search.preparing._search_space import SearchSpace
@@ -70,40 +71,57 @@ POLICY = 2**31 - 2
 class BaseBanditSearchCV(SharedParameters, SearchResults):
     """Base class of the searches. A subclass defines the policy and its parameters."""
 
+    max_resources: PositiveFloat | str
+
     @abstractmethod
-    def _make_levels(self, resource: Resource, space: SearchSpace, splits: SearchSplits) -> Levels:
+    def _make_policy(self, setup: Setup) -> BasePolicy:
+        """Return the policy."""
+
+    def _factor(self, space: SearchSpace, sampler: Sampler | None) -> float | None:
+        """Return the factor for ``min_resources="auto"``; None if the policy chooses levels."""
+
+    def _make_levels(
+        self, resource: Resource, splits: SearchSplits, factor: float | None
+    ) -> Levels:
         """Return the range of levels."""
+        return choose_levels(
+            resource,
+            self.estimator,
+            splits,
+            min_resources=getattr(self, "min_resources", None),
+            max_resources=self.max_resources,
+            factor=factor,
+        )
 
-    @abstractmethod
-    def _make_policy(self, levels: Levels, space: SearchSpace, splits: SearchSplits) -> BasePolicy:
-        """Return the policy for this range of levels."""
-
-    def _count_candidates(self, space: SearchSpace) -> int:
+    def _count_candidates(self, setup: Setup) -> int:
         """Return the number of candidates of a policy without brackets."""
         raise NotImplementedError
 
-    def _make_plan(
-        self, policy: BasePolicy, levels: Levels, space: SearchSpace, splits: SearchSplits
-    ) -> SearchPlan:
+    def _make_plan(self, policy: BasePolicy, setup: Setup) -> SearchPlan:
         """Return the plan of the search."""
+        levels, space, splits = setup.levels, setup.space, setup.splits
         schedule = policy.schedule(levels.smallest, levels.largest, space.size)
         if schedule is not None:
             n_arms = schedule.n_arms
         else:
-            n_arms = policy.describe().n_arms or self._count_candidates(space)
+            n_arms = policy.describe().n_arms or self._count_candidates(setup)
         problem = Problem(
             n_arms, levels.smallest, levels.largest, splits.n_repetitions, space.size
         )
-        description = policy.describe(problem)
-        n_initial, order = len(space.initial), [0]
-        if schedule is not None:
-            order = list(policy.order_of_play(schedule))
-        has_sampler = sampler_of(self, space) is not None
-        makes_candidates = has_sampler or description.n_dimensions is not None
-        plan = SearchPlan(problem, description, schedule, makes_candidates=makes_candidates)
-        if n_initial == 0:
+        plan = SearchPlan(
+            problem,
+            policy.describe(problem),
+            schedule,
+            makes_candidates=setup.sampler is not None,
+        )
+        if not space.initial:
             return plan
-        return replace(plan, fronts=fronts_of(n_initial, plan.n_of_bracket, order))
+        order = [0] if schedule is None else list(policy.order_of_play(schedule))
+        return replace(plan, fronts=fronts_of(len(space.initial), plan.n_of_bracket, order))
+
+    def _resolve_sampler(self, space: SearchSpace) -> Sampler | None:
+        """Return the sampler; None if candidates are drawn from the space."""
+        return resolve_sampler(getattr(self, "sampler", "random"))
 
     def _resolve_resource(self) -> Resource:
         """Return the resource for the parameter ``resource``."""
@@ -115,8 +133,8 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         """Return the splits, and what is known about them."""
         return fixed_splits(self, inputs, resource, seed)
 
-    def _warn_of_space(self, prepared: Preparation) -> None:
-        """Warn if the search space does not suit the policy; does nothing by default."""
+    def _warn_of_candidates(self, prepared: Preparation, candidates: Candidates) -> None:
+        """Warn if the candidates do not suit the policy; does nothing by default."""
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: object, y: object = None, **params: object) -> Self:
@@ -235,17 +253,17 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         resource = self._resolve_resource()
         space = with_initial_candidates(self, space, resource)
         resource.check(self.estimator, space.names)
+        sampler = self._resolve_sampler(space)
         splits = self._make_splits(inputs, resource, seed)
-        levels = self._make_levels(resource, space, splits)
-        policy = self._make_policy(levels, space, splits)
-        plan = self._make_plan(policy, levels, space, splits)
-        return Preparation(inputs, resource, splits, policy, plan, space)
+        levels = self._make_levels(resource, splits, self._factor(space, sampler))
+        setup = Setup(inputs, space, sampler, resource, splits, levels)
+        policy = self._make_policy(setup)
+        return Preparation(**vars(setup), policy=policy, plan=self._make_plan(policy, setup))
 
     def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Candidates:
-        """Draw a candidate for each arm, and check the names of their parameters."""
-        candidates = prepared.space.draw(prepared.plan.n_of_bracket, rng, prepared.plan.fronts)
-        check_candidates(self.estimator, candidates)
-        self._warn_of_space(prepared)
+        """Return the candidates, and check the names of their parameters."""
+        candidates = draw_candidates(self.estimator, prepared, rng)
+        self._warn_of_candidates(prepared, candidates)
         return candidates
 
     def _start(
@@ -268,15 +286,15 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
     ) -> Any:
         """Return the state of the policy before the first pull."""
         own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, POLICY))
-        tie_break = self._tie_break(prepared.space, candidates, seed)
+        tie_break = self._tie_break(prepared, candidates, seed)
         problem = replace(prepared.plan.problem, tie_break=tie_break)
         state = prepared.policy.start(problem, seed=own)
         if isinstance(candidates, ArrivingCandidates):
-            candidates.follow(partial(prepared.policy.rungs_before, state))
+            candidates.source.follow(prepared.policy, state)
         return state
 
     def _tie_break(
-        self, space: SearchSpace, candidates: Candidates, seed: np.random.SeedSequence
+        self, prepared: Preparation, candidates: Candidates, seed: np.random.SeedSequence
     ) -> tuple[int, ...] | None:
         """Return numbers that break ties between candidates; None to use the order of arms."""
         return None
@@ -291,10 +309,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         """Draw the candidates, and return the task for the workers."""
         candidates = self._draw_candidates(prepared, rng)
         rng.randint(2**31 - 1)  # advances the state even if nothing was drawn from a grid
-        rescaling = check_rescaling(
-            Rescaling.from_option(self.rescale), self.estimator, prepared, candidates
-        )
-        warn_of_refitting(prepared.resource, self.estimator, rescaling)
+        rescaling = rescaling_of(self, prepared, candidates)
         inputs = prepared.inputs
         return EvaluationTask(
             estimator=clone(self.estimator),

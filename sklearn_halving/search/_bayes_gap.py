@@ -50,14 +50,8 @@ from sklearn_halving.search.candidate_model._posterior import (
     posterior_columns,
 )
 from sklearn_halving.search.candidate_model._prior import KernelName, make_prior
-from sklearn_halving.search.preparing._preparation import (
-    Levels,
-    Preparation,
-    check_candidates,
-    choose_levels,
-)
-from sklearn_halving.search.preparing._search_space import SearchSpace
-from sklearn_halving.search.preparing._splitting import SearchSplits
+from sklearn_halving.search.preparing._candidates import check_candidates
+from sklearn_halving.search.preparing._preparation import Preparation, Setup
 from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics
 from sklearn_halving.search.reporting._cv_results import ResultRows, ranks
 
@@ -276,35 +270,31 @@ default=None
     def _least_n_pulls(self, n_arms: int) -> int:
         return max(1, n_arms * n_first_fits(self.acquisition))
 
-    def _count_candidates(self, space: SearchSpace) -> int:
+    def _count_candidates(self, setup: Setup) -> int:
+        space = setup.space
         if space.is_grid or not isinstance(self.n_candidates, str):
-            return super()._count_candidates(space)
+            return super()._count_candidates(setup)
         n_arms = max(N_OF_DISTRIBUTIONS, len(space.initial))
         return min(n_arms, space.size or n_arms)
 
-    def _count_pulls(self, n_arms: int, splits: SearchSplits) -> int:
+    def _count_pulls(self, n_arms: int, setup: Setup) -> int:
         if not isinstance(self.n_pulls, str):
             return int(self.n_pulls)
         if self.acquisition in BOUNDS:
-            return super()._count_pulls(n_arms, splits)
+            return super()._count_pulls(n_arms, setup)
         least, most = AUTO_PULLS
-        n_each = min(PULLS_OF_GRID_SEARCH, splits.n_repetitions or PULLS_OF_GRID_SEARCH)
+        n_each = min(PULLS_OF_GRID_SEARCH, setup.splits.n_repetitions or PULLS_OF_GRID_SEARCH)
         return min(n_each * n_arms, max(least, min(most, n_arms // 4)))
 
-    def _make_levels(self, resource: Resource, space: SearchSpace, splits: SearchSplits) -> Levels:
-        return choose_levels(
-            resource, self.estimator, splits, min_resources=None, max_resources=self.max_resources
-        )
-
-    def _make_policy(self, levels: Levels, space: SearchSpace, splits: SearchSplits) -> BasePolicy:
-        n_arms = self._count_candidates(space)
-        n_pulls = self._count_pulls(n_arms, splits)
+    def _make_policy(self, setup: Setup) -> BasePolicy:
+        n_arms = self._count_candidates(setup)
+        n_pulls = self._count_pulls(n_arms, setup)
         in_flight = self.pulls_in_flight
         if isinstance(in_flight, str):
             in_flight = default_window(n_pulls)
         policy: BasePolicy
         if self.acquisition == "ugap" or self.acquisition == "ugap_bernstein":
-            policy = make_ugap(self, n_pulls, in_flight, splits.n_repetitions)
+            policy = make_ugap(self, n_pulls, in_flight, setup.splits.n_repetitions)
         else:
             policy = GapOverCandidates(
                 n_pulls,
@@ -315,7 +305,7 @@ default=None
                 confirm=True,
                 pulls_in_flight=in_flight,
             )
-        self._check_splits(n_arms, splits)
+        self._check_splits(n_arms, setup.splits)
         return UniformAllocation(n_pulls) if n_arms == 1 else policy
 
     def _draw_candidates(
@@ -331,7 +321,7 @@ default=None
         else:
             candidates = (*initial, *evenly)
         check_candidates(self.estimator, candidates)
-        self._warn_of_space(prepared)
+        self._warn_of_candidates(prepared, candidates)
         is_whole = prepared.space.is_grid and prepared.space.size == len(candidates)
         is_whole = is_whole and not initial  # an array is in the order of the grid
         args = (self.kernel, candidates, spaces, self.branch_correlation)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from sklearn_halving._typing import (
     Scoring,
 )
 from sklearn_halving.policies import AsynchronousBrackets
-from sklearn_halving.policies._types import Schedule
 from sklearn_halving.policies.bases._bracket_policy import ScheduledPolicy
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
@@ -31,10 +30,7 @@ from sklearn_halving.search._shared_parameters import (
     PositiveInt,
     document_search,
 )
-from sklearn_halving.search.preparing._arriving import (
-    arriving,
-    sampler_of,
-)
+from sklearn_halving.search.preparing._candidates import DEFAULT_SAMPLER, resolve_sampler
 from sklearn_halving.search.preparing._hyperband_policy import (
     bracket_factor,
     check_width,
@@ -43,17 +39,10 @@ from sklearn_halving.search.preparing._hyperband_policy import (
     make_grid_policy,
     tie_break_of,
     warn_of_left_out,
-)
-from sklearn_halving.search.preparing._loops import LoopCandidates
-from sklearn_halving.search.preparing._preparation import (
-    Levels,
-    Preparation,
-    check_candidates,
-    choose_levels,
     warn_of_small_grid,
 )
+from sklearn_halving.search.preparing._preparation import Preparation, Setup
 from sklearn_halving.search.preparing._search_space import SearchSpace, first_of_each
-from sklearn_halving.search.preparing._splitting import SearchSplits
 from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics, Overlap
 from sklearn_halving.search.reporting._cv_results import ResultRows, finalists
 
@@ -319,36 +308,18 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     ) -> None:
         self._set_parameters(locals())
 
-    def _make_levels(self, resource: Resource, space: SearchSpace, splits: SearchSplits) -> Levels:
-        return choose_levels(
-            resource,
-            self.estimator,
-            splits,
-            min_resources=self.min_resources,
-            max_resources=self.max_resources,
-            factor=None if halves_grid(self, space) else bracket_factor(self),
-        )
+    def _resolve_sampler(self, space: SearchSpace) -> Sampler | None:
+        if isinstance(self.sampler, str) and self.sampler == "auto":
+            return resolve_sampler("random" if space.is_grid else DEFAULT_SAMPLER)
+        return super()._resolve_sampler(space)
+
+    def _factor(self, space: SearchSpace, sampler: Sampler | None) -> float | None:
+        return None if halves_grid(self, space, sampler) else bracket_factor(self)
 
     def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Candidates:
-        sampler = sampler_of(self, prepared.space)
-        schedule = cast(Schedule, prepared.plan.schedule)
         if not prepared.space.is_grid:
             check_width(self, prepared.plan)
-        n_loops = max((bracket.loop for bracket in schedule.brackets), default=0) + 1
-        if sampler is None and n_loops > 1 and prepared.space.size is None:
-            of_loops = LoopCandidates(
-                prepared.space, prepared.plan.n_of_bracket, prepared.plan.fronts, n_loops, rng
-            )
-            check_candidates(self.estimator, tuple(of_loops))
-            return of_loops
-        if sampler is None:
-            drawn = super()._draw_candidates(prepared, rng)
-            warn_of_left_out(self, prepared.space, drawn)
-            return drawn
-        n_of_bracket, order = prepared.plan.n_of_bracket, prepared.policy.order_of_play(schedule)
-        candidates = arriving(self, sampler, n_of_bracket, order, rng, prepared.space.initial)
-        self._warn_of_space(prepared)
-        return candidates
+        return super()._draw_candidates(prepared, rng)
 
     def _make_results(self, run: Run, rows: ResultRows) -> ResultTable:
         results = super()._make_results(run, rows).cv_results
@@ -374,21 +345,23 @@ class HyperbandSearchCV(BaseBanditSearchCV):
             is_known = not np.isnan(self.best_probability_)
             self.best_regret_ = self._statistics.regret(self.best_index_) if is_known else np.nan
 
-    def _make_policy(self, levels: Levels, space: SearchSpace, splits: SearchSplits) -> Brackets:
+    def _make_policy(self, setup: Setup) -> Brackets:
         policy: ScheduledPolicy
-        if halves_grid(self, space):
-            policy = make_grid_policy(self, self._resolve_resource(), levels, space, splits)
+        if halves_grid(self, setup.space, setup.sampler):
+            policy = make_grid_policy(self, setup)
         else:
-            policy = make_bracket_policy(self, levels, space, splits)
+            policy = make_bracket_policy(self, setup)
         return AsynchronousBrackets(policy) if self.promotion == "asynchronous" else policy
 
     def _tie_break(
-        self, space: SearchSpace, candidates: Candidates, seed: np.random.SeedSequence
+        self, prepared: Preparation, candidates: Candidates, seed: np.random.SeedSequence
     ) -> tuple[int, ...] | None:
-        return tie_break_of(candidates, seed) if halves_grid(self, space) else None
+        if not halves_grid(self, prepared.space, prepared.sampler):
+            return None
+        return tie_break_of(candidates, seed)
 
-    def _warn_of_space(self, prepared: Preparation) -> None:
-        if not halves_grid(self, prepared.space):
-            problem = prepared.plan.problem
-            wanted = prepared.policy.schedule(problem.min_level, problem.max_level)
-            warn_of_small_grid(prepared, wanted)
+    def _warn_of_candidates(self, prepared: Preparation, candidates: Candidates) -> None:
+        if not halves_grid(self, prepared.space, prepared.sampler):
+            warn_of_small_grid(prepared)
+        if prepared.sampler is None:
+            warn_of_left_out(self, prepared.space, candidates)

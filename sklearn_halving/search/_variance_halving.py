@@ -38,9 +38,8 @@ from sklearn_halving.search._shared_parameters import (
 )
 from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._plan import SearchPlan
-from sklearn_halving.search.preparing._preparation import Levels, choose_levels
+from sklearn_halving.search.preparing._preparation import Setup
 from sklearn_halving.search.preparing._search_space import SearchSpace
-from sklearn_halving.search.preparing._splitting import SearchSplits
 
 NOT_FOR_SAMPLERS: dict[str, object] = {
     "allocation": "likelihood",
@@ -249,27 +248,21 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
         # fits each led to better choices. Other allocations need more fits in the first stage.
         return 2 if self.allocation == "likelihood" else super()._pulls_of_a_drawn
 
-    def _make_levels(self, resource: Resource, space: SearchSpace, splits: SearchSplits) -> Levels:
-        return choose_levels(
-            resource,
-            self.estimator,
-            splits,
-            min_resources=self.min_resources,
-            max_resources=self.max_resources,
-            factor=2,
-        )
+    def _factor(self, space: SearchSpace, sampler: Sampler | None) -> float:
+        return 2
 
-    def _make_policy(self, levels: Levels, space: SearchSpace, splits: SearchSplits) -> BasePolicy:
-        n_arms = self._count_candidates(space)
-        if self._sampler is not None:
-            return self._make_race(n_arms, splits)
-        if self.reward_variances is not None and space.initial:
+    def _make_policy(self, setup: Setup) -> BasePolicy:
+        n_arms = self._count_candidates(setup)
+        if setup.sampler is not None:
+            return self._make_race(n_arms, setup)
+        levels, splits = setup.levels, setup.splits
+        if self.reward_variances is not None and setup.space.initial:
             raise ValueError(
                 "initial_candidates must be None if reward_variances is given, which is in the "
                 f"order of ParameterGrid; got {self.initial_candidates!r}. Leave one of them out."
             )
         halving = VarianceHalving(
-            n_pulls=self._count_pulls(n_arms, splits),
+            n_pulls=self._count_pulls(n_arms, setup),
             allocation=self.allocation,
             reward_variances=self.reward_variances,
             delta=self.delta,
@@ -289,7 +282,7 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
             _warn_of_no_adaptation(halving, n_arms)
         return halving
 
-    def _make_race(self, n_arms: int, splits: SearchSplits) -> IncumbentRace:
+    def _make_race(self, n_arms: int, setup: Setup) -> IncumbentRace:
         """Return the policy for candidates that a sampler creates."""
         for name, default in NOT_FOR_SAMPLERS.items():
             value = getattr(self, name)
@@ -299,18 +292,16 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
                     "candidates race against the best one so far. Use "
                     f"{name}={default!r}, or sampler='random'."
                 )
-        self._check_splits(n_arms, splits)
-        n_splits = max(IncumbentRace.n_splits, splits.n_named)
-        return IncumbentRace(self._count_pulls(n_arms, splits), n_splits=n_splits)
+        self._check_splits(n_arms, setup.splits)
+        n_splits = max(IncumbentRace.n_splits, setup.splits.n_named)
+        return IncumbentRace(self._count_pulls(n_arms, setup), n_splits=n_splits)
 
     def _least_n_pulls(self, n_arms: int) -> int:
         allocation = "uniform" if self.allocation == "known" else self.allocation
         return VarianceHalving(1, allocation).least_n_pulls(n_arms)
 
-    def _make_plan(
-        self, policy: BasePolicy, levels: Levels, space: SearchSpace, splits: SearchSplits
-    ) -> SearchPlan:
-        plan = super()._make_plan(policy, levels, space, splits)
+    def _make_plan(self, policy: BasePolicy, setup: Setup) -> SearchPlan:
+        plan = super()._make_plan(policy, setup)
         return replace(plan, eliminates=self.allocation != "likelihood")
 
 

@@ -99,9 +99,9 @@ class OneRung:
         pass
 
     class RandomizedSearchCV(_Randomized, _WithoutRungs):
-        def _make_policy(self, levels, space, rows):
-            n = self.n_iter if space.size is None else min(self.n_iter, space.size)
-            return FiniteHorizonHalving(n, n * levels.largest)
+        def _make_policy(self, setup):
+            n = min(self.n_iter, setup.space.size or self.n_iter)
+            return FiniteHorizonHalving(n, n * setup.levels.largest)
 
 
 class Halving:

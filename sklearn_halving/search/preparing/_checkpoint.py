@@ -21,10 +21,9 @@ from sklearn_halving.execution._model_store import ModelFolder
 from sklearn_halving.execution._train_test_rows import ListedFolds
 from sklearn_halving.execution._types import EvaluationTask
 from sklearn_halving.search._user_warnings import warn_user
-from sklearn_halving.search.preparing._arriving import DEFAULT_SAMPLER
+from sklearn_halving.search.preparing._candidates import DEFAULT_SAMPLER, ArrivingCandidates
 from sklearn_halving.search.preparing._content_hash import GENERATORS, content_hash
 from sklearn_halving.search.preparing._limits import read_seconds
-from sklearn_halving.search.preparing._loops import LoopCandidates
 
 if TYPE_CHECKING:
     from sklearn_halving.search._base_search import BaseBanditSearchCV
@@ -136,8 +135,9 @@ def session_of(search: BaseBanditSearchCV, task: EvaluationTask, start: str | No
         fields["promotion"] = "asynchronous"
     if params["initial_candidates"]:
         fields["initial_candidates"] = content_hash(list(params["initial_candidates"]))
-    if not isinstance(task.candidates, (tuple, LoopCandidates)):
-        # The candidates are created during the search, and depend on the budget too.
+    candidates = task.candidates
+    if isinstance(candidates, ArrivingCandidates) and candidates.source.depends_on_scores:
+        # They depend on the budget too.
         distributions = params["param_distributions"]
         fields["param_distributions"] = content_hash(distributions, without=GENERATORS)
         sampler = params.get("sampler", "random")
@@ -153,8 +153,7 @@ def session_of(search: BaseBanditSearchCV, task: EvaluationTask, start: str | No
         "scikit-learn": sklearn.__version__,
         "numpy": np.__version__,
     }
-    candidates = content_hash(*task.candidates)
-    return Session(fields, versions, len(task.candidates), candidates, start)
+    return Session(fields, versions, len(candidates), content_hash(*candidates), start)
 
 
 def _shown(name: str, value: object) -> str | int | float | bool | None:

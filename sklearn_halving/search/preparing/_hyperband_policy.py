@@ -11,13 +11,13 @@ import numpy as np
 from sklearn_halving._typing import Candidates
 from sklearn_halving.policies import FiniteHorizonHalving, GridHalving, Hyperband
 from sklearn_halving.policies.bases._rungs import exact_factor
-from sklearn_halving.resources import Resource
+from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._user_warnings import warn_user
-from sklearn_halving.search.preparing._arriving import BRACKETS_IN_PLAY, sampler_of
+from sklearn_halving.search.preparing._candidates import BRACKETS_IN_PLAY
 from sklearn_halving.search.preparing._content_hash import content_hash
-from sklearn_halving.search.preparing._loops import n_planned_loops
+from sklearn_halving.search.preparing._limits import read_seconds
 from sklearn_halving.search.preparing._plan import SearchPlan
-from sklearn_halving.search.preparing._preparation import Levels
+from sklearn_halving.search.preparing._preparation import Preparation, Setup
 from sklearn_halving.search.preparing._search_space import (
     SearchSpace,
     check_number,
@@ -46,6 +46,13 @@ FLOOR_ROWS, FLOOR_ROWS_OF_CLASS = 50, 5
 """Minimum numbers of rows for the rung directly below the largest level."""
 DEEP_ROWS, DEEP_ROWS_OF_CLASS = 200, 10
 """Minimum numbers of rows for all rungs below that one."""
+MAX_PLANNED_FITS = 500_000
+"""Loops beyond this number of fits are not planned if the search has a time budget."""
+MAX_FITS_PER_SECOND = 20_000
+"""Nor are loops that cannot start within the time budget: no search makes fits this fast."""
+MAX_DRAWN = 20_000
+"""Loops beyond this number of candidates are not planned either, if all of them are drawn before
+the first fit, as from a grid."""
 ONLY_FOR_BRACKETS: dict[str, object] = {
     "n_loops": 1,
     "min_candidates": None,
@@ -55,10 +62,10 @@ ONLY_FOR_BRACKETS: dict[str, object] = {
 """Parameters that apply only to Hyperband's brackets, and their defaults."""
 
 
-def halves_grid(search: HyperbandSearchCV, space: SearchSpace) -> bool:
+def halves_grid(search: HyperbandSearchCV, space: SearchSpace, sampler: Sampler | None) -> bool:
     """Return whether all candidates of a grid start in one bracket."""
     is_automatic = isinstance(search.brackets, str) and search.brackets == "auto"
-    return is_automatic and space.is_grid and sampler_of(search, space) is None
+    return is_automatic and space.is_grid and sampler is None
 
 
 def bracket_factor(search: HyperbandSearchCV) -> float:
@@ -67,9 +74,10 @@ def bracket_factor(search: HyperbandSearchCV) -> float:
 
 
 def make_bracket_policy(
-    search: HyperbandSearchCV, levels: Levels, space: SearchSpace, splits: SearchSplits
+    search: HyperbandSearchCV, setup: Setup
 ) -> Hyperband | FiniteHorizonHalving:
     """Return the policy that plays the brackets of Hyperband."""
+    levels, space = setup.levels, setup.space
     eta = exact_factor(bracket_factor(search))
     can_halve = levels.n_eliminations or levels.largest >= levels.smallest * eta
     if search.max_candidates is not None and search.max_candidates < eta:
@@ -96,11 +104,37 @@ def make_bracket_policy(
         max_eliminations=levels.n_eliminations,
         select=search.select,
         schedule_rule=search.schedule,
-        early_repetitions=_n_early_splits(search, splits),
-        brackets_in_play=None if sampler_of(search, space) is None else BRACKETS_IN_PLAY,
+        early_repetitions=_n_early_splits(search, setup.splits),
+        brackets_in_play=None if setup.sampler is None else BRACKETS_IN_PLAY,
     )
-    n_loops = n_planned_loops(search, loop, levels, space, splits.n_repetitions or 1)
-    return replace(loop, n_loops=n_loops)
+    return replace(loop, n_loops=_n_planned_loops(search, loop, setup))
+
+
+def _n_planned_loops(search: HyperbandSearchCV, loop: Hyperband, setup: Setup) -> int:
+    """Return the number of loops to plan; ``loop`` is the policy with a single loop."""
+    if search.time_budget is None:
+        if search.n_loops == "auto":
+            raise ValueError(
+                "n_loops='auto' plays loops until the time is up; got time_budget=None. Set "
+                "time_budget, or give n_loops as a number."
+            )
+        return int(search.n_loops)
+    size = setup.space.size
+    schedule = loop.schedule(setup.levels.smallest, setup.levels.largest, size)
+    most = _max_fits(search) // schedule.n_pulls_on(setup.splits.n_repetitions or 1)
+    if size is not None:
+        most = min(most, MAX_DRAWN // schedule.n_arms)
+    most = max(1, most)
+    return most if search.n_loops == "auto" else min(int(search.n_loops), most)
+
+
+def _max_fits(search: HyperbandSearchCV) -> int:
+    """Return the number of fits to plan for a search with a time budget."""
+    seconds = read_seconds("time_budget", search.time_budget)
+    # The time budget may change between the sessions of a checkpoint, but not the candidates.
+    if search.checkpoint is not None or seconds is None:
+        return MAX_PLANNED_FITS
+    return int(min(MAX_PLANNED_FITS, MAX_FITS_PER_SECOND * seconds))
 
 
 def _n_early_splits(search: HyperbandSearchCV, splits: SearchSplits) -> int | None:
@@ -127,15 +161,10 @@ def _check_grid_options(search: HyperbandSearchCV) -> None:
             )
 
 
-def make_grid_policy(
-    search: HyperbandSearchCV,
-    resource: Resource,
-    levels: Levels,
-    space: SearchSpace,
-    splits: SearchSplits,
-) -> GridHalving:
+def make_grid_policy(search: HyperbandSearchCV, setup: Setup) -> GridHalving:
     """Return the policy for a grid, with the minimum numbers of rows if rows are the resource."""
     _check_grid_options(search)
+    splits = setup.splits
     n_splits = splits.n_repetitions or 1
     if search.early_splits == "auto":
         n_race = EARLY_SPLITS if splits.has_like_folds else n_splits
@@ -144,9 +173,9 @@ def make_grid_policy(
         n_early = n_splits if isinstance(search.early_splits, str) else search.early_splits
         n_race = n_early
     first_floor = deep_floor = 1
-    if resource.subsamples_rows and search.min_resources == "auto":
-        first_floor, deep_floor = row_floors(splits, levels.largest)
-    size = space.size or 1
+    if setup.resource.subsamples_rows and search.min_resources == "auto":
+        first_floor, deep_floor = row_floors(splits, setup.levels.largest)
+    size = setup.space.size or 1
     n_arms = min(size, search.max_candidates or size)
     check_number(n_arms)
     return GridHalving(
@@ -216,3 +245,26 @@ def warn_of_left_out(
         f"{n_all - n_started} of the {n_all} candidates of the grid are left out: brackets="
         f"{search.brackets!r} starts {n_started} of them, drawn at random. {remedy}."
     )
+
+
+def warn_of_small_grid(prepared: Preparation) -> None:
+    """Warn if there are fewer candidates than a bracket would start with."""
+    size, schedule, levels = prepared.space.size, prepared.plan.schedule, prepared.levels
+    wanted = prepared.policy.schedule(levels.smallest, levels.largest)
+    if size is None or wanted is None or schedule is None or schedule == wanted:
+        return
+    short = [b.label for b in wanted.brackets if b.n_arms > size and b.loop == 0]
+    n_splits = prepared.splits.n_repetitions or 1
+    what = "grid has" if prepared.space.is_grid else "distributions have"
+    message = (
+        f"The {what} {size} candidates, fewer than the brackets {short} start with: these "
+        "brackets take all of them."
+    )
+    if schedule.n_pulls > size and len(schedule.brackets) > 1:
+        n_fits = schedule.n_pulls_on(n_splits)
+        message += (
+            f" A candidate may be fitted in several brackets, {n_fits} fits in all, most of "
+            f"them cheap; GridSearchCV would make {size * n_splits} full fits. "
+            "brackets='most_exploratory' needs fewer fits."
+        )
+    warn_user(message)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from sklearn.base import clone
 
@@ -40,25 +40,6 @@ def with_initial_candidates(
         complete = _completed(own, _estimator_with(search.estimator, own, place), space)
         different.setdefault(content_hash(complete), complete)
     return SearchSpace(search.param_distributions, list(different.values()))
-
-
-def fronts_of(
-    n_initial: int, n_of_bracket: Sequence[int], order: Sequence[int]
-) -> tuple[range, ...]:
-    """Return the indices of the initial candidates with which each bracket begins.
-
-    The brackets take them in the given order, each as many as it starts with.
-    """
-    fronts, n_placed = [range(0)] * len(n_of_bracket), 0
-    for place in order:
-        end = min(n_initial, n_placed + n_of_bracket[place])
-        fronts[place], n_placed = range(n_placed, end), end
-    if n_placed < n_initial:
-        raise ValueError(
-            f"initial_candidates has {n_initial} candidates, but only {sum(n_of_bracket)} "
-            "candidates start. Pass fewer of them, or let the search start more candidates."
-        )
-    return tuple(fronts)
 
 
 def _estimator_with(estimator: Estimator, params: Params, place: int) -> Estimator:

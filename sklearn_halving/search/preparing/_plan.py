@@ -6,6 +6,7 @@ for callbacks, progress, the result table, the history and the warnings.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -58,6 +59,12 @@ class SearchPlan:
         return [bracket.n_arms for bracket in self.schedule.brackets]
 
     @property
+    def n_loops(self) -> int:
+        """Number of loops of brackets; 1 without brackets."""
+        brackets = () if self.schedule is None else self.schedule.brackets
+        return max((bracket.loop for bracket in brackets), default=0) + 1
+
+    @property
     def n_fits(self) -> int | None:
         """Maximum number of fits; None if it is not known."""
         problem, description = self.problem, self.description
@@ -84,6 +91,25 @@ class SearchPlan:
             return [0] * self.problem.n_arms
         brackets: list[int] = self.schedule.bracket_of_arm().tolist()
         return brackets
+
+
+def fronts_of(
+    n_initial: int, n_of_bracket: Sequence[int], order: Sequence[int]
+) -> tuple[range, ...]:
+    """Return the indices of the initial candidates with which each bracket begins.
+
+    The brackets take them in the given order, each as many as it starts with.
+    """
+    fronts, n_placed = [range(0)] * len(n_of_bracket), 0
+    for place in order:
+        end = min(n_initial, n_placed + n_of_bracket[place])
+        fronts[place], n_placed = range(n_placed, end), end
+    if n_placed < n_initial:
+        raise ValueError(
+            f"initial_candidates has {n_initial} candidates, but only {sum(n_of_bracket)} "
+            "candidates start. Pass fewer of them, or let the search start more candidates."
+        )
+    return tuple(fronts)
 
 
 def plan_table(plan: SearchPlan, resource: Resource) -> pd.DataFrame:

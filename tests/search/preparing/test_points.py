@@ -18,7 +18,7 @@ from search.resuming import Steady, X, Y, table
 from sklearn_halving import BanditSearchCV
 from sklearn_halving.policies import HOO, DoublingHalving
 from sklearn_halving.samplers import Space, Told
-from sklearn_halving.search.preparing._arriving import PointSampler
+from sklearn_halving.search.preparing._candidates import PointSampler
 
 DICE = rv_discrete(1, 6, name="dice", values=([1, 2, 6], [0.5, 0.25, 0.25]))
 

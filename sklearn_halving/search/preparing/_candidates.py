@@ -1,0 +1,330 @@
+"""Where the candidates of a search come from.
+
+They are drawn from the search space before the first fit, or they arrive in groups during the
+search: those of a loop of Hyperband's brackets are drawn when the loop starts, and those of a
+sampler are created when their bracket starts.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import partial
+from itertools import accumulate, count
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from sklearn.base import clone
+
+from sklearn_halving._typing import Candidates, Estimator, Params
+from sklearn_halving.policies._arrays import FloatArray
+from sklearn_halving.policies._types import ClosedRung
+from sklearn_halving.policies.bases._base_policy import BasePolicy
+from sklearn_halving.samplers import EvolutionSampler, KernelDensitySampler, Sampler, Space, Told
+from sklearn_halving.search.preparing._plan import SearchPlan
+from sklearn_halving.search.preparing._preparation import Preparation
+from sklearn_halving.search.preparing._search_space import SearchSpace
+
+SAMPLERS: dict[str, Callable[[], Sampler]] = {
+    "evolution": EvolutionSampler,
+    "kernel_density": KernelDensitySampler,
+}
+"""Samplers by name, except ``"random"``, which draws all candidates before the first fit."""
+DEFAULT_SAMPLER = "evolution"
+"""The sampler for distributions with ``"auto"``."""
+BRACKETS_IN_PLAY = 2
+"""Number of brackets that run at a time. While one bracket ends, the next one keeps the workers
+busy; its candidates do not depend on the scores of the first one."""
+N_TRIED = 100
+"""Number of examples that are drawn to check that the estimator has their parameters."""
+
+
+def resolve_sampler(sampler: object) -> Sampler | None:
+    """Return a sampler that is given by name or as an object; None for "random"."""
+    if isinstance(sampler, str):
+        if sampler == "random":
+            return None
+        if sampler in SAMPLERS:
+            return SAMPLERS[sampler]()
+    elif isinstance(sampler, Sampler) and not isinstance(sampler, type):
+        return sampler
+    names = ", ".join(map(repr, ["random", *SAMPLERS]))
+    raise ValueError(
+        f"sampler must be one of {names}, 'auto' in HyperbandSearchCV, or an object with the "
+        f"method of sklearn_halving.samplers.Sampler; got {sampler!r}."
+    )
+
+
+def draw_candidates(
+    estimator: Estimator, prepared: Preparation, rng: np.random.RandomState
+) -> Candidates:
+    """Return the candidates of a search; raise if the estimator lacks one of their parameters."""
+    plan, space, sampler = prepared.plan, prepared.space, prepared.sampler
+    if sampler is None and (plan.n_loops == 1 or space.size is not None):
+        drawn = space.draw(plan.n_of_bracket, rng, plan.fronts)
+        check_candidates(estimator, drawn)
+        return drawn
+    source: Source
+    if sampler is None:
+        source = DrawnByLoop(plan, space, rng)
+        n_of_group: Sequence[int] = [len(source.examples)] * plan.n_loops
+        order: Sequence[int] = range(plan.n_loops)
+    else:
+        seed = rng.randint(2**31 - 1, size=4).tolist()
+        told = Told(Space.of(space.distributions))
+        source = MadeBySampler(sampler, told, seed, list(space.initial))
+        if plan.schedule is None:
+            n_of_group, order = [1] * plan.problem.n_arms, range(plan.problem.n_arms)
+        else:
+            n_of_group = plan.n_of_bracket
+            order = prepared.policy.order_of_play(plan.schedule)
+    candidates = ArrivingCandidates(source, n_of_group, order)
+    if not isinstance(sampler, PointSampler):  # the policy has not started yet
+        candidates.arrive(sum(n_of_group[: order[0]]))
+    check_candidates(estimator, source.examples)
+    return candidates
+
+
+def check_candidates(estimator: Estimator, candidates: Candidates) -> None:
+    """Set each combination of parameter names once, to raise early for an invalid name."""
+    seen = set()
+    for params in candidates:
+        kind = tuple(
+            (name, type(value) if hasattr(value, "get_params") else None)
+            for name, value in sorted(params.items())
+        )
+        if kind in seen:
+            continue
+        seen.add(kind)
+        own = clone(params, safe=False)
+        try:
+            clone(estimator).set_params(**own)
+        except ValueError:
+            _check_names(clone(estimator), own)
+            raise
+
+
+def _check_names(estimator: Estimator, params: Params) -> None:
+    """Raise for the first parameter that the estimator lacks; name the nearest one first."""
+    objects = {name: value for name, value in params.items() if hasattr(value, "get_params")}
+    with suppress(ValueError):
+        estimator.set_params(**objects)  # may have other parameters than the object it replaces
+    valid = estimator.get_params()
+    for name in sorted(params.keys() - valid.keys()):
+        last = name.rpartition("__")[2]
+        same = [known for known in valid if known.rpartition("__")[2] == last]  # another prefix
+        near = get_close_matches(name, same, 1, cutoff=0) or get_close_matches(name, valid, 1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(
+            f"Invalid parameter {name!r} for estimator {estimator}.{hint} Valid parameters are: "
+            f"{sorted(valid)}."
+        )
+
+
+class Source(Protocol):
+    """Creates the candidates of a group when it starts."""
+
+    @property
+    def depends_on_scores(self) -> bool:
+        """Whether later candidates depend on the scores of earlier ones."""
+
+    @property
+    def examples(self) -> Sequence[Params]:
+        """Candidates that show what kinds of candidates there will be."""
+
+    def follow(self, policy: BasePolicy, state: Any) -> None:
+        """Use what a running policy knows."""
+
+    def create(self, group: int, arms: range) -> Sequence[Params]:
+        """Return the candidates of a group, given its index and its arms."""
+
+
+class ArrivingCandidates:
+    """Candidates that are created in groups, when the first one of a group is requested.
+
+    The groups start in a fixed order. Their candidates therefore depend only on the seed and, with
+    a sampler, on the scores.
+
+    Parameters
+    ----------
+    source : Source
+        Creates the candidates.
+    n_of_group : sequence of int
+        Number of candidates of each group.
+    order : sequence of int
+        Indices of the groups in the order in which they start.
+    """
+
+    def __init__(self, source: Source, n_of_group: Sequence[int], order: Sequence[int]) -> None:
+        self.source = source
+        self._first_arms = [0, *accumulate(n_of_group)]
+        self._order = list(order)
+        self._position = {group: position for position, group in enumerate(order)}
+        self._n_started = 0
+        self._known: dict[int, Params] = {}
+
+    def arrive(self, arm: int) -> None:
+        """Create the candidates of the group of an arm, unless they exist already."""
+        position = self._position[bisect_right(self._first_arms, arm) - 1]
+        while self._n_started <= position:
+            group = self._order[self._n_started]
+            arms = range(self._first_arms[group], self._first_arms[group + 1])
+            self._known |= zip(arms, self.source.create(group, arms), strict=True)
+            self._n_started += 1
+
+    def __len__(self) -> int:
+        return self._first_arms[-1]
+
+    def __getitem__(self, arm: int) -> Params:
+        if arm not in self._known:
+            raise IndexError(f"there is no candidate {arm} yet")
+        return self._known[arm]
+
+    def __iter__(self) -> Iterator[Params]:
+        """Yield the existing candidates in the order of their arms."""
+        for arm in sorted(self._known):
+            yield self._known[arm]
+
+
+class DrawnByLoop:
+    """Draws the candidates of each loop of brackets from distributions.
+
+    A loop has a seed of its own, so its candidates do not depend on how many loops are planned.
+    The first loop has the same candidates as a search with a single loop.
+
+    Parameters
+    ----------
+    plan : SearchPlan
+        The plan of the search. All loops have the same brackets.
+    space : SearchSpace
+        The distributions.
+    rng : RandomState
+        Generator for the candidates of the first loop and for the seed of the others.
+    """
+
+    depends_on_scores = False
+
+    def __init__(self, plan: SearchPlan, space: SearchSpace, rng: np.random.RandomState) -> None:
+        self._space, self._fronts = space, plan.fronts
+        self._n_of_bracket = plan.n_of_bracket[: len(plan.n_of_bracket) // plan.n_loops]
+        self.examples = self._draw(0, rng)
+        self._seed = rng.randint(2**31 - 1, size=4).tolist()
+
+    def follow(self, policy: BasePolicy, state: Any) -> None:
+        """Do nothing: the candidates do not depend on the policy."""
+
+    def create(self, group: int, arms: range) -> Sequence[Params]:
+        """Return the candidates of a loop."""
+        if group == 0:
+            return self.examples
+        seed = np.random.SeedSequence(self._seed, spawn_key=(group,)).generate_state(8)
+        return self._draw(group, np.random.RandomState(seed))
+
+    def _draw(self, loop: int, rng: np.random.RandomState) -> tuple[Params, ...]:
+        n_brackets = len(self._n_of_bracket)
+        fronts = self._fronts[loop * n_brackets : (loop + 1) * n_brackets]
+        return self._space.draw(self._n_of_bracket, rng, fronts)
+
+
+def _nothing(group: int) -> Iterable[ClosedRung]:
+    """Return no rungs, before there is a policy."""
+    return ()
+
+
+@dataclass
+class MadeBySampler:
+    """Creates the candidates of each bracket by a sampler.
+
+    They are based on the rungs that are certain to be closed when the bracket starts, and they
+    are created after those of all earlier brackets.
+
+    Parameters
+    ----------
+    sampler : Sampler
+        Creates the candidates.
+    told : Told
+        The candidates so far and their scores.
+    seed : list of int
+        Seed of the sampler. It is combined with the index of the bracket.
+    initial : list of dict
+        Candidates with which the first brackets in the order of play begin.
+    rungs_before : callable
+        Returns the closed rungs that a bracket may use, given its index.
+    """
+
+    sampler: Sampler
+    told: Told
+    seed: list[int]
+    initial: list[Params]
+    rungs_before: Callable[[int], Iterable[ClosedRung]] = _nothing
+    depends_on_scores: ClassVar[bool] = True
+    _number: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def examples(self) -> Sequence[Params]:
+        """Random candidates of the space."""
+        trial = np.random.default_rng(0)
+        return [self.told.space.draw(trial) for _ in range(N_TRIED)]
+
+    def follow(self, policy: BasePolicy, state: Any) -> None:
+        """Use the closed rungs of a running policy, or its points."""
+        self.rungs_before = partial(policy.rungs_before, state)
+        if isinstance(self.sampler, PointSampler):
+            self.sampler.points = partial(policy.points, state)
+
+    def create(self, group: int, arms: range) -> Sequence[Params]:
+        """Return the candidates of a bracket, the first of which are initial ones."""
+        for rung in self.rungs_before(group):
+            for arm, mean in zip(rung.arms.tolist(), rung.means.tolist(), strict=True):
+                self.told.tell(self._number[arm], rung.level, mean)
+        front, self.initial = self.initial[: len(arms)], self.initial[len(arms) :]
+        for params in front:
+            self.told.add(params)
+        made = self._propose(group, len(arms) - len(front))
+        for params in made:
+            self.told.add(params)
+        self._number |= zip(arms, count(len(self._number)), strict=False)
+        return [*front, *made]
+
+    def _propose(self, group: int, n: int) -> list[Params]:
+        if n == 0:
+            return []
+        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(group,)))
+        made = list(self.sampler.propose(self.told, n, rng))
+        if len(made) != n or not all(isinstance(params, dict) for params in made):
+            raise ValueError(
+                f"sampler={self.sampler!r} must propose {n} dicts of parameters, as many as it is "
+                f"asked for; got {made!r}."
+            )
+        return made
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return the candidates, without the policy."""
+        return {**vars(self), "rungs_before": _nothing}
+
+
+@dataclass
+class PointSampler:
+    """Sampler of the points that a policy creates itself, in the order of their creation.
+
+    Parameters
+    ----------
+    points : callable or None, default=None
+        Returns the points of the running policy, of shape (n_points, n_dimensions).
+    """
+
+    points: Callable[[], FloatArray | None] | None = None
+
+    def propose(self, told: Told, n: int, rng: np.random.Generator) -> list[Params]:
+        """Return the candidates at the next ``n`` points."""
+        points = None if self.points is None else self.points()
+        first = len(told.candidates)
+        known = () if points is None else points[first : first + n]
+        return [told.space.params_at(point) for point in known]
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return an empty state, without the policy."""
+        return {"points": None}

@@ -1,0 +1,157 @@
+"""The range of levels of a search."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from sklearn_halving._typing import Estimator
+from sklearn_halving.policies.bases._rungs import exact_factor, round_half_up
+from sklearn_halving.resources import FitTime, Resource
+from sklearn_halving.search._user_warnings import warn_user
+from sklearn_halving.search.preparing._limits import read_seconds
+from sklearn_halving.search.preparing._splitting import SearchSplits
+
+MAX_ELIMINATIONS = 4
+"""``min_resources="auto"`` allows at most this many eliminations, that is five brackets, as
+in the experiments of Li et al. (2018, sections 4.1 and 4.2)."""
+MAX_LEVEL = 10**12
+"""The largest level of a resource that has no limit of its own: schedules are int64."""
+FEWEST_ROWS = 10
+"""Number of rows of the smallest rung with ``min_resources="auto"`` if there are no classes; at
+most a third of all rows."""
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The range of levels of a search.
+
+    Parameters
+    ----------
+    smallest, largest : int
+        Level of the first rung of the widest bracket, and level of the last rung of all brackets.
+    n_eliminations : int or None
+        Number of eliminations between them; None for as many as are possible.
+    """
+
+    smallest: int
+    largest: int
+    n_eliminations: int | None = None
+
+
+def choose_levels(
+    resource: Resource,
+    estimator: Estimator,
+    splits: SearchSplits,
+    *,
+    min_resources: float | str | None,
+    max_resources: float | str,
+    factor: float | None = None,
+) -> Levels:
+    """Return the smallest and the largest level; raise if the requested ones are not possible.
+
+    Parameters
+    ----------
+    resource : Resource
+        The resource, which defines the meaning of a level.
+    estimator : estimator object
+        The estimator of the search.
+    splits : SearchSplits
+        The splits, of which the smallest training fold limits the levels.
+    min_resources, max_resources : float, str or "auto"
+        Parameters of the search, as amounts. For seconds, text such as ``"10s"`` is allowed. With
+        ``min_resources=None``, the largest level is the only one.
+    factor : float or None, default=None
+        Determines the number of eliminations between the two levels. If None, the policy chooses
+        them.
+    """
+    smallest, largest = resource.level_range(estimator, splits.n_train, splits.n_rows_needed)
+    max_resources = _amount_of("max_resources", max_resources, resource)
+    if isinstance(max_resources, str):
+        if largest < 1:
+            raise ValueError(
+                f"max_resources='auto' is not possible for resource={resource.name!r}, which has "
+                "no largest amount. Give max_resources as a number."
+            )
+        max_level = largest
+    else:
+        max_level = _level_of("max_resources", max_resources, resource)
+    if resource.subsamples_rows and max_level < smallest and max_level < largest:
+        raise ValueError(
+            f"max_resources={max_resources} is too small: a training subset needs at least "
+            f"{smallest} rows to hold every class. Use max_resources='auto' for all rows."
+        )
+    if resource.subsamples_rows and max_level > largest:
+        raise ValueError(
+            f"max_resources={max_resources} is more than the {largest} rows of the smallest "
+            "training fold. Use max_resources='auto' for all rows."
+        )
+    if min_resources is None:
+        return Levels(max_level, max_level)
+    min_resources = _amount_of("min_resources", min_resources, resource)
+    if isinstance(min_resources, str):
+        if factor is None:
+            return Levels(min(smallest, max_level), max_level)
+        return _automatic_levels(resource, smallest, max_level, factor)
+    min_level = _level_of("min_resources", min_resources, resource)
+    if min_level > max_level:
+        raise ValueError(
+            f"min_resources={min_resources} must be at most max_resources="
+            f"{resource.to_amount(max_level)}. Lower min_resources, or use 'auto'."
+        )
+    if min_level < smallest:
+        raise ValueError(
+            f"min_resources={min_resources} is too small: a training subset needs at least "
+            f"{smallest} rows to hold every class. Use min_resources='auto' or at least "
+            f"{smallest}."
+        )
+    return Levels(min_level, max_level)
+
+
+def _amount_of(name: str, amount: float | str, resource: Resource) -> float | str:
+    """Return an amount as a number, or "auto"; raise for text that is not a time."""
+    if not isinstance(amount, str) or amount == "auto":
+        return amount
+    if isinstance(resource, FitTime):
+        return read_seconds(name, amount)
+    raise ValueError(
+        f"{name} must be a number or 'auto' for resource={resource.name!r}; got {amount!r}. Only "
+        "resource='fit_time' also takes text with a unit, such as '10s'."
+    )
+
+
+def _level_of(name: str, amount: float, resource: Resource) -> int:
+    """Return the level of an amount; raise if it is not possible."""
+    # The number of rows is limited by the training fold, which is checked separately.
+    most = math.inf if resource.subsamples_rows else MAX_LEVEL
+    level = resource.to_level(amount) if amount < math.inf and amount <= most else 0
+    if not 1 <= level <= most:
+        raise ValueError(
+            f"{name}={amount} must be finite, at least {resource.to_amount(1)}, the smallest "
+            f"amount of resource={resource.name!r}, and at most {MAX_LEVEL:.0e} times that. Give "
+            "another number or 'auto'."
+        )
+    return level
+
+
+def _automatic_levels(resource: Resource, needed: int, max_level: int, factor: float) -> Levels:
+    """Return the levels for at most five rungs; the smallest is raised to ``needed``.
+
+    A raised rung is used only if its level is at most half of the next one. Otherwise it would
+    cost nearly as much as the next rung and be less informative.
+    """
+    if needed >= max_level > 1 and resource.subsamples_rows:
+        warn_user(
+            f"The smallest training fold has {max_level} rows and a subset needs {needed}: "
+            "there is room for one rung only, at all rows, and nothing is eliminated early."
+        )
+    if resource.subsamples_rows and needed == 1:
+        needed = max(1, min(FEWEST_ROWS, max_level // 3))
+    eta = exact_factor(factor)
+    n_fitting = 0
+    while n_fitting < MAX_ELIMINATIONS and max_level / eta ** (n_fitting + 1) >= needed:
+        n_fitting += 1
+    has_raised_rung = n_fitting < MAX_ELIMINATIONS and 2 * needed <= max_level / eta**n_fitting
+    n_eliminations = n_fitting + has_raised_rung
+    smallest = max(needed, round_half_up(max_level / eta**n_eliminations))
+    return Levels(min(max_level, smallest), max_level, n_eliminations)
