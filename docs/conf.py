@@ -5,6 +5,7 @@ copied into the site, pages of other projects are not looked up, and examples wi
 files use data that come with scikit-learn.
 """
 
+import os
 import re
 import sys
 import tomllib
@@ -108,6 +109,17 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+# Each minor release has a folder of its own on the site. The list of folders, versions.json, is
+# above them, so that old pages show new releases.
+if os.environ.get("DOCS_URL"):
+    folder = "dev" if "dev" in version else ".".join(version.split(".")[:2])
+    address = os.environ["DOCS_URL"].rstrip("/")
+    html_theme_options |= {
+        "switcher": {"json_url": f"{address}/versions.json", "version_match": folder},
+        "check_switcher": False,  # the list may not be there yet
+        "navbar_end": ["version-switcher", "theme-switcher", "navbar-icon-links"],
+        "show_version_warning_banner": True,
+    }
 html_sidebars = {"index": [], "getting_started": [], "architecture": []}
 
 # A link to the repository, once its address in pyproject.toml is a real one.

@@ -21,10 +21,10 @@ import argparse
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _pictures import Panel, save_lines
 from _sgd_learners import KernelSVM, MatrixCompletion, Ridge
 from threadpoolctl import threadpool_limits
 
@@ -38,7 +38,6 @@ from sklearn_halving.policies import (
     UniformAllocation,
 )
 
-IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
 LOSSES = {"reward_range": (-1.0, 0.0)}  # the paper's [0, 1], turned round
 POLICIES: dict[str, Callable[[int, int], Any]] = {
     "uniform": lambda n_arms, budget: UniformAllocation(budget),
@@ -297,28 +296,19 @@ def needed_for(goal: float, curve: Curve, cost: str) -> float:
 
 
 def draw(figure: Figure, curves: dict[str, Curve]) -> None:
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    fig, axes = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
-    for axis, cost in zip(axes, ("n_units", "seconds"), strict=True):
-        for policy, curve in curves.items():
-            mean, error = mean_and_error(curve["test_loss"])
-            x = curve[cost].mean(axis=0)
-            axis.errorbar(x, mean, error, marker="o", markersize=3, capsize=2, label=policy)
-        axis.set(xscale="log", ylabel="test loss")
-        axis.xaxis.set_minor_formatter("")
-    axes[0].set(title=f"Figure {figure.number}: {figure.learner.name}")
-    axes[0].set(xlabel=figure.learner.unit)
-    axes[1].set(xlabel="seconds of training and of validation losses")
-    axes[1].legend(fontsize="small")
-    name = f"jamieson_2015_figure_{figure.number}.png"
-    IMAGES.mkdir(exist_ok=True)
-    fig.savefig(IMAGES / name, dpi=90)
-    plt.close(fig)
-    print(f"\nDrawn: docs/images/{name}")
+    costs = {
+        "n_units": figure.learner.unit,
+        "seconds": "seconds of training and of validation losses",
+    }
+    panels = []
+    for cost, label in costs.items():
+        lines = {
+            policy: (curve[cost].mean(axis=0), *mean_and_error(curve["test_loss"]))
+            for policy, curve in curves.items()
+        }
+        title = f"Figure {figure.number}: {figure.learner.name}" if not panels else ""
+        panels.append(Panel(title, label, "test loss", lines))
+    save_lines(f"jamieson_2015_figure_{figure.number}.png", panels)
 
 
 def main() -> None:

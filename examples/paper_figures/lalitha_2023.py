@@ -23,6 +23,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from _pictures import Panel, save_lines
 from scipy.spatial import cKDTree
 
 from sklearn_halving.policies import (
@@ -312,6 +313,14 @@ def print_targets(table: dict[int, dict[str, Result]]) -> None:
         print(f"| n = {n} | {ratio:.2f} | {verdict} | {'yes' if fewest else 'no'} |")
 
 
+def panel_of(title: str, label: str, table: dict[int, dict[str, Result]]) -> Panel:
+    """Return the share of mistakes of all policies, against the number of pulls or of arms."""
+    x, rows, lines = list(table), list(table.values()), {}
+    for name in rows[0]:
+        lines[name] = x, [row[name].mistakes for row in rows], [row[name].error for row in rows]
+    return Panel(title, label, "mistake probability", lines, log="xy")
+
+
 def print_speed(tables: list[dict[int, dict[str, Result]]]) -> None:
     print("\nMillion pulls a second in one thread, drawing of the rewards included\n")
     for name in tables[0][N_PULLS[0]]:
@@ -392,6 +401,17 @@ def main() -> None:
     print_targets(ratings)
     wide = {n: all_policies(draw, 128, n, n_runs) for n in ((5000,) if options.quick else N_PULLS)}
     print_table("Ratings, K = 128", {f"n = {n}": row for n, row in wide.items()})
+    if not options.quick:
+        figures = [
+            panel_of("Figure 2: Gaussian bandit, K = 64", "pulls n", gaussian),
+            panel_of("Figure 3: n = 5000", "arms K", arms),
+        ]
+        save_lines("lalitha_2023_gaussian.png", figures, height=4)
+        figures = [
+            panel_of("Figure 5: ratings, K = 64", "pulls n", ratings),
+            panel_of("Figure 6: ratings, K = 128", "pulls n", wide),
+        ]
+        save_lines("lalitha_2023_ratings.png", figures, height=4)
     common_splits(n_runs=250 if options.quick else min(n_runs, 2000))
 
 

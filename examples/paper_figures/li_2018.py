@@ -31,6 +31,7 @@ from _li_2018_pools import (
     record_kernel,
     record_network,
 )
+from _pictures import Panel, save_lines
 
 from sklearn_halving.policies import Hyperband, Problem
 
@@ -126,6 +127,18 @@ def show(curves: dict[str, list[Curve]], costs: dict[str, float]) -> None:
         print(f"| {name} | " + " | ".join(cells) + " |")
 
 
+def panel_of(title: str, label: str, curves: dict[str, list[Curve]]) -> Panel:
+    """Return mean test errors with standard errors, from where all replays have one."""
+    grid = np.geomspace(0.05, 1, 25) * max(curve.costs[-1] for curve in curves["Hyperband"])
+    lines = {}
+    for name, of_searcher in curves.items():
+        errors = np.array([curve.at(grid) for curve in of_searcher])
+        known = ~np.isnan(errors).any(axis=0)
+        spread = errors.std(axis=0, ddof=1) / np.sqrt(len(errors))
+        lines[name] = grid[known], errors.mean(axis=0)[known], spread[known]
+    return Panel(title, label, "test error", lines, log="xy")
+
+
 def show_speed(curves: dict[str, list[Curve]]) -> None:
     """Print how much longer random search takes to where Hyperband is after its first loop."""
     grid = np.geomspace(1e-3, 1, 400) * max(c.costs[-1] for c in curves["random"])
@@ -162,6 +175,8 @@ def figure_4(*, quick: bool) -> None:
     R = pool.levels[-1]
     show(curves, {f"{k}R": k * R for k in (5, 10, 25, 50)})
     show_speed(curves)
+    if not quick:
+        save_lines("li_2018_figure_4.png", [panel_of("Figure 4: networks", "epochs", curves)], 4)
 
 
 def figure_7(*, quick: bool) -> None:
@@ -173,7 +188,7 @@ def figure_7(*, quick: bool) -> None:
     spent = time.process_time() - start
     print(f"\nFigure 7: {len(pool.cost)} kernel least squares on {images.name}, at most")
     print(f"{levels[-1]} rows; recorded in {spent:.0f} s. Mean test error after seconds:\n")
-    show_in_seconds(pool, quick=quick)
+    show_in_seconds(pool, 7, quick=quick)
 
 
 def figure_8(*, quick: bool) -> None:
@@ -185,10 +200,10 @@ def figure_8(*, quick: bool) -> None:
     spent = time.process_time() - start
     print(f"\nFigure 8: {len(pool.cost)} random-feature models on {images.name}, at most")
     print(f"{levels[-1]} features; recorded in {spent:.0f} s. Mean test error after seconds:\n")
-    show_in_seconds(pool, quick=quick)
+    show_in_seconds(pool, 8, quick=quick)
 
 
-def show_in_seconds(pool: Pool, *, quick: bool) -> None:
+def show_in_seconds(pool: Pool, number: int, *, quick: bool) -> None:
     """Compare the searchers by processor time."""
     full = float(pool.cost[:, -1].mean())
     print(f"A model at all of the resource takes {full:.3f} s, ", end="")
@@ -196,6 +211,10 @@ def show_in_seconds(pool: Pool, *, quick: bool) -> None:
     curves = compare(pool, 3 if quick else 100, 2, {"factor": 4})
     show(curves, {f"{k * full:.3g} s ({k} models)": k * full for k in (3, 5, 10, 20, 40)})
     show_speed(curves)
+    if not quick:
+        title = {7: "Figure 7: kernels", 8: "Figure 8: random features"}[number]
+        panels = [panel_of(title, "seconds of processor time", curves)]
+        save_lines(f"li_2018_figure_{number}.png", panels, 4)
 
 
 def main() -> None:
