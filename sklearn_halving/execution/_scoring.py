@@ -22,11 +22,13 @@ class Part:
 def scores_of(task: EvaluationTask, estimator: Estimator, part: Part, errors: list[str]) -> Scores:
     """Score a fitted estimator.
 
-    The tracebacks of scorers that raise are added to ``errors``. Scores that are not numbers
-    raise a ValueError for any ``error_score``, as in GridSearchCV.
+    The tracebacks of scorers that raise are added to ``errors``, and are reported after the
+    search. Scores that are not numbers raise a ValueError for any ``error_score``, as in
+    GridSearchCV.
     """
     is_single = named_scorers(task.scorer) is None
-    scorer = (_WatchedScorer if is_single else _WatchedScorers)(task.scorer, errors)
+    watched = _WatchedScorer if is_single else _WatchedScorers
+    scorer = watched(task.scorer, task.error_score, errors)
     scores: Scores = score(estimator, part.X, part.y, scorer, part.params, task.error_score)
     _check_numbers(scores, task.scorer)
     return scores
@@ -56,18 +58,24 @@ def failed_scores(task: EvaluationTask) -> Scores:
 
 
 class _WatchedScorer:
-    """A scorer that stores its tracebacks, which `score` only converts to warnings."""
+    """A scorer that returns ``error_score`` if it fails, and stores the traceback.
 
-    def __init__(self, scorer: Scorer, errors: list[str]) -> None:
+    `score` would issue a warning with the whole traceback for each failure.
+    """
+
+    def __init__(self, scorer: Scorer, error_score: float | str, errors: list[str]) -> None:
         self._watched = scorer
+        self._error_score = error_score
         self._errors = errors
 
     def __call__(self, *args: object, **params: object) -> object:
         try:
             return self._watched(*args, **params)
         except Exception:
+            if self._error_score == "raise":
+                raise
             self._errors.append(format_exc())
-            raise
+            return self._error_score
 
     def __repr__(self) -> str:
         return repr(self._watched)
@@ -79,4 +87,7 @@ class _WatchedScorers(_WatchedScorer, MultimetricScorer):  # type: ignore[misc]
     def __call__(self, *args: object, **params: object) -> object:
         scores = self._watched(*args, **params)
         self._errors += [text for text in scores.values() if isinstance(text, str)]
-        return scores
+        return {
+            name: self._error_score if isinstance(value, str) else value
+            for name, value in scores.items()
+        }

@@ -123,6 +123,14 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
                 f"There are only {size} candidates, fewer than n_candidates={wanted}: all of them "
                 "are tried."
             )
+        if prepared.sampler is None or size is None:
+            return
+        n_pulls = self._count_pulls(size, prepared)
+        if size * PULLS_OF_GRID_SEARCH <= n_pulls:
+            warn_user(
+                f"There are only {size} candidates, and {n_pulls} fits are enough to compare all "
+                "of them: a sampler has nothing to choose from. Use sampler='random'."
+            )
 
     def _count_pulls(self, n_arms: int, setup: Setup) -> int:
         """Return the budget."""

@@ -34,6 +34,7 @@ from sklearn_halving.search._shared_parameters import (
     PositiveInt,
     document_search,
 )
+from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.candidate_model._features import draw_evenly
 from sklearn_halving.search.candidate_model._independent import (
     BOUNDS,
@@ -49,7 +50,11 @@ from sklearn_halving.search.candidate_model._posterior import (
     columns_of_one,
     posterior_columns,
 )
-from sklearn_halving.search.candidate_model._prior import KernelName, make_prior
+from sklearn_halving.search.candidate_model._prior import (
+    KernelName,
+    ParameterFamily,
+    make_prior,
+)
 from sklearn_halving.search.preparing._candidates import check_candidates
 from sklearn_halving.search.preparing._preparation import Preparation, Setup
 from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics
@@ -59,6 +64,12 @@ N_OF_DISTRIBUTIONS = 100
 """Default number of candidates that are drawn from distributions; not all of them are fitted."""
 AUTO_PULLS = (20, 100)
 """Minimum and maximum of ``n_pulls="auto"``, which is a quarter of the number of candidates."""
+
+NO_NUMBERS = (
+    "No numeric parameter varies, so the model of BayesGapSearchCV only knows which values the "
+    "candidates have in common: a fit tells little or nothing about other candidates. "
+    "VarianceHalvingSearchCV compares candidates without a model, and kernel= sets another one."
+)
 
 Kernel = Annotated[Callable[..., ArrayLike], callable] | Annotated[ArrayLike, "array-like"]
 """A covariance of the candidates, or a function that returns it."""
@@ -151,6 +162,9 @@ default=None
           in VarianceHalvingSearchCV;
         - ``rank_test_score``: rank by ``posterior_mean``, with the recommended candidate first and
           candidates whose fits failed last.
+    best_probability_, best_regret_ : float
+        As in VarianceHalvingSearchCV, from joint draws of the posterior. NaN with fewer than
+        three scores, which say nothing about the scale of the differences.
     best_corrected_score_ : float
         Posterior mean of the best candidate, which is shrunk towards those of similar candidates.
     regret_bounds_ : ndarray of shape (n_rounds,)
@@ -166,7 +180,7 @@ default=None
     Warns
     -----
     UserWarning
-        If there are fewer than ``n_candidates`` candidates.
+        If there are fewer than ``n_candidates`` candidates, or if no numeric parameter varies.
     sklearn.exceptions.FitFailedWarning
         If some fits failed.
 
@@ -327,9 +341,10 @@ default=None
         args = (self.kernel, candidates, spaces, self.branch_correlation)
         if len(candidates) > 1 and self.acquisition not in BOUNDS:
             gap = cast(GapOverCandidates, prepared.policy)
-            gap.covariance.set(
-                make_prior(*args, is_whole_grid=is_whole), self.noise, len(candidates)
-            )
+            prior = make_prior(*args, is_whole_grid=is_whole)
+            if isinstance(prior, ParameterFamily) and not prior.has_numbers:
+                warn_user(NO_NUMBERS)
+            gap.covariance.set(prior, self.noise, len(candidates))
         elif self.kernel is not None:  # validates the kernel
             make_prior(*args, is_whole_grid=is_whole)
         return candidates

@@ -68,9 +68,12 @@ class Run:
     rows: ResultRows | None = None
     n_local_jobs: int | None = None
     began: float = field(default_factory=time.monotonic)
+    is_resumed: bool = field(init=False)
 
     def __post_init__(self) -> None:
         """Connect the log to the stages of the policy, and to the check of failed fits."""
+        journal = self.checkpoint.journal
+        self.is_resumed = journal is not None and bool(journal.records)
         self.log.stage_of = partial(self.prepared.policy.stage_of_pull, self.state)
         self.log.check = CommonFaults(self.task).check
 
@@ -94,6 +97,7 @@ class Run:
             n_grid_splits=n_splits_of_grid_search(cv, n_repetitions),
             largest=task.resource.to_amount(task.max_level),
             seconds=time.monotonic() - self.began,
+            is_resumed=self.is_resumed,
         )
 
     @property

@@ -44,6 +44,7 @@ from sklearn_halving.search.watching._failure_messages import (
     no_refit_message,
     no_score_message,
     report_abandoned,
+    report_failed_scores,
     report_failures,
     report_lost_models,
     report_non_finite,
@@ -209,6 +210,7 @@ class SearchResults(BaseSearchCV):
             budget = None if self.time_budget is None else budget_text(self)
             raise ValueError(no_fit_message(run.prepared.policy, run.task, budget))
         report_failures(run.task, run.outcomes)
+        report_failed_scores(run.task, run.outcomes)
         report_lost_models(run.task, run.log.lost_models)
         report_non_finite(self.cv_results_)
         if run.stopped_by == "policy":

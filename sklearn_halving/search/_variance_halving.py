@@ -40,6 +40,7 @@ from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._preparation import Setup
 from sklearn_halving.search.preparing._search_space import SearchSpace
+from sklearn_halving.search.reporting._overview import counted
 
 NOT_FOR_SAMPLERS: dict[str, object] = {
     "allocation": "likelihood",
@@ -275,6 +276,13 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
             n_stages = n_stages_of(n_arms)
             growing = growing_levels(levels.smallest, levels.largest, n_stages)
             halving = replace(halving, levels=growing)
+        least = self._least_n_pulls(n_arms)
+        if halving.n_pulls < least:
+            raise ValueError(
+                f"n_pulls={halving.n_pulls} is too small for {counted(n_arms, 'candidate')} with "
+                f"allocation={self.allocation!r}. The least budget that works is {least}. Use "
+                "more fits, or fewer candidates."
+            )
         self._check_splits(n_arms, splits, n_levels=len(set(halving.levels or (1,))))
         if n_arms == 1:
             return UniformAllocation(halving.n_pulls)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from joblib import parallel_backend
@@ -590,3 +592,24 @@ def test_plan_leaves_the_candidates_of_fit_alone():
     search.plan(X, y)
     plain = surface_search(space, n_pulls=3, random_state=np.random.RandomState(0))
     assert column(search.fit(X, y), "params") == column(plain.fit(X, y), "params")
+
+
+@pytest.mark.parametrize("n_pulls", [1, 2, 3])
+def test_one_or_two_scores_say_nothing_about_the_choice(n_pulls):
+    search = surface_search(noise=0.05, n_pulls=n_pulls).fit(*numbered(60))
+    is_known = n_pulls == 3
+    assert np.isfinite(search.best_probability_) == is_known
+    assert np.isfinite(search.best_regret_) == is_known
+    assert np.isfinite(search.cv_results_["probability_best"]).all() == is_known
+    assert ("probability of being the best" in search.summary()) == is_known
+
+
+def test_a_model_without_numbers_is_warned_of():
+    X, y = numbered(60)
+    categories = {"c": ["x", "y", "z", "w"], "a": ["1", "2"]}
+    with pytest.warns(UserWarning, match="No numeric parameter varies"):
+        surface_search(categories).plan(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        surface_search(categories | {"b": [0, 1, 2]}).plan(X, y)
+        surface_search(categories, kernel=lambda points: np.eye(len(points))).plan(X, y)

@@ -22,7 +22,7 @@ DIGITS = load_digits(return_X_y=True)
 
 
 def search(**params):
-    return HyperbandSearchCV(Known(), VALUES, random_state=0, **params)
+    return HyperbandSearchCV(Known(), VALUES, random_state=0, **{"brackets": "all", **params})
 
 
 def splits_of_rungs(fitted):

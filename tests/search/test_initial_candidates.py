@@ -96,7 +96,13 @@ def test_dicts_with_conditions(sampler):
     given = [{}, {"clf": LogisticRegression(), "clf__C": 3.0}, {"clf": GaussianNB()}]
     pipeline = Pipeline([("scale", StandardScaler()), ("clf", GaussianNB())])
     search = HyperbandSearchCV(
-        pipeline, space, sampler=sampler, initial_candidates=given, n_loops=2, max_candidates=9
+        pipeline,
+        space,
+        sampler=sampler,
+        initial_candidates=given,
+        n_loops=2,
+        max_candidates=9,
+        brackets="all",
     ).fit(*data())
     first = [{k: repr(v) for k, v in params.items()} for params in tried(search)]
     assert {} in first
@@ -135,7 +141,7 @@ def test_they_fill_the_brackets_in_the_order_of_play(sampler):
     given = [{"value": 2.0 + i} for i in range(7)]
     search = HyperbandSearchCV(
         Steady(), {"value": uniform(0, 1)}, sampler=sampler, initial_candidates=given, cv=3,
-        max_candidates=9, random_state=0,
+        max_candidates=9, brackets="all", random_state=0,
     )  # fmt: skip
     plan = search.plan(X, Y)
     firsts = plan.groupby("bracket")[["n_candidates", "n_initial"]].first()
@@ -176,6 +182,7 @@ def test_a_small_grid_in_several_brackets_has_them_once_in_each():
 def test_the_result_does_not_depend_on_the_workers_or_on_a_break(sampler, tmp_path):
     options = {"cv": 3, "random_state": 0, "refit": False, "max_candidates": 9, "n_loops": 2}
     options |= {"initial_candidates": [FIRST, {"value": 0.5}], "sampler": sampler}
+    options["brackets"] = "all"
     space = {"value": uniform(0, 1)}
     one = HyperbandSearchCV(Steady(), space, **options).fit(X, Y)
     with parallel_config("threading", n_jobs=3):

@@ -55,6 +55,7 @@ PEAK = {"a": uniform(0, 1), "b": loguniform(1e-4, 1), "c": randint(0, 20), "kind
 
 def search_of(sampler, estimator=None, space=None, **params):
     defaults = {"max_candidates": 9, "n_loops": 4, "cv": 3, "random_state": 0, "refit": False}
+    defaults["brackets"] = "all"
     return HyperbandSearchCV(
         estimator or Steady(), space or SPACE, sampler=sampler, **{**defaults, **params}
     )
@@ -326,7 +327,8 @@ def test_newcomers_of_a_race_gather_around_the_best():
 
 def test_a_race_over_a_grid_tries_no_candidate_twice():
     grid = {"value": np.linspace(0, 1, 12).tolist()}
-    search = race_of("evolution", space=grid).fit(X, Y)
+    with pytest.warns(UserWarning, match="only 12 candidates"):
+        search = race_of("evolution", space=grid).fit(X, Y)
     values = [params["value"] for params in search.cv_results_["params"]]
     assert len(values) == len(set(values)) == 12
     assert search.best_params_["value"] == 1

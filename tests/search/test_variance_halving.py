@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import ClassVar
 
 import numpy as np
@@ -408,3 +409,19 @@ def test_known_variances_steer():
     search = tree_search(allocation="known", reward_variances=variances, n_pulls=90).fit(X, y)
     n_pulls = search.cv_results_["n_pulls"]
     assert n_pulls[7] > 2 * n_pulls[:7].min()
+
+
+def test_too_few_fits_are_refused_in_the_words_of_a_search():
+    search = VarianceHalvingSearchCV(Known(), {"value": list(range(6))}, n_pulls=3)
+    with pytest.raises(ValueError, match=r"too small for 6 candidates .*that works is 6") as error:
+        search.fit(*numbered(60))
+    assert "arms" not in str(error.value)
+
+
+def test_a_sampler_is_of_no_use_if_all_candidates_can_be_compared():
+    search = VarianceHalvingSearchCV(Known(), {"value": [1, 2, 3]}, sampler="evolution")
+    with pytest.warns(UserWarning, match="only 3 candidates, and 50 fits are enough"):
+        search.plan(*numbered(60))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        search.set_params(param_distributions={"value": list(range(40))}).plan(*numbered(60))

@@ -52,6 +52,11 @@ class ParameterFamily(KernelFamily):
     def __post_init__(self) -> None:
         """Skip the checks of users' input."""
 
+    @property
+    def has_numbers(self) -> bool:
+        """Whether a numeric parameter varies. Only these have a single column."""
+        return bool((np.bincount(self.parameter) == 1).any())
+
     def at(self, log_lengths: FloatArray) -> KernelCovariance:
         """Return the covariance of all candidates for some length scales."""
         scaled = self._scaled(self.points, log_lengths)

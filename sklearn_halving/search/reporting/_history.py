@@ -79,6 +79,8 @@ class SearchRecord:
         The amount of the resource at the largest level.
     seconds : float
         Time from the start to the end of the pulls in this call of `fit`.
+    is_resumed : bool
+        Whether there are outcomes of earlier calls, from a checkpoint.
     """
 
     resource: Resource
@@ -90,6 +92,7 @@ class SearchRecord:
     n_grid_splits: int | None
     largest: float
     seconds: float
+    is_resumed: bool = False
 
 
 def n_splits_of_grid_search(cv: object, n_repetitions: int | None) -> int | None:

@@ -89,10 +89,10 @@ def _headline(overview: Overview) -> str:
     if overview.n_grid_fits is not None:
         grid = f" (GridSearchCV: {overview.n_grid_fits:,} full fits)"
     texts = [
-        counted(record.n_candidates, "candidate"),
+        overview.candidates_text,
         counted(len(overview.history), "fit") + grid,
         f"{seconds_text(overview.fit_seconds)} of fitting and scoring",
-        f"{seconds_text(record.seconds)} from start to end",
+        f"{seconds_text(record.seconds)} {overview.from_start_to_end}",
         overview.status,
     ]
     return f"<p>{escape(' · '.join(texts))}</p>"

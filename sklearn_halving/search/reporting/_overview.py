@@ -122,6 +122,14 @@ class Overview:
         return int(self.history["candidate"].nunique())
 
     @property
+    def candidates_text(self) -> str:
+        """The number of different candidates. Some may have been started in several brackets."""
+        text, n_started = counted(self.record.n_different, "candidate"), self.record.n_candidates
+        return (
+            f"{text}, started {n_started:,} times" if n_started > self.record.n_different else text
+        )
+
+    @property
     def n_grid_fits(self) -> int | None:
         """Number of fits of a GridSearchCV over the same candidates, if it is known."""
         n_splits = self.record.n_grid_splits
@@ -131,6 +139,11 @@ class Overview:
     def fit_seconds(self) -> float:
         """Time for training and scoring, over all workers."""
         return float(self.history[["fit_time", "score_time"]].to_numpy().sum())
+
+    @property
+    def from_start_to_end(self) -> str:
+        """The words for the time of this call of `fit`."""
+        return "from start to end" + (" of the last session" if self.record.is_resumed else "")
 
     @property
     def n_failed(self) -> int:

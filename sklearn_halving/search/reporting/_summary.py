@@ -66,8 +66,7 @@ def _block(subject: str, paragraphs: list[str]) -> Iterator[str]:
 
 
 def _searched(overview: Overview) -> list[str]:
-    n_candidates = overview.record.n_candidates
-    text = counted(n_candidates, "candidate")
+    n_candidates, text = overview.record.n_candidates, overview.candidates_text
     n_initial = sum(map(len, overview.record.plan.fronts))
     if n_initial:
         text += f", {n_initial:,} of them initial"
@@ -102,8 +101,9 @@ def _spent(overview: Overview) -> list[str]:
             units += f": {percent} % of that grid"
         lines.append(units)
     times = (
-        f"{seconds_text(overview.fit_seconds)} of fitting and scoring, "
-        f"{seconds_text(record.seconds)} from start to end"
+        f"{seconds_text(overview.fit_seconds)} of fitting and scoring"
+        f"{' in all sessions' if record.is_resumed else ''}, "
+        f"{seconds_text(record.seconds)} {overview.from_start_to_end}"
     )
     if hasattr(search, "refit_time_"):
         times += f", refit {seconds_text(search.refit_time_)}"
@@ -153,7 +153,11 @@ def _course(overview: Overview) -> Iterator[tuple[str, list[str]]]:
             lines.append(f"{line}{at} {number_text(amount)}" if at else line)
         yield "stages", with_gap(lines, "and {} in between")
     head, rows = overview.leader_table()
-    yield "best", [_leader_line(row) for row in ([*head[:3], head[3][:9], *head[4:]], *rows)]
+    lines = [_leader_line(row) for row in ([*head[:3], head[3][:9], *head[4:]], *rows)]
+    ranks = [leader.rank for leader in overview.leaders[: len(rows)]]
+    if any(rank > place for place, rank in enumerate(ranks, start=1)):
+        lines.append("candidates that were not fitted, or have equal scores, take up other ranks")
+    yield "best", lines
 
 
 def with_gap(rows: list[str], gap: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -15,6 +16,7 @@ from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._types import Policy
 from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._plan import SearchPlan
+from sklearn_halving.search.reporting._overview import counted
 
 if TYPE_CHECKING:
     from sklearn_halving.search._search_results import SearchResults
@@ -29,6 +31,7 @@ class FitTypeError(ValueError, TypeError):
 
 MAX_NAMED = 5
 """Maximum number of errors in a message, and of candidates for each error."""
+NUMBER = re.compile(r"\d+(\.\d+)?")
 
 
 def report_failures(
@@ -37,43 +40,87 @@ def report_failures(
     where: str = "With error_score='raise', the first error is raised where it occurs.",
 ) -> None:
     """Warn of failed fits, with their parameters. Raise an error if all fits failed."""
-    by_error: dict[str, list[int]] = defaultdict(list)
-    for outcome in outcomes:
-        if outcome.error is not None:
-            by_error[outcome.error].append(outcome.pull.arm)
-    n_failed = sum(map(len, by_error.values()))
-    if n_failed == 0:
+    failed = [outcome for outcome in outcomes if outcome.error is not None]
+    if not failed:
         return
-    details = f"\n\nThe errors, and the candidates that caused them:\n{_details(task, by_error)}"
+    details = _details(task, failed, "fits failed")
     # Both messages begin with the words of GridSearchCV, which users' code may look for.
-    if n_failed == len(outcomes):
-        causes = {error.strip().rpartition("\n")[2].partition(":")[0] for error in by_error}
+    if len(failed) == len(outcomes):
+        causes = {_last_line(outcome.error).partition(":")[0] for outcome in failed}
         raise (FitTypeError if causes == {"TypeError"} else ValueError)(
-            f"\nAll the {n_failed} fits failed.\nIt is very likely that your model is "
+            f"\nAll the {len(failed)} fits failed.\nIt is very likely that your model is "
             f"misconfigured. {where}{details}"
         )
     warn_user(
-        f"\n{n_failed} fits failed out of a total of {len(outcomes)}.\n"
+        f"\n{len(failed)} fits failed out of a total of {len(outcomes)}.\n"
         "The score on these train-test partitions for these parameters will be set to "
-        f"{task.error_score}. {where}{details}",
+        f"{task.error_score}. {where}{_hint(task, outcomes, failed)}{details}",
         FitFailedWarning,
     )
 
 
-def _details(task: EvaluationTask, by_error: dict[str, list[int]]) -> str:
-    shown = []
-    for error, failed in list(by_error.items())[:MAX_NAMED]:
-        arms = list(dict.fromkeys(failed))
+def report_failed_scores(task: EvaluationTask, outcomes: Sequence[Outcome]) -> None:
+    """Warn once of all scorers that failed, in the words of GridSearchCV."""
+    failed = [outcome for outcome in outcomes if outcome.score_error is not None]
+    if failed:
+        warn_user(
+            f"Scoring failed for {len(failed)} of {counted(len(outcomes), 'fit')}. The score on "
+            "these train-test partitions for these parameters will be set to "
+            f"{task.error_score}. With error_score='raise', the first error is raised where it "
+            "occurs."
+            f"{_hint(task, outcomes, failed)}{_details(task, failed, 'scores failed')}"
+        )
+
+
+def _hint(task: EvaluationTask, outcomes: Sequence[Outcome], failed: Sequence[Outcome]) -> str:
+    """Return what may help if errors only occurred in fits with little of the resource."""
+    largest = max(outcome.pull.level for outcome in outcomes)
+    levels = [max(o.pull.level for o in same) for same in _by_error(failed)]
+    small = [level for level in levels if level < largest]
+    if not small:
+        return ""
+    amount = task.resource.to_amount(max(small))
+    whose = "They" if len(small) == len(levels) else "Some of the errors"
+    return (
+        f" {whose} occurred only with at most {task.resource.name}={amount}: a min_resources "
+        "larger than that may help."
+    )
+
+
+def _details(task: EvaluationTask, failed: Sequence[Outcome], what: str) -> str:
+    """Return the distinct errors, with the number of fits and the candidates of each."""
+    shown, by_error = [], _by_error(failed)
+    for same in by_error[:MAX_NAMED]:
+        arms = list(dict.fromkeys(outcome.pull.arm for outcome in same))
         who = [f"candidate {arm}: {task.candidates[arm]}" for arm in arms[:MAX_NAMED]]
         if len(arms) > MAX_NAMED:
-            who.append(f"and {len(arms) - MAX_NAMED} more candidates")
+            who.append(f"and {counted(len(arms) - MAX_NAMED, 'more candidate')}")
+        texts = {_error_of(outcome) for outcome in same}
+        like = "the following error" if len(texts) == 1 else "this error, up to its numbers"
         shown.append(
-            f"{'-' * 80}\n{len(failed)} fits failed with the following error:\n{error}"
+            f"{'-' * 80}\n{len(same)} {what} with {like}:\n{_error_of(same[0])}"
             "with the parameters of\n" + "".join(f"{line}\n" for line in who)
         )
     if len(by_error) > MAX_NAMED:
-        shown.append(f"{'-' * 80}\nand {len(by_error) - MAX_NAMED} other errors\n")
-    return "\n".join(shown)
+        shown.append(f"{'-' * 80}\nand {counted(len(by_error) - MAX_NAMED, 'other error')}\n")
+    errors = "\n".join(shown)
+    return f"\n\nThe errors, and the candidates that caused them:\n{errors}"
+
+
+def _by_error(failed: Sequence[Outcome]) -> list[list[Outcome]]:
+    """Return the outcomes of each error. Errors that differ only in numbers are the same."""
+    groups: dict[str, list[Outcome]] = defaultdict(list)
+    for outcome in failed:
+        groups[NUMBER.sub("0", _error_of(outcome))].append(outcome)
+    return list(groups.values())
+
+
+def _error_of(outcome: Outcome) -> str:
+    return outcome.error or outcome.score_error or ""
+
+
+def _last_line(error: str | None) -> str:
+    return (error or "").strip().rpartition("\n")[2]
 
 
 def report_abandoned(task: EvaluationTask, plan: SearchPlan, outcomes: Iterable[Outcome]) -> None:
@@ -167,7 +214,7 @@ def _causes(outcomes: Sequence[Outcome]) -> str:
         for what, errors in (("fits", fits), ("scores", scores))
         if errors
     ]
-    first = (fits or scores)[0].strip().rpartition("\n")[2]
+    first = _last_line((fits or scores)[0])
     return (
         f"{' and '.join(parts)}, the first with {first}. With error_score='raise', the first "
         "error is raised where it occurs"

@@ -103,7 +103,7 @@ class Watch(PullObserver):
 def make_progress(search: BaseBanditSearchCV, run: Run) -> Progress:
     """Return the progress counts for the start of a search."""
     prepared, task = run.prepared, run.task
-    plan, parts = prepared.plan, parts_of(prepared.plan)
+    plan, parts, journal = prepared.plan, parts_of(prepared.plan), run.checkpoint.journal
     has_rungs = bool(parts) and parts[0].bracket is not None
     n_planned = plan.n_fits
     if parts and n_planned is not None:  # stages may not use the whole budget
@@ -121,6 +121,7 @@ def make_progress(search: BaseBanditSearchCV, run: Run) -> Progress:
         ),
         FitCosts(task.resource, continues, max(1, effective_n_jobs(search.n_jobs))),
         run.deadline,
+        n_in_checkpoint=0 if journal is None else len(journal.records),
     )
 
 

@@ -94,8 +94,8 @@ class ProgressReport:
     place : str
         Bracket and rung, or stage, of the latest fit; empty if there are none.
     best_score : float
-        Mean score of the candidate that would win now, judged by its own scores; NaN if there is
-        no score yet.
+        Best mean score of a candidate; NaN if there is no score yet. The winner may be another
+        candidate whose score is more certain.
     best_resources : float
         Amount of resource at which ``best_score`` was reached.
     seconds : float
@@ -192,6 +192,8 @@ class Progress:
         Times of fits.
     deadline : float, default=inf
         No fit starts after this, by the clock of ``time.monotonic``.
+    n_in_checkpoint : int, default=0
+        Number of fits in the checkpoint at the start.
     """
 
     parts: Sequence[Part]
@@ -202,6 +204,7 @@ class Progress:
     standings: Standings
     costs: FitCosts
     deadline: float = float("inf")
+    n_in_checkpoint: int = 0
     n_fits: int = 0
     n_from_checkpoint: int = 0
     began: float = field(default_factory=time.monotonic)
@@ -210,6 +213,7 @@ class Progress:
     _fitted: set[int] = field(default_factory=set)
     _place: int | None = None
     _latest_level: int = 1
+    _is_replaying: bool = False
 
     def __post_init__(self) -> None:
         """Find the first rung of each bracket."""
@@ -227,6 +231,7 @@ class Progress:
         pull = outcome.pull
         self.n_fits += 1
         self.n_from_checkpoint += is_replayed
+        self._is_replaying = is_replayed and self.n_from_checkpoint < self.n_in_checkpoint
         self._fitted.add(pull.arm)
         self._latest_level = pull.level
         self.standings.add(pull, self.reward(outcome))
@@ -291,6 +296,8 @@ class Progress:
         )
 
     def _seconds_left(self, now: float) -> float | None:
+        if self._is_replaying:
+            return None  # some of the remaining fits are in the checkpoint
         seconds = self._seconds_of_rest(now)
         if self.deadline == float("inf") or seconds == 0:
             return seconds

@@ -9,6 +9,7 @@ from math import ceil, isnan
 from sklearn_halving.execution.workers._messages import write_line
 from sklearn_halving.resources import Resource
 from sklearn_halving.search.preparing._plan import SearchPlan
+from sklearn_halving.search.reporting._overview import counted
 from sklearn_halving.search.watching._progress import Part, ProgressReport
 
 N_LINES = 10
@@ -98,19 +99,20 @@ class Bar:
 def headline(plan: SearchPlan) -> str:
     """Return the line for the start of a search."""
     n_arms, n_fits = plan.problem.n_arms, plan.n_fits
+    candidates = counted(n_arms, "candidate")
     if plan.schedule is not None:
         return (
-            f"Fitting {plan.problem.max_repetitions} folds for {n_arms} candidates, brackets: "
-            f"{len(plan.schedule.brackets)}, totalling {n_fits} fits"
+            f"Fitting {counted(plan.problem.max_repetitions or 1, 'fold')} for {candidates}, "
+            f"brackets: {len(plan.schedule.brackets)}, totalling {counted(n_fits or 0, 'fit')}"
         )
     if plan.makes_candidates:
         return (
-            f"Fitting candidates that are made during the search, at most {n_arms}, totalling at "
-            f"most {n_fits} fits"
+            f"Fitting candidates that are made during the search, at most {n_arms:,}, totalling "
+            f"at most {counted(n_fits or 0, 'fit')}"
         )
     if n_fits is None:
-        return f"Fitting {n_arms} candidates until the policy stops"
-    return f"Fitting {n_arms} candidates, totalling at most {n_fits} fits"
+        return f"Fitting {candidates} until the policy stops"
+    return f"Fitting {candidates}, totalling at most {counted(n_fits, 'fit')}"
 
 
 class Milestones:
@@ -144,28 +146,28 @@ class Milestones:
 
 def checkpoint_line(n_done: int, n_planned: int | None) -> str:
     """Return the line on the contents of a checkpoint."""
-    line = f"The checkpoint has {_count(n_done, 'fit')}"
+    line = f"The checkpoint has {counted(n_done, 'fit')}"
     return line if n_planned is None else f"{line}; {max(0, n_planned - n_done):,} remain"
 
 
 def part_line(part: Part, report: ProgressReport, resource: Resource) -> str:
     """Return the line for the end of a rung or stage."""
     at = resource_text(resource, resource.to_amount(part.level))
-    what = _count(part.n_candidates, "candidate") + (f" at {at}" if at else "")
+    what = counted(part.n_candidates, "candidate") + (f" at {at}" if at else "")
     best = _best_text(report, resource, resource.to_amount(part.level))
     return f"{part.name}: {what}; {best}; {_fits_text(report)}, {_times_text(report)}"
 
 
 def milestone_line(report: ProgressReport, resource: Resource) -> str:
     """Return the line for a number of fits."""
-    what = f"{_count(report.n_candidates, 'candidate')} tried"
+    what = f"{counted(report.n_candidates, 'candidate')} tried"
     best = _best_text(report, resource)
     return f"{_fits_text(report)}: {what}; {best}; {_times_text(report)}"
 
 
 def end_line(report: ProgressReport, best_score: float | None, stopped_by: str) -> str:
     """Return the line for the end of a search, before the refit."""
-    line = f"Done: {_count(report.n_fits, 'fit')} in {clock_text(report.seconds)}"
+    line = f"Done: {counted(report.n_fits, 'fit')} in {clock_text(report.seconds)}"
     if stopped_by != "policy":
         line += f", stopped by {stopped_by}"
     return line if best_score is None else f"{line}; best score {score_text(best_score)}"
@@ -208,10 +210,6 @@ def write_above(bar: Bar | None, line: str) -> None:
         bar.write(line)
 
 
-def _count(n: int, name: str) -> str:
-    return f"{n:,} {name}{'' if n == 1 else 's'}"
-
-
 def _best_text(report: ProgressReport, resource: Resource, said: float | None = None) -> str:
     """Return the best score, with its amount of resource unless it was mentioned already."""
     if isnan(report.best_score):
@@ -223,8 +221,8 @@ def _best_text(report: ProgressReport, resource: Resource, said: float | None = 
 
 def _fits_text(report: ProgressReport) -> str:
     if report.n_planned is None:
-        return _count(report.n_fits, "fit")
-    return f"{report.n_fits:,} of {_count(report.n_planned, 'fit')}"
+        return counted(report.n_fits, "fit")
+    return f"{report.n_fits:,} of {counted(report.n_planned, 'fit')}"
 
 
 def _times_text(report: ProgressReport) -> str:

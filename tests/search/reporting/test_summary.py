@@ -16,6 +16,7 @@ from sklearn.svm import SVC
 from search.common import SEARCHES, Interrupting, Known, data, interrupted, small
 from sklearn_halving import (
     BanditSearchCV,
+    BayesGapSearchCV,
     HyperbandSearchCV,
     VarianceHalvingSearchCV,
 )
@@ -40,7 +41,7 @@ def test_hyperband_line_by_line():
         "\n".join(said(search))
         == """\
 HyperbandSearchCV of Known()
-  searched   5 candidates; resource n_samples: 13 to 40 in a fit
+  searched   4 candidates, started 5 times; resource n_samples: 13 to 40 in a fit
   spent      18 fits; GridSearchCV would have made 12 fits, 4 candidates x 3 splits
              477 units of n_samples, as much as 11.9 full fits: 99 % of that grid
   ended      finished as planned
@@ -98,8 +99,7 @@ def test_before_fit(search_class):
 def test_numbers_are_those_of_the_search(search_class):
     search = small(search_class, SVC(), {"C": [0.01, 1, 100]}, cv=4).fit(*data())
     text = search.summary()
-    n_candidates = len(set(search.cv_results_["candidate"].tolist()))
-    assert f"{n_candidates} candidates" in text
+    assert "searched   3 candidates" in text
     assert f"{search.n_fits_} fits; GridSearchCV would have made 12 fits, 3 candidates x 4" in text
     assert f"score {search.best_score_:.4g} " in text
     winner = search.cv_results_["candidate"][search.best_index_]
@@ -374,3 +374,29 @@ def test_objects_are_shown_by_name_and_never_by_address(search_class, thing, nam
     assert text.startswith(f"{search_class.__name__} of Choosy(thing={name})"[:60])
     assert f"thing={name}" in text.partition("winner")[2]
     assert f"TypeError: no use for [{name}]" in text
+
+
+def test_candidates_are_counted_as_in_the_comparison_with_grid_search():
+    space = {"value": [0.1, 0.2, 0.3]}
+    search = HyperbandSearchCV(Known(), space, brackets="all", cv=3, random_state=0)
+    text = search.fit(*data()).summary()
+    assert "searched   3 candidates, started 9 times;" in text
+    assert "9 fits, 3 candidates x 3 splits" in text
+    assert "3 candidates, started 9 times ·" in search._repr_html_()
+
+
+def test_times_of_a_resumed_search_say_what_they_are_of(tmp_path):
+    path = tmp_path / "journal"
+    search = small(VarianceHalvingSearchCV, Known(), SPACE, checkpoint=path).fit(*data())
+    assert "session" not in search.summary()
+    text = " ".join(clone(search).fit(*data()).summary().split())
+    assert "of fitting and scoring in all sessions, " in text
+    assert "from start to end of the last session" in text
+
+
+def test_ranks_of_candidates_that_are_not_listed_are_explained():
+    space = {"value": np.linspace(0, 1, 30)}
+    search = BayesGapSearchCV(Known(), space, n_pulls=6, cv=3, random_state=0).fit(*data())
+    ranks = [int(line.split()[0]) for line in said(search) if line[13:17].strip().isdigit()]
+    assert ranks != list(range(1, len(ranks) + 1))
+    assert "candidates that were not fitted" in search.summary()

@@ -6,10 +6,16 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_diabetes
+from scipy.stats import randint
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression, SGDRegressor
 from sklearn.model_selection import KFold
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeClassifier
 
 from search.common import Known, data, numbered
 from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV
@@ -148,3 +154,51 @@ def test_a_score_that_is_no_real_number_ends_the_search_at_its_first_fit(score, 
     with pytest.raises(ValueError, match=f"scoring must return .*{complaint}"):
         search.fit(*numbered(108))
     assert len(calls) == 1
+
+
+def neighbours(**params):
+    X, y = load_breast_cancer(return_X_y=True)
+    space = {"n_neighbors": randint(1, 31)}
+    options = {"min_resources": 5, "sampler": "random", "random_state": 0} | params
+    search = HyperbandSearchCV(KNeighborsClassifier(), space, **options)
+    with pytest.warns() as caught:
+        search.fit(X[:200], y[:200])
+    return search, [str(w.message) for w in caught]
+
+
+def test_scorers_that_fail_are_reported_once_with_their_errors():
+    search, texts = neighbours()
+    n_failed = int((search.history_["outcome"] == "scorer_failed").sum())
+    (text,) = [text for text in texts if text.startswith("Scoring failed")]
+    assert n_failed > 5
+    assert f"Scoring failed for {n_failed} of {len(search.history_)} fits." in text
+    assert f"{n_failed} scores failed with this error, up to its numbers:\n" in text
+    assert text.count("Traceback") == 1
+    assert "'n_neighbors': " in text
+    level = search.history_.loc[search.history_["outcome"] == "scorer_failed", "n_resources"].max()
+    assert f"at most n_samples={level}: a min_resources larger than that may help" in text
+
+
+def test_each_metric_that_fails_gets_the_error_score_and_the_others_their_scores():
+    def broken(estimator, X, y):
+        raise ArithmeticError("told to fail")
+
+    scoring = {"good": "accuracy", "bad": broken}
+    search, texts = neighbours(
+        scoring=scoring, refit="good", min_resources=50, error_score=-1.0, return_train_score=True
+    )
+    (text,) = [text for text in texts if text.startswith("Scoring failed")]
+    assert "ArithmeticError: told to fail" in text
+    assert "may help" not in text  # more rows do not help
+    assert set(search.cv_results_["mean_test_bad"]) == {-1.0}
+    assert (search.cv_results_["mean_test_good"] > 0.5).all()
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_errors_that_only_small_fits_have_come_with_a_hint():
+    X, y = load_breast_cancer(return_X_y=True)
+    space = {"pca__n_components": randint(1, 31)}
+    model = make_pipeline(PCA(), DecisionTreeClassifier(random_state=0))
+    search = HyperbandSearchCV(model, space, min_resources=10, sampler="random", random_state=0)
+    with pytest.warns(FitFailedWarning, match=r"at most n_samples=\d+: a min_resources larger"):
+        search.fit(X[:250], y[:250])

@@ -363,6 +363,18 @@ def test_time_left_knows_the_splits_that_the_rung_before_does_without():
     assert progress.report().seconds_left == pytest.approx(2.0 + 3.0)
 
 
+def test_no_time_left_is_shown_while_the_checkpoint_is_read(capsys, tmp_path):
+    path = tmp_path / "journal"
+    search = small(BayesGapSearchCV, Known(), KNOWN, verbose=1, checkpoint=path).fit(*data())
+    records = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(records[: 1 + 12]))
+    capsys.readouterr()
+    search.fit(*data())
+    lines = re.findall(r"^(\d+) of \d+ fits(.*)$", capsys.readouterr().out, re.MULTILINE)
+    assert int(lines[0][0]) < 12 < int(lines[-1][0])
+    assert not any(" left" in rest for n_fits, rest in lines if int(n_fits) < 12)
+
+
 def test_time_left_knows_the_rungs_to_come():
     schedule = Schedule((Bracket(1, (Rung(3, 10), Rung(1, 30))), Bracket(0, (Rung(2, 30),))))
     progress = progress_of(plan_of(schedule), 6)
