@@ -15,6 +15,7 @@ from sklearn_halving._typing import Params
 from sklearn_halving.execution._evaluation import arm_estimator
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.resources._parameters import number_of
+from sklearn_halving.search.preparing._candidates import ArrivingCandidates
 from sklearn_halving.search.watching._failure_messages import report_failures
 
 Kind = frozenset[tuple[str, str]]
@@ -60,8 +61,8 @@ class CommonFaults:
         A sampler creates candidates during the search. Examples stand for them.
         """
         known = self.task.candidates
-        if not isinstance(known, tuple):
-            known = getattr(known, "examples", ())
+        if isinstance(known, ArrivingCandidates):
+            known = known.source.examples
         return set(map(self._kind_of, known))
 
     def _kind_of(self, params: Params) -> Kind:
