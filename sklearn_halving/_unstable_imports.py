@@ -142,9 +142,9 @@ def has_common_names(cls: type, base: type) -> bool:
     A class may replace the private class method, as SciKeras does. Can be removed when
     ``get_params`` no longer inspects the signature in every call.
     """
-    methods = [getattr(one, "_get_param_names", None) for one in (cls, base)]
-    own, common = (getattr(method, "__func__", None) for method in methods)
-    return own is common
+    own = getattr(cls, "_get_param_names", None)
+    common = getattr(base, "_get_param_names", None)
+    return getattr(own, "__func__", None) is getattr(common, "__func__", None)
 
 
 def has_callbacks(search: BaseSearchCV) -> bool:

@@ -238,7 +238,7 @@ class BayesGap(BasePolicy):
 
     def recommend(self, state: PosteriorState) -> IntArray:
         """Return the arm to choose; ``NO_ARM`` if no arm has a reward."""
-        best = self._favorite(state, only_pulled=self.confirm)
+        best = self._favorite(state, state.beliefs().mean, only_pulled=self.confirm)
         is_known = state.is_known()
         if state.problem.n_arms == 1 and not state.n_rounds:
             is_known[:] = True
@@ -249,14 +249,14 @@ class BayesGap(BasePolicy):
         best = np.where(is_great.any(axis=1), is_great.argmax(axis=1), best)
         return best.reshape(state.batch_shape)
 
-    def _favorite(self, state: PosteriorState, *, only_pulled: bool) -> IntArray:
+    def _favorite(self, state: PosteriorState, mean: FloatArray, *, only_pulled: bool) -> IntArray:
         """Return the arm that looks best in each problem, whether or not its reward is known."""
         may_win = state.alive & ~state.is_hopeless() if state.told else state.alive
         if only_pulled:
             was_pulled = may_win & (state.n_told > 0)
             may_win = np.where(was_pulled.any(axis=1, keepdims=True), was_pulled, may_win)
         has_reward = np.where(state.n_told > 0, 2.0, 1.0)  # prefer pulled arms in ties
-        best = first_largest(np.where(may_win, state.beliefs().mean, -np.inf), has_reward)
+        best = first_largest(np.where(may_win, mean, -np.inf), has_reward)
         if self.recommendation == "smallest_bound" and state.bounds:
             return state.leader_of_least_bound(best, may_win)
         return best
@@ -268,8 +268,8 @@ class BayesGap(BasePolicy):
 
     def _confirmed(self, state: PosteriorState, arm: IntArray, may_pull: BoolArray) -> IntArray:
         """Return the arms that look best, or the given arms if these need no confirmation."""
-        rows, best = np.arange(len(arm)), self._favorite(state, only_pulled=False)
         mean, deviation = state.beliefs().mean, np.sqrt(state.posterior.variance)
+        rows, best = np.arange(len(arm)), self._favorite(state, mean, only_pulled=False)
         is_near = state.alive & (mean + deviation >= mean[rows, best][:, np.newaxis])
         n_near = np.where(is_near, state.n_asked, 0).max(axis=1)
         has_fewer = state.n_asked[rows, best] < np.maximum(n_near, 1)

@@ -170,13 +170,21 @@ class BernsteinStopping(RoundsPolicy):
         mean = statistics.mean()
         if plan is not None:
             low, high = self.reward_range or (-np.inf, np.inf)
-            problem, column = np.nonzero((plan.rewards < low) | (plan.rewards > high))
-            memory.is_outside[problem, plan.arm[problem, column]] = True
+            is_outside = (plan.rewards < low) | (plan.rewards > high)
+            if is_outside.any():
+                problem, column = np.nonzero(is_outside)
+                memory.is_outside[problem, plan.arm[problem, column]] = True
         tests = state.alive & ~memory.is_done & (statistics.n_pulls >= self.t1)
         if tests.any():
             self._test(state, memory, mean, tests)
         memory.estimate = np.where(memory.is_done, memory.estimate, mean)
-        state.best = best_known(state.alive, memory.estimate)
+
+    def recommend(self, state: PlannedState) -> IntArray:
+        """Return the arm with the best estimate; ``NO_ARM`` if no arm has a reward."""
+        if not state.step:
+            return super().recommend(state)
+        best = best_known(state.alive, state.settings.estimate)
+        return best.reshape(state.batch_shape)
 
     def _test(
         self, state: PlannedState, memory: StoppingMemory, mean: FloatArray, tests: BoolArray

@@ -19,7 +19,14 @@ from sklearn_halving.policies.bases._parameter_checks import (
     check_confidence,
     check_tolerance,
 )
-from sklearn_halving.policies.bases._ranking import best_known, largest_usable
+from sklearn_halving.policies.bases._ranking import (
+    any_of_each,
+    best_known,
+    by_column,
+    largest_of_each,
+    largest_usable,
+    places,
+)
 
 Variant = Literal["theory", "heuristic"]
 
@@ -76,7 +83,7 @@ class LUCB(FixedConfidencePolicy):
     def _radius(self, state: IndexState, n_pulls: IntArray) -> FloatArray:
         # A round has two pulls, or one if an arm has no splits left. The guarantee needs N <= t.
         n_rounds = (state.n_told_of_row - state.problem.n_arms) // 2
-        most = state.n_pulls.max(axis=1)
+        most = largest_of_each(state.n_pulls)
         t = np.maximum(np.maximum(1 + n_rounds, most), 1)[:, np.newaxis].astype(np.float64)
         x = np.log(1.25 * state.problem.n_arms * t**4 / self.delta)
         radius: FloatArray = state.width * np.sqrt(x / (2 * np.maximum(n_pulls, 1)))
@@ -85,14 +92,17 @@ class LUCB(FixedConfidencePolicy):
     def _largest(self, state: IndexState, usable: BoolArray) -> IntArray:
         memory: Caution = state.memory
         if (memory.queued != NO_ARM).any():
-            arm = np.where(usable[state.rows, memory.queued], memory.queued, NO_ARM)
-            memory.queued = np.full_like(memory.queued, NO_ARM)
+            is_usable = usable.take(places(usable, memory.queued))
+            arm = np.where(is_usable, memory.queued, NO_ARM)
+            memory.queued = np.full(len(arm), NO_ARM)
             return arm
         leader = best_known(state.alive, state.mean)
-        is_leader = np.arange(state.problem.n_arms) == leader[:, np.newaxis]
+        place = places(usable, leader)[leader != NO_ARM]
+        is_leader = np.zeros_like(usable)
+        is_leader.put(place, True)
         upper = state.mean + self._radius(state, state.n_asked)
         rival = largest_usable(upper, usable & ~is_leader)
-        arm = np.where((usable & is_leader).any(axis=1), leader, NO_ARM)
+        arm = np.where(any_of_each(usable & is_leader), leader, NO_ARM)
         # If one of the two arms has no splits left, only the other is pulled.
         memory.queued = np.where(arm == NO_ARM, NO_ARM, rival)
         return np.where(arm == NO_ARM, rival, arm)
@@ -102,12 +112,13 @@ class LUCB(FixedConfidencePolicy):
             return None  # the rival has not been pulled yet in this round
         leader = best_known(state.alive, state.mean)
         known = state.alive & ~np.isnan(state.mean)
-        is_leader = np.arange(state.problem.n_arms) == leader[:, np.newaxis]
         radius = self._radius(state, state.n_pulls)
         with np.errstate(invalid="ignore"):
-            upper = np.where(known & ~is_leader, state.mean + radius, -np.inf).max(axis=1)
-            lower = np.where(known & is_leader, state.mean - radius, -np.inf).max(axis=1)
-            apart = (leader != NO_ARM) & (upper < lower + self.epsilon)
+            upper = np.where(known, state.mean + radius, -np.inf)
+            place = places(upper, leader)
+            lower = state.mean.take(place) - radius.take(place)
+            upper.put(place[leader != NO_ARM], -np.inf)
+            apart = (leader != NO_ARM) & (largest_of_each(upper) < lower + self.epsilon)
         # The stopping rule is tested at the end of a round, after the pull of the rival.
         decided: BoolArray = apart & (state.memory.queued == NO_ARM)
         return decided
@@ -170,19 +181,28 @@ class LilUCB(FixedConfidencePolicy):
         return 1 if self.variant == "theory" else 2
 
     def _index(self, state: IndexState) -> FloatArray:
-        n = np.maximum(state.n_asked, self.n_first)
+        memory: Caution = state.memory
+        most = int(state.n_asked.max())
+        if memory.radii is None or most >= len(memory.radii):
+            memory.radii = self._radii(state, max(64, 2 * most))
+        return state.mean + memory.radii.take(state.n_asked)
+
+    def _radii(self, state: IndexState, n_numbers: int) -> FloatArray:
+        """Return half the width of the interval of an arm with 0, 1, ... pulls."""
+        n = np.maximum(np.arange(n_numbers), self.n_first)
         if self.variant == "theory":
             eps, factor, d = 0.01, 2 * (1 + sqrt(0.01)), confidence_of_a_bound(self.delta, 0.01)
         else:
             eps, factor, d = 0.0, 1.5, self.delta / 5
         x = np.log(np.log((1 + eps) * n) / d)
-        return state.mean + factor * state.width / 2 * np.sqrt(2 * (1 + eps) * x / n)
+        radii: FloatArray = factor * state.width / 2 * np.sqrt(2 * (1 + eps) * x / n)
+        return radii
 
     def _has_decided(self, state: IndexState) -> BoolArray:
         lambda_ = 9.0 if self.variant == "theory" else 1 + 10 / state.problem.n_arms
-        counts = np.where(state.alive, state.n_pulls, 0)
-        most = counts.max(axis=1)
-        enough: BoolArray = most >= 1 + lambda_ * (counts.sum(axis=1) - most)
+        counts = by_column(np.where(state.alive, state.n_pulls, 0))
+        most = counts.max(axis=0)
+        enough: BoolArray = most >= 1 + lambda_ * (counts.sum(axis=0) - most)
         return enough
 
     def _recommended(self, state: IndexState) -> IntArray:

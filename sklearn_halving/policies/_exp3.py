@@ -13,7 +13,12 @@ from sklearn_halving.policies._types import NO_ARM, Pulls
 from sklearn_halving.policies.bases._base_policy import RangedBudget
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
 from sklearn_halving.policies.bases._parameter_checks import RewardRange, refuse_unless
-from sklearn_halving.policies.bases._ranking import largest_of_each
+from sklearn_halving.policies.bases._ranking import (
+    by_column,
+    largest_of_each,
+    places,
+    running_sums,
+)
 
 N_DRAWN = 256
 
@@ -125,20 +130,21 @@ class EXP3(RangedBudget, IndexPolicy):
         memory: Weights = state.memory
         gamma = self._gamma(state.problem.n_arms)
         log_weight = np.where(usable, memory.log_weight, -np.inf)
-        n_usable = usable.sum(axis=1, keepdims=True)
+        n_usable = by_column(usable).sum(axis=0)[:, np.newaxis]
         largest = np.where(n_usable > 0, largest_of_each(log_weight)[:, np.newaxis], 0.0)
         weight = np.exp(log_weight - largest)
         total = np.maximum(weight.sum(axis=1, keepdims=True), 1e-300)
-        share = (1 - gamma) * weight / total + gamma * usable / np.maximum(n_usable, 1)
-        # Sums over the first axis are faster, because the rows are short.
-        reached = np.cumsum(np.ascontiguousarray(share.T), axis=0)
+        share = (1 - gamma) * weight
+        share /= total
+        share += gamma / np.maximum(n_usable, 1) * usable
+        reached = running_sums(share)
         limit = memory.next_uniform() * reached[-1]
         arm = np.minimum((reached <= limit).sum(axis=0), state.problem.n_arms - 1)
         may_ask = state.is_open & (state.n_asked_of_row < self.n_pulls) & (n_usable[:, 0] > 0)
         arm = np.where(may_ask, arm, NO_ARM)
         if may_ask.any():
-            repetition = state.n_asked[state.rows, arm]
-            memory.in_flight.append((arm, repetition, share[state.rows, arm]))
+            place = places(share, arm)
+            memory.in_flight.append((arm, state.n_asked.take(place), share.take(place)))
         return arm
 
     def _learn(self, state: IndexState, row: IntArray, pulled: Pulls, rewards: FloatArray) -> None:
@@ -148,7 +154,8 @@ class EXP3(RangedBudget, IndexPolicy):
         probability = self._probability(memory, row, pulled)
         n_arms = state.problem.n_arms
         gain = self._gamma(n_arms) * np.where(np.isnan(x), 0.0, x) / (probability * n_arms)
-        memory.log_weight[row, pulled.arm] += gain
+        place = row * n_arms + pulled.arm
+        memory.log_weight.put(place, memory.log_weight.take(place) + gain)
 
     def _probability(self, memory: Weights, row: IntArray, pulled: Pulls) -> FloatArray:
         """Return the probability with which the pull of each row was drawn, and remove it."""

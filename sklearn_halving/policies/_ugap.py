@@ -24,7 +24,7 @@ from sklearn_halving.policies.bases._parameter_checks import (
     check_exploration,
     check_tolerance,
 )
-from sklearn_halving.policies.bases._ranking import best_known, best_of_others
+from sklearn_halving.policies.bases._ranking import best_known, best_of_others, places
 
 Bounds = Literal["hoeffding", "bernstein"]
 
@@ -55,14 +55,20 @@ class _ComparedBounds(IndexPolicy):
 def _compare(state: IndexState, half_width: FloatArray, usable: BoolArray) -> GapChoice:
     """Play one round among the arms that have a mean; ``NO_ARM`` if no arm is usable."""
     known = state.alive & ~np.isnan(state.mean)
-    mean = np.where(known, state.mean, -np.inf)
+    mean = state.mean if known.all() else np.where(known, state.mean, -np.inf)
     with np.errstate(invalid="ignore"):
         choice = choose_by_gap(mean, half_width, known, usable)
-    arm = choice.arm
-    if not usable[state.rows, arm].all():  # bounds are undefined for infinite means
-        first = np.where(usable.any(axis=1), usable.argmax(axis=1), NO_ARM)
-        arm = np.where(usable[state.rows, arm], arm, first)
-    return choice._replace(arm=arm)
+    is_usable = usable.take(places(usable, choice.arm))
+    if is_usable.all():
+        return choice
+    # Bounds are undefined for infinite means.
+    first = np.where(usable.any(axis=1), usable.argmax(axis=1), NO_ARM)
+    return choice._replace(arm=np.where(is_usable, choice.arm, first))
+
+
+def _where(mask: BoolArray, values: FloatArray, otherwise: float) -> FloatArray:
+    """Return the values where the mask is true. They are not copied if it is true everywhere."""
+    return values if mask.all() else np.where(mask, values, otherwise)
 
 
 @dataclass
@@ -298,20 +304,20 @@ class AdaptiveUGapEb(RangedBudget, _ComparedBounds):
         """Return a in each problem, shape ``(n_problems, 1)``."""
         n, b = np.maximum(state.n_pulls, self.n_first), state.width
         is_known = state.alive & np.isfinite(state.mean) & (state.n_pulls >= self.n_first)
-        mean = np.where(is_known, state.mean, 0.0)
+        mean = _where(is_known, state.mean, 0.0)
         radius = b * np.sqrt(0.5 / n)
-        others = best_of_others(np.where(is_known, mean + radius, -np.inf))
+        others = best_of_others(_where(is_known, mean + radius, -np.inf))
         has_gap = is_known & np.isfinite(others)
         # The gap of an arm that is far ahead is negative.
-        gap = np.abs(np.where(has_gap, others, 0.0) - (mean - radius))
+        gap = np.abs(_where(has_gap, others, 0.0) - (mean - radius))
         half = np.maximum((gap + self.epsilon) / 2, max(self.epsilon, 1e-12 * b))
         if self.bounds == "bernstein":
-            spread = np.where(is_known, np.sqrt(sample_variance(state)), 0.0)
+            spread = _where(is_known, np.sqrt(sample_variance(state)), 0.0)
             deviation = np.maximum(spread - b * np.sqrt(2 / (n - 1)), 0.0)
             hardness = ((deviation + np.sqrt(deviation**2 + 16 / 3 * b * half)) / half) ** 2
         else:
             hardness = (b / half) ** 2
-        total = np.where(has_gap, hardness, 0.0).sum(axis=1, keepdims=True)
+        total = _where(has_gap, hardness, 0.0).sum(axis=1, keepdims=True)
         n_left = max(self.n_pulls - self.n_first * state.problem.n_arms, 0)
         return n_left / (4 * np.where(total > 0, total, 1.0))
 

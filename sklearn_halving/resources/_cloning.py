@@ -35,7 +35,7 @@ def all_params(estimator: Estimator) -> Params:
     if not _inherits(estimator, "get_params"):
         params: Params = estimator.get_params(deep=True)
         return params
-    params = own_params(estimator)
+    params = {name: getattr(estimator, name) for name in _own_names(estimator)}
     for name, value in list(params.items()):
         if hasattr(value, "get_params") and not isinstance(value, type):
             params.update({f"{name}__{key}": v for key, v in value.get_params().items()})
@@ -46,8 +46,8 @@ def set_params(estimator: Estimator, params: Params) -> None:
     """Do the same as ``estimator.set_params(**params)``."""
     if not params:
         return
-    is_known = _inherits(estimator, "get_params") and params.keys() <= _own_names(estimator)
-    if not is_known or not _inherits(estimator, "set_params"):
+    is_known = _inherits(estimator, "get_params", "set_params")
+    if not is_known or not params.keys() <= _own_names(estimator):
         estimator.set_params(**params)
         return
     for name, value in params.items():
@@ -56,12 +56,12 @@ def set_params(estimator: Estimator, params: Params) -> None:
 
 def cloned(estimator: Estimator) -> Estimator:
     """Return the same as ``clone(estimator)``."""
-    is_known = _inherits(estimator, "get_params") and _inherits(estimator, "__sklearn_clone__")
+    is_known = _inherits(estimator, "get_params", "__sklearn_clone__")
     # Other attributes may be settings that a clone keeps, such as those of metadata routing.
     if not is_known or vars(estimator).keys() != _own_names(estimator):
         copied: Estimator = clone(estimator)
         return copied
-    params = {name: cloned_value(value) for name, value in own_params(estimator).items()}
+    params = {name: cloned_value(getattr(estimator, name)) for name in _own_names(estimator)}
     copied = type(estimator)(**params)
     if any(getattr(copied, name) is not value for name, value in params.items()):
         clone(estimator)  # raises scikit-learn's own error
@@ -73,14 +73,16 @@ def cloned_value(value: object) -> object:
     return value if isinstance(value, _IMMUTABLE) else clone(value, safe=False)
 
 
-def _inherits(estimator: Estimator, method: str) -> bool:
-    """Return whether a method is that of scikit-learn's base class, and so are the names.
+def _inherits(estimator: Estimator, *methods: str) -> bool:
+    """Return whether methods are those of scikit-learn's base class, and so are the names.
 
     Estimators with names of their own may have other parameters in every instance.
     """
     cls = type(estimator)
-    is_inherited = getattr(cls, method, None) is getattr(BaseEstimator, method)
-    return is_inherited and has_common_names(cls, BaseEstimator)
+    for method in methods:
+        if getattr(cls, method, None) is not getattr(BaseEstimator, method):
+            return False
+    return has_common_names(cls, BaseEstimator)
 
 
 def _own_names(estimator: Estimator) -> KeysView[str]:

@@ -65,15 +65,15 @@ class Games:
         """Play to the end."""
         n_problems = len(self._values)
         state = policy.start(self.problem, batch_shape=(n_problems,), seed=seed)
-        n_idle = n_now = 0
+        n_idle = n_columns = 0
         while not policy.is_finished(state):
             pulls = policy.ask(state, self._n_wanted(policy.order_free))
+            n_idle += 1
             if len(pulls):
                 policy.tell(state, pulls, self._rewards(pulls, policy))
-            n_idle, n_before = n_idle + 1, n_now
-            n_now = int(self.n_pulls.sum())
-            if n_now > n_before:
-                n_idle = 0
+                n_columns += len(pulls)
+                if self._plays_on.any():
+                    n_idle = 0
             if not len(pulls) or n_idle >= MAX_IDLE:
                 raise RuntimeError(
                     f"{name_of(policy)} must ask for a pull or have ended, but did neither "
@@ -81,7 +81,8 @@ class Games:
                     "is_finished be true there, or ask return a pull."
                 )
             self._pass_checkpoints(policy, state)
-            self._check_limit(policy, state, max_pulls)
+            if n_columns >= max_pulls:  # no problem has had more pulls than that
+                self._check_limit(policy, state, max_pulls)
         return self._outcomes(policy, state)
 
     def _n_wanted(self, order_free: bool) -> int:
@@ -99,12 +100,13 @@ class Games:
     def _rewards(self, pulls: Pulls, policy: BasePolicy) -> FloatArray:
         """Return the rewards of pulls, NaN for padding. Also count the pulls."""
         is_padding = pulls.arm == NO_ARM
-        self._plays_on = ~is_padding.all(axis=1)
         if not is_padding.any():
-            row = np.broadcast_to(self._rows, pulls.arm.shape).reshape(-1)
+            self._plays_on = np.ones(len(self._rows), dtype=bool)
+            row = np.repeat(self._rows, pulls.arm.shape[1])
             flat = self._flat_rewards(policy, row, *(column.reshape(-1) for column in pulls))
             self.n_pulls += pulls.arm.shape[1]
             return flat.reshape(pulls.arm.shape)
+        self._plays_on = ~is_padding.all(axis=1)
         rewards = np.full(pulls.arm.shape, np.nan)
         row, column = np.nonzero(~is_padding)
         if len(row):
@@ -146,7 +148,8 @@ class Games:
                 n_known = n_needed
         # Later repetitions were pulled at the largest level only, and therefore once.
         cost = level.copy()
-        stands = repetition < n_known
+        is_known = repetition < n_known
+        stands = slice(None) if is_known.all() else is_known
         place = ((row * self.problem.n_arms + arm) * n_known + repetition)[stands]
         reached, before = level[stands], self._standing.take(place)
         cost[stands] = np.maximum(reached - before, 0)

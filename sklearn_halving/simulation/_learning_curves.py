@@ -214,6 +214,7 @@ class Curves:
         self, problem: IntArray, arm: IntArray, level: IntArray, repetition: IntArray
     ) -> FloatArray:
         """Return the rewards of pulls; all arrays of shape ``(n_pulls,)``."""
-        above = self.deviation[problem, arm] * self.envelope(level.astype(np.float64))
-        rewards: FloatArray = self.values[problem, arm] - above
+        place = problem * self.values.shape[1] + arm
+        above = self.deviation.take(place) * self.envelope(level.astype(np.float64))
+        rewards: FloatArray = self.values.take(place) - above
         return rewards

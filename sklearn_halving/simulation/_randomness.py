@@ -25,6 +25,8 @@ _WEIGHTS = tuple(
     for weight in np.random.SeedSequence(20151105).generate_state(6, np.uint64).tolist()
 )
 _MULTIPLIERS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_SHIFTS = np.uint64(30), np.uint64(27), np.uint64(31)
+_UNUSED_BITS = np.uint64(11)  # a float has 53 of 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,9 +88,9 @@ class Randomness:
         # At least one axis, because NumPy warns of overflow of scalars, which is intended here.
         bits = self.keys[np.atleast_1d(problem)]
         for weight, place in zip(_WEIGHTS, name, strict=False):
-            bits = bits + np.atleast_1d(place).astype(np.uint64) * weight
+            bits = bits + _product(place, weight)
         bits = _scramble(bits)
-        bits >>= np.uint64(11)
+        bits >>= _UNUSED_BITS
         numbers = bits.astype(np.float64)
         numbers += 0.5
         numbers *= 2.0**-53
@@ -114,14 +116,23 @@ class Randomness:
         return kind(problem, np.arange(n_arms), *name)
 
 
+def _product(place: npt.ArrayLike, weight: np.uint64) -> KeyArray | np.uint64:
+    """Return ``place * weight``, modulo 2^64."""
+    if isinstance(place, int):
+        return np.uint64(place * int(weight) % 2**64)
+    product: KeyArray = np.atleast_1d(place).astype(np.uint64) * weight
+    return product
+
+
 def _scramble(bits: KeyArray) -> KeyArray:
     """Return scrambled bits, each depending on all input bits, for arrays of at least one axis."""
     first, second = _MULTIPLIERS
-    bits = bits ^ (bits >> np.uint64(30))
+    shift_1, shift_2, shift_3 = _SHIFTS
+    bits = bits ^ (bits >> shift_1)
     bits *= first
-    bits ^= bits >> np.uint64(27)
+    bits ^= bits >> shift_2
     bits *= second
-    bits ^= bits >> np.uint64(31)
+    bits ^= bits >> shift_3
     return bits
 
 

@@ -161,14 +161,17 @@ def number_of_arms(policy: Policy, environment: Environment) -> int:
     return schedule.n_arms
 
 
-def _batch_size(policy: Policy, problem: Problem, n_most: int) -> int:
+def _batch_size(policy: BasePolicy, problem: Problem, n_most: int) -> int:
     """Return how many problems to play in lockstep.
 
-    A policy whose decisions do not depend on the order of rewards may write down all of its pulls
-    ahead. How many they are the first problem says, which is played alone: ``n_most``.
+    A policy whose decisions do not depend on the order of rewards may plan many pulls at a time.
+    How many they are the description says, if there are stages. Otherwise the first problem is
+    played alone, since a plan is not larger than all ``n_most`` pulls of a problem.
     """
     size = N_VALUES // problem.n_arms
     if policy.order_free:
+        stages = policy.describe(problem).stages
+        n_most = max((stage.n_pulls for stage in stages), default=n_most)
         size = min(size, N_PLANNED // n_most) if n_most else 1
     return max(1, size)
 

@@ -26,11 +26,14 @@ class Caution:
         The arm to pull next, independent of its index; ``NO_ARM`` if there is none.
     comparison : object
         The comparison of the arms after the last reward.
+    radii : ndarray or None
+        Half the width of the interval of an arm with 0, 1, ... pulls, if only that matters.
     """
 
     is_outside: BoolArray
     queued: IntArray
     comparison: Any = None
+    radii: FloatArray | None = None
 
 
 class FixedConfidencePolicy(ConfidentPolicy, IndexPolicy):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
-from sklearn_halving.policies.bases._ranking import largest_of_each
+from sklearn_halving.policies.bases._ranking import largest_of_each, places
 
 TIE = 1e-9
 """Relative tolerance for ties, so that rounding errors do not affect the choice."""
@@ -82,22 +82,24 @@ def choose_by_gap(
     GapChoice
         Entries are undefined if no arm is alive. The bound of an arm without rivals is 0.
     """
-    rows = np.arange(len(mean))
     upper, lower = mean + half_width, mean - half_width
     if not alive.all():
         upper[~alive] = lower[~alive] = NOWHERE
     best, others, place = _two_largest(upper)
     gap = lower - best[:, np.newaxis]
-    gap[rows, place] = lower[rows, place] - others
+    gap.put(place, lower.take(place) - others)
     leader = first_largest(gap, priority)
-    bound = -gap[rows, leader]
-    kept = upper[rows, leader]
-    upper[rows, leader] = NOWHERE
+    place_of_leader = places(gap, leader)
+    bound = -gap.take(place_of_leader)
+    kept = upper.take(place_of_leader)
+    upper.put(place_of_leader, NOWHERE)
     runner_up = first_largest(upper, priority)
-    upper[rows, leader] = kept
+    upper.put(place_of_leader, kept)
     first, second = np.minimum(leader, runner_up), np.maximum(leader, runner_up)
-    of_first = np.where(may_pull[rows, first], half_width[rows, first], -1.0)
-    of_second = np.where(may_pull[rows, second], half_width[rows, second], -1.0)
+    of_first, of_second = (
+        np.where(may_pull.take(place), half_width.take(place), -1.0)
+        for place in (places(upper, first), places(upper, second))
+    )
     arm = np.where(of_second > of_first * (1 + TIE), second, first)
     neither = np.maximum(of_first, of_second) < 0
     if neither.any():
@@ -197,7 +199,6 @@ def _hardness(
     mean: FloatArray, deviation: FloatArray, alive: BoolArray, epsilon: FloatArray, floor: float
 ) -> FloatArray:
     """Return ``H_eps`` with gaps between bounds of three standard deviations (section 5)."""
-    rows = np.arange(len(mean))
     wide = 3 * deviation
     upper, lower = mean + wide, mean - wide
     if not alive.all():
@@ -205,7 +206,7 @@ def _hardness(
         lower[~alive] = -NOWHERE  # an infinite gap, which adds nothing
     best, others, place = _two_largest(upper)
     gap = np.subtract(best[:, np.newaxis], lower, out=lower)
-    gap[rows, place] = others - (best - 2 * wide[rows, place])
+    gap.put(place, others - (best - 2 * wide.take(place)))
     # The gap of an arm that leads by more than three standard deviations is negative.
     np.abs(gap, out=gap)
     gap += epsilon[:, np.newaxis]
@@ -217,13 +218,12 @@ def _hardness(
 
 
 def _two_largest(values: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return the two largest values of each row, and the place of the largest."""
-    rows = np.arange(len(values))
-    place = values.argmax(axis=1)
-    best = values[rows, place]
-    values[rows, place] = NOWHERE
+    """Return the two largest values of each row, and the place of the largest in the array."""
+    place = places(values, values.argmax(axis=1))
+    best = values.take(place)
+    values.put(place, NOWHERE)
     others = largest_of_each(values)
-    values[rows, place] = best
+    values.put(place, best)
     return best, others, place
 
 

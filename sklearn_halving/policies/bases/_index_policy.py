@@ -157,12 +157,16 @@ class IndexPolicy(BasePolicy):
         """Return a pull of the given arm of each row, and count it."""
         is_pulled = arm != NO_ARM
         shape = (*state.batch_shape, 1 if is_pulled.any() else 0)
-        repetition = np.zeros_like(arm)
-        if shape[-1]:
-            place = (state.rows * state.problem.n_arms + arm)[is_pulled]
-            before = state.n_asked.take(place)
+        place = state.rows * state.problem.n_arms + arm
+        if is_pulled.all():
+            repetition = state.n_asked.take(place)
+            state.n_asked.put(place, repetition + 1)
+            state.n_asked_of_row += 1
+        elif shape[-1]:
+            repetition = np.zeros_like(arm)
+            before = state.n_asked.take(place[is_pulled])
             repetition[is_pulled] = before
-            state.n_asked.put(place, before + 1)
+            state.n_asked.put(place[is_pulled], before + 1)
             state.n_asked_of_row += is_pulled
         else:
             arm = repetition = arm[:0]
@@ -234,13 +238,12 @@ class IndexPolicy(BasePolicy):
     ) -> None:
         """Update the state with one reward for each of the rows."""
         place = row * state.problem.n_arms + pulled.arm
-        add_singly(state.statistics, place, rewards)
+        n_pulls, total = add_singly(state.statistics, place, rewards)
         state.n_told_of_row[row] += 1
-        total = state.statistics.reward_sum.reshape(-1)[place]
-        state.mean.reshape(-1)[place] = total / state.statistics.n_pulls.reshape(-1)[place]
+        state.mean.put(place, total / n_pulls)
         failed = np.isnan(total)
         if failed.any():
-            state.alive.reshape(-1)[place[failed]] = False
+            state.alive.put(place[failed], False)
         self._learn(state, row, pulled, rewards)
 
     def _close_problems(self, state: IndexState) -> None:
@@ -282,15 +285,20 @@ class IndexPolicy(BasePolicy):
         return self._recommended(state).reshape(state.batch_shape)
 
 
-def add_singly(statistics: ArmStatistics, place: IntArray, rewards: FloatArray) -> None:
-    """Add one reward at each of several distinct places of the flat arrays (Welford 1962)."""
-    n_pulls = statistics.n_pulls.reshape(-1)
-    total = statistics.reward_sum.reshape(-1)
-    spread = statistics.squared_deviation_sum.reshape(-1)
-    n_before, sum_before = n_pulls[place], total[place]
+def add_singly(
+    statistics: ArmStatistics, place: IntArray, rewards: FloatArray
+) -> tuple[IntArray, FloatArray]:
+    """Add one reward at each of several distinct places of the flat arrays (Welford 1962).
+
+    Return the new number and sum of the rewards at these places.
+    """
+    spread = statistics.squared_deviation_sum
+    n_before, sum_before = statistics.n_pulls.take(place), statistics.reward_sum.take(place)
     # Infinite rewards are valid, although their squared deviations are NaN.
     with np.errstate(over="ignore", invalid="ignore"):
         n_after, sum_after = n_before + 1, sum_before + rewards
-        n_pulls[place], total[place] = n_after, sum_after
         before = np.where(n_before > 0, rewards - sum_before / np.maximum(n_before, 1), 0.0)
-        spread[place] += before * (rewards - sum_after / n_after)
+        spread.put(place, spread.take(place) + before * (rewards - sum_after / n_after))
+    statistics.n_pulls.put(place, n_after)
+    statistics.reward_sum.put(place, sum_after)
+    return n_after, sum_after

@@ -10,13 +10,16 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from sklearn_halving.policies._arrays import FloatArray
+from sklearn_halving.policies._arrays import FloatArray, IntArray
 
 MAX_CHECKED_ARMS = 2000
 """Maximum number of arms for which a matrix is tested for negative eigenvalues."""
 
 N_SAMPLED_COLUMNS = 256
 """Number of columns from which the norm of a large matrix is estimated."""
+
+N_AT_ONCE = 2**16
+"""Maximum number of covariances that are computed at once for the norm."""
 
 RANK_TOLERANCE = 1e-10
 """Unexplained variance, relative to the largest variance, below which an arm needs no feature."""
@@ -137,6 +140,10 @@ class KernelCovariance:
         column = self.kernel(self.points, self.points[arm : arm + 1])
         return np.asarray(column, dtype=np.float64).reshape(len(self.points))
 
+    def columns(self, arms: IntArray) -> FloatArray:
+        """Return the covariances of some arms with all arms, shape ``(len(arms), n_arms)``."""
+        return np.array([self.column(int(arm)) for arm in arms])
+
     def squared_norm(self) -> float:
         """Return the sum of all squared entries, estimated from up to 256 columns."""
         n_arms = len(self.points)
@@ -146,8 +153,10 @@ class KernelCovariance:
         arms = np.unique((np.arange(n_columns) * golden % 1 * n_arms).astype(int))
         if n_columns == n_arms:
             arms = np.arange(n_arms)
-        sums = [float(np.square(self.column(int(arm))).sum()) for arm in arms]
-        return float(np.mean(sums)) * n_arms
+        n_parts = -(-len(arms) * n_arms // N_AT_ONCE)
+        parts = np.array_split(arms, min(n_parts, len(arms)))
+        sums = [np.square(self.columns(part)).sum(axis=1) for part in parts]
+        return float(np.mean(np.concatenate(sums))) * n_arms
 
 
 @dataclass(frozen=True, eq=False)

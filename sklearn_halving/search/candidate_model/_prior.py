@@ -26,6 +26,14 @@ N_CHECKED = 5000
 """Maximum number of candidates for which negative eigenvalues are looked for."""
 
 
+class BlockCovariance(KernelCovariance):
+    """Covariances by a kernel that is also defined for two sets of points."""
+
+    def columns(self, arms: IntArray) -> FloatArray:
+        """Return the covariances of some arms with all arms, shape ``(len(arms), n_arms)``."""
+        return self.kernel(self.points[arms], self.points)
+
+
 @dataclass(frozen=True, eq=False)
 class ParameterFamily(KernelFamily):
     """Kernels with a length scale for each parameter, and a lower correlation between branches.
@@ -60,7 +68,7 @@ class ParameterFamily(KernelFamily):
     def at(self, log_lengths: FloatArray) -> KernelCovariance:
         """Return the covariance of all candidates for some length scales."""
         scaled = self._scaled(self.points, log_lengths)
-        return KernelCovariance(self._over_branches, scaled, np.ones(len(scaled)))
+        return BlockCovariance(self._over_branches, scaled, np.ones(len(scaled)))
 
     def among(self, log_lengths: FloatArray, arms: IntArray) -> FloatArray:
         """Return the covariance matrix of some candidates."""
