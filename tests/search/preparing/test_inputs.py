@@ -321,6 +321,7 @@ def test_no_rows(search_class, X):
         small(search_class, tree(), TREE).fit(X, [])
 
 
+@pytest.mark.filterwarnings("ignore:No numeric parameter varies")
 @parametrize_searches
 def test_functions_and_arrays_as_candidates(search_class):
     X, y = data()
