@@ -7,22 +7,24 @@ set:
 - ``@pytest.mark.walk``: of all combinations of its parameters, enough run by default that each
   value of each parameter occurs once;
 - ``pytest.mark.full`` on a test or on one of its cases: does not run by default;
-- hypothesis makes up 20 examples by default, where a test does not say how many, and 100 in full.
+- hypothesis makes up 10 examples by default, where a test does not say how many, and 100 in full.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 # Deadlines fail on a busy machine, not on a bug.
 settings.register_profile(
-    "sample", deadline=None, max_examples=20, derandomize=bool(os.environ.get("CI"))
+    "sample", deadline=None, max_examples=10, derandomize=bool(os.environ.get("CI"))
 )
 settings.register_profile("full", deadline=None)
 # In CI the same commit must give the same result: new examples are found elsewhere.
@@ -36,6 +38,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="all" if os.environ.get("CI") else "sample",
         help="Run all cases of tests that walk over many, as CI does, or a sample of them.",
     )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Run the tests of a kind of cluster one after the other, in the process that started it.
+
+    ``--dist loadgroup`` of pytest-xdist 3.8 has no effect with pytest 9.2.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class OneProcessForEachCluster(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            cluster = re.search("::(TestDask|TestRay)::", nodeid)
+            return cluster[1] if cluster else nodeid
+
+    return OneProcessForEachCluster(config, log)
 
 
 def pytest_configure(config: pytest.Config) -> None:

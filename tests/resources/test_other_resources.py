@@ -75,12 +75,14 @@ def test_a_parameter_that_is_no_number_is_refused(parameter, value):
 
 def test_fit_time_ends_before_the_step_that_would_be_too_late(counting_epochs):
     resource = FitTime()
-    model = counting_epochs(seconds=0.02)
-    begin = time.perf_counter()
-    model = resource.train(model, X, Y, resource.to_level(0.2), 0, {})
-    took = time.perf_counter() - begin
-    assert 1 <= model.units_ <= 9
-    assert took < 0.2 + 0.1  # one step late at most, on a busy machine
+    seconds = []
+    for _ in range(3):  # on a busy machine, a step may take much longer than the others
+        model = counting_epochs(seconds=0.02)
+        begin = time.perf_counter()
+        model = resource.train(model, X, Y, resource.to_level(0.2), 0, {})
+        seconds.append(time.perf_counter() - begin)
+        assert 1 <= model.units_ <= 9
+    assert min(seconds) < 0.2 + 0.1
     units = model.units_
     model = resource.train(model, X, Y, 250, 200, {})
     assert units + 1 <= model.units_ <= units + 2

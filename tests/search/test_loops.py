@@ -34,9 +34,11 @@ def table_of(search, loops):
     "params",
     [
         {},
-        {"n_loops": "auto"},
+        pytest.param({"n_loops": "auto"}, marks=pytest.mark.full),
         {"space": {"value": np.linspace(0, 1, 40).tolist()}, "brackets": "all"},
-        {"space": {"value": uniform(0, 1), "nan_below": randint(0, 3)}},
+        pytest.param(
+            {"space": {"value": uniform(0, 1), "nan_below": randint(0, 3)}}, marks=pytest.mark.full
+        ),
         {"sampler": "evolution"},
     ],
 )

@@ -190,6 +190,7 @@ SHARED_ATTRIBUTES = re.search(
 )[1].splitlines()
 
 
+@pytest.mark.full  # Python compiles all modules again
 def test_searches_work_without_docstrings():
     code = (
         "from sklearn_halving import HyperbandSearchCV as H; from sklearn.svm import SVC\n"

@@ -52,14 +52,19 @@ def search_of(**options: Any) -> HyperbandSearchCV:
     )
 
 
-def check_same_as_serial(backend: Any) -> None:
-    """By the number of rows, and with models that are trained on, and travel."""
-    check_search(backend, {})
-    options = {"resource": Steps(), "max_resources": 9, "min_resources": 1}
-    check_search(backend, {"estimator": Known(ballast=BALLAST), **options})
+RESOURCES = {
+    "rows": {},
+    "steps, whose models travel": {
+        "estimator": Known(ballast=BALLAST),
+        "resource": Steps(),
+        "max_resources": 9,
+        "min_resources": 1,
+    },
+}
+each_resource = pytest.mark.parametrize("options", RESOURCES.values(), ids=RESOURCES)
 
 
-def check_search(backend: Any, options: dict[str, Any]) -> None:
+def check_same_as_serial(backend: Any, options: dict[str, Any]) -> None:
     expected = search_of().set_params(**options).fit(X, y)
     with parallel_config(backend):
         search = search_of(n_jobs=2, error_score="raise").set_params(**options).fit(X, y)
@@ -117,8 +122,9 @@ def check_faults(limits: PullLimits, faults: dict[float, str], words: str) -> No
 # --------------------------------------------------------------------- batches, threads
 
 
-def test_a_backend_that_takes_batches_gives_the_same() -> None:
-    check_same_as_serial(Batches())
+@each_resource
+def test_a_backend_that_takes_batches_gives_the_same(options: dict[str, Any]) -> None:
+    check_same_as_serial(Batches(), options)
 
 
 def test_a_backend_that_takes_batches_has_all_its_workers_at_work() -> None:
@@ -184,7 +190,6 @@ def dask_client() -> Iterator[Any]:
 
 @on_linux
 @pytest.mark.slow
-@pytest.mark.xdist_group("dask")
 class TestDask:
     """Two worker processes."""
 
@@ -195,8 +200,9 @@ class TestDask:
             yield
         dask_client.wait_for_workers(2, timeout=60)
 
-    def test_gives_the_same(self) -> None:
-        check_same_as_serial("dask")
+    @each_resource
+    def test_gives_the_same(self, options: dict[str, Any]) -> None:
+        check_same_as_serial("dask", options)
 
     def test_data_are_sent_once_and_not_with_every_pull(self) -> None:
         task = make_task(Known(), np.zeros(60), n_rows=5000, n_features=100, scorer=first_feature)
@@ -300,7 +306,6 @@ print("same" if search.set_params(n_jobs=None).fit(X, y).best_params_ == on_ray 
 
 @on_linux
 @pytest.mark.slow
-@pytest.mark.xdist_group("ray")
 @pytest.mark.usefixtures("ray_cluster")
 class TestRay:
     """Two worker processes."""
@@ -310,8 +315,15 @@ class TestRay:
         with parallel_config("ray"):
             yield
 
-    def test_gives_the_same(self) -> None:
-        check_same_as_serial("ray")
+    @pytest.mark.parametrize(
+        "options",
+        [
+            pytest.param(RESOURCES["rows"], marks=pytest.mark.full),
+            RESOURCES["steps, whose models travel"],
+        ],
+    )
+    def test_gives_the_same(self, options: dict[str, Any]) -> None:
+        check_same_as_serial("ray", options)
 
     def test_data_are_stored_once_and_not_with_every_pull(self) -> None:
         """Sixty copies of the 40 MB of data would not fit in its store of 100 MB."""
@@ -320,6 +332,7 @@ class TestRay:
         )
         assert scores(pull_each(task)) == serial_scores(task)
 
+    @pytest.mark.full
     def test_what_kills_its_worker_fails_alone(self) -> None:
         for n_left in (2, 1, 0):
             try:
@@ -330,6 +343,7 @@ class TestRay:
                 if n_left == 0 or "were lost" not in str(error):
                     raise
 
+    @pytest.mark.full
     def test_the_block_on_the_page_of_clusters_runs(self, tmp_path: Path) -> None:
         text = (ROOT / "docs" / "clusters.md").read_text(encoding="utf-8")
         blocks = re.findall(r"<!-- run by: \S+ -->\n```python\n(.*?)```", text, flags=re.DOTALL)

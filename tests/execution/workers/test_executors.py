@@ -15,7 +15,7 @@ from sklearn import config_context
 
 from doubles import CountsPickles, Known, ReportsItsSurroundings, first_feature, make_task
 from sklearn_halving._unstable_joblib import JoblibSession, cloudpickle
-from sklearn_halving.execution._types import EvaluationTask, Job
+from sklearn_halving.execution._types import EvaluationTask, Job, Outcome
 from sklearn_halving.execution.workers import _task_transfer
 from sklearn_halving.execution.workers._chunk_queue import CHUNK_SECONDS, MAX_CHUNK
 from sklearn_halving.execution.workers._executors import (
@@ -33,6 +33,7 @@ class WatchedSession(JoblibSession):
     def __init__(self, n_jobs: int) -> None:
         super().__init__(n_jobs)
         self.chunks: list[list[Job]] = []
+        self.outcomes: list[Outcome] = []
 
     def submit(self, function: Any, arguments: list[Any], done: Any) -> None:
         self.chunks.append(next(list(a) for a in arguments[:2] if isinstance(a, list)))
@@ -59,14 +60,14 @@ def pull_all(
     """Submit as the loop does: as many as there is room for."""
     with parallel_config(backend), WatchedSession(n_jobs) as session:
         executor = JoblibExecutor(task, session, max_chunks)
-        waiting, n_landed = list(pulls), 0
-        while n_landed < len(pulls):
+        waiting = list(pulls)
+        while len(session.outcomes) < len(pulls):
             while waiting and executor.room > 0:
                 n = executor.room
                 for pull in waiting[:n]:
                     executor.submit(Job(pull))
                 del waiting[:n]
-            n_landed += len(executor.wait_any())
+            session.outcomes += [landing.outcome for landing in executor.wait_any()]
     return session
 
 
@@ -119,11 +120,13 @@ def test_short_pulls_at_the_front_do_not_make_room_for_long_ones() -> None:
 
 
 def test_no_worker_waits_while_there_is_work() -> None:
-    """Two threads, 24 pulls of 30 ms: with both at work it takes half the time of one."""
+    """Two threads, 24 pulls of 30 ms: both are at work nearly all the time."""
     task = make_task(Known(seconds=0.03), np.zeros(24))
-    start = time.perf_counter()
-    pull_all(task, [Pull(arm, 1, 0) for arm in range(24)])
-    assert time.perf_counter() - start < 0.9 * 24 * 0.03
+    outcomes = pull_all(task, [Pull(arm, 1, 0) for arm in range(24)]).outcomes
+    began = min(outcome.started for outcome in outcomes)
+    ended = max(outcome.started + outcome.fit_seconds for outcome in outcomes)
+    # Of the time of the fits as measured: on a busy machine, they take longer.
+    assert sum(outcome.fit_seconds for outcome in outcomes) > 1.2 * (ended - began)
 
 
 @pytest.mark.parametrize("max_chunks", [1, 2, 7])
@@ -209,7 +212,10 @@ def test_configuration_and_warning_filters_reach_workers(backend: str) -> None:
         assert scores == {10.0 + assume_finite}
 
 
-@pytest.mark.parametrize(("order", "is_memmap"), [("C", False), ("F", False), ("C", True)])
+@pytest.mark.parametrize(
+    ("order", "is_memmap"),
+    [("C", False), pytest.param("F", False, marks=pytest.mark.full), ("C", True)],
+)
 def test_large_data_are_mapped_and_nothing_is_left(
     tmp_path: Path, order: str, is_memmap: bool
 ) -> None:

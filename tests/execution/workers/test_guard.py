@@ -34,7 +34,7 @@ from sklearn_halving.policies import Pull
 resource = pytest.importorskip("resource", reason="Windows has no such limits and signals")
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="has no limit of memory")
 
-QUALITIES = np.arange(1.0, 25.0)
+QUALITIES = np.arange(1.0, 13.0)
 IN_TIME = PullLimits(seconds=2.0)
 
 
@@ -88,19 +88,23 @@ def check_others(found: dict[int, Outcome], failing: dict[int, str]) -> None:
 # ------------------------------------------------------------------------- dying workers
 
 
-@pytest.mark.parametrize("backend", ["loky", "multiprocessing"])
+@pytest.mark.parametrize(
+    "backend", ["loky", pytest.param("multiprocessing", marks=pytest.mark.full)]
+)
 def test_what_kills_its_worker_fails_alone(backend: str) -> None:
     found = results(faulty_task({8.0: "kill"}), backend)
     check_others(found, {7: "signal 9, SIGKILL"})
     assert f"{_guard.MAX_DEATHS} times" in str(found[7].error)
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_what_was_killed_once_is_tried_anew(tmp_path: Path) -> None:
     check_others(results(faulty_task({8.0: "kill once"}, marks=tmp_path)), {})
     assert list(tmp_path.iterdir())
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_many_that_kill_do_not_start_the_pool_anew_each_time(
     monkeypatch: pytest.MonkeyPatch,
@@ -110,8 +114,8 @@ def test_many_that_kill_do_not_start_the_pool_anew_each_time(
     monkeypatch.setattr(
         _executors.Losses, "note", lambda self, loss: (losses.append(loss), note(self, loss))
     )
-    found = results(faulty_task(dict.fromkeys(QUALITIES[::3], "kill")))
-    check_others(found, dict.fromkeys(range(0, 24, 3), "SIGKILL"))
+    found = results(faulty_task(dict.fromkeys(QUALITIES[::2], "kill")))
+    check_others(found, dict.fromkeys(range(0, 12, 2), "SIGKILL"))
     assert 1 <= len(losses) <= _executors.MAX_LOSSES
 
 
@@ -158,7 +162,9 @@ def test_workers_that_do_nothing_but_die_end_the_search(monkeypatch: pytest.Monk
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("limits", [NO_LIMITS, PullLimits(seconds=60.0)])
+@pytest.mark.parametrize(
+    "limits", [NO_LIMITS, pytest.param(PullLimits(seconds=60.0), marks=pytest.mark.full)]
+)
 def test_models_that_are_trained_on_survive(limits: PullLimits) -> None:
     task = faulty_task({8.0: "kill"})
     with parallel_config("loky"), open_executor(task, 2, "2*n_jobs", limits) as executor:
@@ -186,13 +192,19 @@ def test_models_that_are_trained_on_survive(limits: PullLimits) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("backend", "n_jobs"), [("loky", None), ("loky", 2), ("threading", 2), ("multiprocessing", 2)]
+    ("backend", "n_jobs"),
+    [
+        pytest.param("loky", None, marks=pytest.mark.full),
+        ("loky", 2),
+        ("threading", 2),
+        pytest.param("multiprocessing", 2, marks=pytest.mark.full),
+    ],
 )
 def test_a_fit_that_hangs_or_kills_is_ended_under_every_backend(
     backend: str, n_jobs: int | None
 ) -> None:
-    found = results(faulty_task({8.0: "hang in C", 20.0: "kill"}), backend, n_jobs, IN_TIME)
-    check_others(found, {7: "TimeoutError: The fit took longer than pull_timeout=2.0", 19: "KILL"})
+    found = results(faulty_task({8.0: "hang in C", 10.0: "kill"}), backend, n_jobs, IN_TIME)
+    check_others(found, {7: "TimeoutError: The fit took longer than pull_timeout=2.0", 9: "KILL"})
     assert found[7].fit_seconds >= 2.0
 
 
@@ -203,7 +215,7 @@ def test_a_fit_that_hangs_is_an_error_if_errors_are_raised() -> None:
     assert "{'quality': 2.0}" in info.value.__notes__[0]
 
 
-@pytest.mark.parametrize("seconds", [1e8, 1e10, 1e300])
+@pytest.mark.parametrize("seconds", [pytest.param(1e8, marks=pytest.mark.full), 1e10, 1e300])
 def test_a_limit_too_long_for_a_timer_is_no_limit(seconds: float) -> None:
     task = make_task(Known(), QUALITIES[:1])
     (outcome,) = results(task, n_jobs=None, limits=PullLimits(seconds=seconds)).values()

@@ -30,7 +30,7 @@ pytestmark = [
 ]
 X = np.random.default_rng(0).random((90, 2))
 y = np.arange(90) % 2
-MOST_SECONDS = 10.0
+MOST_SECONDS = 20.0
 """Longest time until the loss of a backend is noticed."""
 ENVIRONMENT = os.environ | {
     "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests"), *filter(None, sys.path)]),
@@ -39,10 +39,10 @@ ENVIRONMENT = os.environ | {
 
 
 def search_in(folder: Path, **options: Any) -> HyperbandSearchCV:
-    """Return a search of 24 candidates whose fits take 0.1 s, with a checkpoint."""
+    """Return a search of 12 candidates whose fits take 0.1 s, with a checkpoint."""
     search = HyperbandSearchCV(
         Known(seconds=0.1),
-        {"quality": list(range(24))},
+        {"quality": list(range(12))},
         min_resources=4,
         max_resources=36,
         cv=3,
@@ -108,7 +108,7 @@ def check_goes_on(
     search: HyperbandSearchCV, folder: Path, n_before: int, backend: str = "threading"
 ) -> None:
     """Check that the resumed search repeats no fit and finds what an unbroken one finds."""
-    search.set_params(time_budget=None, n_jobs=8)
+    search.set_params(time_budget=None, n_jobs=16)
     with parallel_config(backend):
         search.fit(X, y)
     expected = search_in(folder, estimator__seconds=0.0, checkpoint=None)
@@ -197,11 +197,10 @@ def dask(tmp_path: Path) -> Iterator[DaskProcesses]:
         processes.close()
 
 
-@pytest.mark.xdist_group("dask")
 class TestDask:
     """A cluster of processes."""
 
-    @pytest.mark.parametrize("time_budget", [None, 600.0])
+    @pytest.mark.parametrize("time_budget", [None, pytest.param(600.0, marks=pytest.mark.full)])
     def test_a_killed_scheduler_ends_the_search(
         self, dask: DaskProcesses, tmp_path: Path, time_budget: float | None
     ) -> None:
@@ -211,13 +210,14 @@ class TestDask:
     def test_a_closed_client_ends_the_search(self, dask: DaskProcesses, tmp_path: Path) -> None:
         check_ends_with_results(tmp_path, dask.client.close, "client of the Dask .* was closed")
 
-    @pytest.mark.parametrize("n_jobs", [None, 2])
+    @pytest.mark.parametrize("n_jobs", [pytest.param(None, marks=pytest.mark.full), 2])
     def test_a_search_continues_on_this_machine(
         self, dask: DaskProcesses, tmp_path: Path, n_jobs: int | None
     ) -> None:
         words = "Dask scheduler at tcp.* is gone"
         check_continues_here(tmp_path, dask.scheduler.kill, words, n_jobs)
 
+    @pytest.mark.full
     def test_a_search_goes_on_on_a_new_cluster(self, dask: DaskProcesses, tmp_path: Path) -> None:
         """After a worker was killed, and then the scheduler."""
 
@@ -249,7 +249,9 @@ class TestDask:
         assert search.best_params_ == search.cv_results_["params"][search.best_index_]
         check_goes_on(search, tmp_path, search.n_fits_)
 
-    @pytest.mark.parametrize("event", ["freeze", "kill the workers"])
+    @pytest.mark.parametrize(
+        "event", ["freeze", pytest.param("kill the workers", marks=pytest.mark.full)]
+    )
     def test_a_time_budget_holds(self, dask: DaskProcesses, tmp_path: Path, event: str) -> None:
         happens = {
             "freeze": lambda: dask.scheduler.send_signal(signal.SIGSTOP),
@@ -316,15 +318,17 @@ def kill_group(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
 
 
-@pytest.mark.xdist_group("ray")
-def test_a_killed_head_of_ray_ends_the_search(ray_head: int, tmp_path: Path) -> None:
-    check_ends_with_results(tmp_path, lambda: kill_group(ray_head), "head of Ray at .* is gone")
+class TestRay:
+    """A head of Ray that is killed."""
 
+    def test_a_killed_head_ends_the_search(self, ray_head: int, tmp_path: Path) -> None:
+        words = "head of Ray at .* is gone"
+        check_ends_with_results(tmp_path, lambda: kill_group(ray_head), words)
 
-@pytest.mark.xdist_group("ray")
-def test_a_search_continues_without_ray(ray_head: int, tmp_path: Path) -> None:
-    words = "head of Ray at .* is gone"
-    check_continues_here(tmp_path, lambda: kill_group(ray_head), words, n_jobs=2)
+    @pytest.mark.full
+    def test_a_search_continues_on_this_machine(self, ray_head: int, tmp_path: Path) -> None:
+        words = "head of Ray at .* is gone"
+        check_continues_here(tmp_path, lambda: kill_group(ray_head), words, n_jobs=2)
 
 
 # ---------------------------------------------------------------------------------- loky
@@ -343,7 +347,9 @@ def kill_workers_of_loky() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-@pytest.mark.parametrize("event", [end_thread_of_loky, kill_workers_of_loky])
+@pytest.mark.parametrize(
+    "event", [end_thread_of_loky, pytest.param(kill_workers_of_loky, marks=pytest.mark.full)]
+)
 def test_loky_gets_new_workers(event: Callable[[], None], tmp_path: Path) -> None:
     search = search_in(tmp_path, n_jobs=2, error_score="raise")
     with parallel_config("loky"), after_five_fits(tmp_path, event):

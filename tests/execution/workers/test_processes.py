@@ -101,7 +101,12 @@ if __name__ == "__main__":
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 @pytest.mark.parametrize(
     ("backend", "n_interrupts", "n_running"),
-    [("loky", 1, 0), ("loky", 2, 0), ("threading", 1, 0), ("threading", 2, 0)],
+    [
+        pytest.param("loky", 1, 0, marks=pytest.mark.full),
+        ("loky", 2, 0),
+        ("threading", 1, 0),
+        pytest.param("threading", 2, 0, marks=pytest.mark.full),
+    ],
 )
 def test_an_interrupt_stops_the_search_and_keeps_what_there_is(
     tmp_path: Path, backend: str, n_interrupts: int, n_running: int
