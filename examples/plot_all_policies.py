@@ -128,7 +128,7 @@ for name, search in searches:
             "fits": search.n_fits_,
             "score": round(float(search.best_score_), 4),
             "on new data": round(search.score(X_test, y_test), 4),
-            "": "not sure" if any("before it knew" in str(w.message) for w in said) else "",
+            "": "not sure" if any("before it reached" in str(w.message) for w in said) else "",
             "seconds": round(time.perf_counter() - start, 2),
         }
     )

@@ -190,8 +190,8 @@ class PullLoop:
                 if self.stopped_by != "policy":
                     break
                 raise RuntimeError(
-                    f"{self.policy!r} is not finished, but it asks for nothing and waits for "
-                    "nothing. This is a mistake in the policy."
+                    f"{self.policy!r} is not finished, but it asks for no pull while none is "
+                    "running. This is an error in the policy."
                 )
             if self._must_wait() and not self._wait():
                 break
@@ -242,8 +242,8 @@ class PullLoop:
     def _open_pull(self, pull: Pull) -> None:
         if pull in self._open or pull in self.log.outcomes:
             raise RuntimeError(
-                f"{self.policy!r} asks for {pull} a second time. This is a mistake in the "
-                "policy: to look at an arm again, it must ask for another repetition."
+                f"{self.policy!r} asks for {pull} a second time. This is an error in the policy: "
+                "to evaluate an arm again, it must ask for another repetition."
             )
         if self.arrive is not None:
             self.arrive(pull.arm)

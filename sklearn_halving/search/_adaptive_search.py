@@ -81,8 +81,8 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
             if getattr(self, name, None) not in (None, "auto"):
                 raise ValueError(
                     f"{name}={getattr(self, name)} must come with a resource; got resource=None, "
-                    "with which every fit is a whole one. Name a resource, such as 'n_samples', "
-                    f"or leave {name} out."
+                    "with which all fits have the same size. Set resource, for example to "
+                    f"'n_samples', or leave {name} out."
                 )
         return WholeFit()
 
@@ -148,10 +148,10 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
         most = max(n_arms * splits.n_repetitions * n_levels, self._least_n_pulls(n_arms))
         if self.n_pulls > most:
             raise ValueError(
-                f"n_pulls={self.n_pulls} is more than cv has splits for: with "
-                f"{splits.n_repetitions} splits and {n_arms} candidates there are {most} fits. "
-                f"Use n_pulls='auto' or at most {most}, or a cv that can be reshuffled, such "
-                "as a number of folds."
+                f"n_pulls={self.n_pulls} is too large for {n_arms} candidates on the "
+                f"{splits.n_repetitions} splits of cv, which allow {most} fits. Use "
+                f"n_pulls='auto' or at most {most}, or a cv that can be reshuffled, such as a "
+                "number of folds."
             )
 
     def _results_with_errors(self, run: Run, rows: ResultRows) -> tuple[CvResults, Overlap]:

@@ -258,8 +258,8 @@ class BanditSearchCV(AdaptiveSearchCV):
         """Return a policy that is given as an object."""
         if not isinstance(self.n_pulls, str):
             raise ValueError(
-                f"n_pulls={self.n_pulls} must be left out where policy is an object, which has a "
-                f"budget of its own; got policy={policy!r}. Set the budget there."
+                f"n_pulls={self.n_pulls} must be left out if policy is an object, which has its "
+                f"own budget; got policy={policy!r}. Set the budget of the policy."
             )
         described = description_of(policy)
         if described.n_dimensions is None:
@@ -337,9 +337,9 @@ def _warn_of_doubt(run: Run) -> None:
     is_confident = policy.is_confident(run.state)
     if is_confident is not None and policy.is_finished(run.state) and not is_confident:
         warn_user(
-            f"{name_of(policy)} used its {len(run.outcomes)} fits before it knew the best "
-            "candidate with its confidence: the guarantee does not hold. A larger n_pulls "
-            "(max_pulls of an object), a lower confidence or fewer candidates may help."
+            f"{name_of(policy)} used its {len(run.outcomes)} fits before it reached its "
+            "confidence level, so the choice is not guaranteed. A larger n_pulls (max_pulls of a "
+            "policy object), a lower confidence or fewer candidates may help."
         )
 
 
@@ -354,6 +354,6 @@ def _warn_of_range(run: Run) -> None:
     if len(outside):
         warn_user(
             f"{len(outside)} scores are outside reward_range=({low}, {high}), such as "
-            f"{outside[0]:.6g}: the bounds by which the policy decides do not hold. Give the "
-            "range of the score."
+            f"{outside[0]:.6g}, so the confidence bounds of the policy are not valid. Set "
+            "reward_range to the range of the score."
         )

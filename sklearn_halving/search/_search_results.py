@@ -171,7 +171,7 @@ class SearchResults(BaseSearchCV):
                 with suppress(ValueError):  # no candidate has a score yet
                     self._choose(run)
         except Exception as another:  # noqa: BLE001 - for example, errors of a user's policy
-            error.add_note(f"cv_results_ of the fits before it could not be made: {another!r}")
+            error.add_note(f"The results of the finished fits could not be set: {another!r}")
 
     def _tabulate(self, run: Run) -> None:
         """Set the attributes with the results of the pulls, even if the search was aborted."""

@@ -320,7 +320,7 @@ def _warn_of_no_adaptation(halving: VarianceHalving, n_arms: int) -> None:
         return
     where = "any stage" if first is None else f"the first {first} stages"
     warn_user(
-        f"n_pulls={halving.n_pulls} is too small for allocation='ucb' to adapt in {where}, which "
-        f"are those of allocation='uniform'. With {n_arms} candidates it takes n_pulls={least}; "
-        "allocation='pooled' adapts from 3 fits a candidate."
+        f"n_pulls={halving.n_pulls} is too small for allocation='ucb' to adapt in {where}, where "
+        f"it equals allocation='uniform'. With {n_arms} candidates, it needs n_pulls={least}; "
+        "allocation='pooled' adapts from 3 fits per candidate."
     )

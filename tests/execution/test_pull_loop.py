@@ -196,7 +196,7 @@ class Forgetful(Capricious):
 @pytest.mark.walk
 @pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS)
 @pytest.mark.parametrize(
-    ("policy", "message"), [(Mute(), "asks for nothing"), (Forgetful(), "a second time")]
+    ("policy", "message"), [(Mute(), "asks for no pull"), (Forgetful(), "a second time")]
 )
 def test_a_mistake_in_a_policy_is_an_error_not_a_hang(
     policy: Capricious, message: str, backend: str, n_jobs: int

@@ -32,7 +32,7 @@ from sklearn_halving.policies import (
 from sklearn_halving.search.preparing._named_policies import NAMES, POLICIES
 
 KNOWN = {"value": [0.1, 0.2, 0.3, 0.9]}
-ignore_doubt = pytest.mark.filterwarnings("ignore:.*before it knew the best")
+ignore_doubt = pytest.mark.filterwarnings("ignore:.*before it reached its confidence")
 
 
 def search_by(policy, estimator=None, space=KNOWN, **params):
@@ -203,7 +203,7 @@ def test_a_policy_of_the_users_own():
 def test_a_confidence_that_was_not_reached_is_warned_of():
     X, y = data()
     close = {"value": [0.50, 0.51]}
-    with pytest.warns(UserWarning, match="LUCB used its 10 fits before it knew the best"):
+    with pytest.warns(UserWarning, match="LUCB used its 10 fits before it reached its confidence"):
         search_by("lucb", space=close).fit(X, y)
     clear = search_by("lucb", space={"value": [0.0, 1.0]}, n_pulls=500).fit(X, y)
     assert clear.n_fits_ < 500

@@ -406,7 +406,7 @@ def test_splits_that_come_to_an_end():
     assert column(search, "n_pulls").tolist() == [2, 2, 2]
     assert search.n_pulls_left_ == 0
     assert search.plan(X, y)["n_fits"].tolist() == [6]
-    with pytest.raises(ValueError, match="n_pulls=7 is more than cv has splits for"):
+    with pytest.raises(ValueError, match="n_pulls=7 is too large for"):
         surface_search({"b": [2, 3, 4]}, cv=cv, n_pulls=7).fit(X, y)
 
 
@@ -506,10 +506,13 @@ def test_a_white_covariance_gives_every_candidate_a_fit():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"kernel": np.eye(3)}, r"kernel must give a matrix of shape \(160, 160\).*got \(3, 3\)"),
-        ({"kernel": line_covariance(20) - 0.9}, "kernel must give a positive semi-definite"),
+        (
+            {"kernel": np.eye(3)},
+            r"kernel must return a matrix of .*\(160, 160\).*got \(3, 3\)",
+        ),
+        ({"kernel": line_covariance(20) - 0.9}, "kernel must return a positive semi-definite"),
         ({"kernel": RBF([1.0, 2.0])}, r"6 columns, of: a, b, c, c, c, c\. "),
-        ({"kernel": lambda features: features}, r"kernel must give a matrix.*got \(160, 6\)"),
+        ({"kernel": lambda features: features}, r"kernel must return a matrix.*got \(160, 6\)"),
         ({"kernel": lambda features: -features @ features.T}, "positive semi-definite"),
         ({"kernel": "cubic"}, "'kernel' parameter of BayesGapSearchCV must be"),
         ({"n_pulls": 0}, "'n_pulls' parameter of BayesGapSearchCV must be"),

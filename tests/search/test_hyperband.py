@@ -186,7 +186,7 @@ def test_test_folds_are_never_cut():
 def test_tiny_data_have_one_rung_and_say_so():
     X, y = numbered(6)
     search = HyperbandSearchCV(Known(), VALUES, cv=KFold(2), random_state=0)
-    with pytest.warns(UserWarning, match="room for one rung only"):
+    with pytest.warns(UserWarning, match="There is only one rung"):
         search.fit(X, y)
     assert set(search.cv_results_["n_resources"]) == {3}
     assert len(search.cv_results_["params"]) == 10
@@ -196,7 +196,7 @@ def test_tiny_data_have_one_rung_and_say_so():
 def test_with_one_rung_a_small_space_is_tried_whole(space):
     X, y = numbered(6)
     search = HyperbandSearchCV(Known(), space, brackets="all", cv=KFold(2), random_state=0)
-    with pytest.warns(UserWarning, match="room for one rung only"):
+    with pytest.warns(UserWarning, match="There is only one rung"):
         search.fit(X, y)
     assert len(search.cv_results_["params"]) == 3
 
@@ -370,7 +370,7 @@ def test_a_distribution_that_runs_dry_is_said_to():
     search = HyperbandSearchCV(
         Known(), {"value": Rare()}, max_candidates=9, sampler="random", cv=KFold(2)
     )
-    with pytest.warns(UserWarning, match="gave only 3 different candidates where 17"):
+    with pytest.warns(UserWarning, match="have only 3 different candidates, but 17"):
         search.fit(X, y)
 
 

@@ -98,7 +98,7 @@ def test_splits_that_come_to_an_end():
     assert search.n_fits_ <= 16
     assert search.n_fits_ + search.n_pulls_left_ == 16  # not 40: there are no more
     assert search.plan(X, y)["n_fits"].sum() == 16
-    with pytest.raises(ValueError, match=r"n_pulls=17 is more than cv has splits.*2 splits"):
+    with pytest.raises(ValueError, match=r"n_pulls=17 is too large for .*2 splits of cv"):
         tree_search(n_pulls=17, cv=PredefinedSplit(np.arange(60) % 2)).fit(X, y)
     assert tree_search(cv=TimeSeriesSplit(3)).fit(X, y).n_splits_ == 3
 

@@ -164,9 +164,9 @@ class Losses:
         self.n_in_vain += 1
         if self.n_in_vain > MAX_IN_VAIN:
             raise RuntimeError(
-                f"The workers were lost {self.n_in_vain} times in a row, and no fit came back "
-                f"in between. The last time: {loss}. Find out what ends them: often the system, "
-                "because memory runs out, or the cluster."
+                f"The workers were lost {self.n_in_vain} times in a row, without a finished fit "
+                f"in between. Last cause: {loss}. Find out what ends them. Often it is the "
+                "system, because it is out of memory, or the cluster."
             ) from loss.error
 
 

@@ -165,8 +165,8 @@ def _unable_to_start(ended: EndedError) -> RuntimeError:
     return RuntimeError(
         "A process for fits with pull_timeout or memory_limit, or after one that killed its "
         f"worker, ended {MAX_STARTS} times before it began one ({_exit_text(ended.exit_code)}). "
-        "What it wrote to the standard error says why; often a module of the estimator cannot "
-        "be imported there, or the system is out of memory."
+        "Its output on stderr shows the reason. Often a module of the estimator cannot be "
+        "imported, or the system is out of memory."
     )
 
 

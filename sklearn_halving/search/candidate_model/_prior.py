@@ -207,24 +207,24 @@ def checked_matrix(matrix: npt.ArrayLike, n_candidates: int) -> FloatArray:
     try:
         covariance = np.ascontiguousarray(matrix, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"kernel must give numbers; got {matrix!r}. {way_out}") from error
+        raise ValueError(f"kernel must return numbers; got {matrix!r}. {way_out}") from error
     if covariance.shape != (n_candidates, n_candidates):
         raise ValueError(
-            f"kernel must give a matrix of shape ({n_candidates}, {n_candidates}), with a row and "
-            f"a column for each candidate; got {covariance.shape}. Put candidates in the order of "
-            "ParameterGrid, and use all of the grid."
+            f"kernel must return a matrix of shape ({n_candidates}, {n_candidates}), with a row "
+            f"and a column for each candidate; got {covariance.shape}. Put candidates in the "
+            "order of ParameterGrid, and use all of the grid."
         )
     if not np.isfinite(covariance).all():
         raise ValueError(
-            f"kernel must give finite covariances; got {np.sum(~np.isfinite(covariance))} that "
+            f"kernel must return finite covariances; got {np.sum(~np.isfinite(covariance))} that "
             "are NaN or infinite. Estimate the covariance from complete data."
         )
     size = float(np.abs(covariance).max())
     asymmetry = float(np.abs(covariance - covariance.T).max())
     if asymmetry > 1e-8 * size:
         raise ValueError(
-            "kernel must give a symmetric matrix; got entries that should be equal and differ by "
-            f"{asymmetry:.3g}. Use (G + G.T) / 2 if that is rounding."
+            "kernel must return a symmetric matrix; got entries that should be equal and differ "
+            f"by {asymmetry:.3g}. Use (G + G.T) / 2 if this is a rounding error."
         )
     least = float(covariance.diagonal().min())
     if least >= 0 and size > 0 and n_candidates <= N_CHECKED:
@@ -234,9 +234,9 @@ def checked_matrix(matrix: npt.ArrayLike, n_candidates: int) -> FloatArray:
             least = float(np.linalg.eigvalsh(covariance)[0])
     if least < 0 or covariance.diagonal().max() == 0:
         raise ValueError(
-            "kernel must give a positive semi-definite matrix other than 0; got one whose least "
-            f"eigenvalue is at most {least:.3g}. Add {-2 * least:.3g} to its diagonal, or use "
-            "another kernel."
+            "kernel must return a positive semi-definite matrix other than 0; got one whose "
+            f"smallest eigenvalue is at most {least:.3g}. Add {-2 * least:.3g} to its diagonal, "
+            "or use another kernel."
         )
     return covariance
 
@@ -265,7 +265,7 @@ def _of_scikit_learn(
         columns = ", ".join(features.names[p] for p in features.parameter) or "none"
         raise ValueError(
             f"kernel={kernel!r} must take the features of the candidates; got: {error} It has "
-            f"{matrix.shape[1]} columns, of: {columns}. Give it as many length scales, or one."
+            f"{matrix.shape[1]} columns, of: {columns}. Use one length scale, or one per column."
         ) from error
 
     def over_branches(points: FloatArray, point: FloatArray) -> FloatArray:

@@ -236,9 +236,8 @@ def _generator(
     state = generator.get_state(legacy=False)
     if state["bit_generator"] != "MT19937":
         raise ValueError(
-            f"random_state={random_state!r} must be a number, or a RandomState as "
-            "numpy.random.RandomState(seed) makes it, for a search with a checkpoint; got one of "
-            f"{state['bit_generator']}. Give a number."
+            f"random_state={random_state!r} must be an int or numpy.random.RandomState(seed) if "
+            f"there is a checkpoint; got a RandomState of {state['bit_generator']}. Use an int."
         )
     key = np.asarray(state["state"]["key"], dtype="<u4").tobytes().hex()
     rest = [int(state["state"]["pos"]), int(state["has_gauss"]), float(state["gauss"])]
@@ -253,7 +252,7 @@ def _restored(start: str) -> np.random.RandomState:
         generator.set_state(("MT19937", numbers, int(position), int(has_gauss), float(gauss)))
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise JournalError(
-            f"Line 1 of the journal has a random_state that is none: {error}. Give checkpoint "
+            f"Line 1 of the journal has an invalid random_state: {error}. Give checkpoint "
             "another path."
         ) from error
     return generator

@@ -142,8 +142,9 @@ def _automatic_levels(resource: Resource, needed: int, max_level: int, factor: f
     """
     if needed >= max_level > 1 and resource.subsamples_rows:
         warn_user(
-            f"The smallest training fold has {max_level} rows and a subset needs {needed}: "
-            "there is room for one rung only, at all rows, and nothing is eliminated early."
+            f"The smallest training fold has {max_level} rows, and a subset needs at least "
+            f"{needed}. There is only one rung, with all rows, and no candidate is eliminated "
+            "early."
         )
     if resource.subsamples_rows and needed == 1:
         needed = max(1, min(FEWEST_ROWS, max_level // 3))

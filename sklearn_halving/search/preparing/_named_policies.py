@@ -190,8 +190,8 @@ def check_continuous(space: SearchSpace, policy: str) -> int:
     spaces = space.distributions
     way_out = (
         "Give continuous scipy.stats distributions, such as loguniform(1e-3, 1e3) or "
-        "uniform(0, 1), and set all else in the estimator; or take another policy, such as "
-        "'successive_rejects'."
+        "uniform(0, 1), and set other parameters in the estimator; or use another policy, such "
+        "as 'successive_rejects'."
     )
     if len(spaces) > 1:
         raise ValueError(
@@ -200,7 +200,7 @@ def check_continuous(space: SearchSpace, policy: str) -> int:
         )
     if not spaces[0]:
         raise ValueError(
-            f"param_distributions must have a parameter or more for policy={policy!r}, which "
+            f"param_distributions must have at least one parameter for policy={policy!r}, which "
             f"searches a space of numbers; got {{}}. {way_out}"
         )
     bad = [

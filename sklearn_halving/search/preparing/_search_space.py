@@ -158,8 +158,8 @@ class SearchSpace:
         different = list(drawn.values()) or list(self.initial)
         if len(drawn) < n:
             warn_user(
-                f"The distributions gave only {len(drawn)} different candidates where {n} "
-                "are needed: some are tried again, in other brackets or in the same."
+                f"The distributions have only {len(drawn)} different candidates, but {n} are "
+                "needed. Some are therefore tried several times."
             )
         return list(islice(cycle(different), n))
 

@@ -62,7 +62,8 @@ class CommonFaults:
         """
         known = self.task.candidates
         if isinstance(known, ArrivingCandidates):
-            known = known.source.examples
+            # The first loop of brackets may not have all kinds of candidates.
+            known = known.source.examples if known.source.depends_on_scores else ()
         return set(map(self._kind_of, known))
 
     def _kind_of(self, params: Params) -> Kind:

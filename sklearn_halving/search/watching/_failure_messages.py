@@ -146,7 +146,7 @@ def report_abandoned(task: EvaluationTask, plan: SearchPlan, outcomes: Iterable[
             if n_above < min(n_here, above.n_arms):
                 narrowed.append(
                     f"bracket s={bracket.label} at {where}: {n_above} of {n_here} candidates "
-                    f"have a mean score, {above.n_arms} were to be kept\n"
+                    f"have a mean score, {above.n_arms} were planned\n"
                 )
     if narrowed:
         warn_user(
@@ -226,8 +226,8 @@ def no_fit_message(policy: Policy, task: EvaluationTask, time_budget: str | None
     n_candidates = len(task.candidates)
     if time_budget is not None:
         return (
-            f"{time_budget} must be enough for the first fit; got none of "
-            f"{n_candidates} candidates fitted in that time. Use a larger time_budget."
+            f"{time_budget} must be enough for the first fit; none of {n_candidates} candidates "
+            "was fitted in that time. Use a larger time_budget."
         )
     return (
         f"{policy!r} ended without a single fit for {n_candidates} candidates. Use more "

@@ -415,11 +415,11 @@ def test_a_matrix_needs_an_order_that_is_known():
     [
         (np.eye(2), r"shape \(3, 3\).*got \(2, 2\)\. Put candidates"),
         (np.ones(3), r"shape \(3, 3\).*got \(3,\)"),
-        ([["a", "b"], ["c", "d"]], "must give numbers; got"),
+        ([["a", "b"], ["c", "d"]], "must return numbers; got"),
         (np.diag([1, 1, np.nan]), "finite covariances; got 1 that"),
         (np.eye(3) + np.triu(np.ones((3, 3))), r"symmetric matrix; got .* differ by 1\. Use"),
-        (np.eye(3) - 0.6, r"least eigenvalue is at most -0\.8\. Add 1\.6 to its diagonal"),
-        (np.diag([1.0, -1.0, 1.0]), "least eigenvalue is at most -1"),
+        (np.eye(3) - 0.6, r"smallest eigenvalue is at most -0\.8\. Add 1\.6 to its diagonal"),
+        (np.diag([1.0, -1.0, 1.0]), "smallest eigenvalue is at most -1"),
         (np.zeros((3, 3)), "positive semi-definite matrix other than 0"),
     ],
 )

@@ -97,7 +97,7 @@ def test_an_interrupted_search_goes_on(tmp_path):
         ({"value": randint(1, 4)}, {}, r"continuous .* got 'value': .* randint\(1, 4\)\. Give"),
         ({"value": poisson(mu=2)}, {"policy": HOO(9)}, r"got 'value': .* poisson\(mu=2\)"),
         ({"value": DICE}, {}, "got 'value': the discrete distribution dice"),
-        ({}, {}, "must have a parameter or more for policy='hoo'.* got {}"),
+        ({}, {}, "must have at least one parameter for policy='hoo'.* got {}"),
         ([{"value": uniform(0, 1)}] * 2, {}, "must be one dict for policy='hoo'.* list of 2"),
         ({"value": uniform(0, 1)}, {"n_candidates": 5}, "n_candidates=5 must be left out"),
         ({"valve": uniform(0, 1)}, {}, "Invalid parameter 'valve'"),

@@ -52,7 +52,7 @@ def test_a_narrow_rung_is_told_with_bracket_resource_and_numbers():
     assert widths(search) == [9, 2, 1]
     (message,) = [text for text in messages if NARROWED in text]
     assert message.splitlines()[1:] == [
-        "bracket s=2 at n_resources=6: 2 of 9 candidates have a mean score, 3 were to be kept"
+        "bracket s=2 at n_resources=6: 2 of 9 candidates have a mean score, 3 were planned"
     ]
     assert not any("was stopped" in text for text in messages)
     assert search.best_params_ == {"value": 8}
