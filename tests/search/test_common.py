@@ -165,6 +165,7 @@ def test_clone_set_params_and_pickle(search_class):
     assert not hasattr(clone(search), "best_estimator_")
 
 
+@pytest.mark.filterwarnings("ignore:No numeric parameter varies")
 @parametrize_searches
 def test_fit_does_not_change_the_estimator_or_the_candidates(search_class):
     X, y = data()
