@@ -29,6 +29,10 @@ def data() -> tuple[np.ndarray, np.ndarray]:
     return np.random.default_rng(0).random((100, 2)), np.zeros(100)
 
 
+MOST_GROWTH = 1.2
+"""Target for the cost of a pull, as a multiple of that in the shortest search."""
+
+
 def variance_halving(n_pulls: int) -> None:
     """Play VarianceHalvingSearchCV with 64 candidates."""
     grid = {"value": np.linspace(0, 1, N_CANDIDATES)}
@@ -65,7 +69,10 @@ def pull_rows(
     for n_pulls in sizes:
         each = np.median([cpu_seconds(lambda n=n_pulls: run(n)) for _ in range(repeats)]) / n_pulls
         first = first or each
-        yield [name, f"{n_pulls:,}", 1e6 * each, each / first]
+        verdict = ["", ""]
+        if n_pulls > sizes[0]:
+            verdict = [f"<= {MOST_GROWTH}", "yes" if each / first <= MOST_GROWTH else "**no**"]
+        yield [name, f"{n_pulls:,}", n_pulls * each, 1e6 * each, each / first, *verdict]
 
 
 def split_rows(sizes: tuple[int, ...]) -> Iterator[list[Any]]:
@@ -94,7 +101,8 @@ def main() -> None:
     )
     with one_thread():
         rows = (row for search in searches for row in pull_rows(*search, options.seeds))
-        report.table("Whole searches", "search | pulls | µs a pull | against the fewest", rows)
+        columns = "search | pulls | s | µs a pull | against the fewest | target | reached"
+        report.table("Whole searches", columns, rows)
         report.table("New splits of a stream", "splits | µs a split", split_rows(many))
     report.save()
 

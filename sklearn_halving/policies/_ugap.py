@@ -49,7 +49,9 @@ class _ComparedBounds(IndexPolicy):
         """Return the half width of the interval of each arm, for exploration parameter x."""
         if self.bounds == "bernstein":
             return bernstein_radius(state, x, n_pulls)
-        return state.width * np.sqrt(x / np.maximum(n_pulls, 1))
+        n = np.maximum(n_pulls, 1).astype(np.float64)
+        half_width: FloatArray = state.width * np.sqrt(x / n)
+        return half_width
 
 
 def _compare(state: IndexState, half_width: FloatArray, usable: BoolArray) -> GapChoice:
@@ -302,7 +304,7 @@ class AdaptiveUGapEb(RangedBudget, _ComparedBounds):
 
     def _exploration(self, state: IndexState) -> FloatArray:
         """Return a in each problem, shape ``(n_problems, 1)``."""
-        n, b = np.maximum(state.n_pulls, self.n_first), state.width
+        n, b = np.maximum(state.n_pulls, self.n_first).astype(np.float64), state.width
         is_known = state.alive & np.isfinite(state.mean) & (state.n_pulls >= self.n_first)
         mean = _where(is_known, state.mean, 0.0)
         radius = b * np.sqrt(0.5 / n)

@@ -164,15 +164,16 @@ def number_of_arms(policy: Policy, environment: Environment) -> int:
 def _batch_size(policy: BasePolicy, problem: Problem, n_most: int) -> int:
     """Return how many problems to play in lockstep.
 
-    A policy whose decisions do not depend on the order of rewards may plan many pulls at a time.
-    How many they are the description says, if there are stages. Otherwise the first problem is
-    played alone, since a plan is not larger than all ``n_most`` pulls of a problem.
+    A policy whose decisions do not depend on the order of rewards may plan many pulls at a time,
+    at most all pulls of a stage or of a problem. If neither number is known, the first problem is
+    played alone. Problems so far had at most ``n_most`` pulls.
     """
     size = N_VALUES // problem.n_arms
     if policy.order_free:
-        stages = policy.describe(problem).stages
-        n_most = max((stage.n_pulls for stage in stages), default=n_most)
-        size = min(size, N_PLANNED // n_most) if n_most else 1
+        description = policy.describe(problem)
+        of_stage = max((stage.n_pulls for stage in description.stages), default=0)
+        known = [n for n in (of_stage, description.max_pulls, n_most) if n]
+        size = min(size, N_PLANNED // min(known)) if known else 1
     return max(1, size)
 
 
