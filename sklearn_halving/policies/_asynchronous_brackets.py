@@ -299,6 +299,13 @@ class AsynchronousBrackets(SeparateGames):
             self.brackets,
             "Give for example Hyperband().",
         )
+        refuse_unless(
+            not self.brackets.races,
+            "brackets",
+            "compare all arms of the last rung on all splits",
+            self.brackets,
+            "Use races=False: a race needs a complete rung.",
+        )
 
     def schedule(
         self, min_level: int, max_level: int, n_available: int | None = None

@@ -57,6 +57,11 @@ class Hyperband(ScheduledPolicy):
         Maximum number of brackets in play at the same time; None means all. If arms are created
         when their bracket starts, a smaller number makes more rewards available by then. With 1,
         workers are idle at the end of every bracket.
+    races : bool, default=False
+        Whether arms in the last rung are first pulled on one split only, and dropped if they are
+        behind the best arm of earlier brackets by more than one standard error. The earlier
+        brackets are those that have always ended when a bracket starts. The number of planned
+        pulls is then a maximum. Only for a single problem, and with ``brackets_in_play``.
 
     References
     ----------
@@ -83,6 +88,7 @@ class Hyperband(ScheduledPolicy):
     schedule_rule: ScheduleRule = "algorithm_1"
     early_repetitions: int | None = None
     brackets_in_play: int | None = None
+    races: bool = False
 
     def __post_init__(self) -> None:
         """Validate the parameters."""
@@ -126,7 +132,7 @@ class Hyperband(ScheduledPolicy):
     def describe(self, problem: Problem | None = None) -> PolicyDescription:
         """Return the description; ``select`` determines how arms at different levels rank."""
         is_by_level = self.select == "max_resources"
-        return replace(super().describe(problem), ranks_by_level=is_by_level)
+        return replace(super().describe(problem), ranks_by_level=is_by_level, races=self.races)
 
     def _with_early_repetitions(self, bracket: Bracket, max_level: int) -> Bracket:
         """Limit the rungs below the largest level to the first ``early_repetitions`` splits."""

@@ -299,6 +299,8 @@ class PolicyDescription:
     arms_may_arrive : bool, default=False
         Whether arms may be created when they are first pulled. The policy must then have a method
         ``rungs_before``, which returns the rungs that are closed before a bracket starts.
+    races : bool, default=False
+        Whether an arm may be dropped in the last rung of a bracket after a pull on one split.
     reward_range : (float, float) or None, default=None
         Smallest and largest reward for which the bounds of the policy hold; None if it needs no
         range.
@@ -325,6 +327,7 @@ class PolicyDescription:
     n_dimensions: int | None = None
     n_arms: int | None = None
     arms_may_arrive: bool = False
+    races: bool = False
     reward_range: tuple[float, float] | None = None
     confidence: float | None = None
 

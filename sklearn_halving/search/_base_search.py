@@ -221,8 +221,8 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
             columns are ``bracket`` (the paper's s) and ``rung``, or ``stage``, and
             ``n_candidates``, ``n_initial`` (those from ``initial_candidates``, if there are any),
             ``n_resources`` (of each fit) and ``n_fits`` (the maximum for all candidates and
-            splits, without the refit). For rungs, ``full_fits`` is their cost in
-            fits with ``max_resources``, if the cost of a fit is proportional to its resource.
+            splits, without the refit). For rungs, ``full_fits`` is their cost in fits with
+            ``max_resources``, if the cost of a fit is proportional to its resource.
             ``of_grid_search`` is this cost as a fraction of that of a GridSearchCV over the same
             candidates.
         """

@@ -152,6 +152,9 @@ class HyperbandSearchCV(BaseBanditSearchCV):
 
         Except with ``"random"``, the candidates of a bracket are generated when it starts, from
         the scores of all brackets except the one before it. At most two brackets run at a time.
+        In the last rung, a candidate is dropped after one split if it is behind the best one of
+        earlier brackets by more than one standard error. There may thus be fewer fits than
+        planned. This does not apply with ``select="all_rungs"`` or asynchronous promotion.
     early_splits : "auto", "all" or int, default="auto"
         Number of splits on which rungs below ``max_resources`` are evaluated: the first ones of
         ``cv``. Rungs at ``max_resources`` end on all splits. ``"all"`` uses all splits in all
@@ -177,8 +180,8 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     best_probability_ : float
         Probability that the best candidate is the best of the finalists, by their scores and the
         noise between splits, as in VarianceHalvingSearchCV. The finalists are the rows at
-        ``max_resources`` with all splits; candidates that were eliminated before do not count, and
-        equal ones count once.
+        ``max_resources`` with all splits; candidates that were eliminated or dropped do not count,
+        and equal ones count once.
         NaN, like ``best_regret_``, with fewer than two finalists or too few splits.
     best_regret_ : float
         Expected difference between the score of the best finalist and that of the best candidate.

@@ -76,3 +76,5 @@ def test_the_pulls_do_not_depend_on_the_number_of_workers_and_their_order(n_work
 def test_what_plans_no_brackets_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^brackets must be a policy that plans brackets"):
         AsynchronousBrackets(SuccessiveRejects(10))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"races=False"):
+        AsynchronousBrackets(Hyperband(races=True, brackets_in_play=2))

@@ -44,14 +44,18 @@ def test_what_was_planned_is_done(early_splits, cv, n_rows, factor):
     fitted = search(early_splits=early_splits, cv=cv, factor=factor, max_candidates=9)
     plan = fitted.plan(X, y)
     fitted.fit(X, y)
-    assert fitted.n_fits_ == plan["n_fits"].sum()
+    assert fitted.n_fits_ <= plan["n_fits"].sum()
     early, last = splits_of_rungs(fitted)
     assert last == list(range(cv))
     n_early = {"all": cv, "auto": len(early)}.get(early_splits, early_splits)
     assert early == list(range(min(n_early, cv)))
     done = fitted.history_.groupby(["bracket", "rung"]).size()
+    largest = plan["n_resources"].max()
     for row in plan.itertuples():
-        assert done[row.bracket, row.rung] == row.n_fits
+        if row.n_resources < largest:
+            assert done[row.bracket, row.rung] == row.n_fits
+        else:  # candidates may be dropped after one split
+            assert row.n_candidates <= done[row.bracket, row.rung] <= row.n_fits
 
 
 def test_auto_takes_as_few_splits_as_have_a_hundred_test_rows():

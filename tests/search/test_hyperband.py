@@ -86,22 +86,31 @@ def plan_or_refusal(search, X, y):
 
 
 def check_plan(plan, search):
-    costs = plan[["full_fits", "of_grid_search"]]
-    pd.testing.assert_frame_equal(done(search), plan.drop(columns=costs), check_dtype=False)
+    costs, fact = plan[["full_fits", "of_grid_search"]], done(search)
+    columns = ["bracket", "rung", "n_candidates", "n_resources"]
+    pd.testing.assert_frame_equal(fact[columns], plan[columns], check_dtype=False)
+    # Candidates of a sampler may be dropped after one of the two splits of the last rung.
+    is_grid = isinstance(search.param_distributions["value"], list)
+    is_last = plan["n_resources"] == plan["n_resources"].max()
+    may_drop = is_last & (not is_grid and search.select == "max_resources")
+    assert (fact["n_fits"] == plan["n_fits"])[~may_drop].all()
+    assert fact["n_fits"].between(plan["n_candidates"], plan["n_fits"]).all()
     amount = plan["n_fits"] * plan["n_resources"] / plan["n_resources"].max()
     assert costs["full_fits"].tolist() == pytest.approx(amount.tolist(), abs=0.005 + 1e-9)
     results = search.cv_results_
     assert len(results["params"]) == plan["n_candidates"].sum()
     assert results["bracket"].tolist() == np.repeat(plan["bracket"], plan["n_candidates"]).tolist()
     assert results["iter"].tolist() == np.repeat(plan["rung"], plan["n_candidates"]).tolist()
-    assert len(FITS) == search.n_fits_ + 1 == plan["n_fits"].sum() + 1
+    assert len(FITS) == search.n_fits_ + 1 == fact["n_fits"].sum() + 1
+    assert not np.isnan(results["split0_test_score"][search.best_index_])
+    assert not np.isnan(results["split1_test_score"][search.best_index_])
     history = search.history_
     full = history["n_resources"] == history["n_resources"].max()
     assert (history["n_train"] == history["n_resources"])[~full].all()
     # Folds may differ by a row, and the last rung has all rows of each.
-    planned = (plan["n_fits"] * plan["n_resources"]).sum()
+    spent = (fact["n_fits"] * fact["n_resources"]).sum()
     assert search.n_resources_spent_ == history["n_train"].sum()
-    assert planned <= search.n_resources_spent_ <= planned + full.sum()
+    assert spent <= search.n_resources_spent_ <= spent + full.sum()
     for _, row in plan.groupby("bracket"):
         assert row["n_resources"].iloc[-1] == plan["n_resources"].max()
 

@@ -6,12 +6,14 @@ import pickle
 from dataclasses import dataclass, field
 
 import numpy as np
+import pandas as pd
 import pytest
 from joblib import parallel_config
 from scipy.stats import loguniform, randint, uniform
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
@@ -76,9 +78,31 @@ def test_the_plan_is_kept(sampler):
     search = search_of(sampler)
     plan = search.plan(X, Y)
     search.fit(X, Y)
-    assert search.n_fits_ == plan["n_fits"].sum()
-    counted = search.history_.groupby(["loop", "bracket", "rung"]).size()
-    assert sorted(counted) == sorted(plan["n_fits"])
+    assert search.n_fits_ <= plan["n_fits"].sum()
+    largest = plan["n_resources"].max()
+    history = search.history_
+    below = history[history["n_resources"] < largest].groupby(["loop", "bracket", "rung"]).size()
+    assert sorted(below) == sorted(plan.loc[plan["n_resources"] < largest, "n_fits"])
+
+
+@pytest.mark.parametrize("sampler", NAMES)
+def test_candidates_that_are_behind_on_one_full_fit_get_no_others(sampler):
+    search = search_of(sampler, n_loops=6, cv=5, early_splits=1).fit(X, Y)
+    plan, results = search.plan(X, Y), pd.DataFrame(search.cv_results_)
+    assert search.n_fits_ < plan["n_fits"].sum()
+    full = results[results["n_resources"] == results["n_resources"].max()]
+    n_scores = full.filter(regex=r"split\d_test_score").notna().sum(axis=1)
+    assert set(n_scores) == {1, 5}
+    assert full["mean_test_score"].notna().all()
+    ranks = full["rank_test_score"]
+    assert ranks[n_scores == 5].max() < ranks[n_scores == 1].min()
+    assert n_scores[search.best_index_] == 5
+
+
+def test_with_one_split_or_random_candidates_all_planned_fits_are_made():
+    for options in ({"cv": [next(KFold(3).split(X))]}, {"sampler": "random"}):
+        search = search_of(**{"sampler": "evolution", **options}).fit(X, Y)
+        assert search.n_fits_ == search.plan(X, Y)["n_fits"].sum()
 
 
 @pytest.mark.parametrize("at", [7, 40, 90])

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, islice, takewhile
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
 from sklearn_halving.policies._types import NO_ARM, Bracket, ClosedRung, Problem, Pulls, Schedule
 from sklearn_halving.policies.bases._base_policy import BasePolicy
+from sklearn_halving.policies.bases._last_rung_race import Incumbent
 
 
 @dataclass
@@ -43,6 +44,11 @@ class BracketState:
         Whether all rewards of a rung were NaN in every problem.
     closed : list of ClosedRung
         The closed rungs, if ``brackets_in_play`` is limited.
+    race_split : int or None
+        The split on which the arms of the last rung are compared with the best arm of earlier
+        brackets, before any of them is pulled on the other splits. None if there is no race.
+    dropped : dict
+        Maps arms that were dropped on this split to estimates of their means.
     """
 
     bracket: Bracket
@@ -55,6 +61,8 @@ class BracketState:
     n_told: int = 0
     is_abandoned: bool = False
     closed: list[ClosedRung] = field(default_factory=list)
+    race_split: int | None = None
+    dropped: dict[int, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.open_rung()
@@ -65,11 +73,36 @@ class BracketState:
         if self.is_finished:
             return
         rung = self.bracket.rungs[self.rung]
-        splits = np.arange(rung.first_repetition, self.n_repetitions)
-        arm = np.concatenate([self.arms] * len(splits), axis=-1)
-        level = np.full_like(arm, rung.level)
-        repetition = np.repeat(splits, self.arms.shape[-1])
-        self.pulls = Pulls(arm, level, np.broadcast_to(repetition, arm.shape))
+        splits = range(rung.first_repetition, self.n_repetitions)
+        if self.race_split is not None and self.is_racing:
+            splits = range(self.race_split, self.race_split + 1)
+        self.pulls = self._pulls_on(splits, self.arms)
+
+    def _pulls_on(self, splits: Sequence[int], arms: IntArray) -> Pulls:
+        arm = np.concatenate([arms] * len(splits), axis=-1)
+        level = np.full_like(arm, self.bracket.rungs[self.rung].level)
+        repetition = np.repeat(splits, arms.shape[-1])
+        return Pulls(arm, level, np.broadcast_to(repetition, arm.shape))
+
+    @property
+    def is_racing(self) -> bool:
+        """Whether the current rung is the last one, and its arms are pulled on one split."""
+        is_last = self.rung == len(self.bracket.rungs) - 1
+        return self.race_split is not None and is_last and self.n_repetitions > 1
+
+    def finish_race(self, incumbent: Incumbent | None) -> None:
+        """Pull the arms that are not behind on the other splits, too."""
+        split, arms = cast(int, self.race_split), self.arms
+        self.race_split = None
+        if incumbent is not None:
+            rewards = self.rewards[arms - self.first_arm, split]
+            is_behind = incumbent.is_ahead_of(rewards, split)
+            estimates = incumbent.corrected(rewards, split)
+            self.dropped = dict(zip(arms[is_behind].tolist(), estimates[is_behind], strict=True))
+            arms = arms[~is_behind]
+        others = [i for i in range(self.n_repetitions) if i != split]
+        more = self._pulls_on(others, arms)
+        self.pulls = Pulls(*map(np.concatenate, zip(self.pulls, more, strict=True)))
 
     @property
     def is_finished(self) -> bool:
@@ -92,9 +125,11 @@ class StartedBrackets(dict[int, BracketState]):
     may plan thousands of brackets.
     """
 
-    def __init__(self, schedule: Schedule, batch_shape: Shape, n_repetitions: int) -> None:
+    def __init__(
+        self, schedule: Schedule, batch_shape: Shape, n_repetitions: int, *, races: bool
+    ) -> None:
         super().__init__()
-        self.schedule, self._batch_shape = schedule, batch_shape
+        self.schedule, self._batch_shape, self._races = schedule, batch_shape, races
         self._n_repetitions = n_repetitions
         self._first_arm = [0, *accumulate(bracket.n_arms for bracket in schedule.brackets)]
         self.is_to_come = np.full(schedule.n_arms, True)
@@ -107,7 +142,9 @@ class StartedBrackets(dict[int, BracketState]):
         shape = (*self._batch_shape, bracket.n_arms)
         rewards = np.full((*shape, self._n_repetitions), np.nan)
         arms = np.broadcast_to(arms, shape).copy()
-        self[place] = BracketState(bracket, first_arm, arms, rewards)
+        # The splits take turns. Otherwise all brackets would choose arms that suit one of them.
+        race_split = place % self._n_repetitions if self._races else None
+        self[place] = BracketState(bracket, first_arm, arms, rewards, race_split=race_split)
         return self[place]
 
 
@@ -129,6 +166,7 @@ class ScheduledPolicy(BasePolicy):
 
     order_free: ClassVar[bool] = True
     brackets_in_play: int | None = None
+    races: bool = False
 
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
         """Return the planned brackets."""
@@ -148,10 +186,15 @@ class ScheduledPolicy(BasePolicy):
                 f"n_arms must be the number of arms of the schedule, {schedule.n_arms}, got "
                 f"{problem.n_arms}. Use Problem(n_arms=policy.schedule(...).n_arms) for {self!r}."
             )
+        if self.races and batch_shape:
+            raise ValueError(
+                f"races=True needs batch_shape=(), a single problem; got {batch_shape}. Start the "
+                "policy once for each problem, or use races=False."
+            )
         alone = schedule.n_arms == 1 and not schedule.brackets[0].rungs
         order = self.order_of_play(schedule)
         state = BracketsState(
-            StartedBrackets(schedule, batch_shape, problem.max_repetitions or 1),
+            StartedBrackets(schedule, batch_shape, problem.max_repetitions or 1, races=self.races),
             schedule.bracket_of_arm(),
             best_arm=np.full(batch_shape, 0 if alone else NO_ARM),
             best_reward=np.full(batch_shape, np.nan),
@@ -189,10 +232,12 @@ class ScheduledPolicy(BasePolicy):
         that may still be in play. The result therefore does not depend on the order of the
         rewards. It is complete once a pull of the bracket has been requested.
         """
-        _, play = state
+        return [rung for bracket in self._before(state[1], place) for rung in bracket.closed]
+
+    def _before(self, play: BracketsState, place: int) -> list[BracketState]:
+        """Return the brackets that have always ended when a bracket starts."""
         end = play.position[place] - (self.brackets_in_play or len(play.position)) + 1
-        earlier = list(islice(play.position, max(0, end)))
-        return [rung for index in earlier for rung in play.brackets[index].closed]
+        return [play.brackets[index] for index in islice(play.position, max(0, end))]
 
     def tell(
         self, state: tuple[Problem, BracketsState], pulls: Pulls, rewards: FloatArray
@@ -207,6 +252,12 @@ class ScheduledPolicy(BasePolicy):
             told = _store_in_columns(play, pulls, rewards)
         for index in told:
             bracket = play.brackets[index]
+            if bracket.is_racing and bracket.n_told == bracket.n_pulls_of_rung:
+                finalists = [
+                    before.rewards[before.arms - before.first_arm]
+                    for before in self._before(play, index)
+                ]
+                bracket.finish_race(Incumbent.of(finalists))
             if bracket.n_told == bracket.n_pulls_of_rung:
                 self._close_rung(problem, play, bracket)
                 if bracket.is_finished:
@@ -215,7 +266,10 @@ class ScheduledPolicy(BasePolicy):
     def _close_rung(self, problem: Problem, play: BracketsState, bracket: BracketState) -> None:
         means, rung = _rung_means(bracket), bracket.bracket.rungs[bracket.rung]
         if self.brackets_in_play is not None:
-            bracket.closed.append(ClosedRung(bracket.arms, rung.level, means))
+            known = means.copy()
+            for arm, estimate in bracket.dropped.items():
+                known[bracket.arms == arm] = estimate
+            bracket.closed.append(ClosedRung(bracket.arms, rung.level, known))
         if self._may_win(rung.level, problem):
             if rung.first_repetition:
                 # The previous rung was at the same level on fewer splits. Its best arm is
@@ -246,6 +300,7 @@ class ScheduledPolicy(BasePolicy):
                 continue
             # NO_ARM is -1, so that padding marks the extra last place.
             np.put_along_axis(alive, bracket.arms, True, axis=-1)
+            alive[..., list(bracket.dropped)] = False
         return alive[..., :-1]
 
     def recommend(self, state: tuple[Problem, BracketsState]) -> IntArray:

@@ -96,6 +96,7 @@ def make_bracket_policy(
         brackets = "all" if brackets == "auto" else brackets
     else:
         brackets = tuple(brackets)
+    arms_arrive = setup.sampler is not None
     loop = Hyperband(
         factor=bracket_factor(search),
         brackets=brackets,
@@ -105,7 +106,10 @@ def make_bracket_policy(
         select=search.select,
         schedule_rule=search.schedule,
         early_repetitions=_n_early_splits(search, setup.splits),
-        brackets_in_play=None if setup.sampler is None else BRACKETS_IN_PLAY,
+        brackets_in_play=BRACKETS_IN_PLAY if arms_arrive else None,
+        races=arms_arrive
+        and search.select == "max_resources"
+        and search.promotion == "synchronous",
     )
     return replace(loop, n_loops=_n_planned_loops(search, loop, setup))
 

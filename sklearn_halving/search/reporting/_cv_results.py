@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,6 +27,8 @@ MAX_SPLIT_COLUMNS = 100
 ENOUGH_SPLITS = 5
 """A row with as many scores as GridSearchCV has by default is well enough known for a callable
 ``refit`` to choose it."""
+ONE_SPLIT = 0
+"""Stands for any single split in `ResultRows.n_splits`."""
 Means = Callable[[FloatArray, BoolArray], FloatArray]
 """Function that returns the mean score of each row. Its arguments are the scores and whether they
 belong to a pull, both of shape (n_rows, n_splits)."""
@@ -69,15 +72,20 @@ def result_rows(
         return _rows_of_candidates(plan, outcomes, stage_of_arm)
     brackets = plan.schedule.brackets
     last_rung: dict[tuple[int, int, int], int] = {}
+    n_pulls: Counter[tuple[int, int, int]] = Counter()
     for pull in (outcome.pull for outcome in outcomes):
         place, number = plan.path_of(pull)
         key = (place, pull.level, pull.arm)
         last_rung[key] = max(number, last_rung.get(key, 0))
+        n_pulls[key] += 1
     columns = []
     for (place, at_level, of_arm), number in sorted(last_rung.items()):
         played = brackets[place]
         here = played.rungs[number]
         n_each, is_continued = here.n_repetitions or ALL_SPLITS, here.first_repetition > 0
+        if plan.description.races and number == len(played.rungs) - 1:
+            is_continued = n_pulls[place, at_level, of_arm] > 1
+            n_each = n_each if is_continued else ONE_SPLIT
         columns.append((of_arm, at_level, n_each, is_continued, played.label, number, played.loop))
     by_column = np.array(columns, dtype=np.int64).reshape(-1, 7).T
     arm, level, n_splits, goes_on, bracket, rung, loop = by_column
@@ -129,7 +137,10 @@ def planned_means(scores: FloatArray, is_pulled: BoolArray, n_splits: IntArray) 
     means = np.full(len(scores), np.nan)
     for n in np.unique(n_splits):
         rows = n_splits == n
-        means[rows] = scores[rows, :n].mean(axis=1)
+        if n == ONE_SPLIT:
+            means[rows] = pulled_means(scores[rows], is_pulled[rows])
+        else:
+            means[rows] = scores[rows, :n].mean(axis=1)
     return means
 
 

@@ -14,6 +14,7 @@ from joblib import effective_n_jobs
 from sklearn_halving._typing import CallbackContext
 from sklearn_halving.execution._pull_loop import PullObserver
 from sklearn_halving.execution._types import Outcome
+from sklearn_halving.policies._arrays import BoolArray
 from sklearn_halving.policies._types import Pull
 from sklearn_halving.search._run import Run
 from sklearn_halving.search.watching._callbacks import CallbackTree
@@ -50,6 +51,8 @@ class Watch(PullObserver):
         Decides when to print lines without rungs or stages.
     stage_now : callable or None
         Returns the current stage, None after the last. None if there are no stages.
+    is_alive : callable or None
+        Returns which candidates are still in play. None if none are dropped within a rung.
     bar : Bar or None
         The progress bar.
     """
@@ -59,6 +62,7 @@ class Watch(PullObserver):
     callbacks: CallbackTree
     milestones: Milestones
     stage_now: Callable[[], int | None] | None = None
+    is_alive: Callable[[], BoolArray] | None = None
     bar: Bar | None = None
 
     @property
@@ -87,9 +91,12 @@ class Watch(PullObserver):
         return end(outcome.pull)
 
     def tell(self) -> None:
-        """Check whether a stage has ended after the policy received rewards."""
+        """Check whether a stage or a race has ended after the policy received rewards."""
         if self.stage_now is not None:
             self._tell_of(self.progress.enter_stage(self.stage_now()))
+        if self.is_alive is not None:
+            for part in self.progress.end_races(self.is_alive):
+                self._tell_of(part)
 
     def _tell_of(self, part: Part | None) -> None:
         if part is not None and self.search.verbose > 0:
@@ -137,13 +144,15 @@ def open_watch(search: BaseBanditSearchCV, run: Run, callbacks: CallbackTree) ->
     """Print the first lines, and show progress until the search ends."""
     progress = make_progress(search, run)
     has_stages = bool(progress.parts) and run.prepared.plan.schedule is None
-    stage_now = partial(run.prepared.policy.current_stage, run.state) if has_stages else None
+    policy, races = run.prepared.policy, any(part.races for part in progress.parts)
+    stage_now = partial(policy.current_stage, run.state) if has_stages else None
+    is_alive = partial(policy.is_alive, run.state) if races else None
     if search.verbose > 0:
         for line in _first_lines(run, progress.n_planned):
             write_above(None, line)
     bar = Bar(type(search).__name__, progress.n_planned) if search.progress_bar else None
     milestones = Milestones(progress.n_planned)
-    watch = Watch(search, progress, callbacks, milestones, stage_now, bar)
+    watch = Watch(search, progress, callbacks, milestones, stage_now, is_alive, bar)
     try:
         yield watch
     finally:

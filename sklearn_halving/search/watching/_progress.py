@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from math import isnan, nan
 
 from sklearn_halving.execution._types import Outcome
+from sklearn_halving.policies._arrays import BoolArray
 from sklearn_halving.policies._types import Pull
 from sklearn_halving.resources import Resource
 from sklearn_halving.search.preparing._plan import SearchPlan
@@ -39,6 +40,8 @@ class Part:
     n_from_scratch : int, default=0
         Number of its last fits that are on splits which the previous rung does not use, so that
         there is no model to continue from.
+    races : bool, default=False
+        Whether candidates may be dropped after their fits on one split.
     """
 
     name: str
@@ -49,6 +52,7 @@ class Part:
     bracket: int | None = None
     previous_level: int = 0
     n_from_scratch: int = 0
+    races: bool = False
 
 
 def parts_of(plan: SearchPlan) -> tuple[Part, ...]:
@@ -70,8 +74,10 @@ def parts_of(plan: SearchPlan) -> tuple[Part, ...]:
             name = f"{loop}bracket {bracket.label}, rung {number} of {len(bracket.rungs)}"
             n_fits, n_splits = rung.n_pulls(n_repetitions), rung.n_splits(n_repetitions)
             n_new = rung.n_arms * max(0, n_splits - n_splits_before) if before else 0
+            is_last = number == len(bracket.rungs)
+            races = plan.description.races and is_last and n_splits > 1
             parts.append(
-                Part(name, rung.level, rung.n_arms, n_fits, n_splits, place, before, n_new)
+                Part(name, rung.level, rung.n_arms, n_fits, n_splits, place, before, n_new, races)
             )
             before, n_splits_before = rung.level, n_splits
     return tuple(parts)
@@ -210,6 +216,7 @@ class Progress:
     began: float = field(default_factory=time.monotonic)
     _left: list[int] = field(default_factory=list)
     _arms: dict[int, set[int]] = field(default_factory=dict)
+    _raced: list[int] = field(default_factory=list)
     _fitted: set[int] = field(default_factory=set)
     _place: int | None = None
     _latest_level: int = 1
@@ -243,6 +250,9 @@ class Progress:
             return None
         self._arms.setdefault(self._place, set()).add(pull.arm)
         self._left[self._place] -= 1
+        part, n_planned = self.parts[self._place], self._planned[self._place]
+        if part.races and n_planned - self._left[self._place] == n_planned // part.n_splits:
+            self._raced.append(self._place)
         if not self._has_rungs or self._left[self._place] != 0:
             return None
         self._narrow(self._place)
@@ -262,11 +272,30 @@ class Progress:
                 return
             n_each = other.n_fits // max(1, other.n_candidates)
             # With asynchronous promotions, some of these fits have been made already.
-            n_lost = max(0, self._planned[later] - n_going_on * n_each)
-            self._planned[later] -= n_lost
-            self._left[later] -= n_lost
-            if self.n_planned is not None:
-                self.n_planned -= n_lost
+            self._reduce(later, max(0, self._planned[later] - n_going_on * n_each))
+
+    def end_races(self, is_alive: Callable[[], BoolArray]) -> Iterator[Part]:
+        """Reduce the plan by the fits of dropped candidates; yield the rungs that this completes.
+
+        Parameters
+        ----------
+        is_alive : callable
+            Returns which candidates are still in play, shape (n_candidates,).
+        """
+        while self._raced:
+            place, alive = self._raced.pop(), is_alive()
+            n_dropped = sum(not alive[arm] for arm in self._arms[place])
+            n_lost = n_dropped * (self.parts[place].n_splits - 1)
+            self._reduce(place, n_lost)
+            if self._left[place] == 0:
+                yield self._ended(place)
+
+    def _reduce(self, place: int, n_fits: int) -> None:
+        """Take fits that are not needed out of the plan."""
+        self._planned[place] -= n_fits
+        self._left[place] -= n_fits
+        if self.n_planned is not None:
+            self.n_planned -= n_fits
 
     def enter_stage(self, stage: int | None) -> Part | None:
         """Enter a stage, None after the last; return the stage that has ended, if any."""

@@ -101,9 +101,11 @@ def headline(plan: SearchPlan) -> str:
     n_arms, n_fits = plan.problem.n_arms, plan.n_fits
     candidates = counted(n_arms, "candidate")
     if plan.schedule is not None:
+        at_most = "at most " if plan.description.races else ""
         return (
             f"Fitting {counted(plan.problem.max_repetitions or 1, 'fold')} for {candidates}, "
-            f"brackets: {len(plan.schedule.brackets)}, totalling {counted(n_fits or 0, 'fit')}"
+            f"brackets: {len(plan.schedule.brackets)}, totalling {at_most}"
+            f"{counted(n_fits or 0, 'fit')}"
         )
     if plan.makes_candidates:
         return (

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from joblib import parallel_backend
+from scipy.stats import uniform
 from sklearn.base import clone
 
 from search.common import SEARCHES, Known, data, small
@@ -338,6 +339,17 @@ def progress_of(plan, n_planned, deadline=float("inf")):
     return Progress(
         parts, n_planned, plan.path_of, lambda o: 0.5, resource, standings, costs, deadline
     )
+
+
+def test_rungs_in_which_candidates_are_dropped_are_completed(capsys):
+    search = small(HyperbandSearchCV, Known(), {"value": uniform(0, 1)}, n_loops=3, verbose=1)
+    first, *lines, last = lines_of(search, capsys)
+    n_planned = int(search.plan(*data())["n_fits"].sum())
+    assert first.endswith(f"totalling at most {n_planned} fits")
+    assert len(lines) == len(search.plan(*data()))
+    assert search.n_fits_ < n_planned
+    assert f"{search.n_fits_} of {search.n_fits_} fits" in lines[-1]
+    assert last.startswith(f"Done: {search.n_fits_} fits")
 
 
 def test_time_left_is_never_more_than_the_budget():
