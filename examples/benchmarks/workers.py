@@ -170,12 +170,11 @@ def real_rows(quick: bool, seeds: int) -> Iterator[list[Any]]:
 ALL, ASYNCHRONOUS = "all loops at once", "all loops at once, asynchronous"
 SEARCHES: dict[str, Callable[[int], Policy]] = {
     "one bracket after the other": lambda n: Hyperband(n_loops=n, brackets_in_play=1),
-    "two brackets at a time": lambda n: Hyperband(n_loops=n, brackets_in_play=2),
-    "the brackets of a loop at once": lambda n: Hyperband(n_loops=n, brackets_in_play=5),
+    "three brackets at a time": lambda n: Hyperband(n_loops=n, brackets_in_play=3),
     ALL: lambda n: Hyperband(n_loops=n),
     ASYNCHRONOUS: lambda n: AsynchronousBrackets(Hyperband(n_loops=n)),
 }
-"""With the default sampler, two brackets run at a time."""
+"""With the default sampler, three brackets run at a time."""
 
 
 @dataclass(frozen=True)

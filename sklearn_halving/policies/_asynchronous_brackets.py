@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
 from math import isnan
 from typing import ClassVar
 
@@ -21,11 +21,8 @@ from sklearn_halving.policies._types import (
     Rung,
     Schedule,
 )
-from sklearn_halving.policies.bases._bracket_policy import (
-    BracketsState,
-    BracketState,
-    ScheduledPolicy,
-)
+from sklearn_halving.policies.bases._bracket_policy import ScheduledPolicy
+from sklearn_halving.policies.bases._bracket_state import BracketsState, BracketState
 from sklearn_halving.policies.bases._parameter_checks import refuse_unless
 from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState
 
@@ -119,8 +116,9 @@ class AsynchronousBracket:
             rung = self.rungs[place]
             rung.add_mean(pull.arm, float(row[: rung.rung.n_splits(self._n_all)].mean()))
             self._promote()
-            if self.is_finished:
-                self._state.closed = [_closed(rung) for rung in self.rungs if rung.arms]
+            left = self.rungs[len(self._state.closed) :]
+            complete = takewhile(lambda rung: rung.is_complete and rung.arms, left)
+            self._state.closed += [_closed(rung) for rung in complete]
 
     def best(self, by_level: bool) -> tuple[float, int] | None:
         """Return the largest mean of the arms that can be recommended, and minus the arm."""

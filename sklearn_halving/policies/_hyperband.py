@@ -54,14 +54,15 @@ class Hyperband(ScheduledPolicy):
         Number of splits on which arms are pulled below ``max_level``. If None, they are pulled on
         all splits, so that all rungs of a bracket have about the same cost, as in the paper.
     brackets_in_play : int or None, default=None
-        Maximum number of brackets in play at the same time; None means all. If arms are created
-        when their bracket starts, a smaller number makes more rewards available by then. With 1,
-        workers are idle at the end of every bracket.
+        Maximum number of brackets in play at the same time; None means all, which do not wait for
+        each other. Otherwise, a bracket may start while the bracket before it is in play, and
+        while only the last rung of other brackets is. If arms are created when their bracket
+        starts, a smaller number makes more rewards available by then. With 1, workers are idle at
+        the end of every bracket.
     races : bool, default=False
         Whether arms in the last rung are first pulled on one split only, and dropped if they are
-        behind the best arm of earlier brackets by more than one standard error. The earlier
-        brackets are those that have always ended when a bracket starts. The number of planned
-        pulls is then a maximum. Only for a single problem, and with ``brackets_in_play``.
+        behind the best arm of earlier brackets, up to the second one before, by more than one
+        standard error. The number of planned pulls is then a maximum. Only for a single problem.
 
     References
     ----------

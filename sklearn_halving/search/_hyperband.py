@@ -151,7 +151,8 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         - an object with the method of `sklearn_halving.samplers.Sampler`.
 
         Except with ``"random"``, the candidates of a bracket are generated when it starts, from
-        the scores of all brackets except the one before it. At most two brackets run at a time.
+        the scores of all brackets except the one before it and the last rung of the second one
+        before it. At most three brackets run at a time.
         In the last rung, a candidate is dropped after one split if it is behind the best one of
         earlier brackets by more than one standard error. There may thus be fewer fits than
         planned. This does not apply with ``select="all_rungs"`` or asynchronous promotion.

@@ -7,158 +7,20 @@ the rewards of all its pulls are known, in any order. Its best arms are promoted
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import accumulate, islice, takewhile
-from typing import ClassVar, cast
+from itertools import islice
+from typing import ClassVar
 
 import numpy as np
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
-from sklearn_halving.policies._types import NO_ARM, Bracket, ClosedRung, Problem, Pulls, Schedule
+from sklearn_halving.policies._types import NO_ARM, ClosedRung, Problem, Pulls, Schedule
 from sklearn_halving.policies.bases._base_policy import BasePolicy
+from sklearn_halving.policies.bases._bracket_state import (
+    BracketsState,
+    BracketState,
+    StartedBrackets,
+)
 from sklearn_halving.policies.bases._last_rung_race import Incumbent
-
-
-@dataclass
-class BracketState:
-    """State of a bracket.
-
-    Parameters
-    ----------
-    bracket : Bracket
-        The plan.
-    first_arm : int
-        The arms of the bracket are ``first_arm, first_arm + 1, ...``.
-    arms : ndarray of shape (*batch, n_arms of the rung)
-        The arms of the current rung in increasing order. Problems with fewer arms than others are
-        padded with ``NO_ARM``. No column is padding in all problems, because pulls are counted by
-        column and the rung would never be closed.
-    rewards : ndarray of shape (*batch, n_arms of the bracket, n_repetitions)
-        The rewards of the current rung; NaN if a reward is unknown. A rung may use only the first
-        repetitions.
-    pulls : Pulls
-        All pulls of the current rung, in the order in which they are requested.
-    rung, n_asked, n_told : int
-        Index of the current rung, number of its requested pulls, and number of its rewards.
-    is_abandoned : bool
-        Whether all rewards of a rung were NaN in every problem.
-    closed : list of ClosedRung
-        The closed rungs, if ``brackets_in_play`` is limited.
-    race_split : int or None
-        The split on which the arms of the last rung are compared with the best arm of earlier
-        brackets, before any of them is pulled on the other splits. None if there is no race.
-    dropped : dict
-        Maps arms that were dropped on this split to estimates of their means.
-    """
-
-    bracket: Bracket
-    first_arm: int
-    arms: IntArray
-    rewards: FloatArray
-    pulls: Pulls = field(init=False)
-    rung: int = 0
-    n_asked: int = 0
-    n_told: int = 0
-    is_abandoned: bool = False
-    closed: list[ClosedRung] = field(default_factory=list)
-    race_split: int | None = None
-    dropped: dict[int, float] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.open_rung()
-
-    def open_rung(self) -> None:
-        """Set the pulls of the rung: all arms on split 0, then all arms on split 1, ..."""
-        self.n_asked = self.n_told = 0
-        if self.is_finished:
-            return
-        rung = self.bracket.rungs[self.rung]
-        splits = range(rung.first_repetition, self.n_repetitions)
-        if self.race_split is not None and self.is_racing:
-            splits = range(self.race_split, self.race_split + 1)
-        self.pulls = self._pulls_on(splits, self.arms)
-
-    def _pulls_on(self, splits: Sequence[int], arms: IntArray) -> Pulls:
-        arm = np.concatenate([arms] * len(splits), axis=-1)
-        level = np.full_like(arm, self.bracket.rungs[self.rung].level)
-        repetition = np.repeat(splits, arms.shape[-1])
-        return Pulls(arm, level, np.broadcast_to(repetition, arm.shape))
-
-    @property
-    def is_racing(self) -> bool:
-        """Whether the current rung is the last one, and its arms are pulled on one split."""
-        is_last = self.rung == len(self.bracket.rungs) - 1
-        return self.race_split is not None and is_last and self.n_repetitions > 1
-
-    def finish_race(self, incumbent: Incumbent | None) -> None:
-        """Pull the arms that are not behind on the other splits, too."""
-        split, arms = cast(int, self.race_split), self.arms
-        self.race_split = None
-        if incumbent is not None:
-            rewards = self.rewards[arms - self.first_arm, split]
-            is_behind = incumbent.is_ahead_of(rewards, split)
-            estimates = incumbent.corrected(rewards, split)
-            self.dropped = dict(zip(arms[is_behind].tolist(), estimates[is_behind], strict=True))
-            arms = arms[~is_behind]
-        others = [i for i in range(self.n_repetitions) if i != split]
-        more = self._pulls_on(others, arms)
-        self.pulls = Pulls(*map(np.concatenate, zip(self.pulls, more, strict=True)))
-
-    @property
-    def is_finished(self) -> bool:
-        return self.is_abandoned or self.rung >= len(self.bracket.rungs)
-
-    @property
-    def n_repetitions(self) -> int:
-        """Number of splits on which the arms of the current rung are compared."""
-        return self.bracket.rungs[self.rung].n_splits(self.rewards.shape[-1])
-
-    @property
-    def n_pulls_of_rung(self) -> int:
-        return len(self.pulls)
-
-
-class StartedBrackets(dict[int, BracketState]):
-    """The brackets that have started, by their place in the schedule.
-
-    The state of a bracket is created when it is first used, because a search with a time budget
-    may plan thousands of brackets.
-    """
-
-    def __init__(
-        self, schedule: Schedule, batch_shape: Shape, n_repetitions: int, *, races: bool
-    ) -> None:
-        super().__init__()
-        self.schedule, self._batch_shape, self._races = schedule, batch_shape, races
-        self._n_repetitions = n_repetitions
-        self._first_arm = [0, *accumulate(bracket.n_arms for bracket in schedule.brackets)]
-        self.is_to_come = np.full(schedule.n_arms, True)
-        """Whether the bracket of each arm has not started yet, shape (n_arms,)."""
-
-    def __missing__(self, place: int) -> BracketState:
-        bracket, first_arm = self.schedule.brackets[place], self._first_arm[place]
-        arms = np.arange(first_arm, first_arm + bracket.n_arms)
-        self.is_to_come[arms] = False
-        shape = (*self._batch_shape, bracket.n_arms)
-        rewards = np.full((*shape, self._n_repetitions), np.nan)
-        arms = np.broadcast_to(arms, shape).copy()
-        # The splits take turns. Otherwise all brackets would choose arms that suit one of them.
-        race_split = place % self._n_repetitions if self._races else None
-        self[place] = BracketState(bracket, first_arm, arms, rewards, race_split=race_split)
-        return self[place]
-
-
-@dataclass
-class BracketsState:
-    """State of all brackets, and the best arm so far."""
-
-    brackets: StartedBrackets
-    bracket_of_arm: IntArray
-    best_arm: IntArray
-    best_reward: FloatArray
-    open_brackets: list[int] = field(default_factory=list)
-    position: dict[int, int] = field(default_factory=dict)
-    """Maps the place of a bracket in the schedule to its place in the order of play."""
 
 
 class ScheduledPolicy(BasePolicy):
@@ -220,24 +82,41 @@ class ScheduledPolicy(BasePolicy):
 
     def in_play(self, play: BracketsState) -> list[int]:
         """Return the brackets in play, in the order of play."""
-        if self.brackets_in_play is None or not play.open_brackets:
+        if self.brackets_in_play is None:
             return play.open_brackets
-        end = play.position[play.open_brackets[0]] + self.brackets_in_play
-        return list(takewhile(lambda index: play.position[index] < end, play.open_brackets))
+        ready: list[int] = []
+        for index in play.open_brackets:
+            # Brackets that are not open any more have ended, and no bracket waits for them.
+            if any(self._waits_for(play, index, before) for before in ready):
+                break
+            ready.append(index)
+        return ready
+
+    def _waits_for(self, play: BracketsState, place: int, before: int) -> bool:
+        return len(play.brackets[before].closed) < self._n_needed(play, place, before)
+
+    def _n_needed(self, play: BracketsState, place: int, before: int) -> int:
+        """Return how many rungs of an earlier bracket are closed when a bracket starts."""
+        n_rungs = len(play.brackets.schedule.brackets[before].rungs)
+        back = play.position[place] - play.position[before]
+        if back >= (self.brackets_in_play or len(play.position)):
+            return n_rungs
+        return 0 if back == 1 else n_rungs - 1
 
     def rungs_before(self, state: tuple[Problem, BracketsState], place: int) -> list[ClosedRung]:
         """Return the rungs that are always closed when a bracket starts, in the order of play.
 
-        These are the rungs of all earlier brackets, except the ``brackets_in_play`` - 1 brackets
-        that may still be in play. The result therefore does not depend on the order of the
-        rewards. It is complete once a pull of the bracket has been requested.
+        These are the rungs for which the bracket waits. The result therefore does not depend on
+        the order of the rewards. It is complete once a pull of the bracket has been requested.
         """
-        return [rung for bracket in self._before(state[1], place) for rung in bracket.closed]
-
-    def _before(self, play: BracketsState, place: int) -> list[BracketState]:
-        """Return the brackets that have always ended when a bracket starts."""
-        end = play.position[place] - (self.brackets_in_play or len(play.position)) + 1
-        return [play.brackets[index] for index in islice(play.position, max(0, end))]
+        _, play = state
+        if self.brackets_in_play is None:
+            return []
+        return [
+            rung
+            for before in islice(play.position, play.position[place])
+            for rung in play.brackets[before].closed[: self._n_needed(play, place, before)]
+        ]
 
     def tell(
         self, state: tuple[Problem, BracketsState], pulls: Pulls, rewards: FloatArray
@@ -250,18 +129,28 @@ class ScheduledPolicy(BasePolicy):
             told = _store_singly(play, pulls, rewards)
         else:
             told = _store_in_columns(play, pulls, rewards)
+        if self.races:
+            # A bracket that has ended may end the race of a later one.
+            told = list(self.in_play(play))
         for index in told:
             bracket = play.brackets[index]
             if bracket.is_racing and bracket.n_told == bracket.n_pulls_of_rung:
-                finalists = [
-                    before.rewards[before.arms - before.first_arm]
-                    for before in self._before(play, index)
-                ]
-                bracket.finish_race(Incumbent.of(finalists))
-            if bracket.n_told == bracket.n_pulls_of_rung:
+                self._end_race(play, index)
+            if bracket.n_told == bracket.n_pulls_of_rung and not bracket.is_racing:
                 self._close_rung(problem, play, bracket)
                 if bracket.is_finished:
                     play.open_brackets.remove(index)
+
+    def _end_race(self, play: BracketsState, place: int) -> None:
+        """End a race if all brackets have ended, except for the one before and later ones."""
+        end = play.position[place] - 1
+        if any(play.position[index] < end for index in play.open_brackets[:1]):
+            return
+        finalists = []
+        for index in islice(play.position, max(0, end)):
+            before = play.brackets[index]
+            finalists.append(before.rewards[before.arms - before.first_arm])
+        play.brackets[place].finish_race(Incumbent.of(finalists))
 
     def _close_rung(self, problem: Problem, play: BracketsState, bracket: BracketState) -> None:
         means, rung = _rung_means(bracket), bracket.bracket.rungs[bracket.rung]

@@ -35,9 +35,9 @@ SAMPLERS: dict[str, Callable[[], Sampler]] = {
 """Samplers by name, except ``"random"``, which draws all candidates before the first fit."""
 DEFAULT_SAMPLER = "evolution"
 """The sampler for distributions with ``"auto"``."""
-BRACKETS_IN_PLAY = 2
-"""Number of brackets that run at a time. While one bracket ends, the next one keeps the workers
-busy; its candidates do not depend on the scores of the first one."""
+BRACKETS_IN_PLAY = 3
+"""Number of brackets that run at a time. The last rung of a bracket has few fits. Meanwhile, the
+next two brackets keep the workers busy."""
 N_TRIED = 100
 """Number of examples that are drawn to check that the estimator has their parameters."""
 

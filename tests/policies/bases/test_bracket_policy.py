@@ -251,3 +251,29 @@ def test_one_loop_is_begun_after_the_other() -> None:
     assert labels_as_begun(Hyperband(n_loops=2), 9) == [
         (loop, label) for loop in (0, 1) for label in (1, 2, 0)
     ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_three_brackets_in_play(seed: int) -> None:
+    """A bracket may start when the second one before it is in its last rung."""
+    policy = Hyperband(3, n_loops=3, brackets_in_play=3)
+    schedule, rng = policy.schedule(1, 27), np.random.default_rng(seed)
+    bracket_of, n_rungs = schedule.bracket_of_arm(), [len(b.rungs) for b in schedule.brackets]
+    order = list(policy.order_of_play(schedule))
+    rewards = np.random.default_rng(0).random((schedule.n_arms, 28))
+    state = policy.start(Problem(schedule.n_arms, 1, 27))
+    in_flight: list[Pulls] = []
+    known: dict[int, Any] = {}
+    while not policy.is_finished(state):
+        while len(pulls := policy.ask(state, 1)):
+            in_flight.append(pulls)
+            place = int(bracket_of[pulls.arm[0]])
+            known.setdefault(place, policy.rungs_before(state, place))
+        pulls = in_flight.pop(rng.integers(len(in_flight)))
+        policy.tell(state, pulls, rewards[pulls.arm, pulls.level])
+    for position, place in enumerate(order):
+        complete = [n_rungs[before] for before in order[: max(0, position - 2)]]
+        last_is_open = n_rungs[order[position - 2]] - 1 if position > 1 else 0
+        assert len(known[place]) == sum(complete) + last_is_open
+        for rung in known[place]:
+            np.testing.assert_array_equal(rung.means, rewards[rung.arms, rung.level])
