@@ -5,16 +5,17 @@
 CPU time per pull of whole searches at n_jobs=1, refit included, beside the same search with fewer
 pulls. BayesGapSearchCV also estimates length scales and noise, in refits that become rarer. With
 10,000 candidates that differ in four parameters it fits hundreds of them, and its model has as
-many variables. The last table has the cost of a single new split.
+many variables. The last tables have the cost of a new split, and of the end of `fit`.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from _common import Report, cpu_seconds, one_thread, parse_options
+from _common import CLAIM_COLUMNS, Report, claim, cpu_seconds, one_thread, parse_options
 from _doubles import Noisy
 from scipy.stats import uniform
 
@@ -87,6 +88,32 @@ def split_rows(sizes: tuple[int, ...]) -> Iterator[list[Any]]:
         yield [f"{n_splits:,}", 1e6 * cpu_seconds(draw) / n_splits]
 
 
+class Clocked(Noisy):
+    """An estimator whose class notes the CPU time at which the last score was computed."""
+
+    last_score: ClassVar[float] = 0.0
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return a score."""
+        score = super().score(X, y)
+        Clocked.last_score = time.process_time()
+        return score
+
+
+def end_rows(n_candidates: int, repeats: int) -> Iterator[list[Any]]:
+    """Yield the CPU time between the last score and the end of `fit`."""
+    space = {name: uniform(0, 1) for name in ("value", "a", "b", "c")}
+    seconds = []
+    for _ in range(repeats):
+        search = BayesGapSearchCV(
+            Clocked(), space, n_candidates=n_candidates, n_pulls=100, random_state=0, refit=False
+        )
+        search.fit(*data())
+        seconds.append(time.process_time() - Clocked.last_score)
+    what = f"end of BayesGapSearchCV after 100 pulls, {n_candidates:,} candidates: s"
+    yield claim(what, seconds, "<= 0.2")
+
+
 def main() -> None:
     """Print the tables."""
     options = parse_options(__doc__, seeds=1)
@@ -104,6 +131,8 @@ def main() -> None:
         columns = "search | pulls | s | µs a pull | against the fewest | target | reached"
         report.table("Whole searches", columns, rows)
         report.table("New splits of a stream", "splits | µs a split", split_rows(many))
+        n_candidates = 200 if options.quick else 5_000
+        report.table("After the last pull", CLAIM_COLUMNS, end_rows(n_candidates, 3))
     report.save()
 
 
