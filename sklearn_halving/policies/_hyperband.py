@@ -63,6 +63,9 @@ class Hyperband(ScheduledPolicy):
         Whether arms in the last rung are first pulled on one split only, and dropped if they are
         behind the best arm of earlier brackets, up to the second one before, by more than one
         standard error. The number of planned pulls is then a maximum. Only for a single problem.
+    min_loop_cost : int, default=1
+        Minimum cost of a loop in pulls at ``max_level``, if the cost of a pull is its level. In
+        the paper, the cost is ``(s_max + 1) ** 2``. If that is less, all brackets start more arms.
 
     References
     ----------
@@ -90,6 +93,7 @@ class Hyperband(ScheduledPolicy):
     early_repetitions: int | None = None
     brackets_in_play: int | None = None
     races: bool = False
+    min_loop_cost: int = 1
 
     def __post_init__(self) -> None:
         """Validate the parameters."""
@@ -97,7 +101,7 @@ class Hyperband(ScheduledPolicy):
         check_choice("schedule_rule", self.schedule_rule, ScheduleRule)
         for name in (
             *("n_loops", "min_candidates", "max_candidates"),
-            *("early_repetitions", "brackets_in_play"),
+            *("early_repetitions", "brackets_in_play", "min_loop_cost"),
         ):
             value = getattr(self, name)
             if value is not None:
@@ -123,6 +127,7 @@ class Hyperband(ScheduledPolicy):
             max_eliminations=self.max_eliminations,
             printed_table=self.schedule_rule == "table_1",
             n_available=n_available,
+            min_loop_cost=self.min_loop_cost,
         )
         if self.early_repetitions is not None:
             brackets = tuple(self._with_early_repetitions(b, max_level) for b in brackets)

@@ -80,6 +80,11 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
     def _factor(self, space: SearchSpace, sampler: Sampler | None) -> float | None:
         """Return the factor for ``min_resources="auto"``; None if the policy chooses levels."""
 
+    @property
+    def _has_row_floor(self) -> bool:
+        """Whether ``min_resources="auto"`` avoids rungs with few rows."""
+        return False
+
     def _make_levels(
         self, resource: Resource, splits: SearchSplits, factor: float | None
     ) -> Levels:
@@ -91,6 +96,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
             min_resources=getattr(self, "min_resources", None),
             max_resources=self.max_resources,
             factor=factor,
+            has_floor=self._has_row_floor,
         )
 
     def _count_candidates(self, setup: Setup) -> int:
@@ -222,9 +228,8 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
             ``n_candidates``, ``n_initial`` (those from ``initial_candidates``, if there are any),
             ``n_resources`` (of each fit) and ``n_fits`` (the maximum for all candidates and
             splits, without the refit). For rungs, ``full_fits`` is their cost in fits with
-            ``max_resources``, if the cost of a fit is proportional to its resource.
-            ``of_grid_search`` is this cost as a fraction of that of a GridSearchCV over the same
-            candidates.
+            ``max_resources``, if the cost of a fit is proportional to its resource, and
+            ``of_grid_search`` is the fraction of the cost of GridSearchCV over these candidates.
         """
         validate_params(self)
         limits_of(self)  # raises if one of them cannot be read

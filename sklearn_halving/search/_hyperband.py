@@ -35,6 +35,7 @@ from sklearn_halving.search.preparing._hyperband_policy import (
     bracket_factor,
     check_width,
     halves_grid,
+    has_row_floor,
     make_bracket_policy,
     make_grid_policy,
     tie_break_of,
@@ -98,10 +99,11 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     min_resources : "auto", float or str, default="auto"
         Smallest resource of a fit. For Hyperband's brackets, ``"auto"`` is
         ``max_resources / factor ** 4``, which allows five brackets, but at least one iteration, or
-        as many rows as are needed to contain every class. For one bracket of a grid, the rung
-        below all rows has at least 50 rows and 5 of each class. Rungs below that one have at least
-        200 rows and 10 of each class. All of them have at least as many rows as there are columns,
-        if the training fold has.
+        enough rows for every class. With ``brackets="auto"``, rungs have at least 50 rows, 5 of
+        each class, and as many as there are columns, if the training fold has. Two or more rungs
+        below all rows, those of a grid have at least 200 rows and 10 of each class. If this leaves
+        less than five of Hyperband's brackets, they start more candidates than in the paper and
+        cost as much as five, unless ``max_candidates`` is set.
     max_resources : "auto", float or str, default="auto"
         Resource of the fits in the last rung of every bracket. ``"auto"`` is the size of the
         smallest training fold, or the value of the parameter in ``estimator``.
@@ -110,8 +112,9 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         rung goes on. ``"auto"`` is 2 for the bracket of a grid and 3 for Hyperband's brackets.
     brackets : {"auto", "all", "most_exploratory"} or list of int, default="auto"
         Which brackets to play. ``"auto"`` is one bracket that starts every candidate of a grid,
-        and all of Hyperband's brackets for distributions. ``"all"`` is Hyperband for both;
-        numbers are values of the paper's s, as in ``brackets=[4]``.
+        and Hyperband with a minimum number of rows for distributions, see ``min_resources``.
+        ``"all"`` is Hyperband as in the paper; numbers are values of its s, as in
+        ``brackets=[4]``.
     n_loops : int or "auto", default=1
         Number of times that Hyperband's brackets are played, each time with new candidates.
         Candidates of a loop are drawn from distributions when the loop starts. ``"auto"`` plays
@@ -123,8 +126,8 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     max_candidates : int or None, default=None
         Maximum number of candidates of a grid that start; they are drawn at random. For
         Hyperband's brackets, it is the maximum with which a bracket starts (n_max in the paper),
-        rounded down to a power of ``factor``. All brackets together have about twice as many
-        candidates: 9 gives brackets of 9, 5 and 3 candidates.
+        rounded down to a power of ``factor``, such as 9 for any number from 9 to 26. All brackets
+        together have about twice as many candidates: 9 gives brackets of 9, 5 and 3 candidates.
     select : {"max_resources", "all_rungs"}, default="max_resources"
         Whether to choose the best candidate among those evaluated at ``max_resources``, or among
         all rungs. The ranks in ``cv_results_`` agree with it: with ``"max_resources"``, rows with
@@ -319,6 +322,10 @@ class HyperbandSearchCV(BaseBanditSearchCV):
 
     def _factor(self, space: SearchSpace, sampler: Sampler | None) -> float | None:
         return None if halves_grid(self, space, sampler) else bracket_factor(self)
+
+    @property
+    def _has_row_floor(self) -> bool:
+        return has_row_floor(self)
 
     def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Candidates:
         if not prepared.space.is_grid:

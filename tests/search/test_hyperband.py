@@ -14,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, loguniform, poisson, randint, uniform
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import load_breast_cancer
+from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
@@ -24,13 +26,17 @@ from sklearn.model_selection import (
     StratifiedKFold,
     TimeSeriesSplit,
 )
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
 from search.common import FITS, Known, Recording, data, numbered
 from sklearn_halving import HyperbandSearchCV
 from sklearn_halving.resources import Resource
 
 VALUES = {"value": uniform(0, 1)}
+RATES_OF_C = {"C": loguniform(1e-3, 1e3)}
 
 
 def done(search):
@@ -119,7 +125,7 @@ def check_plan(plan, search):
 def test_planning_draws_nothing(cv):
     X, y = numbered(100)
     rng = np.random.RandomState(0)
-    search = HyperbandSearchCV(Known(), VALUES, cv=cv, random_state=rng)
+    search = HyperbandSearchCV(Known(), VALUES, brackets="all", cv=cv, random_state=rng)
     before = rng.get_state()[1].tolist(), rng.get_state()[2]
     search.plan(X, y)
     assert (rng.get_state()[1].tolist(), rng.get_state()[2]) == before
@@ -179,7 +185,7 @@ def test_subsets_are_nested_hold_every_class_and_end_at_the_whole_fold(n_classes
 def test_all_candidates_of_a_rung_see_the_same_rows():
     X, y = numbered(120)
     FITS.clear()
-    HyperbandSearchCV(Recording(), VALUES, cv=KFold(3), random_state=0).fit(X, y)
+    HyperbandSearchCV(Recording(), VALUES, brackets="all", cv=KFold(3), random_state=0).fit(X, y)
     by_size = {}
     for rows in FITS.rows[:-1]:
         by_size.setdefault(len(rows), set()).add(tuple(rows))
@@ -188,7 +194,9 @@ def test_all_candidates_of_a_rung_see_the_same_rows():
 
 def test_test_folds_are_never_cut():
     X, y = numbered(120)
-    search = HyperbandSearchCV(Known(), VALUES, cv=KFold(3), random_state=0).fit(X, y)
+    search = HyperbandSearchCV(Known(), VALUES, brackets="all", cv=KFold(3), random_state=0).fit(
+        X, y
+    )
     assert set(search.history_["n_test"]) == {40}
 
 
@@ -283,7 +291,9 @@ BAD_INPUT = {
 @pytest.mark.parametrize(("factor", "n_fits"), [(10, None), (11, 164), (1000, 1009)])
 def test_a_large_factor_is_warned_of_with_the_number_of_fits(factor, n_fits):
     X, y = data(300)
-    search = HyperbandSearchCV(SGDClassifier(), RATES, factor=factor, cv=3, random_state=0)
+    search = HyperbandSearchCV(
+        SGDClassifier(), RATES, brackets="all", factor=factor, cv=3, random_state=0
+    )
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         plan = search.plan(X, y)
@@ -302,7 +312,8 @@ def test_a_large_factor_is_warned_of_with_the_number_of_fits(factor, n_fits):
 def test_bad_input_is_refused_before_any_fit(case, tmp_path):
     estimator, space, params, message = BAD_INPUT[case]
     X, y = numbered(120)
-    search = HyperbandSearchCV(estimator, space, **{"cv": KFold(2), "random_state": 0, **params})
+    options = {"brackets": "all", "cv": KFold(2), "random_state": 0, **params}
+    search = HyperbandSearchCV(estimator, space, **options)
     FITS.clear()
     with pytest.raises((ValueError, TypeError), match=message):
         search.fit(X, y)
@@ -377,7 +388,7 @@ def test_a_distribution_that_runs_dry_is_said_to():
 
     X, y = numbered(120)
     search = HyperbandSearchCV(
-        Known(), {"value": Rare()}, max_candidates=9, sampler="random", cv=KFold(2)
+        Known(), {"value": Rare()}, brackets="all", max_candidates=9, sampler="random", cv=KFold(2)
     )
     with pytest.warns(UserWarning, match="have only 3 different candidates, but 17"):
         search.fit(X, y)
@@ -386,7 +397,13 @@ def test_a_distribution_that_runs_dry_is_said_to():
 def test_the_candidates_are_those_of_randomized_search():
     X, y = numbered(120)
     search = HyperbandSearchCV(
-        Known(), VALUES, max_candidates=9, sampler="random", cv=KFold(2), random_state=3
+        Known(),
+        VALUES,
+        brackets="all",
+        max_candidates=9,
+        sampler="random",
+        cv=KFold(2),
+        random_state=3,
     )
     results = search.fit(X, y).cv_results_
     first = np.flatnonzero(results["iter"] == 0)
@@ -408,7 +425,12 @@ class Crossing(Known):
 def test_where_the_best_is_looked_for(select):
     X, y = numbered(120)
     search = HyperbandSearchCV(
-        Crossing(), {"value": uniform(0, 1)}, select=select, cv=KFold(2), random_state=0
+        Crossing(),
+        {"value": uniform(0, 1)},
+        brackets="all",
+        select=select,
+        cv=KFold(2),
+        random_state=0,
     ).fit(X, y)
     results = search.cv_results_
     assert results["rank_test_score"][search.best_index_] == 1
@@ -437,7 +459,7 @@ def test_each_rung_keeps_the_best_of_its_own_bracket():
 def test_loops_draw_new_candidates():
     X, y = numbered(120)
     search = HyperbandSearchCV(
-        Known(), VALUES, n_loops=2, max_candidates=3, cv=KFold(2), random_state=0
+        Known(), VALUES, brackets="all", n_loops=2, max_candidates=3, cv=KFold(2), random_state=0
     ).fit(X, y)
     table = pd.DataFrame(search.cv_results_)
     assert set(table["loop"]) == {0, 1}
@@ -452,7 +474,12 @@ def test_rescaled_parameters_are_used_in_each_rung_and_in_the_refit_and_shown():
     X, y = numbered(120)
     FITS.clear()
     search = HyperbandSearchCV(
-        Recording(), VALUES, rescale={"value": "inverse"}, cv=KFold(2), random_state=0
+        Recording(),
+        VALUES,
+        brackets="all",
+        rescale={"value": "inverse"},
+        cv=KFold(2),
+        random_state=0,
     ).fit(X, y)
     results = search.cv_results_
     drawn = np.array([params["value"] for params in results["params"]])
@@ -470,13 +497,15 @@ def test_rescaling_a_parameter_that_is_not_searched():
     X, y = numbered(120)
     rule = {"other": lambda value, amount, max_amount: round(value * amount / max_amount)}
     search = HyperbandSearchCV(
-        Known2(other=60), VALUES, rescale=rule, cv=KFold(2), random_state=0
+        Known2(other=60), VALUES, brackets="all", rescale=rule, cv=KFold(2), random_state=0
     ).fit(X, y)
     assert "param_other" not in search.cv_results_
     np.testing.assert_array_equal(
         search.cv_results_["rescaled_other"], search.cv_results_["n_resources"]
     )
-    plain = HyperbandSearchCV(Known2(), VALUES, cv=KFold(2), random_state=0).fit(X, y)
+    plain = HyperbandSearchCV(Known2(), VALUES, brackets="all", cv=KFold(2), random_state=0).fit(
+        X, y
+    )
     assert not any(key.startswith("rescaled") for key in plain.cv_results_)
 
 
@@ -614,7 +643,7 @@ def test_interrupted_the_results_so_far_are_there():
 
     X, y = numbered(120)
     FITS.clear()
-    search = HyperbandSearchCV(Interrupts(), VALUES, cv=KFold(2), random_state=0)
+    search = HyperbandSearchCV(Interrupts(), VALUES, brackets="all", cv=KFold(2), random_state=0)
     with pytest.raises(KeyboardInterrupt):
         search.fit(X, y)
     assert search.n_fits_ == 20
@@ -624,7 +653,74 @@ def test_interrupted_the_results_so_far_are_there():
 def test_without_classes_the_smallest_rung_has_ten_rows_if_there_are_enough():
     for n_rows, smallest in ((1000, 19), (800, 15), (24, 4), (6, 1)):
         X, y = np.arange(float(n_rows)).reshape(-1, 1), np.arange(float(n_rows))
-        search = HyperbandSearchCV(Ridge(), {"alpha": loguniform(0.1, 2)}, cv=2, random_state=0)
+        search = HyperbandSearchCV(
+            Ridge(), {"alpha": loguniform(0.1, 2)}, brackets="all", cv=2, random_state=0
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             assert search.plan(X, y)["n_resources"].min() == smallest
+
+
+# ----------------------------------------------------------------------- small tables, by default
+
+
+def table(n_rows, n_columns=26, n_classes=2):
+    X = np.random.default_rng(0).normal(size=(n_rows, n_columns))
+    return X, np.arange(n_rows) % n_classes
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_columns", "n_classes", "levels", "widths"),
+    [
+        (300, 26, 2, [80, 240], [19, 13]),
+        (500, 26, 2, [50, 133, 400], [25, 13, 9]),
+        (500, 64, 20, [133, 400], [19, 13]),  # five rows of each class
+        (1000, 140, 2, [267, 800], [19, 13]),  # as many rows as columns
+        (1000, 2000, 2, [89, 267, 800], [25, 13, 9]),  # no rung has so many rows
+        (5000, 26, 2, [50, 148, 444, 1333, 4000], [81, 34, 15, 8, 5]),
+    ],
+)
+def test_rungs_of_distributions_have_enough_rows(n_rows, n_columns, n_classes, levels, widths):
+    search = HyperbandSearchCV(LogisticRegression(), RATES_OF_C, random_state=0)
+    plan = search.plan(*table(n_rows, n_columns, n_classes))
+    assert sorted(set(plan["n_resources"])) == levels
+    assert plan.loc[plan["rung"] == 0, "n_candidates"].tolist() == widths
+
+
+def test_named_brackets_and_a_given_minimum_are_obeyed():
+    X, y = table(500)
+    for params, least in (
+        ({"brackets": "all"}, 5),
+        ({"brackets": [4]}, 5),
+        ({"brackets": "most_exploratory"}, 5),
+        ({"min_resources": 20}, 44),
+        ({"resource": "max_iter"}, 1),
+    ):
+        search = HyperbandSearchCV(LogisticRegression(), RATES_OF_C, random_state=0, **params)
+        assert search.plan(X, y)["n_resources"].min() == least, params
+    few = HyperbandSearchCV(LogisticRegression(), RATES_OF_C, max_candidates=9, random_state=0)
+    assert few.plan(X, y)["n_candidates"].max() == 9
+
+
+@pytest.mark.parametrize(
+    ("model", "space"),
+    [
+        (KNeighborsClassifier(), {"n_neighbors": randint(1, 31), "p": uniform(1, 3)}),
+        (
+            make_pipeline(StandardScaler(), PCA(), SVC()),
+            {"pca__n_components": randint(2, 31), "svc__C": loguniform(1e-2, 1e2)},
+        ),
+    ],
+)
+def test_neighbours_and_components_do_not_fail_on_a_small_table(model, space):
+    X, y = load_breast_cancer(return_X_y=True)
+    search = HyperbandSearchCV(model, space, random_state=0).fit(X[:500], y[:500])
+    assert set(search.history_["outcome"]) == {"ok"}
+
+
+def test_with_one_rung_the_candidates_are_as_many_as_in_randomized_search():
+    search = HyperbandSearchCV(LogisticRegression(), RATES_OF_C, random_state=0)
+    with pytest.warns(UserWarning, match=r"has 80 rows, .* at least 50. There is only one rung"):
+        plan = search.plan(*table(100))
+    assert plan["n_candidates"].tolist() == [10]
+    assert plan["n_fits"].tolist() == [50]

@@ -51,16 +51,18 @@ def round_half_up(value: Fraction) -> int:
     return floor(value + Fraction(1, 2))
 
 
-def hyperband_widths(s: int, s_max: int, factor: Fraction, *, printed_table: bool = False) -> int:
-    """Return the number of arms at the start of bracket s.
+def hyperband_widths(
+    s: int, cost: Fraction | int, factor: Fraction, *, printed_table: bool = False
+) -> int:
+    """Return the number of arms at the start of bracket s, which costs ``cost`` full pulls.
 
     In line 3 of Algorithm 1 of Li et al. (2018), it is ``n = ceil((B / R) eta^s / (s + 1))`` with
-    ``B = (s_max + 1) R``. Their Table 1 uses ``floor((s_max + 1) / (s + 1)) eta^s`` instead, which
-    gives 81, 27, 9, 6, 5 for R = 81 and eta = 3.
+    the cost ``B / R = s_max + 1``. Their Table 1 uses ``floor((B / R) / (s + 1)) eta^s`` instead,
+    which gives 81, 27, 9, 6, 5 for R = 81 and eta = 3.
     """
     if printed_table:
-        return floor((s_max + 1) // (s + 1) * factor**s)
-    return ceil(Fraction(s_max + 1, s + 1) * factor**s)
+        return floor(cost // (s + 1) * factor**s)
+    return ceil(Fraction(cost) / (s + 1) * factor**s)
 
 
 def halving_rungs(n_arms: int, levels: Sequence[int], factor: Fraction) -> tuple[Rung, ...]:
@@ -92,13 +94,15 @@ def hyperband_brackets(
     max_eliminations: int | None = None,
     printed_table: bool = False,
     n_available: int | None = None,
+    min_loop_cost: int = 1,
 ) -> tuple[Bracket, ...]:
     """Return the brackets of a loop of Algorithm 1 of Li et al. (2018), the widest one first."""
     eta = exact_factor(factor)
     s_max = _largest_s(min_level, max_level, eta, max_candidates, max_eliminations)
+    cost = max(Fraction(s_max + 1), Fraction(min_loop_cost, s_max + 1))
     one_loop = []
     for s in _chosen(brackets, s_max):
-        n_arms = hyperband_widths(s, s_max, eta, printed_table=printed_table)
+        n_arms = hyperband_widths(s, cost, eta, printed_table=printed_table)
         if min_candidates is not None and n_arms < min_candidates:
             continue
         if n_available is not None:
@@ -106,7 +110,7 @@ def hyperband_brackets(
         levels = [max(min_level, round_half_up(max_level / eta ** (s - i))) for i in range(s + 1)]
         one_loop.append(Bracket(s, halving_rungs(n_arms, levels, eta)))
     if not one_loop:
-        widest = max(hyperband_widths(s, s_max, eta) for s in _chosen(brackets, s_max))
+        widest = max(hyperband_widths(s, cost, eta) for s in _chosen(brackets, s_max))
         raise ValueError(
             f"min_candidates={min_candidates} leaves no bracket: the widest of "
             f"brackets={brackets!r} starts with {widest} candidates. "

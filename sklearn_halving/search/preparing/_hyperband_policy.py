@@ -15,6 +15,7 @@ from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._candidates import BRACKETS_IN_PLAY
 from sklearn_halving.search.preparing._content_hash import content_hash
+from sklearn_halving.search.preparing._levels import MAX_ELIMINATIONS, row_floors
 from sklearn_halving.search.preparing._limits import read_seconds
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._preparation import Preparation, Setup
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 
 BRACKET_FACTOR = 3
 """Default factor of Hyperband's brackets."""
+MIN_LOOP_COST = (MAX_ELIMINATIONS + 1) ** 2
+"""Cost of Hyperband's five brackets in full pulls. If there are fewer because of the minimum
+number of rows, they start more candidates than in the paper: with the paper's numbers, the scores
+of the winners were lower on small tables than with five brackets, and with these they were not."""
 N_WITHOUT_HALVING = 10
 """Number of candidates that are drawn from distributions if only one level is possible: the
 default ``n_iter`` of RandomizedSearchCV."""
@@ -42,10 +47,6 @@ EARLY_SPLITS = 2
 """Number of splits of the early rungs. A single split was worse on recorded learning curves,
 except if test folds have `MANY_TEST_ROWS` rows."""
 MANY_TEST_ROWS = 2000
-FLOOR_ROWS, FLOOR_ROWS_OF_CLASS = 50, 5
-"""Minimum numbers of rows for the rung directly below the largest level."""
-DEEP_ROWS, DEEP_ROWS_OF_CLASS = 200, 10
-"""Minimum numbers of rows for all rungs below that one."""
 MAX_PLANNED_FITS = 500_000
 """Loops beyond this number of fits are not planned if the search has a time budget."""
 MAX_FITS_PER_SECOND = 20_000
@@ -73,6 +74,14 @@ def bracket_factor(search: HyperbandSearchCV) -> float:
     return BRACKET_FACTOR if isinstance(search.factor, str) else search.factor
 
 
+def has_row_floor(search: HyperbandSearchCV) -> bool:
+    """Return whether the rungs of Hyperband's brackets have the minimum number of rows.
+
+    ``brackets="all"`` and numbers are the algorithm of the paper.
+    """
+    return isinstance(search.brackets, str) and search.brackets == "auto"
+
+
 def make_bracket_policy(
     search: HyperbandSearchCV, setup: Setup
 ) -> Hyperband | FiniteHorizonHalving:
@@ -97,6 +106,8 @@ def make_bracket_policy(
     else:
         brackets = tuple(brackets)
     arms_arrive = setup.sampler is not None
+    may_be_short = has_row_floor(search) and setup.resource.subsamples_rows
+    may_be_short &= search.max_candidates is None and search.min_resources == "auto"
     loop = Hyperband(
         factor=bracket_factor(search),
         brackets=brackets,
@@ -110,6 +121,7 @@ def make_bracket_policy(
         races=arms_arrive
         and search.select == "max_resources"
         and search.promotion == "synchronous",
+        min_loop_cost=MIN_LOOP_COST if may_be_short else 1,
     )
     return replace(loop, n_loops=_n_planned_loops(search, loop, setup))
 
@@ -191,18 +203,6 @@ def make_grid_policy(search: HyperbandSearchCV, setup: Setup) -> GridHalving:
         first_floor=first_floor,
         deep_floor=deep_floor,
     )
-
-
-def row_floors(splits: SearchSplits, n_train: int) -> tuple[int, int]:
-    """Return the minimum number of rows for the rung below the largest level and for lower rungs.
-
-    A subset needs some rows of each class. If the training fold has more rows than columns, a
-    subset also needs as many rows as there are columns: models rank differently if there are
-    too few rows to determine their coefficients.
-    """
-    n_columns = splits.n_columns if splits.n_columns < n_train else 0
-    first = max(FLOOR_ROWS, FLOOR_ROWS_OF_CLASS * splits.n_classes, n_columns)
-    return first, max(first, DEEP_ROWS, DEEP_ROWS_OF_CLASS * splits.n_classes)
 
 
 def tie_break_of(candidates: Candidates, seed: np.random.SeedSequence) -> tuple[int, ...]:

@@ -20,6 +20,10 @@ MAX_LEVEL = 10**12
 FEWEST_ROWS = 10
 """Number of rows of the smallest rung with ``min_resources="auto"`` if there are no classes; at
 most a third of all rows."""
+FLOOR_ROWS, FLOOR_ROWS_OF_CLASS = 50, 5
+"""Minimum numbers of rows for the rung directly below the largest level."""
+DEEP_ROWS, DEEP_ROWS_OF_CLASS = 200, 10
+"""Minimum numbers of rows for all rungs below that one."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,7 @@ def choose_levels(
     min_resources: float | str | None,
     max_resources: float | str,
     factor: float | None = None,
+    has_floor: bool = False,
 ) -> Levels:
     """Return the smallest and the largest level; raise if the requested ones are not possible.
 
@@ -64,6 +69,9 @@ def choose_levels(
     factor : float or None, default=None
         Determines the number of eliminations between the two levels. If None, the policy chooses
         them.
+    has_floor : bool, default=False
+        Whether all rungs have at least the rows that `row_floors` returns for the rung below the
+        largest level, with ``min_resources="auto"``.
     """
     smallest, largest = resource.level_range(estimator, splits.n_train, splits.n_rows_needed)
     max_resources = _amount_of("max_resources", max_resources, resource)
@@ -92,7 +100,9 @@ def choose_levels(
     if isinstance(min_resources, str):
         if factor is None:
             return Levels(min(smallest, max_level), max_level)
-        return _automatic_levels(resource, smallest, max_level, factor)
+        has_floor = has_floor and resource.subsamples_rows
+        floor = row_floors(splits, max_level)[0] if has_floor else 1
+        return _automatic_levels(resource, smallest, max_level, factor, floor)
     min_level = _level_of("min_resources", min_resources, resource)
     if min_level > max_level:
         raise ValueError(
@@ -134,25 +144,41 @@ def _level_of(name: str, amount: float, resource: Resource) -> int:
     return level
 
 
-def _automatic_levels(resource: Resource, needed: int, max_level: int, factor: float) -> Levels:
-    """Return the levels for at most five rungs; the smallest is raised to ``needed``.
+def _automatic_levels(
+    resource: Resource, needed: int, max_level: int, factor: float, floor: int
+) -> Levels:
+    """Return the levels for at most five rungs; the smallest is raised to the minimum.
 
-    A raised rung is used only if its level is at most half of the next one. Otherwise it would
-    cost nearly as much as the next rung and be less informative.
+    The minimum is ``needed`` or ``floor``, whichever is larger. A raised rung is used only if its
+    level is at most half of the next one. Otherwise it would cost nearly as much as the next rung
+    and be less informative.
     """
-    if needed >= max_level > 1 and resource.subsamples_rows:
-        warn_user(
-            f"The smallest training fold has {max_level} rows, and a subset needs at least "
-            f"{needed}. There is only one rung, with all rows, and no candidate is eliminated "
-            "early."
-        )
     if resource.subsamples_rows and needed == 1:
         needed = max(1, min(FEWEST_ROWS, max_level // 3))
+    needed = max(needed, floor)
     eta = exact_factor(factor)
     n_fitting = 0
     while n_fitting < MAX_ELIMINATIONS and max_level / eta ** (n_fitting + 1) >= needed:
         n_fitting += 1
     has_raised_rung = n_fitting < MAX_ELIMINATIONS and 2 * needed <= max_level / eta**n_fitting
     n_eliminations = n_fitting + has_raised_rung
+    if n_eliminations == 0 and max_level > 1 and resource.subsamples_rows:
+        warn_user(
+            f"The smallest training fold has {max_level} rows, and a subset needs at least "
+            f"{needed}. There is only one rung, with all rows, and no candidate is eliminated "
+            "early."
+        )
     smallest = max(needed, round_half_up(max_level / eta**n_eliminations))
     return Levels(min(max_level, smallest), max_level, n_eliminations)
+
+
+def row_floors(splits: SearchSplits, n_train: int) -> tuple[int, int]:
+    """Return the minimum number of rows for the rung below the largest level and for lower rungs.
+
+    A subset needs some rows of each class. If the training fold has more rows than columns, a
+    subset also needs as many rows as there are columns: models rank differently if there are
+    too few rows to determine their coefficients.
+    """
+    n_columns = splits.n_columns if splits.n_columns < n_train else 0
+    first = max(FLOOR_ROWS, FLOOR_ROWS_OF_CLASS * splits.n_classes, n_columns)
+    return first, max(first, DEEP_ROWS, DEEP_ROWS_OF_CLASS * splits.n_classes)
