@@ -114,7 +114,12 @@ GROUPS = np.repeat([0, 1, 2, 3], [300, 60, 30, 30])  # one of them has most of t
 def test_a_search_gives_each_fold_the_same_share(cv, n_train):
     X, y = np.zeros((420, 1)), np.random.default_rng(0).random(420)
     search = HyperbandSearchCV(
-        DummyRegressor(strategy="constant"), VALUES, max_candidates=9, cv=cv, random_state=0
+        DummyRegressor(strategy="constant"),
+        VALUES,
+        brackets="all",
+        max_candidates=9,
+        cv=cv,
+        random_state=0,
     )
     search.fit(X, y, **({"groups": GROUPS} if isinstance(cv, GroupKFold) else {}))
     history = search.history_

@@ -825,6 +825,7 @@ def test_plan_leaves_the_splits_and_candidates_of_fit_alone():
         search = HyperbandSearchCV(
             DecisionTreeClassifier(random_state=0),
             {"max_depth": uniform_int(1, 1000)},
+            brackets="all",
             cv=cv,
             random_state=np.random.RandomState(1),
         )
