@@ -22,6 +22,8 @@ def other_choices(search: Any) -> dict[str, Params]:
     if not {"stage", "standard_error_test_score"} <= {*table}:
         return choices
     bound = best["mean_test_score"] - best["standard_error_test_score"]
+    if pd.isna(bound):  # too few fits
+        return choices
     within = table[(table["mean_test_score"] >= bound) & (table["n_pulls"] >= best["n_pulls"])]
     choices["one standard error"] = within.loc[within["mean_fit_time"].idxmin(), "params"]
     history = search.history_
