@@ -300,7 +300,9 @@ class PolicyDescription:
         Whether arms may be created when they are first pulled. The policy must then have a method
         ``rungs_before``, which returns the rungs that are closed before a bracket starts.
     races : bool, default=False
-        Whether an arm may be dropped in the last rung of a bracket after a pull on one split.
+        Whether an arm may be dropped in the last rung of a bracket after a pull on one split. The
+        policy must then have a method ``n_dropped``, which returns how many arms a bracket has
+        dropped, and None before this is decided.
     reward_range : (float, float) or None, default=None
         Smallest and largest reward for which the bounds of the policy hold; None if it needs no
         range.

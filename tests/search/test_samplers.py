@@ -83,6 +83,17 @@ def test_the_plan_is_kept(sampler):
     history = search.history_
     below = history[history["n_resources"] < largest].groupby(["loop", "bracket", "rung"]).size()
     assert sorted(below) == sorted(plan.loc[plan["n_resources"] < largest, "n_fits"])
+    n_at_top = (history["n_resources"] == largest).sum()
+    last = plan[plan["n_resources"] == largest]
+    assert last["n_candidates"].sum() <= n_at_top <= last["n_fits"].sum()
+
+
+def test_a_callable_refit_can_choose_among_all_candidates_of_the_last_rungs():
+    def first(results):
+        return 0
+
+    search = search_of("evolution", n_loops=6, cv=5, early_splits=1, refit=first).fit(X, Y)
+    assert search.n_fits_ == search.plan(X, Y)["n_fits"].sum()
 
 
 @pytest.mark.parametrize("sampler", NAMES)

@@ -32,7 +32,7 @@ REQUIRED = (
 )
 OPTIONAL = (
     *("describe", "order_of_play", "current_stage", "stage_of_arm", "is_confident", "points"),
-    *("first_to_tell", "stage_of_pull", "rungs_before"),
+    *("first_to_tell", "stage_of_pull", "rungs_before", "n_dropped"),
 )
 
 
@@ -139,6 +139,10 @@ class BasePolicy(Policy):
         index of the bracket in the schedule, or the arm if there is no schedule.
         """
         return ()
+
+    def n_dropped(self, state: Any, place: int) -> int | None:
+        """Return how many arms a bracket has dropped in its last rung, None if not decided yet."""
+        return 0
 
     def points(self, state: Any) -> FloatArray | None:
         """Return the arms as points of the unit cube; None if the arms are given.

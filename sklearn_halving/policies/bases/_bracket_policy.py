@@ -20,7 +20,6 @@ from sklearn_halving.policies.bases._bracket_state import (
     BracketState,
     StartedBrackets,
 )
-from sklearn_halving.policies.bases._last_rung_race import Incumbent
 
 
 class ScheduledPolicy(BasePolicy):
@@ -146,11 +145,11 @@ class ScheduledPolicy(BasePolicy):
         end = play.position[place] - 1
         if any(play.position[index] < end for index in play.open_brackets[:1]):
             return
-        finalists = []
-        for index in islice(play.position, max(0, end)):
+        known = play.finalists.incumbents
+        for index in islice(play.position, len(known) - 1, max(0, end)):
             before = play.brackets[index]
-            finalists.append(before.rewards[before.arms - before.first_arm])
-        play.brackets[place].finish_race(Incumbent.of(finalists))
+            play.finalists.add(before.rewards[before.arms - before.first_arm])
+        play.brackets[place].finish_race(known[max(0, end)])
 
     def _close_rung(self, problem: Problem, play: BracketsState, bracket: BracketState) -> None:
         means, rung = _rung_means(bracket), bracket.bracket.rungs[bracket.rung]
@@ -174,6 +173,12 @@ class ScheduledPolicy(BasePolicy):
             if not rung.first_repetition:
                 bracket.rewards.fill(np.nan)
             bracket.open_rung()
+
+    def n_dropped(self, state: tuple[Problem, BracketsState], place: int) -> int | None:
+        """Return how many arms a bracket has dropped in its race, None before the race ends."""
+        bracket = state[1].brackets[place]
+        is_to_come = bracket.race_split is not None and not bracket.is_finished
+        return None if is_to_come else len(bracket.dropped)
 
     def is_finished(self, state: tuple[Problem, BracketsState]) -> bool:
         """Return whether all brackets are finished."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from sklearn_halving.policies._arrays import FloatArray, IntArray, Shape
 from sklearn_halving.policies._types import Bracket, ClosedRung, Pulls, Schedule
-from sklearn_halving.policies.bases._last_rung_race import Incumbent
+from sklearn_halving.policies.bases._last_rung_race import MIN_SPLITS, Finalists, Incumbent
 
 
 @dataclass
@@ -83,20 +83,19 @@ class BracketState:
     def is_racing(self) -> bool:
         """Whether the current rung is the last one, and its arms are pulled on one split."""
         is_last = self.rung == len(self.bracket.rungs) - 1
-        return self.race_split is not None and is_last and self.n_repetitions > 1
+        return self.race_split is not None and is_last and self.n_repetitions >= MIN_SPLITS
 
     def finish_race(self, incumbent: Incumbent | None) -> None:
         """Pull the arms that are not behind on the other splits, too."""
-        split, arms = cast(int, self.race_split), self.arms
-        self.race_split = None
+        split, self.race_split = cast(int, self.race_split), None
+        rewards = self.rewards[self.arms - self.first_arm, split]
+        is_behind, estimates = np.isnan(rewards), rewards
         if incumbent is not None:
-            rewards = self.rewards[arms - self.first_arm, split]
             is_behind = incumbent.is_ahead_of(rewards, split)
             estimates = incumbent.corrected(rewards, split)
-            self.dropped = dict(zip(arms[is_behind].tolist(), estimates[is_behind], strict=True))
-            arms = arms[~is_behind]
+        self.dropped = dict(zip(self.arms[is_behind].tolist(), estimates[is_behind], strict=True))
         others = [i for i in range(self.n_repetitions) if i != split]
-        more = self._pulls_on(others, arms)
+        more = self._pulls_on(others, self.arms[~is_behind])
         self.pulls = Pulls(*map(np.concatenate, zip(self.pulls, more, strict=True)))
 
     @property
@@ -138,7 +137,7 @@ class StartedBrackets(dict[int, BracketState]):
         rewards = np.full((*shape, self._n_repetitions), np.nan)
         arms = np.broadcast_to(arms, shape).copy()
         # The splits take turns. Otherwise all brackets would choose arms that suit one of them.
-        race_split = place % self._n_repetitions if self._races else None
+        race_split = (place + bracket.loop) % self._n_repetitions if self._races else None
         self[place] = BracketState(bracket, first_arm, arms, rewards, race_split=race_split)
         return self[place]
 
@@ -154,3 +153,4 @@ class BracketsState:
     open_brackets: list[int] = field(default_factory=list)
     position: dict[int, int] = field(default_factory=dict)
     """Maps the place of a bracket in the schedule to its place in the order of play."""
+    finalists: Finalists = field(default_factory=Finalists)

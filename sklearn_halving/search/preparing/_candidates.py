@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
-from itertools import accumulate, count
+from itertools import accumulate, count, zip_longest
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -262,6 +262,7 @@ class MadeBySampler:
     rungs_before: Callable[[int], Iterable[ClosedRung]] = _nothing
     depends_on_scores: ClassVar[bool] = True
     _number: dict[int, int] = field(default_factory=dict)
+    _rungs: list[ClosedRung] = field(default_factory=list)
 
     @property
     def examples(self) -> Sequence[Params]:
@@ -277,7 +278,12 @@ class MadeBySampler:
 
     def create(self, group: int, arms: range) -> Sequence[Params]:
         """Return the candidates of a bracket, the first of which are initial ones."""
-        for rung in self.rungs_before(group):
+        rungs = list(self.rungs_before(group))
+        # Rungs that were told to the bracket before would take quadratic time in total.
+        is_new = (a is not b for a, b in zip_longest(rungs, self._rungs))
+        n_known = next((i for i, new in enumerate(is_new) if new), len(rungs))
+        self._rungs = rungs
+        for rung in rungs[n_known:]:
             for arm, mean in zip(rung.arms.tolist(), rung.means.tolist(), strict=True):
                 self.told.tell(self._number[arm], rung.level, mean)
         front, self.initial = self.initial[: len(arms)], self.initial[len(arms) :]
@@ -303,7 +309,7 @@ class MadeBySampler:
 
     def __getstate__(self) -> dict[str, object]:
         """Return the candidates, without the policy."""
-        return {**vars(self), "rungs_before": _nothing}
+        return {**vars(self), "rungs_before": _nothing, "_rungs": []}
 
 
 @dataclass

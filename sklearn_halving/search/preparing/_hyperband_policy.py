@@ -118,12 +118,19 @@ def make_bracket_policy(
         schedule_rule=search.schedule,
         early_repetitions=_n_early_splits(search, setup.splits),
         brackets_in_play=BRACKETS_IN_PLAY if arms_arrive else None,
-        races=arms_arrive
-        and search.select == "max_resources"
-        and search.promotion == "synchronous",
+        races=arms_arrive and _may_race(search),
         min_loop_cost=MIN_LOOP_COST if may_be_short else 1,
     )
     return replace(loop, n_loops=_n_planned_loops(search, loop, setup))
+
+
+def _may_race(search: HyperbandSearchCV) -> bool:
+    """Return whether candidates may be dropped in the last rung.
+
+    A callable ``refit`` may prefer other candidates than those with the best scores.
+    """
+    is_paper = search.select != "max_resources" or search.promotion != "synchronous"
+    return not is_paper and not callable(search.refit)
 
 
 def _n_planned_loops(search: HyperbandSearchCV, loop: Hyperband, setup: Setup) -> int:

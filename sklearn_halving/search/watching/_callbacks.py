@@ -166,13 +166,21 @@ class CallbackTree:
         stop : bool
             Whether a callback requests a stop. All hooks are called in any case.
         """
-        path, stop = self._path(pull), False
+        return self._end_parts(self._path(pull), 1)
+
+    def drop_pulls(self, path: tuple[int, ...], n_pulls: int) -> bool:
+        """Take pulls out of a rung that will not be made; return whether to stop."""
+        return self._end_parts(path, n_pulls)
+
+    def _end_parts(self, path: tuple[int, ...], n_parts: int) -> bool:
+        stop = False
         for depth in range(len(path), 0, -1):
             task = self._tasks[path[:depth]]
-            task.n_left -= 1
+            task.n_left -= n_parts
             if task.n_left > 0:
                 break
             stop |= bool(task.context.call_on_fit_task_end(estimator=self.search))
+            n_parts = 1
         return stop
 
     def replay_pull(self, pull: Pull) -> bool:

@@ -14,7 +14,6 @@ from joblib import effective_n_jobs
 from sklearn_halving._typing import CallbackContext
 from sklearn_halving.execution._pull_loop import PullObserver
 from sklearn_halving.execution._types import Outcome
-from sklearn_halving.policies._arrays import BoolArray
 from sklearn_halving.policies._types import Pull
 from sklearn_halving.search._run import Run
 from sklearn_halving.search.watching._callbacks import CallbackTree
@@ -51,10 +50,13 @@ class Watch(PullObserver):
         Decides when to print lines without rungs or stages.
     stage_now : callable or None
         Returns the current stage, None after the last. None if there are no stages.
-    is_alive : callable or None
-        Returns which candidates are still in play. None if none are dropped within a rung.
+    n_dropped : callable or None
+        Returns how many candidates a bracket has dropped in its race, None before it ends. None
+        if there are no races.
     bar : Bar or None
         The progress bar.
+    stops : bool
+        Whether a callback requested a stop at the end of a race.
     """
 
     search: BaseBanditSearchCV
@@ -62,8 +64,9 @@ class Watch(PullObserver):
     callbacks: CallbackTree
     milestones: Milestones
     stage_now: Callable[[], int | None] | None = None
-    is_alive: Callable[[], BoolArray] | None = None
+    n_dropped: Callable[[int], int | None] | None = None
     bar: Bar | None = None
+    stops: bool = False
 
     @property
     def is_needed(self) -> bool:
@@ -88,15 +91,18 @@ class Watch(PullObserver):
         if not self.callbacks.is_watched:
             return False
         end = self.callbacks.replay_pull if is_replayed else self.callbacks.end_pull
-        return end(outcome.pull)
+        return end(outcome.pull) or self.stops
 
     def tell(self) -> None:
         """Check whether a stage or a race has ended after the policy received rewards."""
         if self.stage_now is not None:
             self._tell_of(self.progress.enter_stage(self.stage_now()))
-        if self.is_alive is not None:
-            for part in self.progress.end_races(self.is_alive):
-                self._tell_of(part)
+        if self.n_dropped is not None:
+            for place, n_fits in self.progress.end_races(self.n_dropped):
+                self._tell_of(self.progress.completed_by_race(place, n_fits))
+                if self.callbacks.is_watched and n_fits:
+                    path = self.progress.path_of_part(place)
+                    self.stops |= self.callbacks.drop_pulls(path, n_fits)
 
     def _tell_of(self, part: Part | None) -> None:
         if part is not None and self.search.verbose > 0:
@@ -146,13 +152,13 @@ def open_watch(search: BaseBanditSearchCV, run: Run, callbacks: CallbackTree) ->
     has_stages = bool(progress.parts) and run.prepared.plan.schedule is None
     policy, races = run.prepared.policy, any(part.races for part in progress.parts)
     stage_now = partial(policy.current_stage, run.state) if has_stages else None
-    is_alive = partial(policy.is_alive, run.state) if races else None
+    n_dropped = partial(policy.n_dropped, run.state) if races else None
     if search.verbose > 0:
         for line in _first_lines(run, progress.n_planned):
             write_above(None, line)
     bar = Bar(type(search).__name__, progress.n_planned) if search.progress_bar else None
     milestones = Milestones(progress.n_planned)
-    watch = Watch(search, progress, callbacks, milestones, stage_now, is_alive, bar)
+    watch = Watch(search, progress, callbacks, milestones, stage_now, n_dropped, bar)
     try:
         yield watch
     finally:

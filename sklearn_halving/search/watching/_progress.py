@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from math import isnan, nan
+from typing import cast
 
 from sklearn_halving.execution._types import Outcome
-from sklearn_halving.policies._arrays import BoolArray
 from sklearn_halving.policies._types import Pull
 from sklearn_halving.resources import Resource
 from sklearn_halving.search.preparing._plan import SearchPlan
@@ -274,21 +274,35 @@ class Progress:
             # With asynchronous promotions, some of these fits have been made already.
             self._reduce(later, max(0, self._planned[later] - n_going_on * n_each))
 
-    def end_races(self, is_alive: Callable[[], BoolArray]) -> Iterator[Part]:
-        """Reduce the plan by the fits of dropped candidates; yield the rungs that this completes.
+    def end_races(self, n_dropped: Callable[[int], int | None]) -> Iterator[tuple[int, int]]:
+        """Reduce the plan by the fits of dropped candidates.
 
         Parameters
         ----------
-        is_alive : callable
-            Returns which candidates are still in play, shape (n_candidates,).
+        n_dropped : callable
+            Returns how many candidates a bracket has dropped in its race, None before it ends.
+
+        Yields
+        ------
+        place, n_fits : int
+            Index of the part whose race has ended, and by how many fits it is smaller.
         """
-        while self._raced:
-            place, alive = self._raced.pop(), is_alive()
-            n_dropped = sum(not alive[arm] for arm in self._arms[place])
-            n_lost = n_dropped * (self.parts[place].n_splits - 1)
-            self._reduce(place, n_lost)
-            if self._left[place] == 0:
-                yield self._ended(place)
+        for place in list(self._raced):
+            n = n_dropped(cast(int, self.parts[place].bracket))
+            if n is not None:
+                self._raced.remove(place)
+                n_fits = n * (self.parts[place].n_splits - 1)
+                self._reduce(place, n_fits)
+                yield place, n_fits
+
+    def path_of_part(self, place: int) -> tuple[int, int]:
+        """Return the bracket and the rung of a part."""
+        bracket = cast(int, self.parts[place].bracket)
+        return bracket, place - self._first_of[bracket]
+
+    def completed_by_race(self, place: int, n_fits: int) -> Part | None:
+        """Return the part if it is complete without the fits of dropped candidates."""
+        return self._ended(place) if n_fits and self._left[place] == 0 else None
 
     def _reduce(self, place: int, n_fits: int) -> None:
         """Take fits that are not needed out of the plan."""

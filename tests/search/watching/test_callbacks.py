@@ -8,6 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from joblib import parallel_backend
+from scipy.stats import uniform
 from sklearn.base import clone
 
 from search.common import SEARCHES, WITH_RUNGS, Known, data, small
@@ -141,6 +142,21 @@ def test_hooks_are_balanced(search_class, backend, refit, tmp_path):
     assert (tasks["bracket"], tasks["rung"]) == ((2, 3) if search_class in WITH_RUNGS else (0, 0))
     assert tasks["candidate-split-evaluation"] == search.n_fits_ >= 18
     assert tasks["refit-with-best-params"] == refit
+
+
+def test_a_rung_ends_with_its_last_fit_if_candidates_are_dropped(tmp_path):
+    diary, space = Diary(tmp_path / "diary"), {"value": uniform(0, 1)}
+    search = small(HyperbandSearchCV, Known(), space, n_loops=3, refit=False)
+    search.set_callbacks(diary).fit(*data())
+    assert search.n_fits_ < search.plan(*data())["n_fits"].sum()
+    entries = diary.read()
+    assert_balanced(entries)
+    ends = [i for i, (hook, path) in enumerate(entries) if hook == "end"]
+    of_search = next(i for i in ends if entries[i][1].endswith("search:0"))
+    last_fit = max(i for i in ends if "evaluation" in entries[i][1])
+    rungs = [i for i in ends if entries[i][1].rpartition("/")[2].startswith("rung")]
+    assert len(rungs) == len(search.plan(*data()))
+    assert sum(last_fit < i < of_search for i in rungs) == 1  # the last rung of all
 
 
 @pytest.mark.filterwarnings("ignore:One or more", "ignore:Bracket")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from joblib import parallel_backend
+from joblib import parallel_backend, parallel_config
 from scipy.stats import uniform
 from sklearn.base import clone
 
@@ -341,9 +341,11 @@ def progress_of(plan, n_planned, deadline=float("inf")):
     )
 
 
-def test_rungs_in_which_candidates_are_dropped_are_completed(capsys):
+@pytest.mark.parametrize("n_jobs", [1, 4])
+def test_rungs_in_which_candidates_are_dropped_are_completed(capsys, n_jobs):
     search = small(HyperbandSearchCV, Known(), {"value": uniform(0, 1)}, n_loops=3, verbose=1)
-    first, *lines, last = lines_of(search, capsys)
+    with parallel_config("threading", n_jobs=n_jobs):
+        first, *lines, last = lines_of(search, capsys)
     n_planned = int(search.plan(*data())["n_fits"].sum())
     assert first.endswith(f"totalling at most {n_planned} fits")
     assert len(lines) == len(search.plan(*data()))
