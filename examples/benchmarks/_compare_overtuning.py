@@ -21,8 +21,9 @@ def write_overtuning(report: Report, lines: list[dict[str, Any]]) -> None:
     for line in lines:
         if line["search"] != "reference" and line["seed"] >= 0:
             by_search.setdefault(line["search"], []).append(line)
-    names = [one for one in (*OURS, *SKLEARN, *by_search) if one in by_search and one != AGAIN]
-    rows = [[name, *_shares(by_search[name])] for name in dict.fromkeys(names)]
+    names = dict.fromkeys((*OURS, *SKLEARN, *by_search))
+    names = [one for one in names if one in by_search and one != AGAIN]
+    rows = [[name, *_shares(by_search[name])] for name in names]
     columns = (
         "search | searches | overtuned, % | worse than the first incumbent, % "
         "| mean loss, % of the gain, if overtuned"
