@@ -255,11 +255,10 @@ def no_refit_message(search: SearchResults) -> str:
 
 def stopped_message(task: EvaluationTask, outcomes: Sequence[Outcome], by: str) -> str:
     """Return what a search did before it was stopped, and what it did not do."""
-    n_candidates = sum(1 for _ in task.candidates)  # some may not exist yet
     n_fitted = len({outcome.pull.arm for outcome in outcomes})
     top = sum(outcome.pull.level == task.max_level for outcome in outcomes)
     return (
-        f"The search was stopped by {by} after {len(outcomes)} fits, {top} of them with all of "
-        f"the resource. {n_candidates - n_fitted} of {n_candidates} candidates were never fitted. "
-        "The best candidate is the best of these fits. With a checkpoint, fit resumes the search."
+        f"The search was stopped by {by} after {len(outcomes):,} fits, {top:,} of them with all "
+        f"of the resource. {n_fitted:,} of {len(task.candidates):,} planned candidates were "
+        "fitted, and the search chooses among them. With a checkpoint, fit resumes the search."
     )

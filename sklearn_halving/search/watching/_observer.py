@@ -172,7 +172,8 @@ def _first_lines(run: Run, n_planned: int | None) -> Iterator[str]:
     yield headline(run.prepared.plan)
     journal = run.checkpoint.journal
     if journal is not None and journal.records:
-        yield checkpoint_line(len(journal.records), n_planned)
+        races = run.prepared.plan.description.races
+        yield checkpoint_line(len(journal.records), n_planned, races=races)
 
 
 def write_end(search: BaseBanditSearchCV, run: Run, progress: Progress) -> None:

@@ -146,10 +146,13 @@ class Milestones:
         return True
 
 
-def checkpoint_line(n_done: int, n_planned: int | None) -> str:
-    """Return the line on the contents of a checkpoint."""
+def checkpoint_line(n_done: int, n_planned: int | None, *, races: bool) -> str:
+    """Return the line on the contents of a checkpoint; ``races`` may save some of the fits."""
     line = f"The checkpoint has {counted(n_done, 'fit')}"
-    return line if n_planned is None else f"{line}; {max(0, n_planned - n_done):,} remain"
+    if n_planned is None:
+        return line
+    at_most = "at most " if races else ""
+    return f"{line}; {at_most}{max(0, n_planned - n_done):,} remain"
 
 
 def part_line(part: Part, report: ProgressReport, resource: Resource) -> str:
