@@ -37,7 +37,7 @@ outer = StratifiedShuffleSplit(n_splits=12, train_size=100, random_state=0)
 # ``return_estimator=True`` it returns the fitted searches, which have the scores of their
 # winners.
 searches = {
-    "Hyperband": HyperbandSearchCV(tree, space, random_state=0),
+    "Hyperband": HyperbandSearchCV(tree, space, brackets="all", random_state=0),
     "variance halving": VarianceHalvingSearchCV(tree, space, n_pulls=150, random_state=0),
 }
 nested = {
