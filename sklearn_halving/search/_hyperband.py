@@ -119,7 +119,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         Number of times that Hyperband's brackets are played, each time with new candidates.
         Candidates of a loop are drawn from distributions when the loop starts. ``"auto"`` plays
         loops until ``time_budget`` is over. With a time budget, loops of at most 500,000 fits are
-        planned (without a checkpoint, of at most 20,000 for each second), and of at most 20,000
+        planned (without a checkpoint, of at most 50,000 for each second), and of at most 20,000
         candidates of a grid.
     min_candidates : int or None, default=None
         Leave out brackets that start with fewer candidates than this (n_min in the paper).

@@ -44,7 +44,7 @@ def table_of(search, loops):
 )
 def test_loops_are_played_until_the_time_is_up(params):
     params = {"n_loops": 100_000, **params}
-    search = search_of(time_budget=5.0, **params).fit(X, Y)
+    search = search_of(time_budget=2.0, **params).fit(X, Y)
     assert search.stopped_by_ == "time_budget"
     assert search.n_fits_ > 0
     assert np.isfinite(search.best_score_)
@@ -91,7 +91,7 @@ def test_a_short_time_budget_is_not_spent_on_planning(tmp_path):
     def n_planned(**params):
         return search_of(n_loops="auto", **params).plan(X, Y)["n_fits"].sum()
 
-    assert 0 < n_planned(time_budget=0.1) <= 2000
+    assert 0 < n_planned(time_budget=0.1) <= 5000
     assert n_planned(time_budget=1.0) > n_planned(time_budget=0.1)
     # Sessions with other budgets must plan the same candidates.
     path = tmp_path / "journal"

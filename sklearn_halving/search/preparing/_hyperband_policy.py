@@ -49,7 +49,7 @@ except if test folds have `MANY_TEST_ROWS` rows."""
 MANY_TEST_ROWS = 2000
 MAX_PLANNED_FITS = 500_000
 """Loops beyond this number of fits are not planned if the search has a time budget."""
-MAX_FITS_PER_SECOND = 20_000
+MAX_FITS_PER_SECOND = 50_000
 """Nor are loops that cannot start within the time budget: no search makes fits this fast."""
 MAX_DRAWN = 20_000
 """Loops beyond this number of candidates are not planned either, if all of them are drawn before
