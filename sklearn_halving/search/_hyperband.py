@@ -34,8 +34,8 @@ from sklearn_halving.search.preparing._candidates import DEFAULT_SAMPLER, resolv
 from sklearn_halving.search.preparing._hyperband_policy import (
     bracket_factor,
     check_width,
+    chooses_plan,
     halves_grid,
-    has_row_floor,
     make_bracket_policy,
     make_grid_policy,
     tie_break_of,
@@ -325,7 +325,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
 
     @property
     def _has_row_floor(self) -> bool:
-        return has_row_floor(self)
+        return chooses_plan(self)
 
     def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Candidates:
         if not prepared.space.is_grid:

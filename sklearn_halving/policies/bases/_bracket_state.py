@@ -68,9 +68,9 @@ class BracketState:
         if self.is_finished:
             return
         rung = self.bracket.rungs[self.rung]
-        splits = range(rung.first_repetition, self.n_repetitions)
-        if self.race_split is not None and self.is_racing:
-            splits = range(self.race_split, self.race_split + 1)
+        splits: Sequence[int] = range(rung.first_repetition, self.n_repetitions)
+        if self.is_racing:
+            splits = [cast(int, self.race_split)]
         self.pulls = self._pulls_on(splits, self.arms)
 
     def _pulls_on(self, splits: Sequence[int], arms: IntArray) -> Pulls:
@@ -83,7 +83,7 @@ class BracketState:
     def is_racing(self) -> bool:
         """Whether the current rung is the last one, and its arms are pulled on one split."""
         is_last = self.rung == len(self.bracket.rungs) - 1
-        return self.race_split is not None and is_last and self.n_repetitions >= MIN_SPLITS
+        return self.race_split is not None and is_last
 
     def finish_race(self, incumbent: Incumbent | None) -> None:
         """Pull the arms that are not behind on the other splits, too."""
@@ -123,7 +123,8 @@ class StartedBrackets(dict[int, BracketState]):
         self, schedule: Schedule, batch_shape: Shape, n_repetitions: int, *, races: bool
     ) -> None:
         super().__init__()
-        self.schedule, self._batch_shape, self._races = schedule, batch_shape, races
+        self.schedule, self._batch_shape = schedule, batch_shape
+        self._races = races and n_repetitions >= MIN_SPLITS
         self._n_repetitions = n_repetitions
         self._first_arm = [0, *accumulate(bracket.n_arms for bracket in schedule.brackets)]
         self.is_to_come = np.full(schedule.n_arms, True)

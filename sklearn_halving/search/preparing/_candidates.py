@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
-from itertools import accumulate, count, zip_longest
+from itertools import accumulate, count, takewhile
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -279,9 +279,9 @@ class MadeBySampler:
     def create(self, group: int, arms: range) -> Sequence[Params]:
         """Return the candidates of a bracket, the first of which are initial ones."""
         rungs = list(self.rungs_before(group))
-        # Rungs that were told to the bracket before would take quadratic time in total.
-        is_new = (a is not b for a, b in zip_longest(rungs, self._rungs))
-        n_known = next((i for i, new in enumerate(is_new) if new), len(rungs))
+        # Rungs that the bracket before used are not told again, which would take quadratic time.
+        pairs = zip(rungs, self._rungs, strict=False)
+        n_known = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], pairs))
         self._rungs = rungs
         for rung in rungs[n_known:]:
             for arm, mean in zip(rung.arms.tolist(), rung.means.tolist(), strict=True):

@@ -63,23 +63,19 @@ ONLY_FOR_BRACKETS: dict[str, object] = {
 """Parameters that apply only to Hyperband's brackets, and their defaults."""
 
 
+def chooses_plan(search: HyperbandSearchCV) -> bool:
+    """Return whether the brackets are not those of the paper, but chosen by the search."""
+    return isinstance(search.brackets, str) and search.brackets == "auto"
+
+
 def halves_grid(search: HyperbandSearchCV, space: SearchSpace, sampler: Sampler | None) -> bool:
     """Return whether all candidates of a grid start in one bracket."""
-    is_automatic = isinstance(search.brackets, str) and search.brackets == "auto"
-    return is_automatic and space.is_grid and sampler is None
+    return chooses_plan(search) and space.is_grid and sampler is None
 
 
 def bracket_factor(search: HyperbandSearchCV) -> float:
     """Return the factor of Hyperband's brackets."""
     return BRACKET_FACTOR if isinstance(search.factor, str) else search.factor
-
-
-def has_row_floor(search: HyperbandSearchCV) -> bool:
-    """Return whether the rungs of Hyperband's brackets have the minimum number of rows.
-
-    ``brackets="all"`` and numbers are the algorithm of the paper.
-    """
-    return isinstance(search.brackets, str) and search.brackets == "auto"
 
 
 def make_bracket_policy(
@@ -100,17 +96,13 @@ def make_bracket_policy(
         n_arms = min(n_arms, search.max_candidates or n_arms)
         check_number(n_arms)
         return FiniteHorizonHalving(n_arms, n_arms * levels.largest, float(eta))
-    brackets = search.brackets
-    if isinstance(brackets, str):
-        brackets = "all" if brackets == "auto" else brackets
-    else:
-        brackets = tuple(brackets)
+    brackets = search.brackets if isinstance(search.brackets, str) else tuple(search.brackets)
     arms_arrive = setup.sampler is not None
-    may_be_short = has_row_floor(search) and setup.resource.subsamples_rows
+    may_be_short = chooses_plan(search) and setup.resource.subsamples_rows
     may_be_short &= search.max_candidates is None and search.min_resources == "auto"
     loop = Hyperband(
         factor=bracket_factor(search),
-        brackets=brackets,
+        brackets="all" if chooses_plan(search) else brackets,
         min_candidates=search.min_candidates,
         max_candidates=search.max_candidates,
         max_eliminations=levels.n_eliminations,
@@ -135,7 +127,8 @@ def _may_race(search: HyperbandSearchCV) -> bool:
 
 def _n_planned_loops(search: HyperbandSearchCV, loop: Hyperband, setup: Setup) -> int:
     """Return the number of loops to plan; ``loop`` is the policy with a single loop."""
-    if search.time_budget is None:
+    seconds = read_seconds("time_budget", search.time_budget)
+    if seconds is None:
         if search.n_loops == "auto":
             raise ValueError(
                 "n_loops='auto' plays loops until the time is up; got time_budget=None. Set "
@@ -144,20 +137,15 @@ def _n_planned_loops(search: HyperbandSearchCV, loop: Hyperband, setup: Setup) -
         return int(search.n_loops)
     size = setup.space.size
     schedule = loop.schedule(setup.levels.smallest, setup.levels.largest, size)
-    most = _max_fits(search) // schedule.n_pulls_on(setup.splits.n_repetitions or 1)
+    # The time budget may change between the sessions of a checkpoint, but not the candidates.
+    possible = MAX_FITS_PER_SECOND * seconds if search.checkpoint is None else MAX_PLANNED_FITS
+    most = int(min(possible, MAX_PLANNED_FITS)) // schedule.n_pulls_on(
+        setup.splits.n_repetitions or 1
+    )
     if size is not None:
         most = min(most, MAX_DRAWN // schedule.n_arms)
     most = max(1, most)
     return most if search.n_loops == "auto" else min(int(search.n_loops), most)
-
-
-def _max_fits(search: HyperbandSearchCV) -> int:
-    """Return the number of fits to plan for a search with a time budget."""
-    seconds = read_seconds("time_budget", search.time_budget)
-    # The time budget may change between the sessions of a checkpoint, but not the candidates.
-    if search.checkpoint is not None or seconds is None:
-        return MAX_PLANNED_FITS
-    return int(min(MAX_PLANNED_FITS, MAX_FITS_PER_SECOND * seconds))
 
 
 def _n_early_splits(search: HyperbandSearchCV, splits: SearchSplits) -> int | None:

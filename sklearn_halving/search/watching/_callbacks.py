@@ -166,14 +166,11 @@ class CallbackTree:
         stop : bool
             Whether a callback requests a stop. All hooks are called in any case.
         """
-        return self._end_parts(self._path(pull), 1)
+        return self.end_pulls(self._path(pull), 1)
 
-    def drop_pulls(self, path: tuple[int, ...], n_pulls: int) -> bool:
-        """Take pulls out of a rung that will not be made; return whether to stop."""
-        return self._end_parts(path, n_pulls)
-
-    def _end_parts(self, path: tuple[int, ...], n_parts: int) -> bool:
-        stop = False
+    def end_pulls(self, path: tuple[int, ...], n_pulls: int) -> bool:
+        """Count pulls of a rung that have ended, or will not be made; return whether to stop."""
+        n_parts, stop = n_pulls, False
         for depth in range(len(path), 0, -1):
             task = self._tasks[path[:depth]]
             task.n_left -= n_parts

@@ -98,11 +98,10 @@ class Watch(PullObserver):
         if self.stage_now is not None:
             self._tell_of(self.progress.enter_stage(self.stage_now()))
         if self.n_dropped is not None:
-            for place, n_fits in self.progress.end_races(self.n_dropped):
-                self._tell_of(self.progress.completed_by_race(place, n_fits))
-                if self.callbacks.is_watched and n_fits:
-                    path = self.progress.path_of_part(place)
-                    self.stops |= self.callbacks.drop_pulls(path, n_fits)
+            for path, n_fits, part in self.progress.end_races(self.n_dropped):
+                self._tell_of(part)
+                if self.callbacks.is_watched:
+                    self.stops |= self.callbacks.end_pulls(path, n_fits)
 
     def _tell_of(self, part: Part | None) -> None:
         if part is not None and self.search.verbose > 0:

@@ -274,7 +274,9 @@ class Progress:
             # With asynchronous promotions, some of these fits have been made already.
             self._reduce(later, max(0, self._planned[later] - n_going_on * n_each))
 
-    def end_races(self, n_dropped: Callable[[int], int | None]) -> Iterator[tuple[int, int]]:
+    def end_races(
+        self, n_dropped: Callable[[int], int | None]
+    ) -> Iterator[tuple[tuple[int, int], int, Part | None]]:
         """Reduce the plan by the fits of dropped candidates.
 
         Parameters
@@ -284,25 +286,24 @@ class Progress:
 
         Yields
         ------
-        place, n_fits : int
-            Index of the part whose race has ended, and by how many fits it is smaller.
+        path : (int, int)
+            Bracket and rung of a race that has ended with dropped candidates.
+        n_fits : int
+            Number of fits that will not be made.
+        part : Part or None
+            The rung, if this completes it.
         """
         for place in list(self._raced):
-            n = n_dropped(cast(int, self.parts[place].bracket))
-            if n is not None:
-                self._raced.remove(place)
+            bracket = cast(int, self.parts[place].bracket)
+            n = n_dropped(bracket)
+            if n is None:
+                continue
+            self._raced.remove(place)
+            if n > 0:
                 n_fits = n * (self.parts[place].n_splits - 1)
                 self._reduce(place, n_fits)
-                yield place, n_fits
-
-    def path_of_part(self, place: int) -> tuple[int, int]:
-        """Return the bracket and the rung of a part."""
-        bracket = cast(int, self.parts[place].bracket)
-        return bracket, place - self._first_of[bracket]
-
-    def completed_by_race(self, place: int, n_fits: int) -> Part | None:
-        """Return the part if it is complete without the fits of dropped candidates."""
-        return self._ended(place) if n_fits and self._left[place] == 0 else None
+                path = bracket, place - self._first_of[bracket]
+                yield path, n_fits, self._ended(place) if self._left[place] == 0 else None
 
     def _reduce(self, place: int, n_fits: int) -> None:
         """Take fits that are not needed out of the plan."""
