@@ -265,7 +265,7 @@ def ray_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     bases = PicklingPool.__bases__
     os.environ.setdefault("RAY_AUTH_MODE", "disabled")  # else a file in the home folder
     # By default its workers have a low priority, and hardly run beside other tests.
-    os.environ["RAY_worker_niceness"] = "0"
+    os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112  (Ray reads this spelling)
     import ray
     from ray.util.joblib import register_ray
 
