@@ -29,6 +29,8 @@ MAX_SENT_BYTES = 2**17
 """A task larger than this is not sent with every chunk."""
 LARGE_MODEL = 2**17
 """Models with more bytes than this are sent to a Dask worker without the scheduler."""
+WAIT_SECONDS = 2.0
+"""Dask waits this long for a worker that can be sent data, if the last one has just died."""
 MAX_UNPACKED = 2
 """Maximum number of unpickled tasks that a worker keeps."""
 
@@ -262,7 +264,7 @@ def _scattered(arrays: Sequence[object], client: Any) -> list[object]:
     each other. It is otherwise sent through the scheduler, which is one more copy. Networks of
     some clusters allow no other way.
     """
-    send = partial(client.scatter, list(arrays), broadcast=True, hash=False)
+    send = partial(client.scatter, list(arrays), broadcast=True, hash=False, timeout=WAIT_SECONDS)
     if client.direct_to_workers is not False:
         with suppress(Exception):  # a worker was lost, or cannot be reached from here
             return list(send(direct=True))

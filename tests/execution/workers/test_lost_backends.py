@@ -23,6 +23,8 @@ from joblib.externals.loky import reusable_executor
 from doubles import Known, KnownInParallel
 from scripts import ROOT
 from sklearn_halving import HyperbandSearchCV
+from sklearn_halving._unstable_joblib import JoblibSession, LostWorkerError
+from sklearn_halving.execution.workers._task_transfer import shared_arrays
 
 pytestmark = [
     pytest.mark.slow,
@@ -268,6 +270,20 @@ class TestDask:
         assert time.monotonic() - began < 8.0 + MOST_SECONDS
         assert search.stopped_by_ == "time_budget"
         check_goes_on(search, tmp_path, search.n_fits_)
+
+    @pytest.mark.full
+    def test_data_are_not_sent_for_long_if_all_workers_have_just_died(
+        self, dask: DaskProcesses
+    ) -> None:
+        """Dask itself waits for half a minute, in which a time budget may pass."""
+        with JoblibSession(2) as session:
+            dask.kill_workers()
+            while dask.client.ncores():
+                time.sleep(0.05)
+            began = time.monotonic()
+            with pytest.raises(LostWorkerError):
+                shared_arrays([X], session)
+            assert time.monotonic() - began < MOST_SECONDS
 
 
 # ----------------------------------------------------------------------------------- Ray
