@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import json
 import operator
 import os
 import platform
@@ -34,16 +35,21 @@ DATA = Path(os.environ.get("SKLEARN_HALVING_DATA", ROOT.parent / "shared" / "dat
 ORDERS = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
 
 
-def parse_options(description: str | None, *, seeds: int = 5, **flags: str) -> argparse.Namespace:
-    """Return the options that every benchmark has: quick, seeds, output, only; and flags.
+def parse_options(
+    description: str | None, *, seeds: int = 5, files: dict[str, str] | None = None, **flags: str
+) -> argparse.Namespace:
+    """Return the options that every benchmark has: quick, seeds, output, only; and others.
 
-    ``flags`` are names and help texts of options that are on or off.
+    ``files`` are names and help texts of options that are paths, ``flags`` of those that are on
+    or off.
     """
     parser = argparse.ArgumentParser(description=(description or "").partition("\n\n")[0])
     parser.add_argument("--quick", action="store_true", help="small sizes, under a minute")
     parser.add_argument("--seeds", type=int, default=None, help=f"repetitions ({seeds})")
     parser.add_argument("--output", type=Path, help="Markdown file for the report")
     parser.add_argument("--only", default="", help="leave out parts without this in the name")
+    for name, text in (files or {}).items():
+        parser.add_argument(f"--{name}", type=Path, help=text)
     for name, text in flags.items():
         parser.add_argument(f"--{name}", action="store_true", help=text)
     options = parser.parse_args()
@@ -84,6 +90,28 @@ class Report:
         """Write the file that was asked for."""
         if self._output is not None:
             self._output.write_text("\n".join(self._lines), encoding="utf-8")
+
+
+RESULT_KEYS = ("task", "seed", "search")
+
+
+class Cache:
+    """Lines of results by task, seed and search, in a file that a later run goes on with."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.lines: dict[tuple[str, int, str], dict[str, Any]] = {}
+        if path.exists():
+            for text in path.read_text(encoding="utf-8").splitlines():
+                line = json.loads(text)
+                self.lines[line["task"], line["seed"], line["search"]] = line
+
+    def add(self, task: str, seed: int, search: str, line: dict[str, Any]) -> None:
+        """Write a line at once."""
+        line = dict(zip(RESULT_KEYS, (task, seed, search), strict=True)) | line
+        self.lines[task, seed, search] = line
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
 
 
 CLAIM_COLUMNS = "what | min | median | max | target | reached"

@@ -72,6 +72,7 @@ class Scenario:
         self._numbers = NUMBERS[self.name]
         fixed = {self._key, "epoch", "trainsize", "repl"}
         self.parameters = [p for p in self._config["hyperparameters"] if p["name"] not in fixed]
+        self.conditions = self._config["conditions"]
         categories = [p for p in self._config["hyperparameters"] if p["type"] == "categorical"]
         self._categories = [p["name"] for p in categories if p["name"] != self._key]
 
@@ -95,13 +96,12 @@ class Scenario:
     @cached_property
     def space(self) -> list[dict[str, Any]]:
         """The parameters as a list of dicts, one for each value that others depend on."""
-        conditions = self._config["conditions"]
-        parents = {condition["parent"] for condition in conditions}
+        parents = {condition["parent"] for condition in self.conditions}
         of_name = {p["name"]: _values(p) for p in self.parameters}
         if not parents:
             return [of_name]
         [parent] = parents
-        children = {c["child"]: c.get("values", [c.get("value")]) for c in conditions}
+        children = {c["child"]: c.get("values", [c.get("value")]) for c in self.conditions}
         return [
             {parent: [value]}
             | {

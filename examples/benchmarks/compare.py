@@ -18,7 +18,6 @@ eight of the tasks for three times as long.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 import warnings
 from collections.abc import Iterator
@@ -28,7 +27,7 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-from _common import one_thread
+from _common import RESULT_KEYS, Cache, one_thread
 from _compare_data import DATA_SETS, Rows
 from _compare_long_tasks import SIX_SEARCHES, long_tasks, thrice_tasks
 from _compare_memory import measure_memory, print_peak
@@ -51,7 +50,6 @@ from sklearn.model_selection import ParameterSampler
 
 N_REFERENCE = 20
 """Random candidates whose median test score is the other end of the scale."""
-KEYS = ("task", "seed", "search")
 LEFT_OUT = "SMAC3, multi-fidelity"
 """SMAC3's other way takes as long again; its Hyperband is what is asked for."""
 
@@ -125,25 +123,6 @@ def line_of(run: SearchRun, limit: float, task: Search, tester: Tester) -> dict[
     }
 
 
-class Cache:
-    """Lines of results, by task, seed and search."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self.lines: dict[tuple[str, int, str], dict[str, Any]] = {}
-        if path.exists():
-            for text in path.read_text(encoding="utf-8").splitlines():
-                line = json.loads(text)
-                self.lines[line["task"], line["seed"], line["search"]] = line
-
-    def add(self, task: str, seed: int, search: str, line: dict[str, Any]) -> None:
-        """Write a line at once."""
-        line = dict(zip(KEYS, (task, seed, search), strict=True)) | line
-        self.lines[task, seed, search] = line
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
-
-
 def run_task(
     task: Task, data: tuple[Any, Any], seed: int, found: dict[str, Run], cache: Cache
 ) -> None:
@@ -168,7 +147,9 @@ def run_task(
     for name in missing:
         twin = cache.lines.get((task.name, seed, HYPERBAND))
         if name == OVER_ROWS and search.resource == "n_samples" and twin is not None:
-            cache.add(task.name, seed, name, {k: v for k, v in twin.items() if k not in KEYS})
+            cache.add(
+                task.name, seed, name, {k: v for k, v in twin.items() if k not in RESULT_KEYS}
+            )
         elif name != RANDOM:
             try:
                 run = found[name](search, limit, _draw(task, seed, name)) or SearchRun([], 0.0, 0)

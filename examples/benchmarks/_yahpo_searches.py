@@ -1,0 +1,240 @@
+"""What `yahpo.py` compares: each search on one data set of a surrogate, and what it chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from _yahpo_surrogates import LARGEST, Scenario, Surrogate
+from sklearn.model_selection import RandomizedSearchCV
+
+from sklearn_halving import BanditSearchCV, BayesGapSearchCV, HyperbandSearchCV
+
+BUDGETS = (25, 50, 100, 200)
+N_OF_BAYES_GAP = 500
+"""Candidates of BayesGapSearchCV, among which it chooses those that it fits."""
+OF_LOOP = 4 + 11 / 3 + 4 + 4
+"""Full fits of one loop of Hyperband over the levels 1, 3, 9 and 27 on one split."""
+
+Params = dict[str, Any]
+Try = tuple[Params, float, float, float]
+"""Parameters, share of the full resource, score, cost in full fits; in the order of the fits."""
+Runner = Callable[["Task", int], list[Params | None]]
+
+
+class Task:
+    """One data set of one surrogate."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        data_set: str,
+        noise: int | None,
+        fits: tuple[int, ...] = BUDGETS,
+    ) -> None:
+        self.scenario, self.data_set, self.fits = scenario, data_set, fits
+        self.n_splits = 1 if noise is None else 5
+        self.estimator = Surrogate(scenario, data_set, noise=noise)
+        rows = np.arange(4 * self.n_splits)
+        self.X, self.y = (rows // 4).reshape(-1, 1).astype(float), rows % 2
+        self.cv = [
+            (np.flatnonzero(rows // 4 != split) if self.n_splits > 1 else rows, test)
+            for split, test in enumerate(np.split(rows, self.n_splits))
+        ]
+
+    @property
+    def budgets(self) -> list[float]:
+        """In fits on single splits."""
+        return [float(budget * self.n_splits) for budget in self.fits]
+
+    def quality(self, candidates: list[Params]) -> np.ndarray:
+        """Return the accuracy of full fits."""
+        return self.scenario.accuracy(self.data_set, candidates, LARGEST)
+
+    def mean_score(self, params: Params, level: int = LARGEST) -> float:
+        """Return the mean score of the splits, as searches see it."""
+        own = {"data_set": self.data_set, "level": level, "noise": self.estimator.noise}
+        estimator = Surrogate(self.scenario, **own, **params).fit(self.X)
+        return float(np.mean([estimator.score(self.X[test]) for _, test in self.cv]))
+
+
+def hyperband(**options: Any) -> Runner:
+    """Return Hyperband, as many loops as the largest budget needs."""
+
+    def run(task: Task, seed: int) -> list[Params | None]:
+        of_loop = OF_LOOP if task.n_splits == 1 else 3 * OF_LOOP
+        search = HyperbandSearchCV(
+            task.estimator,
+            task.scenario.space,
+            resource="level",
+            min_resources=1,
+            max_resources=LARGEST,
+            n_loops=int(np.ceil(task.budgets[-1] / of_loop)) + 1,
+            early_splits=1,
+            cv=task.cv,
+            refit=False,
+            random_state=seed,
+            **options,
+        ).fit(task.X, task.y)
+        params = dict(
+            zip(search.cv_results_["candidate"], search.cv_results_["params"], strict=True)
+        )
+        history = search.history_
+        columns = (history["candidate"], history["n_resources"], history["test_score"])
+        tries = [
+            (_own(params[arm]), level / LARGEST, score, level / LARGEST)
+            for arm, level, score in zip(*columns, strict=True)
+        ]
+        return choices(tries, task)
+
+    return run
+
+
+def random_search(times: int) -> Runner:
+    """Return RandomizedSearchCV with so many times the fits."""
+
+    def run(task: Task, seed: int) -> list[Params | None]:
+        cost = task.n_splits / times
+        return choices([(params, 1.0, score, cost) for params, score in drawn(task, seed)], task)
+
+    return run
+
+
+@lru_cache(maxsize=1)
+def drawn(task: Task, seed: int) -> list[tuple[Params, float]]:
+    """Return the candidates of the longest random search: the shorter ones have the first."""
+    search = RandomizedSearchCV(
+        task.estimator,
+        task.scenario.space,
+        n_iter=task.fits[-1] * 4,
+        cv=task.cv,
+        refit=False,
+        random_state=seed,
+    ).fit(task.X, task.y)
+    results = search.cv_results_
+    return list(zip(results["params"], results["mean_test_score"], strict=True))
+
+
+def bayes_gap(task: Task, seed: int) -> list[Params | None]:
+    """Return what BayesGapSearchCV chooses, anew for each budget."""
+    return [
+        _own(
+            BayesGapSearchCV(
+                task.estimator,
+                task.scenario.space,
+                n_pulls=int(budget),
+                n_candidates=N_OF_BAYES_GAP,
+                cv=task.cv,
+                refit=False,
+                random_state=seed,
+            )
+            .fit(task.X, task.y)
+            .best_params_
+        )
+        for budget in task.budgets
+    ]
+
+
+def race(**options: Any) -> Runner:
+    """Return the race against the incumbent, run anew for each budget."""
+
+    def run(task: Task, seed: int) -> list[Params | None]:
+        return [
+            _own(
+                BanditSearchCV(
+                    task.estimator,
+                    task.scenario.space,
+                    policy="incumbent_race",
+                    n_pulls=int(budget),
+                    n_candidates=int(budget),
+                    cv=task.cv,
+                    refit=False,
+                    random_state=seed,
+                    **options,
+                )
+                .fit(task.X, task.y)
+                .best_params_
+            )
+            for budget in task.budgets
+        ]
+
+    return run
+
+
+def halving(task: Task, seed: int) -> list[Params | None]:
+    """Return what scikit-learn's halving chooses, anew for each budget."""
+    from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+    from sklearn.model_selection import HalvingRandomSearchCV
+
+    return [
+        _own(
+            HalvingRandomSearchCV(
+                task.estimator,
+                task.scenario.space,
+                resource="level",
+                min_resources=1,
+                max_resources=LARGEST,
+                n_candidates=int(budget * LARGEST / 4),
+                cv=task.cv,
+                refit=False,
+                random_state=seed,
+            )
+            .fit(task.X, task.y)
+            .best_params_
+        )
+        for budget in task.fits
+    ]
+
+
+SEARCHES: dict[str, Runner] = {
+    "HyperbandSearchCV": hyperband(),
+    'HyperbandSearchCV, "random"': hyperband(sampler="random"),
+    'HyperbandSearchCV, "kernel_density"': hyperband(sampler="kernel_density"),
+    "BayesGapSearchCV": bayes_gap,
+    "BanditSearchCV, race": race(),
+    'BanditSearchCV, race, "evolution"': race(sampler="evolution"),
+    "HalvingRandomSearchCV": halving,
+    "RandomizedSearchCV": random_search(1),
+    "RandomizedSearchCV, 2 times": random_search(2),
+    "RandomizedSearchCV, 4 times": random_search(4),
+}
+
+
+def _own(params: Params) -> Params:
+    """Return the parameters without the resource."""
+    return {name: value for name, value in params.items() if name != "level"}
+
+
+def choices(tries: Iterable[Try], task: Task) -> list[Params | None]:
+    """Return the choice at each budget: the best mean among those with the most of all.
+
+    The most splits at the largest share of the resource; None before the first fit.
+    """
+    scores: dict[str, list[float]] = {}
+    params_of: dict[str, Params] = {}
+    best: list[Params | None] = []
+    spent, largest = 0.0, 0.0
+    budgets = list(task.budgets)
+
+    def chosen() -> Params | None:
+        if not scores:
+            return None
+        most = max(map(len, scores.values()))
+        known = {key: np.mean(of) for key, of in scores.items() if len(of) == most}
+        return params_of[max(known, key=lambda key: known[key])]
+
+    for params, share, score, cost in tries:
+        while budgets and spent + cost > budgets[0] + 1e-9:
+            best.append(chosen())
+            budgets.pop(0)
+        spent += cost
+        if share > largest:
+            largest = share
+            scores.clear()
+        if share == largest:
+            key = repr(sorted(params.items()))
+            params_of[key] = params
+            scores.setdefault(key, []).append(score)
+    return best + [chosen()] * len(budgets)
