@@ -39,26 +39,32 @@ def write_report(lines: list[dict[str, Any]], options: argparse.Namespace) -> No
     long, thrice = ([x for x in lines if x["task"].endswith(end)] for end in (LONG, THRICE))
     usual = [line for line in lines if not line["task"].endswith((LONG, THRICE))]
     found = read(usual)
-    if not found.tasks:
+    if found.tasks:
+        write_usual(report, found, usual)
+    elif not (long or thrice):
         raise SystemExit("There is no result to report.")
+    if long:
+        write_others(report, read(long), "long fits")
+    if thrice:
+        write_others(report, read(thrice), "three times the time")
+    if options.images is not None and found.tasks:
+        from _compare_plots import save_plots
+
+        save_plots(found, options.images)
+    if output is not None:
+        _save_below_marker(report, output)
+
+
+def write_usual(report: Report, found: Results, lines: list[dict[str, Any]]) -> None:
+    """Print the tables of the 40 tasks."""
     for write in (
         *(write_setting, write_targets, write_regret, write_ranks, write_pairs),
         *(write_times, write_grid_times, write_fits, write_partial, write_overhead),
         write_scores,
     ):
         write(report, found)
-    write_overtuning(report, usual)
+    write_overtuning(report, lines)
     write_memory(report, [line for line in lines if line["seed"] < 0])
-    if long:
-        write_others(report, read(long), "long fits")
-    if thrice:
-        write_others(report, read(thrice), "three times the time")
-    if options.images is not None:
-        from _compare_plots import save_plots
-
-        save_plots(found, options.images)
-    if output is not None:
-        _save_below_marker(report, output)
 
 
 def _save_below_marker(report: Report, output: Path) -> None:

@@ -2,7 +2,9 @@
 
 Each family is searched alone with HyperbandSearchCV over distributions. One search over all five,
 as a list of dicts with the estimator as a parameter, then gets a quarter of the summed time. The
-goal is a test score within 1 % of the best of the five winners, on 8 of 10 data sets.
+goal is a test score within 1 % of the best of the five winners, on 8 of 10 data sets. The best one
+is chosen by its test score, so that it is too good by chance. The table therefore also has the one
+with the best score of cross-validation, which somebody who runs five searches would take.
 """
 
 from __future__ import annotations
@@ -76,9 +78,10 @@ def families(is_regression: bool) -> dict[str, dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found: test score of its winner, the winner's family, and seconds."""
+    """What a search found: both scores of its winner, the winner's family, and seconds."""
 
     test_score: float
+    cv_score: float
     family: str
     seconds: float
 
@@ -93,11 +96,13 @@ def run(rows: Rows, space: Any, scoring: str, seed: int, **options: Any) -> Foun
     search.fit(rows.X, rows.y)
     seconds = time.perf_counter() - started
     score = get_scorer(scoring)(search, rows.X_test, rows.y_test)
-    return Found(float(score), type(search.best_params_["model"]).__name__, seconds)
+    return Found(
+        float(score), search.best_score_, type(search.best_params_["model"]).__name__, seconds
+    )
 
 
-def compare(name: str, seed: int) -> tuple[list[Any], bool]:
-    """Return the row of a data set, and whether the goal is reached."""
+def compare(name: str, seed: int) -> tuple[list[Any], bool, bool]:
+    """Return the row of a data set, whether the goal is reached, and whether five searches do."""
     of = DATA_SETS[name]
     rows = divide(of.load(), MOST_ROWS, seed, of.is_regression)
     spaces = families(of.is_regression)
@@ -105,16 +110,19 @@ def compare(name: str, seed: int) -> tuple[list[Any], bool]:
     budget = SHARE * sum(one.seconds for one in alone)
     joint = run(rows, [*spaces.values()], of.scoring, seed, n_loops="auto", time_budget=budget)
     best = max(alone, key=lambda one: one.test_score)
-    is_reached = joint.test_score >= best.test_score - WITHIN * abs(best.test_score)
+    chosen = max(alone, key=lambda one: one.cv_score)
+    least = best.test_score - WITHIN * abs(best.test_score)
+    is_reached, is_reached_by_five = joint.test_score >= least, chosen.test_score >= least
     row = [
         f"{name}, seed {seed}",
         f"{best.test_score:.4f} ({best.family})",
+        f"{chosen.test_score:.4f} ({chosen.family})",
         f"{joint.test_score:.4f} ({joint.family})",
         f"{joint.test_score - best.test_score:+.4f}",
         f"{budget / SHARE:.1f} s",
         "yes" if is_reached else "**no**",
     ]
-    return row, is_reached
+    return row, is_reached, is_reached_by_five
 
 
 def main() -> None:
@@ -122,24 +130,31 @@ def main() -> None:
     options = parse_options(__doc__, seeds=1)
     report = Report("Five families in one search", options)
     names = QUICK_SETS if options.quick else [*DATA_SETS][:TEN]
-    n_reached = 0
+    n_reached = n_reached_by_five = 0
 
     def results() -> Any:
-        nonlocal n_reached
+        nonlocal n_reached, n_reached_by_five
         for seed in range(options.seeds):
             for name in names:
-                row, is_reached = compare(name, seed)
+                row, is_reached, is_reached_by_five = compare(name, seed)
                 n_reached += is_reached
+                n_reached_by_five += is_reached_by_five
                 yield row
 
     with one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         columns = (
-            "data | best of five searches on test rows | one search, a quarter of the time "
-            "| difference | time of the five | within 1 %"
+            "data | best of five searches on test rows | best of five by cross-validation "
+            "| one search, a quarter of the time | difference to the best | time of the five "
+            "| within 1 %"
         )
         report.table("Test scores", columns, results())
-    report.write(f"Within 1 % on {n_reached} of {len(names) * (options.seeds)}.", "")
+    n_all = len(names) * options.seeds
+    report.write(
+        f"Within 1 %: the one search on {n_reached} of {n_all}, the best of five by "
+        f"cross-validation on {n_reached_by_five}.",
+        "",
+    )
     report.save()
 
 
