@@ -30,6 +30,7 @@ from sklearn_halving.policies.bases._rungs import growing_levels
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._adaptive_search import AdaptiveSearchCV
+from sklearn_halving.search._formatting import counted
 from sklearn_halving.search._shared_parameters import (
     Fraction,
     PositiveFloat,
@@ -40,7 +41,6 @@ from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._preparation import Setup
 from sklearn_halving.search.preparing._search_space import SearchSpace
-from sklearn_halving.search.reporting._overview import counted
 
 NOT_FOR_SAMPLERS: dict[str, object] = {
     "allocation": "likelihood",

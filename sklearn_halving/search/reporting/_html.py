@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING
 
-import numpy as np
 from sklearn.utils import estimator_html_repr
 
-from sklearn_halving.search.reporting._overview import (
-    Overview,
-    Rung,
-    counted,
-    number_text,
-    score_text,
-    seconds_text,
-    shortened,
-    value_text,
-)
-from sklearn_halving.search.reporting._summary import with_gap
+from sklearn_halving._typing import Params
+from sklearn_halving.search._formatting import value_text
+from sklearn_halving.search.reporting._report import Section, Table, report_of
 
 if TYPE_CHECKING:
     from sklearn_halving.search._search_results import SearchResults
 
 MAX_PARAMS = 20
 """Maximum number of parameters of the winner."""
-MAX_LENGTH = 120
-"""Maximum length of the parameters of other candidates."""
-TEXTS = ("parameters", "value")
-"""Columns that do not contain numbers."""
-MAX_ERROR = 200
-"""Maximum length of the first error."""
 
 # All colors are inherited from the notebook or are shades of gray, so that the style works with
 # light and dark themes. The green is readable with both.
@@ -48,10 +32,10 @@ STYLE = """<style>
   padding: .15em .6em; text-align: right; font-variant-numeric: tabular-nums; color: inherit;
   background: none; white-space: nowrap; vertical-align: top;}
 .sklearn-halving th {font-weight: 600;}
-.sklearn-halving .text, .sklearn-halving th:first-child {text-align: left;}
-.sklearn-halving td.text {white-space: normal; overflow-wrap: anywhere; min-width: 8em;
-  max-width: 40em; font-family: monospace;}
-.sklearn-halving td.empty {border-color: transparent;}
+.sklearn-halving th:first-child, .sklearn-halving .text :last-child {text-align: left;}
+.sklearn-halving .text td:last-child {white-space: normal; overflow-wrap: anywhere;
+  min-width: 8em; max-width: 40em; font-family: monospace;}
+.sklearn-halving td:empty {border-color: transparent;}
 .sklearn-halving .winner {background: rgba(46, 160, 67, .28) !important; font-weight: bold;}
 </style>"""
 
@@ -65,134 +49,48 @@ def search_html(search: SearchResults) -> str:
     if not (hasattr(search, "_record") and hasattr(search, "cv_results_")):
         return diagram
     try:
-        return diagram + _panel(Overview(search))
+        parts = "".join(map(_section, report_of(search)))
     except Exception:  # noqa: BLE001 - for example, if a user has changed the results
         return diagram
-
-
-def _panel(overview: Overview) -> str:
-    parts = [
-        _headline(overview),
-        _brackets(overview) if overview.brackets else _stages(overview) + _leaders(overview),
-        _winner(overview),
-        _failures(overview),
-    ]
-    name = escape(type(overview.search).__name__)
+    name = escape(type(search).__name__)
     return (
-        f'{STYLE}<section class="sklearn-halving" aria-label="Results of {name}">'
-        f"{''.join(parts)}</section>"
+        f'{diagram}{STYLE}<section class="sklearn-halving" aria-label="Results of {name}">'
+        f"{parts}</section>"
     )
 
 
-def _headline(overview: Overview) -> str:
-    record, grid = overview.record, ""
-    if overview.n_grid_fits is not None:
-        grid = f" (GridSearchCV: {overview.n_grid_fits:,} full fits)"
-    texts = [
-        overview.candidates_text,
-        counted(len(overview.history), "fit") + grid,
-        f"{seconds_text(overview.fit_seconds)} of fitting and scoring",
-        f"{seconds_text(record.seconds)} {overview.from_start_to_end}",
-        overview.status,
-    ]
-    return f"<p>{escape(' · '.join(texts))}</p>"
+def _section(section: Section) -> str:
+    subject, paragraphs = section.subject.capitalize(), list(map(escape, section.paragraphs))
+    table = section.table
+    if section.params is not None:
+        table = _params_table(section.params)
+    if table is None:
+        return f"<p><strong>{subject}:</strong> {'<br>'.join(paragraphs)}</p>"
+    title, *rest = paragraphs
+    notes = f"<p>{'<br>'.join(rest)}</p>" if rest else ""
+    return _table(f"{subject} · {title}", table) + notes
 
 
-def _brackets(overview: Overview) -> str:
-    """Return a table of brackets, with a column for each amount of the resource."""
-    shown = overview.shown_brackets
-    amounts = sorted({rung.amount for rungs in shown.values() for rung in rungs})
+def _params_table(params: Params) -> Table:
+    rows = [[name, value_text(value)] for name, value in params.items()]
+    n_left = len(rows) - MAX_PARAMS
+    rest = [["", f"and {n_left} more"]] if n_left > 0 else []
+    return Table(["parameter", "value"], rows[:MAX_PARAMS] + rest, has_text=True)
+
+
+def _table(caption: str, table: Table) -> str:
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.head)
     rows = []
-    for label, rungs in shown.items():
-        of_amount = {rung.amount: rung for rung in rungs}
-        rows.append(_row(label, [_rung(of_amount.get(amount)) for amount in amounts]))
-    n_left = len(overview.brackets) - len(shown)
-    caption = f"Candidates and best {overview.metric} of each rung, by {overview.resource}"
-    rest = f"<p>and {counted(n_left, 'other bracket')}</p>" if n_left else ""
-    return _table(caption, ["bracket", *map(number_text, amounts)], rows) + rest
-
-
-def _rung(rung: Rung | None) -> str:
-    if rung is None:
-        return '<td class="empty"></td>'
-    if not rung.has_winner:
-        return _cell(rung.text())
-    return _cell(f"{rung.text()} ★", ' class="winner" title="the winner is here"')
-
-
-def _stages(overview: Overview) -> str:
-    stages, resource = overview.stages, overview.resource
-    if not stages:
-        return ""
-    rows = []
-    for label, n_candidates, n_fits, amount in stages:
-        texts = [label, f"{n_candidates:,}", f"{n_fits:,}", number_text(amount)]
-        texts = texts[:4] if resource is not None else texts[:3]
-        if not label:
-            texts = [texts[-1], *texts[1:3]]
-        rows.append(_row(texts[0], map(_cell, texts[1:])))
-    first, rest = ("stage", [resource]) if stages[0].label else (resource, [])
-    head = [name for name in (first, "candidates", "fits", *rest) if name]
-    gap = f'<tr><td class="text" colspan="{len(head)}">and {{}} in between</td></tr>'
-    return _table("Stages", head, with_gap(rows, gap))
-
-
-def _leaders(overview: Overview) -> str:
-    head, table = overview.leader_table()
-    chosen = None if overview.winner is None else overview.winner.candidate
-    rows = []
-    for rank, candidate, *numbers, params in table:
-        is_winner = candidate == str(chosen)
-        cells = map(_cell, [candidate, *numbers])
-        text = _cell(shortened(params, MAX_LENGTH), ' class="text"')
-        rows.append(_row(rank + " ★" * is_winner, [*cells, text], " class=winner" * is_winner))
-    caption = f"The best {len(rows)} of {counted(overview.record.n_candidates, 'candidate')}"
-    return _table(caption, head, rows)
-
-
-def _winner(overview: Overview) -> str:
-    winner = overview.winner
-    if winner is None:
-        return "<p>No candidate was chosen.</p>"
-    texts = [(name, value_text(value)) for name, value in winner.params.items()]
-    n_left = len(texts) - MAX_PARAMS
-    rest = [("", f"and {n_left} more")] if n_left > 0 else []
-    rows = [_row(name, [_cell(text, ' class="text"')]) for name, text in texts[:MAX_PARAMS] + rest]
-    score = f"no {overview.metric}"
-    if not np.isnan(winner.score):
-        score = f"{overview.metric} {score_text(winner.score)}"
-    if overview.resource is not None:
-        score += f" at {overview.resource}={number_text(winner.amount)}"
-    probability = getattr(overview.search, "best_probability_", np.nan)
-    if np.isfinite(probability):
-        best = "best of the finalists" if "bracket" in overview.search.cv_results_ else "best"
-        score += f", {best} with probability {probability:.2f}"
-    caption = f"Winner: candidate {winner.candidate}, {score}"
-    return _table(caption, ["parameter", "value"], rows)
-
-
-def _failures(overview: Overview) -> str:
-    if not overview.n_failed:
-        return ""
-    first = shortened(overview.first_error, MAX_ERROR)
-    n_fits = counted(len(overview.history), "fit")
-    return f"<p>{overview.n_failed:,} of {n_fits} failed: <code>{escape(first)}</code></p>"
-
-
-def _cell(text: str, attributes: str = "") -> str:
-    return f"<td{attributes}>{escape(text)}</td>"
-
-
-def _row(first: str, cells: Iterable[str], attributes: str = "") -> str:
-    return f'<tr{attributes}><th scope="row">{escape(first)}</th>{"".join(cells)}</tr>'
-
-
-def _table(caption: str, head: Iterable[str], rows: Iterable[str]) -> str:
-    columns = "".join(
-        f'<th scope="col"{" class=text" if name in TEXTS else ""}>{escape(name)}</th>'
-        for name in head
-    )
+    for place, (first, *cells) in enumerate(table.rows):
+        span = "" if cells else f' colspan="{len(table.head)}"'
+        row = f'<th scope="row"{span}>{escape(first)}</th>'
+        for column, cell in enumerate(cells, start=1):
+            if table.winner == (place, column):
+                row += f'<td class="winner" title="the winner is here">{escape(cell)} ★</td>'
+            else:
+                row += f"<td>{escape(cell)}</td>"
+        rows.append(f"<tr>{row}</tr>")
     return (
-        f"<table><caption>{escape(caption)}</caption><thead><tr>{columns}</tr></thead>"
-        f"<tbody>{''.join(rows)}</tbody></table>"
+        f"<table{' class=text' * table.has_text}><caption>{caption}</caption>"
+        f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
     )

@@ -14,9 +14,9 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn_halving._typing import CvResults
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._types import Policy
+from sklearn_halving.search._formatting import counted
 from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._plan import SearchPlan
-from sklearn_halving.search.reporting._overview import counted
 
 if TYPE_CHECKING:
     from sklearn_halving.search._search_results import SearchResults

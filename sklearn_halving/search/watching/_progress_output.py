@@ -8,8 +8,8 @@ from math import ceil, isnan
 
 from sklearn_halving.execution.workers._messages import write_line
 from sklearn_halving.resources import Resource
+from sklearn_halving.search._formatting import counted, number_text, score_text
 from sklearn_halving.search.preparing._plan import SearchPlan
-from sklearn_halving.search.reporting._overview import counted
 from sklearn_halving.search.watching._progress import Part, ProgressReport
 
 N_LINES = 10
@@ -180,7 +180,7 @@ def end_line(report: ProgressReport, best_score: float | None, stopped_by: str) 
 
 def resource_text(resource: Resource, amount: float) -> str:
     """Return an amount of resource with its unit; empty without a resource."""
-    number = f"{amount:,}" if isinstance(amount, int) else f"{amount:.4g}"
+    number = number_text(amount)
     if resource.name == "whole_fit":
         return ""
     units = {"partial_fit": "epoch", "fit_time": "second"}
@@ -188,11 +188,6 @@ def resource_text(resource: Resource, amount: float) -> str:
     if unit is None:
         return f"{resource.name}={number}"
     return f"{number} {unit}{'' if amount == 1 else 's'}"
-
-
-def score_text(score: float) -> str:
-    """Return a score with four significant digits."""
-    return f"{score:.4g}"
 
 
 def clock_text(seconds: float) -> str:

@@ -64,20 +64,24 @@ def panel(search):
     return text[text.index('<section class="sklearn-halving"') :]
 
 
-CERTAIN = "best of the finalists with probability 1.00"
-
-
 def test_brackets_are_rows_and_amounts_columns():
     search = small(HyperbandSearchCV, Known(), SPACE).fit(*data())
-    page = Tables(panel(search))
+    text = panel(search)
+    page = Tables(text)
     assert page.tables == [
-        [["bracket", "13", "40"], ["1", "3: 0.7", "1: 0.7 ★"], ["0", "", "2: 0.5"]],
+        [
+            ["n_samples", "13", "40"],
+            ["bracket 1", "3: 0.7", "1: 0.7 ★"],
+            ["bracket 0", "", "2: 0.5"],
+        ],
         [["parameter", "value"], ["value", "0.7"]],
     ]
     assert page.captions == [
-        "Candidates and best score of each rung, by n_samples",
-        f"Winner: candidate 1, score 0.7 at n_samples=40, {CERTAIN}",
+        "Brackets · candidates: best score",
+        "Winner · candidate 1, rank 1 of 6 rows: score 0.7 (standard deviation 0 over 3 fits) at "
+        "n_samples=40",
     ]
+    assert "probability of being the best of the finalists 1, expected regret 0" in text
     assert page.winners == [(0, 1)]
 
 
@@ -92,7 +96,7 @@ def test_stages_and_leaders_where_there_are_no_brackets():
         ["2", "2", "4"],
     ]
     assert leaders[0] == ["rank", "candidate", "fits", "score", "P(best)", "parameters"]
-    assert leaders[1] == ["1 ★", "3", "6", "0.7", "1.00", "value=0.7"]
+    assert leaders[1] == ["1", "3 ★", "6", "0.7", "1.00", "value=0.7"]
     assert len(leaders) == 5
     assert winner[1] == ["value", "0.7"]
     assert page.winners == [(1, 1)]
@@ -159,7 +163,7 @@ def test_text_is_escaped(search_class):
 def test_any_number_of_candidates(search_class, space):
     search = small(search_class, Known(), space).fit(*data())
     page = Tables(panel(search))
-    assert page.captions[-1].startswith("Winner: candidate")
+    assert page.captions[-1].startswith("Winner · candidate")
     assert len(page.winners) == 1
     assert max(map(len, page.tables)) <= 14
 
@@ -168,16 +172,16 @@ def test_any_number_of_candidates(search_class, space):
 def test_after_ctrl_c(search_class):
     text = panel(interrupted(search_class, SPACE))
     assert "stopped by Ctrl-C" in text
-    assert "Winner: candidate" in text
+    assert "Winner · candidate" in text
     Tables(text)
 
 
 @pytest.mark.parametrize("search_class", SEARCHES)
 def test_nobody_was_chosen(search_class):
     no_score = {"value": [np.nan, np.nan, np.nan]}
-    assert "No candidate was chosen." in panel(interrupted(search_class, no_score))
+    assert "none: no candidate has a score" in panel(interrupted(search_class, no_score))
     several = small(search_class, Known(), SPACE, scoring=["accuracy", "f1"], refit=False)
-    assert "No candidate was chosen." in panel(several.fit(*data()))
+    assert "refit=False chooses none" in panel(several.fit(*data()))
 
 
 @pytest.mark.parametrize("search_class", SEARCHES)
@@ -185,7 +189,7 @@ def test_a_winner_without_a_score(search_class):
     search = small(search_class, Known(), {"value": [np.nan, np.nan]})
     with pytest.warns(UserWarning, match="first candidate is chosen"):
         text = panel(search.fit(*data()))
-    assert "Winner: candidate" in text
+    assert "Winner · candidate" in text
     assert "no score" in text
     assert "score no score" not in text
 

@@ -45,7 +45,7 @@ HyperbandSearchCV of Known()
   spent      18 fits; GridSearchCV would have made 12 fits, 4 candidates x 3 splits
              477 units of n_samples, as much as 11.9 full fits: 99 % of that grid
   ended      finished as planned
-  brackets   candidates: best score; * has the winner
+  brackets   candidates: best score; * marks the winner
              n_samples   13       40
              bracket 1   3: 0.7   1: 0.7*
              bracket 0            2: 0.5
@@ -68,14 +68,17 @@ BanditSearchCV of Known()
   searched   4 candidates; every fit is a full one
   spent      19 fits; GridSearchCV would have made 12 fits, 4 candidates x 3 splits
   ended      finished as planned
-  stages     stage 0      4 candidates       12 fits
-             stage 1      3 candidates        3 fits
-             stage 2      2 candidates        4 fits
-  best       rank  candidate      fits      score  P(best)  parameters
-                1          3         6        0.7     1.00  value=0.7
-                2          2         6        0.5     0.00  value=0.5
-                3          1         4        0.2     0.00  value=0.2
-                4          0         3        0.1     0.00  value=0.1
+  stages     candidates and fits
+             stage   candidates   fits
+             0       4            12
+             1       3            3
+             2       2            4
+  best       4 of 4 candidates; * marks the winner
+             rank   candidate   fits   score   P(best)   parameters
+             1      3*          6      0.7     1.00      value=0.7
+             2      2           6      0.5     0.00      value=0.5
+             3      1           4      0.2     0.00      value=0.2
+             4      0           3      0.1     0.00      value=0.1
   winner     candidate 3, rank 1 of 4 rows: score 0.7 (standard deviation 0 over 6 fits)
              value=0.7
              probability of being the best 1, expected regret 0, score corrected for
@@ -184,8 +187,8 @@ def test_many_rungs_do_not_make_lines_longer():
         min_resources=8, max_resources=512, max_candidates=64, brackets="all",
     ).fit(*data(1100))  # fmt: skip
     lines = said(search)
-    assert any("at n_samples -> best score" in line for line in lines)
-    assert any("64 at 8 -> " in line for line in lines)
+    assert any("n_samples -> candidates: best score" in line for line in lines)
+    assert any("8 -> 64: " in line for line in lines)
 
 
 @pytest.mark.parametrize("search_class", SEARCHES)
@@ -382,7 +385,7 @@ def test_candidates_are_counted_as_in_the_comparison_with_grid_search():
     text = search.fit(*data()).summary()
     assert "searched   3 candidates, started 9 times;" in text
     assert "9 fits, 3 candidates x 3 splits" in text
-    assert "3 candidates, started 9 times ·" in search._repr_html_()
+    assert "3 candidates, started 9 times;" in search._repr_html_()
 
 
 def test_times_of_a_resumed_search_say_what_they_are_of(tmp_path):
