@@ -19,6 +19,8 @@ from scipy import sparse
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 
+from sklearn_halving._typing import Parameterized
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -175,11 +177,8 @@ class _Hasher:
             self._add_all([value.__func__, value.__self__])
         elif isinstance(value, partial):
             self._add_all([value.func, value.args, value.keywords])
-        elif hasattr(value, "get_params") and not isinstance(value, type):
-            params = value.get_params(deep=False)
-            self.add({name: v for name, v in params.items() if name not in OF_NO_MATTER})
-            if isinstance(value, FrozenEstimator):  # includes the fitted attributes
-                self.add(dict(vars(value.estimator)))
+        elif isinstance(value, Parameterized):
+            self._add_estimator(value)
         elif is_dataclass(value):
             names = [f.name for f in fields(value) if f.name not in self._without]
             self.add({name: getattr(value, name) for name in names})
@@ -193,6 +192,12 @@ class _Hasher:
             self._add_array(np.asarray(value))
         else:
             self._add_state(value)
+
+    def _add_estimator(self, estimator: Parameterized) -> None:
+        params = estimator.get_params(deep=False)
+        self.add({name: v for name, v in params.items() if name not in OF_NO_MATTER})
+        if isinstance(estimator, FrozenEstimator):  # includes the fitted attributes
+            self.add(dict(vars(estimator.estimator)))
 
     def _add_function(self, function: types.FunctionType) -> None:
         self._tag("name", _full_name(function).encode())
