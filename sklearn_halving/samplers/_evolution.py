@@ -8,11 +8,10 @@ from typing import cast
 
 import numpy as np
 
-from sklearn_halving.samplers._checks import check_share
 from sklearn_halving.samplers._dimensions import NEUTRAL, Choices, Opaque
 from sklearn_halving.samplers._random import Batch
 from sklearn_halving.samplers._space import FloatArray, IntArray, Params, Space
-from sklearn_halving.samplers._types import Told
+from sklearn_halving.samplers._types import Told, check_share
 
 P_NUMBER = 0.5
 """Probability that a number of the parent is changed."""

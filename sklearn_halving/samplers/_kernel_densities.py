@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from sklearn_halving.samplers._checks import check_share
 from sklearn_halving.samplers._dimensions import Dimension, Opaque
 from sklearn_halving.samplers._random import Batch
 from sklearn_halving.samplers._space import FloatArray, IntArray, Params, Space
-from sklearn_halving.samplers._types import Told
+from sklearn_halving.samplers._types import Told, check_share
 
 MIN_BANDWIDTH = 1e-3
 """Smallest bandwidth, which is used if all points have the same value."""

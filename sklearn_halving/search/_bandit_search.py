@@ -43,8 +43,6 @@ from sklearn_halving.search.preparing._candidates import PointSampler
 from sklearn_halving.search.preparing._inputs import FitInputs
 from sklearn_halving.search.preparing._levels import Levels
 from sklearn_halving.search.preparing._named_policies import (
-    LEVEL_POLICIES,
-    POINT_POLICIES,
     check_continuous,
     description_of,
     point_policy,
@@ -244,13 +242,14 @@ class BanditSearchCV(AdaptiveSearchCV):
 
     def _named_policy(self, name: str, setup: Setup) -> BasePolicy:
         """Return the policy with this name, with a budget."""
-        if name in POINT_POLICIES:
+        described = description_of(name)
+        if described.n_dimensions is not None:
             n_pulls = N_SAMPLED if isinstance(self.n_pulls, str) else int(self.n_pulls)
             n_dimensions = self._count_dimensions(setup.space)
             return point_policy(name, n_pulls, n_dimensions, setup.splits.n_repetitions)
         n_arms = self._count_candidates(setup)
         n_pulls = self._count_pulls(n_arms, setup)
-        if name not in LEVEL_POLICIES:
+        if not described.plays_levels:
             self._check_splits(n_arms, setup.splits)
         return policy_by_name(name, n_arms, n_pulls, self.confidence, setup.splits.n_named)
 
@@ -290,9 +289,9 @@ class BanditSearchCV(AdaptiveSearchCV):
 
     def _count_candidates(self, setup: Setup) -> int:
         n_arms = super()._count_candidates(setup)
-        is_race = self.policy == "incumbent_race" and not isinstance(self.n_pulls, str)
-        if n_arms > MAX_LISTED and is_race:
-            return int(self.n_pulls)  # the race does not try more candidates
+        may_arrive = description_of(self.policy).arms_may_arrive
+        if n_arms > MAX_LISTED and may_arrive and not isinstance(self.n_pulls, str):
+            return int(self.n_pulls)  # the policy does not try more candidates
         return n_arms
 
     def _least_n_pulls(self, n_arms: int) -> int:

@@ -40,7 +40,6 @@ from sklearn_halving.search.preparing._candidates import (
     resolve_sampler,
 )
 from sklearn_halving.search.preparing._checkpoint import Checkpoint, open_checkpoint
-from sklearn_halving.search.preparing._initial_candidates import with_initial_candidates
 from sklearn_halving.search.preparing._inputs import FitInputs, check_inputs
 from sklearn_halving.search.preparing._levels import Levels, choose_levels
 from sklearn_halving.search.preparing._limits import limits_of
@@ -52,7 +51,7 @@ from sklearn_halving.search.preparing._preparation import (
     seed_of,
 )
 from sklearn_halving.search.preparing._reward import Reward
-from sklearn_halving.search.preparing._search_space import SearchSpace
+from sklearn_halving.search.preparing._search_space import SearchSpace, with_initial_candidates
 from sklearn_halving.search.preparing._splitting import SearchSplits, fixed_splits
 from sklearn_halving.search.watching._callbacks import CallbackTree
 from sklearn_halving.search.watching._failure_messages import stopped_message

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from sklearn_halving._typing import CvResults
+from sklearn_halving._typing import CvResults, Estimator, Params
 from sklearn_halving._unstable_imports import (
     BaseSearchCV,
     check_refit_metric,
     named_scorers,
+    num_samples,
     select_best_index,
 )
+from sklearn_halving.execution._evaluation import arm_estimator, seed_random_states
+from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.policies._types import NO_ARM, Pull
+from sklearn_halving.resources._early_stopping import fix_rounds, is_number_of_rounds
 from sklearn_halving.search._run import Run
 from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._limits import budget_text
@@ -31,11 +36,8 @@ from sklearn_halving.search.reporting._cv_results import (
     take_rows,
     without_sparse_splits,
 )
-from sklearn_halving.search.reporting._history import (
-    make_history,
-)
+from sklearn_halving.search.reporting._history import make_history
 from sklearn_halving.search.reporting._html import search_html
-from sklearn_halving.search.reporting._refit import REFIT, fix_rounds_of_winner, unfitted_winner
 from sklearn_halving.search.reporting._summary import summary_text
 from sklearn_halving.search.watching._callbacks import CallbackTree
 from sklearn_halving.search.watching._failure_messages import (
@@ -53,6 +55,9 @@ from sklearn_halving.search.watching._failure_messages import (
 
 if TYPE_CHECKING:
     import pandas as pd
+
+REFIT = 2**31 - 1
+"""Used instead of a repetition in the seed of the refit, which uses all rows."""
 
 
 @dataclass(frozen=True)
@@ -267,8 +272,8 @@ class SearchResults(BaseSearchCV):
             return
         task, inputs = run.task, run.prepared.inputs
         arm, level = (int(column[self.best_index_]) for column in (run.rows.arm, run.rows.level))
-        self.best_estimator_ = unfitted_winner(task, arm, level)
-        level, fit_params = fix_rounds_of_winner(
+        self.best_estimator_ = _unfitted_winner(task, arm, level)
+        level, fit_params = _fix_rounds_of_winner(
             self.best_estimator_, task, run.outcomes, Pull(arm, level, REFIT)
         )
         context = callbacks.refit_task()
@@ -290,3 +295,40 @@ class SearchResults(BaseSearchCV):
         found = [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]
         for name in [*found, *(n for n in ("_record", "_statistics") if n in vars(self))]:
             delattr(self, name)
+
+
+def _unfitted_winner(task: EvaluationTask, arm: int, level: int) -> Any:
+    """Return the estimator of an arm, with its parameters rescaled to the data of the refit."""
+    as_drawn = replace(task, rescaling=None, seed=None)
+    estimator = arm_estimator(as_drawn, Pull(arm, level, REFIT))
+    if task.rescaling is not None:
+        is_of_rows = task.resource.subsamples_rows
+        amount = num_samples(task.X) if is_of_rows else task.resource.to_amount(level)
+        max_amount = task.resource.to_amount(task.max_level)
+        changed = task.rescaling.apply(task.candidates[arm], estimator, amount, max_amount)
+        if changed:
+            estimator.set_params(**changed)
+    if task.seed is not None:
+        seed_random_states(estimator, task.seed, (arm, REFIT))
+    return estimator
+
+
+def _fix_rounds_of_winner(
+    estimator: Estimator, task: EvaluationTask, outcomes: Sequence[Outcome], pull: Pull
+) -> tuple[int, Params]:
+    """Set the number of rounds of a booster that stopped early; return level and fit parameters.
+
+    It is the median number of rounds on all splits. The refit uses all rows, so that none are
+    left to decide when to stop.
+    """
+    rounds = [
+        outcome.n_rounds
+        for outcome in outcomes
+        if outcome.pull[:2] == pull[:2] and outcome.n_rounds is not None
+    ]
+    if not rounds:
+        return pull.level, task.fit_params
+    n_rounds = round(float(np.median(rounds)))
+    counts_rounds = any(map(is_number_of_rounds, task.resource.params_at(pull.level)))
+    level = n_rounds if counts_rounds else pull.level
+    return level, fix_rounds(estimator, n_rounds, task.fit_params)

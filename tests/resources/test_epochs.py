@@ -7,7 +7,7 @@ from sklearn.base import is_classifier
 from sklearn.linear_model import Perceptron, SGDClassifier, SGDOneClassSVM, SGDRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 
-from sklearn_halving.resources._epochs import epochs_at_once, validated_once
+from sklearn_halving.resources._partial_fit import epochs_at_once, validated_once
 
 
 def test_epochs_at_once():

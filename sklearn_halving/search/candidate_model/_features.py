@@ -13,8 +13,8 @@ import joblib
 import numpy as np
 from scipy.stats import qmc, rv_discrete
 
+from sklearn_halving._typing import Params
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
-from sklearn_halving.search.preparing._search_space import Params
 
 CATEGORY_DISTANCE = 0.5
 """Distance of two categories of a parameter; the range of a number is 1."""

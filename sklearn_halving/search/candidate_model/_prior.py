@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
+from sklearn_halving._typing import Params
 from sklearn_halving.policies import KernelCovariance, KernelFamily
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.search.candidate_model._features import (
@@ -17,7 +18,6 @@ from sklearn_halving.search.candidate_model._features import (
     Space,
     make_features,
 )
-from sklearn_halving.search.preparing._search_space import Params
 
 LENGTH = 8**-0.5
 """Initial length scale if one parameter varies. With d parameters it is sqrt(d) times this, such

@@ -41,6 +41,7 @@ POINT_POLICIES: dict[str, str] = {"hoo": "HOO"}
 """Policies that create their candidates during the search, from continuous distributions."""
 LEVEL_POLICIES: dict[str, str] = {"asynchronous_halving": "AsynchronousHalving"}
 """Policies that need a number of fits and a resource."""
+N_PULLS_OF_EXAMPLE = 1000
 NAMES = (*POLICIES, *LEVEL_POLICIES, *POINT_POLICIES)
 _RUNGS = "it plays rungs: give {name}(...) and a resource, or use HyperbandSearchCV"
 NOT_BY_NAME: dict[str, str] = {
@@ -135,14 +136,12 @@ def point_policy(name: str, n_pulls: int, n_dimensions: int, n_splits: int | Non
 def description_of(policy: str | Policy) -> PolicyDescription:
     """Return the description of a policy that is given by name or as an object.
 
-    The description of a name has only what does not depend on the number of candidates.
+    A name has the description of an example, which holds for any number of fits and candidates
+    except for ``max_pulls`` and ``confidence``.
     """
     if isinstance(policy, str):
         check_name(policy)
-        return PolicyDescription(
-            n_dimensions=1 if policy in POINT_POLICIES else None,
-            plays_levels=policy in LEVEL_POLICIES,
-        )
+        policy = _example(policy)
     try:
         return as_policy(policy).describe()
     except TypeError as error:
@@ -151,6 +150,13 @@ def description_of(policy: str | Policy) -> PolicyDescription:
             "policy must be a name or an object with the methods of "
             f"sklearn_halving.policies.Policy; got {policy!r}. Names are {names}."
         ) from error
+
+
+def _example(name: str) -> BasePolicy:
+    """Return a policy with this name."""
+    if name in POINT_POLICIES:
+        return point_policy(name, N_PULLS_OF_EXAMPLE, n_dimensions=1, n_splits=None)
+    return policy_by_name(name, 2, N_PULLS_OF_EXAMPLE, confidence=0.95, n_splits=1)
 
 
 def range_of_score(scoring: object, *, classifies: bool) -> tuple[float, float] | None:
