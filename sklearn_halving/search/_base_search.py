@@ -347,7 +347,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
 
     def _pull(self, run: Run, limits: PullLimits, callbacks: CallbackTree) -> Progress:
         """Run pulls until the policy is finished or the search is stopped."""
-        prepared, checkpoint = run.prepared, run.checkpoint
+        prepared, checkpoint, candidates = run.prepared, run.checkpoint, run.task.candidates
         callbacks.begin_search(prepared.plan, prepared.resource)
         with (
             open_watch(self, run, callbacks) as watch,
@@ -368,7 +368,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
                 journal=checkpoint.journal,
                 models=ModelStore(checkpoint.models),
                 signals=StopSignals(run.deadline, interrupt),
-                arrive=getattr(run.task.candidates, "arrive", None),
+                arrive=candidates.arrive if isinstance(candidates, ArrivingCandidates) else None,
                 replace_executor=continue_here if self.lost_cluster == "continue" else None,
                 first_to_tell=prepared.policy.first_to_tell,
             )

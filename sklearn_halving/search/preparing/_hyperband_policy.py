@@ -15,7 +15,7 @@ from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._candidates import BRACKETS_IN_PLAY
 from sklearn_halving.search.preparing._content_hash import content_hash
-from sklearn_halving.search.preparing._levels import MAX_ELIMINATIONS, row_floors
+from sklearn_halving.search.preparing._levels import MAX_ELIMINATIONS
 from sklearn_halving.search.preparing._limits import read_seconds
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._preparation import Preparation, Setup
@@ -43,10 +43,6 @@ USUAL_FACTOR = 10
 MAX_STARTED = 2**16
 """Maximum number of candidates that a bracket may start. Drawing them takes a few seconds."""
 GRID_FACTOR = 2
-EARLY_SPLITS = 2
-"""Number of splits of the early rungs. A single split was worse on recorded learning curves,
-except if test folds have `MANY_TEST_ROWS` rows."""
-MANY_TEST_ROWS = 2000
 MAX_PLANNED_FITS = 500_000
 """Loops beyond this number of fits are not planned if the search has a time budget."""
 MAX_FITS_PER_SECOND = 50_000
@@ -156,7 +152,7 @@ def _n_early_splits(search: HyperbandSearchCV, splits: SearchSplits) -> int | No
     if wanted is None and search.select == "max_resources":
         # With select="all_rungs", an early rung may win. The best of many means over few splits
         # is biased upwards compared with means over all splits.
-        wanted = splits.n_telling
+        wanted = splits.early.n_telling
     return None if wanted is None or wanted >= splits.n_repetitions else wanted
 
 
@@ -178,14 +174,13 @@ def make_grid_policy(search: HyperbandSearchCV, setup: Setup) -> GridHalving:
     splits = setup.splits
     n_splits = splits.n_repetitions or 1
     if search.early_splits == "auto":
-        n_race = EARLY_SPLITS if splits.has_like_folds else n_splits
-        n_early = 1 if splits.has_like_folds and splits.n_test >= MANY_TEST_ROWS else n_race
+        n_early, n_race = splits.early.splits_of_grid(n_splits, splits.n_test)
     else:
         n_early = n_splits if isinstance(search.early_splits, str) else search.early_splits
         n_race = n_early
     first_floor = deep_floor = 1
     if setup.resource.subsamples_rows and search.min_resources == "auto":
-        first_floor, deep_floor = row_floors(splits, setup.levels.largest)
+        first_floor, deep_floor = splits.early.row_floors(setup.levels.largest)
     size = setup.space.size or 1
     n_arms = min(size, search.max_candidates or size)
     check_number(n_arms)

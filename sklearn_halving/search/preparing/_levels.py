@@ -20,10 +20,6 @@ MAX_LEVEL = 10**12
 FEWEST_ROWS = 10
 """Number of rows of the smallest rung with ``min_resources="auto"`` if there are no classes; at
 most a third of all rows."""
-FLOOR_ROWS, FLOOR_ROWS_OF_CLASS = 50, 5
-"""Minimum numbers of rows for the rung directly below the largest level."""
-DEEP_ROWS, DEEP_ROWS_OF_CLASS = 200, 10
-"""Minimum numbers of rows for all rungs below that one."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +66,8 @@ def choose_levels(
         Determines the number of eliminations between the two levels. If None, the policy chooses
         them.
     has_floor : bool, default=False
-        Whether all rungs have at least the rows that `row_floors` returns for the rung below the
-        largest level, with ``min_resources="auto"``.
+        Whether all rungs have at least the first number of rows of `EarlyRungs.row_floors`, with
+        ``min_resources="auto"``.
     """
     smallest, largest = resource.level_range(estimator, splits.n_train, splits.n_rows_needed)
     max_resources = _amount_of("max_resources", max_resources, resource)
@@ -101,7 +97,7 @@ def choose_levels(
         if factor is None:
             return Levels(min(smallest, max_level), max_level)
         has_floor = has_floor and resource.subsamples_rows
-        floor = row_floors(splits, max_level)[0] if has_floor else 1
+        floor = splits.early.row_floors(max_level)[0] if has_floor else 1
         return _automatic_levels(resource, smallest, max_level, factor, floor)
     min_level = _level_of("min_resources", min_resources, resource)
     if min_level > max_level:
@@ -170,15 +166,3 @@ def _automatic_levels(
         )
     smallest = max(needed, round_half_up(max_level / eta**n_eliminations))
     return Levels(min(max_level, smallest), max_level, n_eliminations)
-
-
-def row_floors(splits: SearchSplits, n_train: int) -> tuple[int, int]:
-    """Return the minimum number of rows for the rung below the largest level and for lower rungs.
-
-    A subset needs some rows of each class. If the training fold has more rows than columns, a
-    subset also needs as many rows as there are columns: models rank differently if there are
-    too few rows to determine their coefficients.
-    """
-    n_columns = splits.n_columns if splits.n_columns < n_train else 0
-    first = max(FLOOR_ROWS, FLOOR_ROWS_OF_CLASS * splits.n_classes, n_columns)
-    return first, max(first, DEEP_ROWS, DEEP_ROWS_OF_CLASS * splits.n_classes)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -22,10 +22,10 @@ from sklearn_halving.execution._train_test_rows import (
     StreamedFolds,
     SubsetOrders,
 )
-from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.resources import Resource
 from sklearn_halving.resources._continuation import BOOSTING_NAMES
 from sklearn_halving.resources._training_size import class_codes
+from sklearn_halving.search.preparing._early_rungs import EarlyRungs
 from sklearn_halving.search.preparing._inputs import (
     FitInputs,
     ask_splitter,
@@ -40,12 +40,6 @@ HELD_OUT = 2**31 - 3
 """Used in the seed of the rows that are held out for early stopping."""
 MIN_PER_CLASS = 2
 """Minimum number of rows of each class in the smallest training subset."""
-TELLING_ROWS = 100
-"""Minimum number of test rows for a first evaluation of a candidate. With 100 rows, the standard
-error of an accuracy is at most 0.05, which is small compared with the differences among the
-candidates of a first rung. `TELLING_PER_CLASS` is the minimum for each class."""
-TELLING_PER_CLASS = 10
-TELLING_ERRORS = 4
 N_LOOKED_AT = 10
 """Number of splits of a stream that are checked before the first fit."""
 
@@ -64,15 +58,10 @@ class SearchSplits:
         Number of rows of the smallest training fold, of the smallest test fold, and of the data.
     n_rows_needed : int
         Number of rows that a subset needs to contain every class.
-    n_telling : int or None
-        Number of splits that are enough for a first evaluation of a candidate, see
-        `n_telling_splits`; None if it was not computed.
-    has_like_folds : bool
-        Whether the first two splits are similar to the whole data, see `has_like_folds`.
+    early : EarlyRungs
+        What the early rungs need.
     n_named : int
         Number of splits that ``cv`` stands for, such as 5 for ``cv=5``.
-    n_columns, n_classes : int
-        Number of columns of X and of classes of y; 0 if there are none or it is not known.
     held_out : HeldOutRows or None
         Holds out training rows for the early stopping of boosters.
     """
@@ -83,11 +72,8 @@ class SearchSplits:
     n_test: int
     n_rows: int
     n_rows_needed: int = 1
-    n_telling: int | None = None
-    has_like_folds: bool = True
+    early: EarlyRungs = field(default_factory=EarlyRungs)
     n_named: int = 5
-    n_columns: int = 0
-    n_classes: int = 0
     held_out: HeldOutRows | None = None
 
 
@@ -119,7 +105,10 @@ def fixed_splits(
     check_rows(inputs)
     pairs = ask_splitter(search, inputs)
     sizes = (*_smallest(pairs), num_samples(inputs.X))
-    known = _facts(search, inputs, pairs) | {"held_out": _held_out(search, inputs, pairs, seed)}
+    known: Params = {
+        "early": _early_rungs(search, inputs, pairs),
+        "held_out": _held_out(search, inputs, pairs, seed),
+    }
     if not resource.subsamples_rows:
         folds = tuple(Fold(train, test) for train, test in pairs)
         return SearchSplits(ListedFolds(folds), len(pairs), *sizes, **known)
@@ -160,80 +149,14 @@ def streamed_splits(
     return SearchSplits(splits, n_known, *sizes, n_needed, **more)
 
 
-def _facts(search: BaseSearchCV, inputs: FitInputs, pairs: Pairs) -> Params:
-    """Return the properties that determine the early rungs, as arguments of `SearchSplits`."""
-    shape: tuple[int, ...] = getattr(inputs.X, "shape", ())
-    n_columns = int(shape[-1]) if len(shape) == 2 else 0
+def _early_rungs(search: BaseSearchCV, inputs: FitInputs, pairs: Pairs) -> EarlyRungs:
     is_special = inputs.split_params.get("groups") is not None or _goes_forward(pairs)
     try:
         classes = _class_target(search, inputs)
     except ValueError:  # scikit-learn does not know this type of target, but the estimator may
         is_special, classes = True, None
-    if is_special:
-        return {"n_telling": len(pairs), "has_like_folds": False, "n_columns": n_columns}
-    n_classes = 0 if classes is None else int(classes.max()) + 1
-    target = _numeric_target(inputs) if classes is None else None
     tests = [test for _, test in pairs]
-    return {
-        "n_telling": n_telling_splits(classes, n_classes, target, tests),
-        "has_like_folds": has_like_folds(classes, target, tests),
-        "n_columns": n_columns,
-        "n_classes": n_classes,
-    }
-
-
-def has_like_folds(classes: Rows | None, target: FloatArray | None, tests: Sequence[Rows]) -> bool:
-    """Return whether the target of the first two test folds is distributed as that of all rows.
-
-    The mean of a numeric target, or the proportion of each class, must be within
-    `TELLING_ERRORS` standard errors of its value on all rows. This detects sorted rows.
-    """
-    first = np.concatenate(tests[:2])
-    bound = TELLING_ERRORS / np.sqrt(len(first))
-    if target is not None:  # standardized
-        return bool(abs(target[first].mean()) <= bound)
-    if classes is None:
-        return True
-    counts = np.bincount(classes)
-    shares = counts / len(classes)
-    distance = np.abs(np.bincount(classes[first], minlength=len(counts)) / len(first) - shares)
-    return bool((distance <= bound * np.sqrt(shares * (1 - shares))).all())
-
-
-def n_telling_splits(
-    classes: Rows | None, n_classes: int, target: FloatArray | None, tests: Sequence[Rows]
-) -> int:
-    """Return the number of splits that are enough for a first evaluation of a candidate.
-
-    It is the smallest number such that the test folds of the first splits contain `TELLING_ROWS`
-    rows and `TELLING_PER_CLASS` of each class. For a numeric target, its mean on these rows must
-    also be within `TELLING_ERRORS` standard errors of its mean on all rows, because rows may be
-    sorted.
-    """
-    n_rows, of_class, total = 0, np.zeros(n_classes, dtype=np.int64), 0.0
-    for n_splits, test in enumerate(tests, start=1):
-        n_rows += len(test)
-        if classes is not None:
-            of_class += np.bincount(classes[test], minlength=n_classes)
-        if target is not None:
-            total += float(target[test].sum())
-            if abs(total / n_rows) > TELLING_ERRORS / np.sqrt(n_rows):
-                continue
-        if n_rows >= TELLING_ROWS and (of_class >= TELLING_PER_CLASS).all():
-            return n_splits
-    return len(tests)
-
-
-def _numeric_target(inputs: FitInputs) -> FloatArray | None:
-    """Return the standardized target if it is a single numeric column, else None."""
-    try:
-        target = np.asarray(inputs.y, dtype=np.float64)
-    except (TypeError, ValueError):
-        return None
-    if target.ndim != 1 or not np.isfinite(target).all():
-        return None
-    deviation = float(target.std())
-    return (target - target.mean()) / deviation if deviation > 0 else None
+    return EarlyRungs.of(inputs.X, inputs.y, classes, tests, is_special=is_special)
 
 
 def _smallest(pairs: Pairs) -> tuple[int, int]:
