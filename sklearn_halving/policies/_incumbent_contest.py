@@ -160,6 +160,10 @@ class Contest:
             return None
         newcomer = self._enter()
         self._racers.append(newcomer)
+        self._judge(newcomer)  # it may have rewards from before the race
+        splits = self._untried(newcomer)
+        if newcomer not in self._racers or not splits:
+            return self._next()
         return Pull(newcomer, self.level, int(self.rng.choice(splits)))
 
     def _enter(self) -> int:

@@ -113,7 +113,8 @@ class IncumbentRace(SeparateGames):
         failed = np.array(sorted(contest.dropped - contest.rewards.keys()), dtype=np.int64)
         means = np.full(len(arms) + len(failed), np.nan)
         if len(arms):
-            table = np.full((len(arms), contest.rules.n_splits), np.nan)
+            n_splits = 1 + max(split for own in contest.rewards.values() for split in own)
+            table = np.full((len(arms), n_splits), np.nan)
             for row, arm in zip(table, arms.tolist(), strict=True):
                 row[list(contest.rewards[arm])] = list(contest.rewards[arm].values())
             means[: len(arms)] = fit_additive_model(table, ~np.isnan(table)).mean

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Annotated, Literal, cast
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_halving._typing import (
+    Candidates,
     CrossValidation,
     Estimator,
     FilePath,
@@ -25,6 +27,7 @@ from sklearn_halving.policies import UniformAllocation
 from sklearn_halving.policies._bayes_gap import Acquisition, BetaRule
 from sklearn_halving.policies.bases._base_policy import BasePolicy, default_window
 from sklearn_halving.resources import Resource
+from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._adaptive_search import PULLS_OF_GRID_SEARCH, AdaptiveSearchCV
 from sklearn_halving.search._bandit_search import _warn_of_range
 from sklearn_halving.search._run import Run
@@ -34,8 +37,11 @@ from sklearn_halving.search._shared_parameters import (
     PositiveInt,
     document_search,
 )
-from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.candidate_model._features import draw_evenly
+from sklearn_halving.search.candidate_model._gap_then_race import (
+    GapThenRace,
+    make_gap_then_race,
+)
 from sklearn_halving.search.candidate_model._independent import (
     BOUNDS,
     UGapName,
@@ -46,16 +52,15 @@ from sklearn_halving.search.candidate_model._independent import (
 )
 from sklearn_halving.search.candidate_model._posterior import (
     GapOverCandidates,
-    OpenPrior,
     columns_of_one,
+    make_gap,
     posterior_columns,
 )
 from sklearn_halving.search.candidate_model._prior import (
     KernelName,
-    ParameterFamily,
     make_prior,
 )
-from sklearn_halving.search.preparing._candidates import check_candidates
+from sklearn_halving.search.preparing._candidates import check_candidates, followed_by_a_sampler
 from sklearn_halving.search.preparing._preparation import Preparation, Setup
 from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics
 from sklearn_halving.search.reporting._cv_results import ResultRows, ranks
@@ -64,12 +69,6 @@ N_OF_DISTRIBUTIONS = 100
 """Default number of candidates that are drawn from distributions; not all of them are fitted."""
 AUTO_PULLS = (20, 100)
 """Minimum and maximum of ``n_pulls="auto"``, which is a quarter of the number of candidates."""
-
-NO_NUMBERS = (
-    "No numeric parameter varies, so the model of BayesGapSearchCV only knows which values the "
-    "candidates have in common: a fit tells little or nothing about other candidates. "
-    "VarianceHalvingSearchCV compares candidates without a model, and kernel= sets another one."
-)
 
 Kernel = Annotated[Callable[..., ArrayLike], callable] | Annotated[ArrayLike, "array-like"]
 """A covariance of the candidates, or a function that returns it."""
@@ -104,6 +103,15 @@ class BayesGapSearchCV(AdaptiveSearchCV):
         Maximum number of fits (the paper's horizon T). ``"auto"`` is a quarter of the number of
         candidates, but at least 20 and at most 100, and never more than 5 for each candidate
         or than ``cv`` has splits for. With an ``acquisition`` of UGap, it is 5 for each candidate.
+        With a sampler, it is 50.
+    sampler : {"random", "evolution", "kernel_density"} or Sampler, default="random"
+        Where further candidates come from, see HyperbandSearchCV. Except with ``"random"``,
+        BayesGap makes a quarter of the fits, but at least 25. The candidates among which it
+        cannot decide then race on the remaining fits, followed by new candidates. Each of these is
+        made when its turn comes, from the scores so far
+        (`~sklearn_halving.policies.IncumbentRace`). The winner is fitted on 10 splits, or on as
+        many as ``cv`` stands for if these are more. ``n_candidates`` is the number of candidates
+        before the race. Not available for a whole grid, nor with an ``acquisition`` of UGap.
     epsilon : float, default=0.0
         Difference of scores that does not matter.
     beta : {"effective", "printed"} or float, default="effective"
@@ -143,10 +151,10 @@ default=None
         maximum marginal likelihood, after 5, 10, 20, 40, ... fits. A number disables this.
     pulls_in_flight : "auto" or int, default="auto"
         Maximum number of fits that are chosen, but whose scores are not known when the next one is
-        chosen. ``"auto"`` is an eighth of ``n_pulls``, at most 20. The result depends on this
-        number, but not on ``n_jobs``. Scores are used in the order in which fits were chosen, so
-        that two to three times the number of workers keeps all of them busy. With 1, every
-        decision uses all scores, and more than one worker is of no use.
+        chosen. ``"auto"`` is an eighth of ``n_pulls``, at most 20, or 4 with a sampler. The result
+        depends on this number, but not on ``n_jobs``. Scores are used in the order in which fits
+        were chosen, so that two to three times the number of workers keeps all of them busy. With
+        1, every decision uses all scores, and more than one worker is of no use.
 
     Attributes
     ----------
@@ -162,9 +170,15 @@ default=None
           in VarianceHalvingSearchCV;
         - ``rank_test_score``: rank by ``posterior_mean``, with the recommended candidate first and
           candidates whose fits failed last.
+
+        With a sampler, only candidates that were fitted have a row. ``probability_best`` and
+        ``rank_test_score`` are computed from their own scores, as in VarianceHalvingSearchCV.
+        ``posterior_mean`` and ``posterior_sd`` and the bounds are those before the race, and NaN
+        for candidates that were made later.
     best_probability_, best_regret_ : float
         As in VarianceHalvingSearchCV, from joint draws of the posterior. NaN with fewer than
-        three scores, which say nothing about the scale of the differences.
+        three scores, which say nothing about the scale of the differences. With a sampler, these
+        and the next one are computed as in VarianceHalvingSearchCV.
     best_corrected_score_ : float
         Posterior mean of the best candidate, which is shrunk towards those of similar candidates.
     regret_bounds_ : ndarray of shape (n_rounds,)
@@ -234,6 +248,7 @@ default=None
     """
 
     n_candidates: Literal["auto"] | PositiveInt
+    sampler: Annotated[str | Sampler, object]
     epsilon: Annotated[float, Interval(Real, 0, None, closed="left")]
     beta: BetaRule | PositiveFloat
     kernel: KernelName | Kernel | None
@@ -249,6 +264,7 @@ default=None
         *,
         n_candidates: int | Literal["auto"] = "auto",
         n_pulls: int | Literal["auto"] = "auto",
+        sampler: str | Sampler = "random",
         epsilon: float = 0.0,
         beta: float | BetaRule = "effective",
         kernel: KernelName | Kernel | None = None,
@@ -284,17 +300,26 @@ default=None
     def _least_n_pulls(self, n_arms: int) -> int:
         return max(1, n_arms * n_first_fits(self.acquisition))
 
-    def _count_candidates(self, setup: Setup) -> int:
+    def _count_drawn(self, setup: Setup) -> int:
+        """Return the number of candidates that the model knows."""
         space = setup.space
         if space.is_grid or not isinstance(self.n_candidates, str):
-            return super()._count_candidates(setup)
+            n_drawn = super()._count_candidates(replace(setup, sampler=None))
+            return n_drawn if setup.sampler is None else max(n_drawn, len(space.initial))
         n_arms = max(N_OF_DISTRIBUTIONS, len(space.initial))
         return min(n_arms, space.size or n_arms)
+
+    def _count_candidates(self, setup: Setup) -> int:
+        n_drawn = self._count_drawn(setup)
+        if setup.sampler is None:
+            return n_drawn
+        n_arms = n_drawn + self._count_pulls(n_drawn, setup)
+        return min(n_arms, setup.space.size or n_arms)
 
     def _count_pulls(self, n_arms: int, setup: Setup) -> int:
         if not isinstance(self.n_pulls, str):
             return int(self.n_pulls)
-        if self.acquisition in BOUNDS:
+        if self.acquisition in BOUNDS or setup.sampler is not None:
             return super()._count_pulls(n_arms, setup)
         least, most = AUTO_PULLS
         n_each = min(PULLS_OF_GRID_SEARCH, setup.splits.n_repetitions or PULLS_OF_GRID_SEARCH)
@@ -307,47 +332,39 @@ default=None
         if isinstance(in_flight, str):
             in_flight = default_window(n_pulls)
         policy: BasePolicy
-        if self.acquisition == "ugap" or self.acquisition == "ugap_bernstein":
+        if setup.sampler is not None:
+            policy = make_gap_then_race(self, n_pulls, self._count_drawn(setup), setup)
+        elif self.acquisition in BOUNDS:
             policy = make_ugap(self, n_pulls, in_flight, setup.splits.n_repetitions)
         else:
-            policy = GapOverCandidates(
-                n_pulls,
-                covariance=OpenPrior(),
-                acquisition=self.acquisition,
-                beta=self.beta,
-                epsilon=self.epsilon,
-                confirm=True,
-                pulls_in_flight=in_flight,
-            )
+            policy = make_gap(self, n_pulls, in_flight)
         self._check_splits(n_arms, setup.splits)
         return UniformAllocation(n_pulls) if n_arms == 1 else policy
 
-    def _draw_candidates(
-        self, prepared: Preparation, rng: np.random.RandomState
-    ) -> tuple[Params, ...]:
-        given, n_of_bracket = self.param_distributions, prepared.plan.n_of_bracket
+    def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Candidates:
+        given = self.param_distributions
         spaces = [given] if isinstance(given, Mapping) else list(given)
-        initial, evenly = prepared.space.initial, None
-        if prepared.space.size is None:
-            evenly = draw_evenly(spaces, sum(n_of_bracket) - len(initial), rng)
+        n_drawn, space, evenly = self._count_drawn(prepared), prepared.space, None
+        if space.size is None:
+            evenly = draw_evenly(spaces, n_drawn - len(space.initial), rng)
         if evenly is None:
-            candidates = prepared.space.draw(n_of_bracket, rng, prepared.plan.fronts)
+            drawn = space.draw([n_drawn], rng, prepared.plan.fronts)
         else:
-            candidates = (*initial, *evenly)
-        check_candidates(self.estimator, candidates)
-        self._warn_of_candidates(prepared, candidates)
-        is_whole = prepared.space.is_grid and prepared.space.size == len(candidates)
-        is_whole = is_whole and not initial  # an array is in the order of the grid
-        args = (self.kernel, candidates, spaces, self.branch_correlation)
-        if len(candidates) > 1 and self.acquisition not in BOUNDS:
-            gap = cast(GapOverCandidates, prepared.policy)
+            drawn = (*space.initial, *evenly)
+        check_candidates(self.estimator, drawn)
+        self._warn_of_candidates(prepared, drawn)
+        is_whole = space.is_grid and space.size == len(drawn)
+        is_whole = is_whole and not space.initial  # an array is in the order of the grid
+        has_model = len(drawn) > 1 and self.acquisition not in BOUNDS
+        if has_model or self.kernel is not None:
+            args = (self.kernel, drawn, spaces, self.branch_correlation)
             prior = make_prior(*args, is_whole_grid=is_whole)
-            if isinstance(prior, ParameterFamily) and not prior.has_numbers:
-                warn_user(NO_NUMBERS)
-            gap.covariance.set(prior, self.noise, len(candidates))
-        elif self.kernel is not None:  # validates the kernel
-            make_prior(*args, is_whole_grid=is_whole)
-        return candidates
+            if has_model:
+                gap = cast(GapOverCandidates, prepared.policy)
+                if prepared.sampler is not None:
+                    gap = cast(GapThenRace, prepared.policy).gap
+                gap.covariance.set(prior, self.noise, len(drawn))
+        return followed_by_a_sampler(drawn, prepared, rng)
 
     def _make_results(self, run: Run, rows: ResultRows) -> ResultTable:
         policy, state = run.prepared.policy, run.state
@@ -358,6 +375,11 @@ default=None
             columns = interval_columns(ugap, state, cast(ChoiceStatistics, table.statistics))
             results = table.cv_results | columns
             return ResultTable(results, table.statistics, ugap.regret_bounds(state))
+        if run.prepared.sampler is not None:
+            table, both = super()._make_results(run, rows), cast(GapThenRace, policy)
+            columns = both.model_columns(state, rows.arm)
+            bounds = both.gap.regret_bounds(state.gap)
+            return ResultTable(table.cv_results | columns, table.statistics, bounds)
         results, overlap = self._results_with_errors(run, rows)
         key = f"test_{run.metric}"
         mean_score, bounds = results[f"mean_{key}"], np.zeros(0)

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from sklearn_halving.policies import BayesGap, KernelFamily
 from sklearn_halving.policies._arrays import FloatArray, IntArray, Seed, Shape
+from sklearn_halving.policies._bayes_gap import Acquisition
 from sklearn_halving.policies._types import Problem
 from sklearn_halving.policies.posterior._arm_covariance import as_arm_covariance
 from sklearn_halving.policies.posterior._state import PosteriorState
+from sklearn_halving.search._user_warnings import warn_user
+from sklearn_halving.search.candidate_model._prior import ParameterFamily
 from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics
+
+if TYPE_CHECKING:
+    from sklearn_halving.search._bayes_gap import BayesGapSearchCV
 
 NOISE = 0.25
 """Initial variance of the noise of a fit, and of the effect of a split, in prior variances of a
@@ -29,6 +35,11 @@ models, the model was right in 10 % of the choices from 20 scores, said 38 % wit
 23 % with it. It was not too confident from 60 scores."""
 DRAWN_AT_ONCE = 50
 """Number of joint draws of all candidates that are in memory at a time."""
+NO_NUMBERS = (
+    "No numeric parameter varies, so the model of BayesGapSearchCV only knows which values the "
+    "candidates have in common: a fit tells little or nothing about other candidates. "
+    "VarianceHalvingSearchCV compares candidates without a model, and kernel= sets another one."
+)
 
 
 @dataclass
@@ -40,6 +51,8 @@ class OpenPrior:
 
     def set(self, covariance: Any, noise: float | str, n_arms: int) -> None:
         """Set the covariance of the candidates, and the noise that the user passed."""
+        if isinstance(covariance, ParameterFamily) and not covariance.has_numbers:
+            warn_user(NO_NUMBERS)
         if isinstance(covariance, KernelFamily) and not isinstance(noise, str):
             covariance = covariance.at(np.log(covariance.lengths))
         self.covariance = covariance
@@ -67,6 +80,19 @@ class GapOverCandidates(BayesGap):
         if seed is not None:
             state.break_ties(seed)
         return state
+
+
+def make_gap(search: BayesGapSearchCV, n_pulls: int, pulls_in_flight: int) -> GapOverCandidates:
+    """Return the policy of a search."""
+    return GapOverCandidates(
+        n_pulls,
+        covariance=OpenPrior(),
+        acquisition=cast(Acquisition, search.acquisition),
+        beta=search.beta,
+        epsilon=search.epsilon,
+        confirm=True,
+        pulls_in_flight=pulls_in_flight,
+    )
 
 
 @dataclass(frozen=True)
@@ -120,21 +146,25 @@ def posterior_columns(
     other columns include neither.
     """
     mean, deviation = gap.posterior(state)
-    beliefs, alive = state.beliefs(), state.alive
-    scale = float(beliefs.scale[0])
-    width = np.sqrt(state.posterior.variance)
-    beta = state.exploration.beta(beliefs.mean, width, alive, gap.epsilon / beliefs.scale)
+    scale = float(state.beliefs().scale[0])
     hidden = overlap * state.posterior.noise_variance + _misfit_variance(state)
     hidden = scale * np.sqrt(hidden)
     draws = _draw_jointly(mean, deviation, scale, state, hidden)
-    columns = {
+    columns = bounds_of(gap, state) | {"probability_best": draws.probability_best()}
+    return columns, draws
+
+
+def bounds_of(gap: BayesGap, state: PosteriorState) -> dict[str, FloatArray]:
+    """Return the columns for the posterior mean of each candidate, and for its bounds."""
+    mean, deviation = gap.posterior(state)
+    beliefs, width = state.beliefs(), np.sqrt(state.posterior.variance)
+    beta = state.exploration.beta(beliefs.mean, width, state.alive, gap.epsilon / beliefs.scale)
+    return {
         "posterior_mean": mean,
         "posterior_sd": deviation,
         "lower_bound": mean - float(beta[0]) * deviation,
         "upper_bound": mean + float(beta[0]) * deviation,
-        "probability_best": draws.probability_best(),
     }
-    return columns, draws
 
 
 def _misfit_variance(state: PosteriorState) -> FloatArray:

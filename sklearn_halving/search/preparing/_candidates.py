@@ -73,9 +73,7 @@ def draw_candidates(
         n_of_group: Sequence[int] = [len(source.examples)] * plan.n_loops
         order: Sequence[int] = range(plan.n_loops)
     else:
-        seed = rng.randint(2**31 - 1, size=4).tolist()
-        told = Told(Space.of(space.distributions))
-        source = MadeBySampler(sampler, told, seed, list(space.initial))
+        source = MadeBySampler.over(space, sampler, rng, space.initial)
         if plan.schedule is None:
             n_of_group, order = [1] * plan.problem.n_arms, range(plan.problem.n_arms)
         else:
@@ -85,6 +83,19 @@ def draw_candidates(
     if not isinstance(sampler, PointSampler):  # the policy has not started yet
         candidates.arrive(sum(n_of_group[: order[0]]))
     check_candidates(estimator, source.examples)
+    return candidates
+
+
+def followed_by_a_sampler(
+    drawn: Sequence[Params], prepared: Preparation, rng: np.random.RandomState
+) -> Candidates:
+    """Return drawn candidates, followed by others that a sampler creates one by one, if any."""
+    if prepared.sampler is None:
+        return drawn
+    source = MadeBySampler.over(prepared.space, prepared.sampler, rng, drawn)
+    n_later = prepared.plan.problem.n_arms - len(drawn)
+    candidates = ArrivingCandidates(source, [len(drawn)] + [1] * n_later, range(1 + n_later))
+    candidates.arrive(0)
     return candidates
 
 
@@ -263,6 +274,18 @@ class MadeBySampler:
     depends_on_scores: ClassVar[bool] = True
     _number: dict[int, int] = field(default_factory=dict)
     _rungs: list[ClosedRung] = field(default_factory=list)
+
+    @classmethod
+    def over(
+        cls,
+        space: SearchSpace,
+        sampler: Sampler,
+        rng: np.random.RandomState,
+        initial: Sequence[Params],
+    ) -> MadeBySampler:
+        """Return the source for a search space, with a seed from a generator."""
+        seed = rng.randint(2**31 - 1, size=4).tolist()
+        return cls(sampler, Told(Space.of(space.distributions)), seed, list(initial))
 
     @property
     def examples(self) -> Sequence[Params]:

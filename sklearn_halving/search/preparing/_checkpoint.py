@@ -140,12 +140,13 @@ def session_of(search: BaseBanditSearchCV, task: EvaluationTask, start: str | No
         # They depend on the budget too.
         distributions = params["param_distributions"]
         fields["param_distributions"] = content_hash(distributions, without=GENERATORS)
-        sampler = params.get("sampler", "random")
+        sampler, budget = params.get("sampler", "random"), {"n_pulls"}
         if sampler != "random":
             named = DEFAULT_SAMPLER if sampler == "auto" else sampler
             fields["sampler"] = _shown("sampler", named)
+            budget |= {"n_candidates", "pulls_in_flight"}
+        fields |= {name: _shown(name, params[name]) for name in sorted(budget & params.keys())}
         if "policy" in params:
-            fields["n_pulls"] = _shown("n_pulls", params["n_pulls"])
             fields["policy"] = _shown("policy with its budget", params["policy"])
     versions = {
         "python": ".".join(map(str, sys.version_info[:3])),

@@ -1,0 +1,224 @@
+"""BayesGapSearchCV with a sampler: BayesGap first, then a race with new candidates."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from scipy.stats import loguniform, randint, uniform
+from sklearn.model_selection import KFold
+
+from search.common import numbered
+from search.resuming import Steady, found, table
+from sklearn_halving import BayesGapSearchCV
+from sklearn_halving.policies import IncumbentRace, Problem, Pull
+from sklearn_halving.samplers import EvolutionSampler
+from sklearn_halving.search.candidate_model._gap_then_race import GapThenRace
+from sklearn_halving.search.candidate_model._posterior import GapOverCandidates, OpenPrior
+
+X, Y = numbered(120)
+NAMES = ["evolution", "kernel_density", EvolutionSampler(step=0.1)]
+SPACE = {"value": uniform(0, 1)}
+N_DRAWN = 30
+
+
+def search_of(sampler, estimator=None, space=None, **params):
+    defaults = {"n_pulls": 80, "n_candidates": N_DRAWN, "cv": 4, "random_state": 0, "refit": False}
+    return BayesGapSearchCV(
+        estimator or Steady(), space or SPACE, sampler=sampler, **{**defaults, **params}
+    )
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+@pytest.mark.parametrize("sampler", NAMES)
+def test_the_result_does_not_depend_on_the_workers(sampler, backend):
+    one = search_of(sampler).fit(X, Y)
+    with parallel_config(backend, n_jobs=3):
+        several = search_of(sampler).fit(X, Y)
+    assert found(several) == found(one)
+
+
+@pytest.mark.parametrize("at", [3, 26, 60])  # in the first part, at its end, and in the race
+@pytest.mark.parametrize("sampler", NAMES)
+def test_a_search_that_was_broken_off_ends_as_one_in_one_piece(sampler, at, tmp_path):
+    unbroken = search_of(sampler).fit(X, Y)
+    path = tmp_path / "journal"
+    estimator = Steady(log=str(tmp_path / "log"), event="interrupt", at=at)
+    with pytest.raises(KeyboardInterrupt):
+        search_of(sampler, estimator, checkpoint=path).fit(X, Y)
+    with parallel_config("threading", n_jobs=2):
+        resumed = search_of(sampler, estimator, checkpoint=path).fit(X, Y)
+    assert table(resumed) == table(unbroken)
+
+
+@pytest.mark.parametrize("other", [{"n_pulls": 100}, {"n_candidates": 20}, {"pulls_in_flight": 2}])
+def test_a_checkpoint_is_refused_if_other_candidates_would_arrive(other, tmp_path):
+    path = tmp_path / "journal"
+    search_of("evolution", checkpoint=path).fit(X, Y)
+    with pytest.raises(ValueError, match=f"these settings differ:.*{next(iter(other))}"):
+        search_of("evolution", checkpoint=path, **other).fit(X, Y)
+
+
+@pytest.mark.parametrize("n_pulls", [1, 2, 24, 25, 26, 40, 80, 200])
+def test_the_budget_and_the_plan_are_kept(n_pulls):
+    search = search_of("evolution", n_pulls=n_pulls)
+    plan = search.plan(X, Y)
+    assert plan["n_fits"].sum() == n_pulls
+    search.fit(X, Y)
+    assert search.n_fits_ <= n_pulls
+    assert search.n_fits_ + search.n_pulls_left_ == n_pulls
+    assert search.cv_results_["rank_test_score"][search.best_index_] == 1
+    if n_pulls <= 25:
+        assert max(search.cv_results_["candidate"]) < N_DRAWN
+
+
+def test_the_default_number_of_fits_is_50():
+    assert search_of("evolution", n_pulls="auto", n_candidates="auto").fit(X, Y).n_fits_ == 50
+
+
+@pytest.mark.parametrize(("cv", "n_splits"), [(4, 10), (12, 12), (list(KFold(3).split(X)), 3)])
+def test_the_winner_has_as_many_splits_as_cv_stands_for(cv, n_splits):
+    search = search_of("evolution", cv=cv, n_pulls=120).fit(X, Y)
+    assert search.cv_results_["n_pulls"][search.best_index_] >= n_splits
+
+
+def test_the_certainty_of_candidates_that_arrived():
+    search = search_of("evolution").fit(X, Y)
+    results = search.cv_results_
+    has_arrived = np.array(results["candidate"]) >= N_DRAWN
+    assert has_arrived.any()
+    assert not has_arrived.all()
+    assert (results["n_pulls"] > 0).all()
+    for name in ("posterior_mean", "posterior_sd", "lower_bound", "upper_bound"):
+        assert np.isnan(results[name][has_arrived]).all()
+        assert np.isfinite(results[name][~has_arrived]).all()
+    assert 0 < results["probability_best"].sum() <= 1 + 1e-9
+    assert search.best_probability_ == results["probability_best"][search.best_index_]
+    assert search.best_regret_ >= 0
+    assert np.isfinite(search.best_corrected_score_)
+    assert len(search.regret_bounds_) == 25
+
+
+def test_the_first_part_is_the_search_without_a_sampler():
+    """The fits of a search with as many fits as the first part, in the same order."""
+    alone = search_of("random", n_pulls=25, pulls_in_flight=4).fit(X, Y)
+    joint = search_of("evolution", n_pulls=80).fit(X, Y)
+    pulls = [
+        list(zip(search.history_["candidate"], search.history_["split"], strict=True))
+        for search in (alone, joint)
+    ]
+    assert sorted(pulls[0]) == sorted(pulls[1][:25])
+
+
+def test_candidates_of_a_sampler_are_better_than_those_that_were_drawn():
+    best = {
+        name: np.mean(
+            [
+                search_of(name, n_pulls=200, random_state=seed).fit(X, Y).best_params_["value"]
+                for seed in range(5)
+            ]
+        )
+        for name in ("random", "evolution")
+    }
+    assert best["evolution"] > best["random"]
+
+
+def test_an_initial_candidate_outside_of_the_space_wins():
+    given = {"value": 1.5}
+    search = search_of("evolution", initial_candidates=[given]).fit(X, Y)
+    assert search.best_params_ == given
+    assert "1 of them initial" in search.summary()
+
+
+def test_all_initial_candidates_belong_to_the_first_part():
+    given = [{"value": 0.9 + i / 50} for i in range(5)]
+    search = search_of("evolution", n_candidates=2, initial_candidates=given)
+    assert search.plan(X, Y)["n_initial"].sum() == 5
+    results = search.fit(X, Y).cv_results_
+    is_initial = [params in given for params in results["params"]]
+    assert sum(is_initial) > 1
+    np.testing.assert_array_equal(~np.isnan(results["posterior_mean"]), is_initial)
+
+
+class Fragile(Steady):
+    """Fails if its value is above a limit."""
+
+    limit = 0.5
+
+    def fit(self, X, y=None):
+        if self.value > self.limit:
+            raise ArithmeticError("told to fail")
+        return super().fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_candidates_that_fail_do_not_win():
+    search = search_of("evolution", Fragile()).fit(X, Y)
+    assert 0.3 < search.best_params_["value"] <= 0.5
+    results = search.cv_results_
+    failed = np.isnan(results["mean_test_score"])
+    assert failed.any()
+    assert (results["n_pulls"][failed] <= 2).all()
+
+
+def test_the_race_goes_on_if_all_drawn_candidates_failed():
+    policy = GapThenRace(GapOverCandidates(10, covariance=OpenPrior()), IncumbentRace(300), 4)
+    state = policy.start(Problem(30), seed=np.random.SeedSequence(0))
+    pulls: list[Pull] = []
+    while not policy.is_finished(state):
+        asked = policy.ask(state, 4)
+        pulls += asked.each()
+        rewards = np.where(asked.arm < 4, np.nan, -abs(asked.arm - 17.0))
+        policy.tell(state, asked, rewards)
+    assert int(policy.recommend(state)) == 17
+    assert len(pulls) == len(set(pulls)) <= 300
+
+
+def test_arms_that_may_still_be_pulled():
+    policy = GapThenRace(GapOverCandidates(5, covariance=OpenPrior()), IncumbentRace(60), 10)
+    state = policy.start(Problem(30), seed=np.random.SeedSequence(0))
+    may_be_pulled = np.full(30, True)
+    while not policy.is_finished(state):
+        pulls = policy.ask(state, 4)
+        assert may_be_pulled[pulls.arm].all()
+        policy.tell(state, pulls, np.random.default_rng(pulls.arm).random(len(pulls)))
+        alive = policy.is_alive(state)
+        assert not (alive & ~may_be_pulled).any()
+        may_be_pulled = alive
+    assert may_be_pulled[policy.recommend(state)]
+
+
+def test_a_space_whose_candidates_the_model_all_knows_is_refused():
+    grid = {"value": np.linspace(0, 1, 40).tolist()}
+    with pytest.raises(ValueError, match="sampler must be 'random' if the model knows all 40"):
+        search_of("evolution", space=grid, n_candidates="auto").fit(X, Y)
+    with pytest.raises(ValueError, match="sampler must be 'random' if the model knows all 10"):
+        search_of("evolution", space={"value": randint(0, 10)}).fit(X, Y)
+
+
+def test_a_part_of_a_grid_grows_without_duplicates():
+    grid = {"value": np.linspace(0, 1, 60).tolist()}
+    search = search_of("evolution", space=grid, n_candidates=10).fit(X, Y)
+    values = [params["value"] for params in search.cv_results_["params"]]
+    assert len(values) == len(set(values)) > 10
+    assert search.best_params_["value"] > 0.9
+
+
+@pytest.mark.parametrize("acquisition", ["ugap", "ugap_bernstein"])
+def test_ugap_is_refused(acquisition):
+    with pytest.raises(ValueError, match="sampler must be 'random' with acquisition='ugap"):
+        search_of("evolution", acquisition=acquisition).fit(X, Y)
+
+
+@pytest.mark.parametrize("acquisition", ["thompson", "ei"])
+def test_other_acquisitions_and_kernels(acquisition):
+    space = {"value": loguniform(1e-2, 1)}
+    search = search_of("evolution", space=space, acquisition=acquisition, kernel="matern")
+    assert search.fit(X, Y).best_params_["value"] > 0.8
+
+
+def test_a_fitted_search_can_be_pickled():
+    search = search_of("evolution", refit=True).fit(X, Y)
+    assert found(pickle.loads(pickle.dumps(search))) == found(search)
