@@ -279,7 +279,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         deadline: float,
     ) -> Run:
         """Compare the search with its journal, start the policy, and drop earlier results."""
-        checkpoint.begin(self, task)
+        checkpoint.begin(self, task, prepared.plan)
         reward = Reward(self.refit, prepared.inputs.refit_metric)
         state = self._start_policy(prepared, task.candidates, seed)
         self._forget()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -22,8 +22,11 @@ from sklearn.tree import DecisionTreeClassifier
 from search.common import data, numbered
 from search.resuming import Steady, found, table
 from sklearn_halving import BanditSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
+from sklearn_halving.execution._journal import Journal
+from sklearn_halving.execution._journal_lines import session_line
 from sklearn_halving.policies import IncumbentRace
 from sklearn_halving.samplers import EvolutionSampler, RandomSampler
+from sklearn_halving.search.preparing._checkpoint import RULES
 
 X, Y = numbered(120)
 NAMES = ["evolution", "kernel_density"]
@@ -305,6 +308,31 @@ def test_refuses_a_sampler_that_proposes_too_few():
 def test_refuses_a_parameter_that_the_estimator_lacks():
     with pytest.raises(ValueError, match="unknown"):
         search_of("evolution", DecisionTreeClassifier(), {"unknown": uniform(0, 1)}).fit(*data())
+
+
+@pytest.mark.parametrize("version", ["0.0.9", None])
+def test_a_checkpoint_of_other_rules_is_refused(version, tmp_path):
+    path = tmp_path / "journal"
+    search_of("evolution", cv=5, checkpoint=path).fit(X, Y)
+    with Journal(path) as journal:
+        session = journal.sessions[0]
+    older = replace(
+        session,
+        fields={name: value for name, value in session.fields.items() if name not in RULES},
+        versions=session.versions | ({"sklearn_halving": version} if version else {}),
+    )
+    first, rest = path.read_bytes().split(b"\n", 1)
+    assert b"brackets in play" in first
+    path.write_bytes(session_line(older, is_first=True) + rest)
+    with pytest.raises(ValueError, match=r"brackets in play \(2 before, 3 now\); race in the"):
+        search_of("evolution", cv=5, checkpoint=path).fit(X, Y)
+
+
+def test_a_checkpoint_with_a_race_is_refused_without_one(tmp_path):
+    path = tmp_path / "journal"
+    search_of("evolution", cv=5, checkpoint=path).fit(X, Y)
+    with pytest.raises(ValueError, match=r"race in the last rung \(True before, False now\)"):
+        search_of("evolution", cv=5, checkpoint=path, refit=lambda results: 0).fit(X, Y)
 
 
 # ------------------------------------------------------------------ one candidate at a time

@@ -21,9 +21,14 @@ from sklearn_halving.execution._model_store import ModelFolder
 from sklearn_halving.execution._train_test_rows import ListedFolds
 from sklearn_halving.execution._types import EvaluationTask
 from sklearn_halving.search._user_warnings import warn_user
-from sklearn_halving.search.preparing._candidates import DEFAULT_SAMPLER, ArrivingCandidates
+from sklearn_halving.search.preparing._candidates import (
+    BRACKETS_IN_PLAY,
+    DEFAULT_SAMPLER,
+    ArrivingCandidates,
+)
 from sklearn_halving.search.preparing._content_hash import GENERATORS, content_hash
 from sklearn_halving.search.preparing._limits import read_seconds
+from sklearn_halving.search.preparing._plan import SearchPlan
 
 if TYPE_CHECKING:
     from sklearn_halving.search._base_search import BaseBanditSearchCV
@@ -45,7 +50,9 @@ FREE = BUDGETS | {
 N_SPLITS = 3
 """Number of splits that are compared if there is an unlimited number of them."""
 MAX_SHOWN = 60
-UNSTATED = {"sampler": "random", "promotion": "synchronous"}
+RULES = {"race in the last rung": False, "brackets in play": 2}
+"""Rules of brackets whose candidates a sampler creates, and their values in older journals."""
+UNSTATED = {"sampler": "random", "promotion": "synchronous", **RULES}
 """Values of settings that a journal leaves out."""
 HINTS = {
     "splits": "another cv or other rows, or a cv that shuffles and needs a random_state",
@@ -74,7 +81,7 @@ class Checkpoint:
     start: str | None = None
     models: ModelFolder | None = None
 
-    def begin(self, search: BaseBanditSearchCV, task: EvaluationTask) -> None:
+    def begin(self, search: BaseBanditSearchCV, task: EvaluationTask, plan: SearchPlan) -> None:
         """Compare the search with that of the journal, and write a new session to the journal.
 
         Raises
@@ -84,7 +91,7 @@ class Checkpoint:
         """
         if self.journal is None:
             return
-        session = session_of(search, task, self.start)
+        session = session_of(search, task, plan, self.start)
         former = self.journal.sessions
         if former:
             differing = _differing(former, session, task.candidates)
@@ -116,7 +123,9 @@ def open_checkpoint(search: BaseBanditSearchCV) -> Iterator[Checkpoint]:
         yield Checkpoint(journal, random_state, start, models)
 
 
-def session_of(search: BaseBanditSearchCV, task: EvaluationTask, start: str | None) -> Session:
+def session_of(
+    search: BaseBanditSearchCV, task: EvaluationTask, plan: SearchPlan, start: str | None
+) -> Session:
     """Return the settings that must be the same if a search is resumed."""
     params = search.get_params(deep=False)
     fields = {name: _shown(name, params[name]) for name in sorted(params.keys() - FREE)}
@@ -145,6 +154,9 @@ def session_of(search: BaseBanditSearchCV, task: EvaluationTask, start: str | No
             named = DEFAULT_SAMPLER if sampler == "auto" else sampler
             fields["sampler"] = _shown("sampler", named)
             budget |= {"n_candidates", "pulls_in_flight"}
+        if plan.schedule is not None:
+            fields["race in the last rung"] = plan.description.races
+            fields["brackets in play"] = BRACKETS_IN_PLAY
         fields |= {name: _shown(name, params[name]) for name in sorted(budget & params.keys())}
         if "policy" in params:
             fields["policy"] = _shown("policy with its budget", params["policy"])
@@ -188,7 +200,8 @@ def _differing(former: Sequence[Session], session: Session, candidates: Candidat
     before, now = former[0].fields, session.fields
     names = before.keys() | now.keys()
     if former[-1].versions.get("sklearn_halving") != session.versions["sklearn_halving"]:
-        names = before.keys() & now.keys()  # the other version may have other parameters
+        # The other version may have other parameters.
+        names = before.keys() & now.keys() | RULES.keys() & now.keys()
     differing = [
         _difference(name, *(fields.get(name, UNSTATED.get(name)) for fields in (before, now)))
         for name in sorted(names)
