@@ -222,13 +222,13 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         Returns
         -------
         plan : DataFrame
-            One row for each rung or stage, or one row for all fits if the policy has neither. The
-            columns are ``bracket`` (the paper's s) and ``rung``, or ``stage``, and
-            ``n_candidates``, ``n_initial`` (those from ``initial_candidates``, if there are any),
-            ``n_resources`` (of each fit) and ``n_fits`` (the maximum for all candidates and
-            splits, without the refit). For rungs, ``full_fits`` is their cost in fits with
-            ``max_resources``, if the cost of a fit is proportional to its resource, and
-            ``of_grid_search`` is the fraction of the cost of GridSearchCV over these candidates.
+            One row for each rung or stage, or one row for all fits. The columns are ``bracket``
+            (the paper's s) and ``rung``, or ``stage``, and ``n_candidates``, ``n_initial`` (those
+            from ``initial_candidates``, if there are any), ``n_resources`` (of each fit) and
+            ``n_fits`` (the maximum for all candidates and splits, without the refit). For rungs,
+            ``full_fits`` is their cost in fits with ``max_resources``, if the cost of a fit is
+            proportional to its resource, and ``of_grid_search`` is the fraction of the cost of
+            GridSearchCV over these candidates. ``time_budget`` may end the search earlier.
         """
         validate_params(self)
         limits_of(self)  # raises if one of them cannot be read

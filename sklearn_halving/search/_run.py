@@ -13,6 +13,7 @@ from joblib import parallel_config
 
 from sklearn_halving._typing import CrossValidation
 from sklearn_halving.execution._types import EvaluationTask, Outcome
+from sklearn_halving.policies._types import Pull
 from sklearn_halving.search.preparing._checkpoint import Checkpoint
 from sklearn_halving.search.preparing._preparation import Preparation
 from sklearn_halving.search.preparing._reward import Reward
@@ -53,6 +54,8 @@ class Run:
         The rows of ``cv_results_``; None before they are computed.
     n_local_jobs : int or None
         Number of processes on this machine if the cluster was lost; None otherwise.
+    earlier : frozenset of Pull
+        The pulls of earlier sessions, which were in the journal at the start.
     began : float
         Time of ``time.monotonic`` at the start of the search.
     """
@@ -68,14 +71,19 @@ class Run:
     rows: ResultRows | None = None
     n_local_jobs: int | None = None
     began: float = field(default_factory=time.monotonic)
-    is_resumed: bool = field(init=False)
+    earlier: frozenset[Pull] = field(init=False)
 
     def __post_init__(self) -> None:
         """Connect the log to the stages of the policy, and to the check of failed fits."""
         journal = self.checkpoint.journal
-        self.is_resumed = journal is not None and bool(journal.records)
+        self.earlier = frozenset() if journal is None else frozenset(journal.records)
         self.log.stage_of = partial(self.prepared.policy.stage_of_pull, self.state)
         self.log.check = CommonFaults(self.task).check
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether the time budget decides how many loops are played."""
+        return self.deadline < float("inf") and self.prepared.plan.n_loops > 1
 
     def backend(self) -> AbstractContextManager[object]:
         """Return a context in which joblib does not use a cluster that was lost."""
@@ -97,8 +105,18 @@ class Run:
             n_grid_splits=n_splits_of_grid_search(cv, n_repetitions),
             largest=task.resource.to_amount(task.max_level),
             seconds=time.monotonic() - self.began,
-            is_resumed=self.is_resumed,
+            is_resumed=bool(self.earlier),
+            is_timed=self.is_timed,
+            n_dropped=self._n_dropped(),
         )
+
+    def _n_dropped(self) -> int:
+        """Return how many candidates were dropped in races."""
+        plan, policy = self.prepared.plan, self.prepared.policy
+        if not plan.description.races:
+            return 0
+        places = {plan.path_of(pull)[0] for pull in self.log.outcomes}
+        return sum(policy.n_dropped(self.state, place) or 0 for place in places)
 
     @property
     def outcomes(self) -> list[Outcome]:

@@ -214,8 +214,8 @@ class SearchResults(BaseSearchCV):
         if not run.outcomes:
             budget = None if self.time_budget is None else budget_text(self)
             raise ValueError(no_fit_message(run.prepared.policy, run.task, budget))
-        report_failures(run.task, run.outcomes)
-        report_failed_scores(run.task, run.outcomes)
+        report_failures(run.task, run.outcomes, earlier=run.earlier)
+        report_failed_scores(run.task, run.outcomes, run.earlier)
         report_lost_models(run.task, run.log.lost_models)
         report_non_finite(self.cv_results_)
         if run.stopped_by == "policy":
@@ -224,7 +224,8 @@ class SearchResults(BaseSearchCV):
             by = "a callback" if run.stopped_by == "callback" else "Ctrl-C"
             if run.stopped_by == "time_budget":
                 by = budget_text(self)
-            warn_user(stopped_message(run.task, run.outcomes, by))
+            n_loops = run.prepared.plan.n_loops_begun(run.log.outcomes) if run.is_timed else None
+            warn_user(stopped_message(run.task, run.outcomes, by, n_loops))
 
     def _best_arm(self, run: Run) -> int:
         """Return the policy's choice; if it was stopped too early, the candidate ranked first."""

@@ -56,6 +56,9 @@ def test_candidates_that_were_dropped_after_one_split_do_not_count():
     full = results["n_resources"] == results["n_resources"].max()
     n_scores = sum(~np.isnan(results[f"split{i}_test_score"][full]) for i in range(5))
     assert set(n_scores) == {1, 5}
+    n_dropped = int((n_scores == 1).sum())
+    word = "candidate" if n_dropped == 1 else "candidates"
+    assert f"{n_dropped} {word} dropped in the last rung after one split" in search.summary()
     assert np.isfinite(search._statistics.mean).sum() == (n_scores == 5).sum()
     assert 0 < search.best_probability_ < 1
 

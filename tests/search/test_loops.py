@@ -99,6 +99,23 @@ def test_a_short_time_budget_is_not_spent_on_planning(tmp_path):
     assert short == long
 
 
+@pytest.mark.slow
+def test_the_time_budget_decides_how_many_loops_are_played(capsys):
+    search = search_of(n_loops="auto", time_budget=2.0, verbose=1)
+    with pytest.warns(UserWarning, match="The search was stopped") as caught:
+        search.fit(X, Y)
+    n_loops = search.history_["loop"].nunique()
+    n_fitted = f"{search.history_['candidate'].nunique():,}"
+    n_planned = f"{search.plan(X, Y)['n_fits'].sum():,}"
+    (text,) = [str(w.message) for w in caught if "was stopped" in str(w.message)]
+    assert "The time budget decides how many loops are played: " in text
+    assert f"{n_loops:,} loop{'s' * (n_loops > 1)} began, with {n_fitted} candidate" in text
+    first, *lines = capsys.readouterr().out.splitlines()
+    assert first.endswith("the time budget decides how many loops are played")
+    assert "which decides how many loops are played" in " ".join(search.summary().split())
+    assert not any(n_planned in line for line in [first, *lines, text, search.summary()])
+
+
 def test_auto_needs_a_time_budget():
     with pytest.raises(ValueError, match="n_loops='auto' plays loops until the time is up"):
         search_of(n_loops="auto").fit(X, Y)

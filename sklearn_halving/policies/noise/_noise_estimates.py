@@ -19,8 +19,10 @@ from sklearn_halving.policies.noise._additive_model import fit_additive_model
 LEAST_FREEDOM = 3.0
 """Minimum degrees of freedom of the noise of all arms in play for the stopping rules."""
 
-FREEDOM_OF_PRIOR = 2.0
+FREEDOM_OF_PRIOR = 3.0
 """What the pooled variance adds to the degrees of freedom of an arm; see `tail_factor`."""
+QUANTILE = 0.975
+"""The quantile in which widened normal errors agree with Student's t distribution."""
 
 
 class Estimates(NamedTuple):
@@ -182,35 +184,41 @@ def standard_errors(
     return error
 
 
-def tail_factor(freedom: FloatArray) -> FloatArray:
-    """Return the 95 % quantile of Student's t distribution divided by that of the normal one.
+def tail_factor(freedom: FloatArray, n_arms: IntArray | int) -> FloatArray:
+    """Return the factor by which standard errors are widened for the probability of being best.
 
-    Standard errors times this factor have about the tails of means with an estimated variance.
-    Without it, arms whose first rewards were similar by chance are taken for precise ones. The
-    variance of an arm is shrunk towards the pooled variance, which counts as
-    `FREEDOM_OF_PRIOR` further degrees of freedom. They were chosen by simulation; see
-    `examples/benchmarks/calibration.py`.
+    It has two parts. The first is the 97.5 % quantile of Student's t distribution divided by that
+    of the normal one: standard errors times this ratio have about the tails of means with an
+    estimated variance. Without it, arms whose first rewards were similar by chance are taken for
+    precise ones. The variance of an arm is shrunk towards the pooled variance, which counts as
+    `FREEDOM_OF_PRIOR` further degrees of freedom. The second part is ``1 + 1 / (n_arms + 2)``: the
+    leader is selected by the same rewards, so its lead is too large on average, and the flat prior
+    of the probability does not correct for it. The constants were chosen by simulation, and
+    checked with other seeds; see `examples/benchmarks/calibration.py`.
 
     Parameters
     ----------
     freedom : ndarray of shape (*batch, n_arms)
         Degrees of freedom of the variance of each arm, 0 or more.
+    n_arms : int or ndarray of int of shape (*batch, 1)
+        Number of arms that may be the best.
 
     Returns
     -------
     factor : ndarray of shape (*batch, n_arms)
-        At least 1; 1.78 without any degree of freedom.
+        Above 1.
 
     Examples
     --------
     >>> import numpy as np
     >>> from sklearn_halving.policies.noise._noise_estimates import tail_factor
-    >>> tail_factor(np.array([0, 4, np.inf])).round(2)
-    array([1.78, 1.18, 1.  ])
+    >>> tail_factor(np.array([0, 4, np.inf]), n_arms=5).round(2)
+    array([1.86, 1.38, 1.14])
     """
     # stdtrit does not take infinity
     freedom = np.minimum(np.asarray(freedom, dtype=np.float64) + FREEDOM_OF_PRIOR, 1e6)
-    factor: FloatArray = stdtrit(freedom, 0.95) / ndtri(0.95)
+    ratio = stdtrit(freedom, QUANTILE) / ndtri(QUANTILE)
+    factor: FloatArray = ratio * (1 + 1 / (np.asarray(n_arms) + 2))
     return factor
 
 
@@ -230,7 +238,8 @@ def errors_in_play(
         ready &= np.where(alive, estimates.freedom, 0.0).sum(axis=1) >= LEAST_FREEDOM
     error = standard_errors(n_pulls, variance, overlap)
     if known is None:
-        error = error * tail_factor(estimates.freedom)
+        n_alive = alive.sum(axis=1, keepdims=True)
+        error = error * tail_factor(estimates.freedom, n_alive)
     if state.problem.max_repetitions is not None:  # means over all splits are exact
         error[n_pulls >= state.problem.max_repetitions] = 0.0
     return np.where(alive, estimates.mean, np.nan), error, ready

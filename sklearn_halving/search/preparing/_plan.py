@@ -6,7 +6,7 @@ for callbacks, progress, the result table, the history and the warnings.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -63,6 +63,13 @@ class SearchPlan:
         """Number of loops of brackets; 1 without brackets."""
         brackets = () if self.schedule is None else self.schedule.brackets
         return max((bracket.loop for bracket in brackets), default=0) + 1
+
+    def n_loops_begun(self, pulls: Iterable[Pull]) -> int:
+        """Return the number of loops that have pulls."""
+        if self.schedule is None:
+            return 1
+        places = {self.path_of(pull)[0] for pull in pulls}
+        return len({self.schedule.brackets[place].loop for place in places})
 
     @property
     def n_fits(self) -> int | None:

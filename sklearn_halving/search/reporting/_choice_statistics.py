@@ -131,10 +131,11 @@ class ChoiceStatistics:
     def probability_best(self) -> FloatArray:
         """Return the probability that each candidate is the best one; NaN if it is not known.
 
-        The variances of the candidates are estimates, so that the tails of the errors are heavier
-        than those of the normal distribution.
+        The errors are wider than the standard errors, because variances are estimates, and the
+        leader is selected by the same scores. See `tail_factor`.
         """
-        wider: FloatArray = self.error * tail_factor(self.freedom)
+        n_known = int(np.count_nonzero(~np.isnan(self.mean)))
+        wider: FloatArray = self.error * tail_factor(self.freedom, n_known)
         return probability_of_best(self.mean, wider)
 
     def regret(self, candidate: int) -> float:

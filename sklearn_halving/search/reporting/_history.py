@@ -81,6 +81,10 @@ class SearchRecord:
         Time from the start to the end of the pulls in this call of `fit`.
     is_resumed : bool
         Whether there are outcomes of earlier calls, from a checkpoint.
+    is_timed : bool
+        Whether the time budget decides how many loops are played.
+    n_dropped : int
+        Number of candidates that were dropped in races.
     """
 
     resource: Resource
@@ -93,6 +97,8 @@ class SearchRecord:
     largest: float
     seconds: float
     is_resumed: bool = False
+    is_timed: bool = False
+    n_dropped: int = 0
 
 
 def n_splits_of_grid_search(cv: object, n_repetitions: int | None) -> int | None:

@@ -168,7 +168,9 @@ def _ended(found: Findings) -> str:
     search = found.search
     by = getattr(search, "stopped_by_", "policy")
     text = STOPPED_BY[by].replace("time_budget", budget_text(search))
-    if by != "policy" and found.n_unfitted:
+    if by == "time_budget" and found.record.is_timed:
+        text += ", which decides how many loops are played"
+    elif by != "policy" and found.n_unfitted:
         text += f"; {counted(found.n_unfitted, 'candidate')} not fitted at all"
     if search.refit and not hasattr(search, "best_estimator_"):
         text += "; nothing was refitted"
@@ -199,6 +201,9 @@ def _brackets(found: Findings) -> Section:
     head = [found.resource or "", *map(number_text, amounts)]
     n_left = len(groups) - len(shown)
     rest = [f"and {counted(n_left, 'other bracket')}"] if n_left else []
+    if found.record.n_dropped:
+        dropped = counted(found.record.n_dropped, "candidate")
+        rest.append(f"{dropped} dropped in the last rung after one split, far behind the best")
     title = f"candidates: best {found.metric}"
     return Section("brackets", [title, *rest], Table(head, table, winner))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -13,10 +13,11 @@ from sklearn.exceptions import FitFailedWarning
 
 from sklearn_halving._typing import CvResults
 from sklearn_halving.execution._types import EvaluationTask, Outcome
-from sklearn_halving.policies._types import Policy
+from sklearn_halving.policies._types import Policy, Pull
 from sklearn_halving.search._formatting import counted
 from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._plan import SearchPlan
+from sklearn_halving.search.reporting._history import outcome_of
 
 if TYPE_CHECKING:
     from sklearn_halving.search._search_results import SearchResults
@@ -31,15 +32,22 @@ class FitTypeError(ValueError, TypeError):
 
 MAX_NAMED = 5
 """Maximum number of errors in a message, and of candidates for each error."""
-NUMBER = re.compile(r"\d+(\.\d+)?")
+NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+(\.\d+)?([eE][-+]?\d+)?")
+"""Numbers and memory addresses, which may differ between equal errors."""
+SOURCE = re.compile(r'^(  File ".*", line )\d+(.*\n)(?: {4}.*\n)*', re.MULTILINE)
+"""A frame of a traceback: place, number of the line and its text."""
 
 
 def report_failures(
     task: EvaluationTask,
     outcomes: Sequence[Outcome],
     where: str = "With error_score='raise', the first error is raised where it occurs.",
+    earlier: Container[Pull] = (),
 ) -> None:
-    """Warn of failed fits, with their parameters. Raise an error if all fits failed."""
+    """Warn of failed fits, with their parameters. Raise an error if all fits failed.
+
+    ``earlier`` has the pulls of earlier sessions, which are in the checkpoint.
+    """
     failed = [outcome for outcome in outcomes if outcome.error is not None]
     if not failed:
         return
@@ -54,33 +62,48 @@ def report_failures(
     warn_user(
         f"\n{len(failed)} fits failed out of a total of {len(outcomes)}.\n"
         "The score on these train-test partitions for these parameters will be set to "
-        f"{task.error_score}. {where}{_hint(task, outcomes, failed)}{details}",
+        f"{task.error_score}. {_when(failed, earlier)}{where}"
+        f"{_hint(task, outcomes, failed)}{details}",
         FitFailedWarning,
     )
 
 
-def report_failed_scores(task: EvaluationTask, outcomes: Sequence[Outcome]) -> None:
+def report_failed_scores(
+    task: EvaluationTask, outcomes: Sequence[Outcome], earlier: Container[Pull] = ()
+) -> None:
     """Warn once of all scorers that failed, in the words of GridSearchCV."""
     failed = [outcome for outcome in outcomes if outcome.score_error is not None]
     if failed:
         warn_user(
             f"Scoring failed for {len(failed)} of {counted(len(outcomes), 'fit')}. The score on "
             "these train-test partitions for these parameters will be set to "
-            f"{task.error_score}. With error_score='raise', the first error is raised where it "
-            "occurs."
+            f"{task.error_score}. {_when(failed, earlier)}With error_score='raise', the first "
+            "error is raised where it occurs."
             f"{_hint(task, outcomes, failed)}{_details(task, failed, 'scores failed')}"
         )
+
+
+def _when(failed: Sequence[Outcome], earlier: Container[Pull]) -> str:
+    """Return how many of the failures are not new, because they are in the checkpoint."""
+    n_old = sum(outcome.pull in earlier for outcome in failed)
+    if n_old == 0:
+        return ""
+    how_many = "All" if n_old == len(failed) else f"{n_old:,}"
+    return f"{how_many} of them are from an earlier session, by the checkpoint. "
 
 
 def _hint(task: EvaluationTask, outcomes: Sequence[Outcome], failed: Sequence[Outcome]) -> str:
     """Return what may help if errors only occurred in fits with little of the resource."""
     largest = max(outcome.pull.level for outcome in outcomes)
-    levels = [max(o.pull.level for o in same) for same in _by_error(failed)]
+    groups = _by_error(failed)
+    # More of the resource does not help a fit that takes too long or needs too much memory.
+    curable = [same for same in groups if outcome_of(same[0]) in ("failed", "scorer_failed")]
+    levels = [max(outcome.pull.level for outcome in same) for same in curable]
     small = [level for level in levels if level < largest]
     if not small:
         return ""
     amount = task.resource.to_amount(max(small))
-    whose = "They" if len(small) == len(levels) else "Some of the errors"
+    whose = "They" if len(small) == len(groups) else "Some of the errors"
     return (
         f" {whose} occurred only with at most {task.resource.name}={amount}: a min_resources "
         "larger than that may help."
@@ -108,10 +131,14 @@ def _details(task: EvaluationTask, failed: Sequence[Outcome], what: str) -> str:
 
 
 def _by_error(failed: Sequence[Outcome]) -> list[list[Outcome]]:
-    """Return the outcomes of each error. Errors that differ only in numbers are the same."""
+    """Return the outcomes of each error.
+
+    Errors are the same if they differ only in numbers, memory addresses, or the lines of the files
+    in their tracebacks.
+    """
     groups: dict[str, list[Outcome]] = defaultdict(list)
     for outcome in failed:
-        groups[NUMBER.sub("0", _error_of(outcome))].append(outcome)
+        groups[NUMBER.sub("0", SOURCE.sub(r"\1\2", _error_of(outcome)))].append(outcome)
     return list(groups.values())
 
 
@@ -253,12 +280,23 @@ def no_refit_message(search: SearchResults) -> str:
     )
 
 
-def stopped_message(task: EvaluationTask, outcomes: Sequence[Outcome], by: str) -> str:
-    """Return what a search did before it was stopped, and what it did not do."""
+def stopped_message(
+    task: EvaluationTask, outcomes: Sequence[Outcome], by: str, n_loops: int | None = None
+) -> str:
+    """Return what a search did before it was stopped, and what it did not do.
+
+    ``n_loops`` is the number of loops that began if the time budget decides it, None otherwise.
+    """
     n_fitted = len({outcome.pull.arm for outcome in outcomes})
     top = sum(outcome.pull.level == task.max_level for outcome in outcomes)
+    fitted = f"{n_fitted:,} of {len(task.candidates):,} planned candidates were fitted"
+    if n_loops is not None:
+        fitted = (
+            "The time budget decides how many loops are played: "
+            f"{counted(n_loops, 'loop')} began, with {counted(n_fitted, 'candidate')}"
+        )
     return (
         f"The search was stopped by {by} after {len(outcomes):,} fits, {top:,} of them with all "
-        f"of the resource. {n_fitted:,} of {len(task.candidates):,} planned candidates were "
-        "fitted, and the search chooses among them. With a checkpoint, fit resumes the search."
+        f"of the resource. {fitted}, and the search chooses among them. With a checkpoint, fit "
+        "resumes the search."
     )

@@ -117,7 +117,7 @@ def make_progress(search: BaseBanditSearchCV, run: Run) -> Progress:
     prepared, task = run.prepared, run.task
     plan, parts, journal = prepared.plan, parts_of(prepared.plan), run.checkpoint.journal
     has_rungs = bool(parts) and parts[0].bracket is not None
-    n_planned = plan.n_fits
+    n_planned = None if run.is_timed else plan.n_fits
     if parts and n_planned is not None:  # stages may not use the whole budget
         n_planned = min(n_planned, sum(part.n_fits for part in parts))
     continues = task.rescaling is None and task.resource.can_continue(task.estimator)
@@ -168,7 +168,7 @@ def open_watch(search: BaseBanditSearchCV, run: Run, callbacks: CallbackTree) ->
 
 
 def _first_lines(run: Run, n_planned: int | None) -> Iterator[str]:
-    yield headline(run.prepared.plan)
+    yield headline(run.prepared.plan, is_timed=run.is_timed)
     journal = run.checkpoint.journal
     if journal is not None and journal.records:
         races = run.prepared.plan.description.races

@@ -96,10 +96,18 @@ class Bar:
         self._tqdm.close()
 
 
-def headline(plan: SearchPlan) -> str:
-    """Return the line for the start of a search."""
+def headline(plan: SearchPlan, *, is_timed: bool = False) -> str:
+    """Return the line for the start of a search.
+
+    ``is_timed`` says whether the time budget decides how many loops are played.
+    """
     n_arms, n_fits = plan.problem.n_arms, plan.n_fits
     candidates = counted(n_arms, "candidate")
+    if is_timed:
+        return (
+            f"Fitting {counted(plan.problem.max_repetitions or 1, 'fold')} for new candidates in "
+            "each loop of brackets; the time budget decides how many loops are played"
+        )
     if plan.schedule is not None:
         at_most = "at most " if plan.description.races else ""
         return (

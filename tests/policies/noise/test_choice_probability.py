@@ -291,7 +291,14 @@ def test_when_it_is_clear(
 
 
 def test_tails_are_those_of_student_and_become_normal() -> None:
-    factor = tail_factor(np.array([0.0, 1.0, 3.0, 10.0, 1e9, np.inf]))
+    factor = tail_factor(np.array([0.0, 1.0, 3.0, 10.0, 1e9, np.inf]), 10**9)
     assert (np.diff(factor) <= 0).all()
-    assert factor[2] == pytest.approx(2.015 / 1.645, abs=1e-3)  # quantiles with 5 degrees
+    assert factor[2] == pytest.approx(2.447 / 1.960, abs=1e-3)  # quantiles with 6 degrees
     assert factor[-1] == pytest.approx(1, abs=1e-5)
+
+
+def test_errors_are_wider_with_few_arms_because_the_leader_is_selected() -> None:
+    factor = [float(tail_factor(np.array(np.inf), n)) for n in (2, 4, 64)]
+    assert factor == pytest.approx([5 / 4, 7 / 6, 67 / 66], abs=1e-5)
+    of_problems = tail_factor(np.zeros((2, 3)), np.array([[2], [64]]))
+    assert (of_problems[0] > of_problems[1]).all()

@@ -202,3 +202,69 @@ def test_errors_that_only_small_fits_have_come_with_a_hint():
     search = HyperbandSearchCV(model, space, min_resources=10, sampler="random", random_state=0)
     with pytest.warns(FitFailedWarning, match=r"at most n_samples=\d+: a min_resources larger"):
         search.fit(X[:250], y[:250])
+
+
+class Broken(Known):
+    """Fails with the same error at another line for large values, and names its address."""
+
+    def fit(self, X, y=None):
+        if self.value > 0.5:
+            raise RuntimeError(f"cannot fit {object()!r}, tolerance 1e-05")
+        if self.value > 0.1:
+            raise RuntimeError(f"cannot fit {object()!r}, tolerance 0.5")
+        return super().fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
+def test_errors_that_differ_in_lines_and_addresses_are_the_same():
+    search = VarianceHalvingSearchCV(
+        Broken(), {"value": [0.0, 0.3, 0.9]}, cv=3, n_pulls=9, random_state=0
+    )
+    with pytest.warns(FitFailedWarning) as caught:
+        search.fit(*numbered(60))
+    (text,) = [str(w.message) for w in caught if w.category is FitFailedWarning]
+    n_failed = int(search.history_["failed"].sum())
+    assert text.count("Traceback") == 1
+    assert f"{n_failed} fits failed with this error, up to its numbers" in text
+    assert "'value': 0.3" in text
+    assert "'value': 0.9" in text
+
+
+@pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
+def test_failures_of_an_earlier_session_are_not_told_as_new(tmp_path):
+    grid = {"fails": [False, True], "value": [0.2, 0.4]}
+    search = VarianceHalvingSearchCV(
+        Known(), grid, cv=3, n_pulls=12, random_state=0, checkpoint=tmp_path / "journal"
+    )
+    texts = []
+    for _ in range(2):
+        with pytest.warns(FitFailedWarning) as caught:
+            search.fit(*numbered(60))
+        texts += [str(w.message) for w in caught if w.category is FitFailedWarning]
+    first, again = texts
+    assert "earlier session" not in first
+    assert "All of them are from an earlier session" in again
+
+
+class Hungry(Known):
+    """Needs too much memory for a middle number of rows, and more rows for large values."""
+
+    def fit(self, X, y=None):
+        if len(X) < 10 and self.value > 0.8:
+            raise ArithmeticError("too few rows")
+        if 10 < len(X) < 30:
+            raise MemoryError("too many rows")
+        return super().fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_more_rows_are_not_advised_against_a_limit_of_memory():
+    search = HyperbandSearchCV(
+        Hungry(), {"value": list(range(9))}, cv=KFold(2), min_resources=6, brackets="all",
+        refit=False, random_state=0,
+    )  # fmt: skip
+    with pytest.warns(FitFailedWarning) as caught:
+        search.fit(*numbered(108))
+    (text,) = [str(w.message) for w in caught if w.category is FitFailedWarning]
+    assert {"failed", "memory"} <= set(search.history_["outcome"])
+    assert "Some of the errors occurred only with at most n_samples=6: a min_resources" in text
