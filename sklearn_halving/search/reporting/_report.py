@@ -203,7 +203,7 @@ def _brackets(found: Findings) -> Section:
     rest = [f"and {counted(n_left, 'other bracket')}"] if n_left else []
     if found.record.n_dropped:
         dropped = counted(found.record.n_dropped, "candidate")
-        rest.append(f"{dropped} dropped in the last rung after one split, far behind the best")
+        rest.append(f"{dropped} dropped in the last rung after one split, behind the best")
     title = f"candidates: best {found.metric}"
     return Section("brackets", [title, *rest], Table(head, table, winner))
 
