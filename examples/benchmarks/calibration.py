@@ -263,13 +263,14 @@ def write_tables(report: Report, title: str, claims: list[Claim], least: int) ->
 
 
 def draw(path: Path, parts: dict[str, list[Claim]], least: int) -> None:
-    """Draw the reliability diagram."""
+    """Draw the reliability diagram. Bins have a tenth of the choices if these are few."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(5, 4.5), layout="constrained")
     axes.plot([0, 1], [0, 1], color="grey", linewidth=1)
     for name, claims in parts.items():
-        said, share, error, _ = zip(*bins_of(claims, least), strict=True)
+        bins = bins_of(claims, min(least, len(claims) // 10))
+        said, share, error, _ = zip(*bins, strict=True)
         axes.errorbar(said, share, 2 * np.array(error), marker="o", capsize=3, label=name)
     axes.set(xlabel="best_probability_", ylabel="share of right choices", xlim=(0, 1), ylim=(0, 1))
     axes.legend()
