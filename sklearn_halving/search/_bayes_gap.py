@@ -110,7 +110,7 @@ class BayesGapSearchCV(AdaptiveSearchCV):
         cannot decide then race on the remaining fits, followed by new candidates. Each of these is
         made when its turn comes, from the scores so far
         (`~sklearn_halving.policies.IncumbentRace`). The winner is fitted on 10 splits, or on as
-        many as ``cv`` stands for if these are more. ``n_candidates`` is the number of candidates
+        many as ``cv`` has, if that is more. ``n_candidates`` is the number of candidates
         before the race. Not available for a whole grid, nor with an ``acquisition`` of UGap.
     epsilon : float, default=0.0
         Difference of scores that does not matter.
@@ -177,10 +177,11 @@ default=None
         for candidates that were made later.
     best_probability_, best_regret_ : float
         As in VarianceHalvingSearchCV, from joint draws of the posterior. NaN with fewer than
-        three scores, which say nothing about the scale of the differences. With a sampler, these
-        and the next one are computed as in VarianceHalvingSearchCV.
+        three scores, which say nothing about the scale of the differences. With a sampler, both
+        are computed from the candidates' own scores, as in VarianceHalvingSearchCV.
     best_corrected_score_ : float
         Posterior mean of the best candidate, which is shrunk towards those of similar candidates.
+        With a sampler, as in VarianceHalvingSearchCV.
     regret_bounds_ : ndarray of shape (n_rounds,)
         Upper bound of the regret of the leader in each round (B_J in the paper). Empty unless
         ``acquisition`` is ``"bayesgap"`` or one of UGap.

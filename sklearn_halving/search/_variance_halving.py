@@ -82,7 +82,7 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
         candidate is made when its turn comes, from the scores so far. It races against the best
         candidate so far, on the splits of the latter, and is dropped as soon as it is behind
         (`~sklearn_halving.policies.IncumbentRace`). The winner is fitted on 10 splits, or on as
-        many as ``cv`` stands for if these are more. With ``n_candidates="exhaust"``, ``n_pulls``
+        many as ``cv`` has, if that is more. With ``n_candidates="exhaust"``, ``n_pulls``
         is the only limit. The parameters from ``allocation`` to ``tolerance`` and
         ``min_resources`` do not apply.
     allocation : {"likelihood", "pooled", "ucb", "known", "uniform"}, default="likelihood"
