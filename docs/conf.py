@@ -120,7 +120,7 @@ if os.environ.get("DOCS_URL"):
         "navbar_end": ["version-switcher", "theme-switcher", "navbar-icon-links"],
         "show_version_warning_banner": True,
     }
-html_sidebars = {"index": [], "getting_started": [], "architecture": []}
+html_sidebars = {page: [] for page in ("index", "getting_started", "questions", "architecture")}
 
 # A link to the repository, once its address in pyproject.toml is a real one.
 PROJECT = tomllib.loads((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
