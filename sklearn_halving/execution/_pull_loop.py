@@ -160,9 +160,11 @@ class PullLoop:
     _open: dict[Pull, None] = field(default_factory=dict, init=False)
     _landed: dict[Pull, Outcome] = field(default_factory=dict, init=False)
     _may_ask: bool = field(default=True, init=False)
+    _n_earlier: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        """Check that there is a window if the policy needs one."""
+        """Check that there is a window if the policy needs one, and count earlier outcomes."""
+        self._n_earlier = 0 if self.journal is None else len(self.journal.records)
         if not self.policy.order_free and self.window is None:
             raise ValueError(
                 f"{self.policy!r} depends on the order of rewards: it needs a window."
@@ -193,7 +195,7 @@ class PullLoop:
                     f"{self.policy!r} is not finished, but it asks for no pull while none is "
                     "running. This is an error in the policy."
                 )
-            if self._must_wait() and not self._wait():
+            if self._must_wait() and not self._wait() and not self._reads_on():
                 break
         for pull in [pull for pull in self._open if pull in self._landed]:
             self._tell_pulls([pull])
@@ -212,6 +214,13 @@ class PullLoop:
             self._land(landing)
         return bool(landings) or not is_stopped
 
+    def _reads_on(self) -> bool:
+        """Read outcomes in the journal after a stop; return whether there were any."""
+        n_replayed = self.n_replayed
+        self._tell()
+        self._ask()
+        return self.n_replayed > n_replayed
+
     def _is_stopped(self) -> bool:
         """Return whether no further pull may start."""
         if self.stopped_by == "policy":
@@ -221,23 +230,31 @@ class PullLoop:
         return self.stopped_by != "policy"
 
     def _ask(self) -> None:
-        """Ask for pulls until there is no room or the policy needs rewards first."""
-        if self.stopped_by != "policy" and self.journal is None:
-            return
+        """Ask for pulls until there is no room or the policy needs rewards first.
+
+        After a stop, only the outcomes in the journal are of use. All that the policy can reach
+        are read, although pulls before them were not made.
+        """
         while self._may_ask and (room := self._room()) > 0:
-            n_open, n_replayed = len(self._open), self.n_replayed
+            n_open = len(self._open)
             for pull in self.policy.ask(self.state, room).each():
                 self._open_pull(pull)
             # If the policy requests nothing, it is not asked again before the next tell: the
             # number of such calls must not depend on the order in which pulls return.
             self._may_ask = len(self._open) > n_open
-            if self.stopped_by != "policy" and self.n_replayed == n_replayed:
-                self._may_ask = False  # after a stop, only pulls in the journal are useful
 
     def _room(self) -> int:
-        if self.window is None:
-            return self.executor.room
-        return self.window - len(self._open)
+        """Return the number of pulls that may be requested."""
+        if self.stopped_by != "policy" and self._n_unread == 0:
+            return 0
+        if self.window is not None:
+            return self.window - len(self._open)
+        return self.executor.room if self.stopped_by == "policy" else self._n_unread
+
+    @property
+    def _n_unread(self) -> int:
+        """Number of outcomes of earlier sessions that have not been used yet."""
+        return self._n_earlier - self.n_replayed
 
     def _open_pull(self, pull: Pull) -> None:
         if pull in self._open or pull in self.log.outcomes:
@@ -304,7 +321,11 @@ class PullLoop:
             first = self._first_to_tell()
             if first in self._landed:
                 self._tell_pulls([first])
-        elif self.executor.room > 0 or len(self._landed) == len(self._open):
+        elif (
+            self.stopped_by != "policy"
+            or self.executor.room > 0
+            or len(self._landed) == len(self._open)
+        ):
             # Batches are cheaper, and no pull can be submitted before there is room again.
             self._tell_pulls(list(self._landed))
 

@@ -283,7 +283,8 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         reward = Reward(self.refit, prepared.inputs.refit_metric)
         state = self._start_policy(prepared, task.candidates, seed)
         self._forget()
-        return Run(prepared, task, state, reward, checkpoint, deadline)
+        is_timed = self._plays_until_deadline(prepared.plan)
+        return Run(prepared, task, state, reward, checkpoint, deadline, is_timed)
 
     def _start_policy(
         self, prepared: Preparation, candidates: Candidates, seed: np.random.SeedSequence

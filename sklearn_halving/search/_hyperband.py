@@ -42,6 +42,7 @@ from sklearn_halving.search.preparing._hyperband_policy import (
     warn_of_left_out,
     warn_of_small_grid,
 )
+from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._preparation import Preparation, Setup
 from sklearn_halving.search.preparing._search_space import SearchSpace, first_of_each
 from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics, Overlap
@@ -322,6 +323,10 @@ class HyperbandSearchCV(BaseBanditSearchCV):
 
     def _factor(self, space: SearchSpace, sampler: Sampler | None) -> float | None:
         return None if halves_grid(self, space, sampler) else bracket_factor(self)
+
+    def _plays_until_deadline(self, plan: SearchPlan) -> bool:
+        is_cut = self.n_loops == "auto" or plan.n_loops < self.n_loops
+        return is_cut and plan.n_loops > 1
 
     @property
     def _has_row_floor(self) -> bool:

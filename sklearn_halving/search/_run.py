@@ -46,6 +46,8 @@ class Run:
         The journal of the search.
     deadline : float, default=inf
         Time of ``time.monotonic`` after which no pull starts.
+    is_timed : bool, default=False
+        Whether the time budget decides how many loops are played.
     log : StagedLog
         The outcomes so far.
     stopped_by : {"policy", "time_budget", "callback", "interrupt", "error"}
@@ -66,6 +68,7 @@ class Run:
     reward: Reward
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
     deadline: float = float("inf")
+    is_timed: bool = False
     log: StagedLog = field(default_factory=StagedLog)
     stopped_by: str = "policy"
     rows: ResultRows | None = None
@@ -79,11 +82,6 @@ class Run:
         self.earlier = frozenset() if journal is None else frozenset(journal.records)
         self.log.stage_of = partial(self.prepared.policy.stage_of_pull, self.state)
         self.log.check = CommonFaults(self.task).check
-
-    @property
-    def is_timed(self) -> bool:
-        """Whether the time budget decides how many loops are played."""
-        return self.deadline < float("inf") and self.prepared.plan.n_loops > 1
 
     def backend(self) -> AbstractContextManager[object]:
         """Return a context in which joblib does not use a cluster that was lost."""

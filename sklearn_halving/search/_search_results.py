@@ -27,6 +27,7 @@ from sklearn_halving.resources._early_stopping import fix_rounds, is_number_of_r
 from sklearn_halving.search._run import Run
 from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._limits import budget_text
+from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics
 from sklearn_halving.search.reporting._cv_results import (
     ResultRows,
@@ -227,14 +228,24 @@ class SearchResults(BaseSearchCV):
             n_loops = run.prepared.plan.n_loops_begun(run.log.outcomes) if run.is_timed else None
             warn_user(stopped_message(run.task, run.outcomes, by, n_loops))
 
+    def _plays_until_deadline(self, plan: SearchPlan) -> bool:
+        """Return whether the time budget decides how much of the plan is played."""
+        return False
+
     def _best_arm(self, run: Run) -> int:
-        """Return the policy's choice; if it was stopped too early, the candidate ranked first."""
-        arm = run.best_arm
-        if arm != NO_ARM or run.stopped_by == "policy":
+        """Return the policy's choice.
+
+        If the search was stopped, it is the candidate ranked first if that one has all fits of a
+        rung at the largest level, although the rung is not closed, or if there is no choice.
+        """
+        arm, rows = run.best_arm, cast(ResultRows, run.rows)
+        if run.stopped_by == "policy":
             return arm
         first = int(self.cv_results_[f"rank_test_{run.metric}"].argmin())
-        has_score = np.isfinite(self.cv_results_[f"mean_test_{run.metric}"][first])
-        return int(self.cv_results_["candidate"][first]) if has_score else arm
+        if not np.isfinite(self.cv_results_[f"mean_test_{run.metric}"][first]):
+            return arm
+        is_complete = rows.is_complete[first] and rows.level[first] == rows.level.max()
+        return int(rows.arm[first]) if is_complete or arm == NO_ARM else arm
 
     def _choose(self, run: Run) -> None:
         """Set ``best_*`` in the same cases as GridSearchCV."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from contextlib import closing
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from sklearn_halving._unstable_joblib import JoblibSession, start_on_loop
 from sklearn_halving.execution._types import Job
@@ -114,25 +114,28 @@ class BackendWatch:
         """
         if self.cause_of_loss() is not None:
             return True
-        has_workers = self._ask()
+        has_workers = self._ask("ncores")
         if has_workers is None:
             return time.monotonic() - self._asked_at > ANSWER_SECONDS
         return not has_workers
 
     def has_workers(self) -> bool:
-        """Return whether the cluster has workers now; waits a moment for the answer."""
-        has_workers = self._ask()
+        """Return whether the cluster has workers that accept data; waits a moment for the answer.
+
+        Workers that are paused because they have little memory left do not accept data.
+        """
+        has_workers = self._ask("ncores_running")
         if has_workers is None:
             wait([] if self._question is None else [self._question], ANSWER_SECONDS)
-            has_workers = self._ask()
+            has_workers = self._ask("ncores_running")
         return bool(has_workers)
 
-    def _ask(self) -> bool | None:
+    def _ask(self, question: Literal["ncores", "ncores_running"]) -> bool | None:
         """Return whether there are workers; None until the scheduler has answered."""
         if self._client is None:
             return True
         if self._question is None:
-            self._question = start_on_loop(self._client, self._client.scheduler.ncores)
+            self._question = start_on_loop(self._client, getattr(self._client.scheduler, question))
             self._asked_at = time.monotonic()
         if not self._question.done():
             return None

@@ -46,6 +46,8 @@ class ResultRows:
         Columns with the position of a row in the search, such as its bracket.
     rank_group : ndarray of shape (n_rows,)
         Rows with a larger number rank before all rows with a smaller number.
+    is_complete : ndarray of bool of shape (n_rows,)
+        Whether a row has all fits of its last rung. Always False without rungs.
     n_splits : ndarray of shape (n_rows,) or None, default=None
         Number of splits on which a row is evaluated, starting with the first split. It may exceed
         the number of splits that exist. If None, all rows are evaluated on all splits.
@@ -55,6 +57,7 @@ class ResultRows:
     level: IntArray
     places: dict[str, IntArray]
     rank_group: IntArray
+    is_complete: BoolArray
     n_splits: IntArray | None = None
 
     def __len__(self) -> int:
@@ -86,16 +89,23 @@ def result_rows(
         if plan.description.races and number == len(played.rungs) - 1:
             is_continued = n_pulls[place, at_level, of_arm] > 1
             n_each = n_each if is_continued else ONE_SPLIT
-        columns.append((of_arm, at_level, n_each, is_continued, played.label, number, played.loop))
-    by_column = np.array(columns, dtype=np.int64).reshape(-1, 7).T
-    arm, level, n_splits, goes_on, bracket, rung, loop = by_column
+        n_needed = min(max(n_each, 1), plan.problem.max_repetitions or n_each)
+        is_complete = n_pulls[place, at_level, of_arm] >= n_needed
+        label = played.label
+        columns.append(
+            (of_arm, at_level, n_each, is_continued, is_complete, label, number, played.loop)
+        )
+    by_column = np.array(columns, dtype=np.int64).reshape(-1, 8).T
+    arm, level, n_splits, goes_on, has_all, bracket, rung, loop = by_column
     places = {"bracket": bracket, "iter": rung}
     if loop.any():
         places["loop"] = loop
     # Candidates that were compared on all splits of a level rank before those that were
-    # eliminated at that level.
-    rank_group = 2 * level + goes_on if plan.description.ranks_by_level else np.zeros_like(level)
-    return ResultRows(arm, level, places, rank_group, n_splits)
+    # eliminated at that level. If the search was stopped, those without all fits rank behind.
+    rank_group = np.zeros_like(level)
+    if plan.description.ranks_by_level:
+        rank_group = 4 * level + 2 * goes_on + has_all
+    return ResultRows(arm, level, places, rank_group, has_all > 0, n_splits)
 
 
 def _rows_of_candidates(
@@ -123,7 +133,8 @@ def _rows_of_candidates(
     places = {name: column[has_row] for name, column in places.items()}
     # Only even numbers are used, so that the winner can be ranked before its group.
     rank_group = 2 * rank_group[has_row]
-    return ResultRows(np.arange(n_arms)[has_row], level[has_row], places, rank_group)
+    arms, no_rungs = np.flatnonzero(has_row), np.zeros(has_row.sum(), dtype=bool)
+    return ResultRows(arms, level[has_row], places, rank_group, no_rungs)
 
 
 def plain_means(scores: FloatArray, is_pulled: BoolArray) -> FloatArray:

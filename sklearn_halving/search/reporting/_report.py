@@ -241,7 +241,10 @@ def _leaders(found: Findings) -> Section:
         ]
         for leader in leaders
     ]
-    marked = None if winner is None or winner not in leaders else (leaders.index(winner), 1)
+    places = [leader.candidate for leader in leaders]
+    marked = None
+    if winner is not None and winner.candidate in places:
+        marked = places.index(winner.candidate), 1
     head = ["rank", "candidate", "fits", found.metric]
     head += [*(["P(best)"] if has_probability else []), "parameters"]
     paragraphs = [f"{len(table)} of {counted(found.record.n_candidates, 'candidate')}"]

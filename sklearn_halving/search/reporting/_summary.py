@@ -68,6 +68,9 @@ def _table(title: str, table: Table) -> list[str]:
         ]
     lines = [f"{table.head[0]} -> {title}"]
     for label, *cells in rows:
+        if not cells:
+            lines.append(label)
+            continue
         pairs = zip(table.head[1:], cells, strict=True)
         lines.append(f"{label}:  " + ";  ".join(f"{a} -> {cell}" for a, cell in pairs if cell))
     return lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import subprocess
 import sys
 import warnings
@@ -36,6 +37,10 @@ parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
 
 def lines_of(path):
     return path.read_bytes().splitlines(keepends=True)
+
+
+def arm_of(line):
+    return int(re.search(rb'"pull":\[(\d+)', line)[1])
 
 
 def cut_after(path, n_pulls):
@@ -96,6 +101,39 @@ def test_candidates_made_on_the_way_are_made_again(tmp_path):
     space["value"] = uniform(0, 2)
     with pytest.raises(JournalError, match="param_distributions"):
         search(20).fit(X, Y)
+
+
+@parametrize_searches
+def test_a_search_that_stops_again_at_once_has_all_fits_of_its_journal(search_class, tmp_path):
+    """Also those that come after fits that were not made any more."""
+    path = tmp_path / "j"
+    space = {"value": uniform(0, 0.9)}
+    options = {"checkpoint": path, "cv": 3}
+    small(search_class, Steady(), space, **options).fit(X, Y)
+    lines = lines_of(path)
+    for n_pulls in range(2, len(lines) - 1, max(1, len(lines) // 12)):
+        path.write_bytes(b"".join(lines[: 1 + n_pulls]))
+        with pytest.warns(UserWarning, match="time_budget"):
+            again = small(search_class, Steady(), space, time_budget=1e-9, **options).fit(X, Y)
+        assert again.n_fits_ == n_pulls
+
+
+def test_fits_of_later_rungs_count_although_other_fits_are_missing(tmp_path):
+    """A resumed search may make new fits of one bracket before it reads those of another."""
+    path = tmp_path / "j"
+    space = {"value": uniform(0, 0.9)}
+    options = {"checkpoint": path, "cv": 3, "brackets": "all"}
+    small(HyperbandSearchCV, Steady(), space, **options).fit(X, Y)
+    header, *pulls = lines_of(path)
+    without_last_bracket = [line for line in pulls if arm_of(line) < 3]
+    path.write_bytes(b"".join([header, *without_last_bracket]))
+    with pytest.warns(UserWarning, match="time_budget"):
+        again = small(HyperbandSearchCV, Steady(), space, time_budget=1e-9, **options).fit(X, Y)
+    assert again.n_fits_ == len(without_last_bracket) > 0
+    path.write_bytes(b"".join([header, *(line for line in pulls if arm_of(line) >= 3)]))
+    with pytest.warns(UserWarning, match="time_budget"):
+        again = small(HyperbandSearchCV, Steady(), space, time_budget=1e-9, **options).fit(X, Y)
+    assert again.n_fits_ == len(pulls) - len(without_last_bracket) > 0
 
 
 @parametrize_searches

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from joblib import parallel_config
+from scipy.stats import uniform
 from sklearn.exceptions import NotFittedError
 
 from scripts import ROOT
@@ -77,6 +78,26 @@ def test_a_time_budget_ends_with_results_and_a_refit(search_class, tmp_path):
     assert search.best_estimator_.value == search.best_params_["value"]
     assert search.predict(X).shape == (60,)
     assert search.cv_results_["candidate"].size >= 2
+
+
+@pytest.mark.parametrize("at", range(20, 110, 10))
+def test_the_best_candidate_with_all_fits_wins_although_its_rung_is_not_complete(at, tmp_path):
+    search = HyperbandSearchCV(
+        Steady(log=str(tmp_path / "log"), event="interrupt", at=at),
+        {"value": uniform(0, 0.9)},
+        max_resources=36,
+        min_resources=4,
+        random_state=0,
+        refit=False,
+    )
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X, Y)
+    results = search.cv_results_
+    splits = np.array([results[f"split{i}_test_score"] for i in range(5)])
+    is_whole = (results["n_resources"] == 36) & ~np.isnan(splits).any(axis=0)
+    if is_whole.any():
+        assert search.best_score_ == results["mean_test_score"][is_whole].max()
+        assert results["rank_test_score"][search.best_index_] == 1
 
 
 @parametrize_searches
