@@ -7,7 +7,7 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,10 @@ from doubles import (
 )
 from scripts import ROOT, run_script
 from sklearn_halving import HyperbandSearchCV
+from sklearn_halving._unstable_joblib import JoblibSession
 from sklearn_halving.execution._types import NO_LIMITS, EvaluationTask, Job, Outcome, PullLimits
 from sklearn_halving.execution.workers._executors import JoblibExecutor, open_executor
+from sklearn_halving.execution.workers._lost_backend import BackendWatch
 from sklearn_halving.policies import Pull
 
 X = np.random.default_rng(0).random((90, 2))
@@ -252,6 +254,32 @@ class TestDask:
 
     def test_what_hangs_is_ended(self) -> None:
         check_faults(PullLimits(seconds=1.0), {8.0: "hang in C"}, "TimeoutError")
+
+
+def test_data_are_not_sent_to_workers_that_are_paused() -> None:
+    """Workers with little memory left are not lost, and accept data later."""
+    from distributed import Client, LocalCluster
+    from distributed.core import Status
+
+    with (
+        LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster,
+        Client(cluster),
+        parallel_config("dask"),
+        JoblibSession(2) as session,
+    ):
+        (worker,) = cluster.workers.values()
+        watch = BackendWatch(session)
+        worker.loop.add_callback(setattr, worker, "status", Status.paused)
+        wait_until(lambda: not watch.has_workers())
+        worker.loop.add_callback(setattr, worker, "status", Status.running)
+        wait_until(watch.has_workers)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 # ----------------------------------------------------------------------------------- Ray

@@ -403,3 +403,33 @@ def test_ranks_of_candidates_that_are_not_listed_are_explained():
     ranks = [int(line.split()[0]) for line in said(search) if line[13:17].strip().isdigit()]
     assert ranks != list(range(1, len(ranks) + 1))
     assert "candidates that were not fitted" in search.summary()
+
+
+def test_the_winner_is_marked_without_probabilities():
+    search = BanditSearchCV(Known(), SPACE, policy="uniform", n_pulls=4, cv=3, refit=False)
+    search.fit(*data())
+    assert np.isnan(search.best_probability_)
+    assert f" {search.best_index_}* " in search.summary()
+
+
+class Wide(Known):
+    """Has a resource whose name fills a line."""
+
+    def __init__(self, value=0.5, the_number_of_iterations_of_the_last_step_of_the_pipeline=1):
+        super().__init__(value)
+        name = "the_number_of_iterations_of_the_last_step_of_the_pipeline"
+        setattr(self, name, the_number_of_iterations_of_the_last_step_of_the_pipeline)
+
+
+def test_many_stages_that_do_not_fit_side_by_side():
+    search = BanditSearchCV(
+        Wide(),
+        {"value": [i / 20 for i in range(20)]},
+        policy="successive_rejects",
+        resource="the_number_of_iterations_of_the_last_step_of_the_pipeline",
+        max_resources=4,
+        n_pulls=400,
+        cv=3,
+        refit=False,
+    )
+    assert "stages in between\n" in search.fit(*data()).summary()
