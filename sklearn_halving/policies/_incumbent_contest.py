@@ -128,13 +128,21 @@ class Contest:
         return max(means, key=lambda arm: (means[arm], -arm), default=NO_ARM)
 
     def _next(self) -> Pull | None:
-        """Return the next pull. The incumbent is first, followed by current races and new arms."""
+        """Return the next pull. New arms enter until one of them has to be pulled."""
+        while True:
+            n_entered = self._n_entered
+            pull = self._of_anyone()
+            if pull is not None or self._n_entered == n_entered:
+                return pull
+
+    def _of_anyone(self) -> Pull | None:
+        """Return a pull. The incumbent is first, followed by current races and a new arm."""
         if self.incumbent == NO_ARM:
             if self._racers or self._n_entered == len(self.entrants):
                 return None  # the first racer with a reward becomes the incumbent
             self.incumbent = self._enter()
         n_asked = self._n_asked(self.incumbent)
-        n_missing = self.rules.n_splits - n_asked
+        n_missing = max(0, self.rules.n_splits - n_asked)
         if n_asked < self._least_splits or (n_missing and self.n_left <= n_missing):
             return self._of_incumbent()
         for racer in self._racers:
@@ -151,7 +159,10 @@ class Contest:
         return None
 
     def _of_newcomer(self, n_asked: int) -> Pull | None:
-        """Return the pull of the incumbent that precedes a new arm, or the pull of the new arm."""
+        """Return the pull of the incumbent that precedes a new arm, or the pull of the new arm.
+
+        Return None if the new arm needs no pull, because of its rewards from before the race.
+        """
         if n_asked < self.rules.n_splits and self._n_raised < self._n_entered:
             self._n_raised = self._n_entered
             return self._of_incumbent()
@@ -160,10 +171,10 @@ class Contest:
             return None
         newcomer = self._enter()
         self._racers.append(newcomer)
-        self._judge(newcomer)  # it may have rewards from before the race
+        self._judge(newcomer)
         splits = self._untried(newcomer)
         if newcomer not in self._racers or not splits:
-            return self._next()
+            return None
         return Pull(newcomer, self.level, int(self.rng.choice(splits)))
 
     def _enter(self) -> int:

@@ -41,6 +41,7 @@ from sklearn_halving.search.candidate_model._features import draw_evenly
 from sklearn_halving.search.candidate_model._gap_then_race import (
     GapThenRace,
     make_gap_then_race,
+    most_arms,
 )
 from sklearn_halving.search.candidate_model._independent import (
     BOUNDS,
@@ -314,7 +315,7 @@ default=None
         n_drawn = self._count_drawn(setup)
         if setup.sampler is None:
             return n_drawn
-        n_arms = n_drawn + self._count_pulls(n_drawn, setup)
+        n_arms = most_arms(self._count_pulls(n_drawn, setup), n_drawn)
         return min(n_arms, setup.space.size or n_arms)
 
     def _count_pulls(self, n_arms: int, setup: Setup) -> int:
@@ -365,7 +366,7 @@ default=None
                 if prepared.sampler is not None:
                     gap = cast(GapThenRace, prepared.policy).gap
                 gap.covariance.set(prior, self.noise, len(drawn))
-        return followed_by_a_sampler(drawn, prepared, rng)
+        return followed_by_a_sampler(self.estimator, drawn, prepared, rng)
 
     def _make_results(self, run: Run, rows: ResultRows) -> ResultTable:
         policy, state = run.prepared.policy, run.state

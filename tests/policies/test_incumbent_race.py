@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from sklearn_halving.policies import IncumbentRace, Problem, Pull, Pulls, UniformAllocation
+from sklearn_halving.policies._incumbent_contest import Contest, RaceRules
 from sklearn_halving.simulation import GaussianArms, simulate
 
 
@@ -104,6 +105,40 @@ def test_after_an_incumbent_that_fails_the_race_goes_on() -> None:
 
     _, best = play(IncumbentRace(100), 8, reward)
     assert best == 4
+
+
+@pytest.mark.parametrize("n_rivals", [3, 2000])
+def test_many_arms_may_be_dropped_at_once(n_rivals: int) -> None:
+    """All rivals have rewards from before the race, and are far behind."""
+    rng = np.random.default_rng(0)
+    contest = Contest(RaceRules(10), 1, 50, rng, list(range(1, n_rivals + 1)), incumbent=0)
+    contest.rewards = {arm: {0: -100.0 - arm, 1: -100.0 - arm} for arm in range(1, n_rivals + 1)}
+    contest.rewards[0] = dict(enumerate(rng.normal(size=10)))
+    contest.tell(Pull(0, 1, 9), 0.0)
+    while not contest.is_finished:
+        pull = contest.ask()
+        if pull is not None:
+            contest.tell(pull, -100.0)
+    assert contest.best() == 0
+    assert contest.dropped == set(range(1, n_rivals + 1))
+
+
+def test_an_incumbent_with_more_rewards_than_splits_is_not_pulled_again() -> None:
+    """Arm 2 is dropped with a pull in flight, when arm 1 becomes the incumbent on 6 splits."""
+    contest = Contest(RaceRules(4), 1, 50, np.random.default_rng(0), [1, 2], incumbent=0)
+    contest.rewards[0] = dict.fromkeys(range(6), 0.0)
+    of_one, of_two = contest.ask(), contest.ask()
+    assert of_one is not None
+    assert of_two is not None
+    contest.rewards[2] = {split: 0.5 for split in range(6) if split != of_two.repetition}
+    while of_one is not None:
+        assert of_one.arm == 1
+        contest.tell(of_one, 5.0 + 0.1 * of_one.repetition)
+        of_one = contest.ask()
+    assert contest.incumbent == 1
+    assert contest.dropped == {0, 2}
+    contest.tell(of_two, 0.0)
+    assert contest.is_finished
 
 
 def test_two_seeds_race_on_other_splits() -> None:

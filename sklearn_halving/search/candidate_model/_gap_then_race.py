@@ -99,13 +99,19 @@ class GapThenRace(BasePolicy):
             self._open_race(state)
 
     def _open_race(self, state: GapThenRaceState) -> None:
-        """Make the winner of the first part the incumbent of the race."""
+        """Make the winner of the first part the incumbent of the race.
+
+        The race does not use rewards of more splits than it has, of which it asks for none.
+        """
         contest = cast(Contest, state.race.games[0])
         contest.n_left -= sum(map(len, state.rewards.values()))
         for arm, of_arm in state.rewards.items():
             if not any(map(isnan, of_arm.values())):
-                clipped = np.clip(list(of_arm.values()), -LARGEST, LARGEST).tolist()
-                contest.rewards[arm] = dict(zip(of_arm, clipped, strict=True))
+                contest.rewards[arm] = {
+                    split: min(max(reward, -LARGEST), LARGEST)
+                    for split, reward in of_arm.items()
+                    if split < contest.rules.n_splits
+                }
         best = int(self.gap.recommend(state.gap))
         if best in contest.rewards:
             contest.incumbent = best
@@ -153,6 +159,19 @@ class GapThenRace(BasePolicy):
         return columns
 
 
+def n_of_gap(n_pulls: int) -> int:
+    """Return the maximum number of fits of the first part."""
+    return min(n_pulls, max(LEAST_OF_GAP, n_pulls // SHARE_OF_GAP))
+
+
+def most_arms(n_pulls: int, n_drawn: int) -> int:
+    """Return the maximum number of candidates, given the number of those that are drawn.
+
+    The first part ends early if all of them fail at once, or if there are few splits.
+    """
+    return n_drawn + n_pulls - min(n_of_gap(n_pulls), n_drawn)
+
+
 def make_gap_then_race(
     search: BayesGapSearchCV, n_pulls: int, n_drawn: int, setup: Setup
 ) -> GapThenRace:
@@ -169,10 +188,15 @@ def make_gap_then_race(
             f"param_distributions, so that none can be added; got {search.sampler!r}. Leave it "
             "out, or set n_candidates to a smaller number."
         )
+    if n_drawn < 2:
+        raise ValueError(
+            f"n_candidates must be at least 2 with sampler={search.sampler!r}, since BayesGap "
+            f"first compares the drawn candidates; got {search.n_candidates!r}. Set it to 2 or "
+            "more, or leave it out."
+        )
     in_flight = search.pulls_in_flight
     if isinstance(in_flight, str):
         in_flight = IncumbentRace.pulls_in_flight
     n_splits = max(IncumbentRace.n_splits, setup.splits.n_named)
     race = IncumbentRace(n_pulls, n_splits=n_splits, pulls_in_flight=in_flight)
-    n_of_gap = min(n_pulls, max(LEAST_OF_GAP, n_pulls // SHARE_OF_GAP))
-    return GapThenRace(make_gap(search, n_of_gap, in_flight), race, n_drawn)
+    return GapThenRace(make_gap(search, n_of_gap(n_pulls), in_flight), race, n_drawn)

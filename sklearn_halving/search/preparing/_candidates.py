@@ -10,7 +10,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import partial
 from itertools import accumulate, count, takewhile
@@ -87,15 +88,24 @@ def draw_candidates(
 
 
 def followed_by_a_sampler(
-    drawn: Sequence[Params], prepared: Preparation, rng: np.random.RandomState
+    estimator: Estimator,
+    drawn: Sequence[Params],
+    prepared: Preparation,
+    rng: np.random.RandomState,
 ) -> Candidates:
-    """Return drawn candidates, followed by others that a sampler creates one by one, if any."""
+    """Return drawn candidates, followed by others that a sampler creates one by one, if any.
+
+    The sampler proposes a candidate as a trial, to raise early if it cannot.
+    """
     if prepared.sampler is None:
         return drawn
     source = MadeBySampler.over(prepared.space, prepared.sampler, rng, drawn)
     n_later = prepared.plan.problem.n_arms - len(drawn)
     candidates = ArrivingCandidates(source, [len(drawn)] + [1] * n_later, range(1 + n_later))
     candidates.arrive(0)
+    check_candidates(estimator, source.examples)
+    if n_later:
+        check_candidates(estimator, source.trial())
     return candidates
 
 
@@ -292,6 +302,12 @@ class MadeBySampler:
         """Random candidates of the space."""
         trial = np.random.default_rng(0)
         return [self.told.space.draw(trial) for _ in range(N_TRIED)]
+
+    def trial(self) -> Sequence[Params]:
+        """Return a candidate that is not used. The sampler and its generator do not change."""
+        told = Told(self.told.space, [*self.told.candidates], {*self.told.keys})
+        sampler = deepcopy(self.sampler)
+        return replace(self, sampler=sampler, told=told)._propose(0, 1)  # group 0 is given
 
     def follow(self, policy: BasePolicy, state: Any) -> None:
         """Use the closed rungs of a running policy, or its points."""

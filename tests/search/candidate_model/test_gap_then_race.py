@@ -13,7 +13,7 @@ from sklearn.model_selection import KFold
 from search.common import numbered
 from search.resuming import Steady, found, table
 from sklearn_halving import BayesGapSearchCV
-from sklearn_halving.policies import IncumbentRace, Problem, Pull
+from sklearn_halving.policies import IncumbentRace, Problem, Pull, Pulls
 from sklearn_halving.samplers import EvolutionSampler
 from sklearn_halving.search.candidate_model._gap_then_race import GapThenRace
 from sklearn_halving.search.candidate_model._posterior import GapOverCandidates, OpenPrior
@@ -22,6 +22,8 @@ X, Y = numbered(120)
 NAMES = ["evolution", "kernel_density", EvolutionSampler(step=0.1)]
 SPACE = {"value": uniform(0, 1)}
 N_DRAWN = 30
+FEW_ARMS = ((2, 6), (30, 121), (1, 6))
+"""Ranges of the numbers of drawn arms, of pulls, and of pulls in flight."""
 
 
 def search_of(sampler, estimator=None, space=None, **params):
@@ -84,8 +86,112 @@ def test_the_winner_has_as_many_splits_as_cv_stands_for(cv, n_splits):
     assert search.cv_results_["n_pulls"][search.best_index_] >= n_splits
 
 
+@pytest.mark.parametrize("n_candidates", [2, 30])
+def test_new_candidates_race_on_10_splits_after_a_long_first_part(n_candidates):
+    """The first part has 100 fits and may make more than 10 of one candidate."""
+    search = search_of("evolution", n_pulls=400, n_candidates=n_candidates).fit(X, Y)
+    results = search.cv_results_
+    has_arrived = np.array(results["candidate"]) >= n_candidates
+    assert results["n_pulls"][~has_arrived].max() > 10
+    assert results["n_pulls"][has_arrived].max() == 10
+    assert has_arrived.sum() > 40
+    counts = search.history_["candidate"].value_counts().sort_index()
+    of_table = dict(zip(results["candidate"], results["n_pulls"], strict=True))
+    assert of_table == counts.to_dict()  # no score is lost
+
+
+def test_the_races_of_few_arms_end():
+    """With few arms, the first part pulls some of them on more splits than the race has."""
+    n_long = 0
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        n_drawn, n_pulls, in_flight = (int(rng.integers(*ends)) for ends in FEW_ARMS)
+        gap = GapOverCandidates(
+            min(n_pulls, 30), pulls_in_flight=in_flight, confirm=True, covariance=OpenPrior()
+        )
+        race = IncumbentRace(n_pulls, pulls_in_flight=in_flight)
+        policy = GapThenRace(gap, race, n_drawn)
+        problem = Problem(n_drawn + 1 + seed % 7)  # 1 to 7 arms arrive
+        state = policy.start(problem, seed=np.random.SeedSequence(seed))
+        means = rng.normal(size=problem.n_arms)
+        made: list[Pull] = []
+        untold: list[Pull] = []
+        while not policy.is_finished(state):
+            asked = list(policy.ask(state, 1).each())
+            made += asked
+            untold += asked
+            if not asked or len(untold) >= in_flight or rng.random() < 0.2:
+                pull = untold.pop(0)
+                policy.tell(state, Pulls.of(pull), np.array([means[pull.arm] + rng.normal()]))
+        assert not untold
+        assert len(made) == len(set(made)) <= n_pulls
+        n_long += max(pull.repetition for pull in made) >= race.n_splits
+    assert n_long > 15
+
+
+@pytest.mark.parametrize("n_pulls", [20, 80, 400])
+def test_only_candidates_that_can_come_are_planned(n_pulls):
+    search = search_of("evolution", n_pulls=n_pulls)
+    n_of_gap = min(n_pulls, max(25, n_pulls // 4))
+    n_planned = N_DRAWN + n_pulls - min(n_of_gap, N_DRAWN)
+    assert search.plan(X, Y)["n_candidates"].tolist() == [n_planned]
+
+
+def test_a_single_drawn_candidate_is_refused(tmp_path):
+    log = tmp_path / "log"
+    search = search_of("evolution", Steady(log=str(log)), n_candidates=1)
+    message = "n_candidates must be at least 2 with sampler='evolution'.*got 1. Set it to 2"
+    with pytest.raises(ValueError, match=message):
+        search.fit(X, Y)
+    assert not log.exists()
+
+
+class Fixed:
+    """Proposes the same candidates each time, and counts the calls."""
+
+    def __init__(self, made):
+        self.made = made
+        self.n_calls = 0
+
+    def propose(self, told, n, rng):
+        self.n_calls += 1
+        return self.made
+
+
+WITH_A_WRONG_NAME = [*[SPACE] * 9, {"value": [0.1, 0.2], "wrong": [1, 2]}]
+
+
+@pytest.mark.parametrize(
+    ("sampler", "space", "message"),
+    [
+        ("evolution", WITH_A_WRONG_NAME, "Invalid parameter 'wrong'"),
+        (Fixed([]), SPACE, "must propose 1 dicts"),
+        (Fixed([{"wrong": 1}]), SPACE, "Invalid parameter 'wrong'"),
+    ],
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_sampler_that_cannot_propose_is_refused_before_any_fit(
+    sampler, space, message, seed, tmp_path
+):
+    log = tmp_path / "log"
+    estimator = Steady(log=str(log))
+    search = search_of(sampler, estimator, space, n_candidates=2, random_state=seed)
+    with pytest.raises(ValueError, match=message):
+        search.fit(X, Y)
+    assert not log.exists()
+
+
+def test_the_trial_leaves_no_trace_in_the_sampler():
+    sampler = Fixed([{"value": 0.5}])
+    search = search_of(sampler).fit(X, Y)
+    n_arrived = sum(candidate >= N_DRAWN for candidate in search.cv_results_["candidate"])
+    assert sampler.n_calls == n_arrived
+
+
 def test_the_certainty_of_candidates_that_arrived():
-    search = search_of("evolution").fit(X, Y)
+    """The initial candidates are far below those that the sampler makes."""
+    given = [{"value": i / 100} for i in range(N_DRAWN)]
+    search = search_of("evolution", initial_candidates=given).fit(X, Y)
     results = search.cv_results_
     has_arrived = np.array(results["candidate"]) >= N_DRAWN
     assert has_arrived.any()
@@ -94,7 +200,10 @@ def test_the_certainty_of_candidates_that_arrived():
     for name in ("posterior_mean", "posterior_sd", "lower_bound", "upper_bound"):
         assert np.isnan(results[name][has_arrived]).all()
         assert np.isfinite(results[name][~has_arrived]).all()
-    assert 0 < results["probability_best"].sum() <= 1 + 1e-9
+    assert search.best_index_ in np.flatnonzero(has_arrived)
+    assert np.nanargmax(results["probability_best"]) in np.flatnonzero(has_arrived)
+    assert results["probability_best"][has_arrived].sum() > 0.99
+    assert results["probability_best"].sum() == pytest.approx(1)
     assert search.best_probability_ == results["probability_best"][search.best_index_]
     assert search.best_regret_ >= 0
     assert np.isfinite(search.best_corrected_score_)
@@ -161,6 +270,18 @@ def test_candidates_that_fail_do_not_win():
     failed = np.isnan(results["mean_test_score"])
     assert failed.any()
     assert (results["n_pulls"][failed] <= 2).all()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_candidates_come_for_the_fits_that_drawn_candidates_did_not_need():
+    """Each of two drawn candidates fails once, which leaves 24 fits of the planned 26."""
+    given = [{"value": 0.9}, {"value": 0.8}]
+    params = {"n_pulls": 26, "n_candidates": 2, "initial_candidates": given}
+    search = search_of("evolution", Fragile(), **params)
+    assert search.plan(X, Y)["n_candidates"].tolist() == [26]
+    results = search.fit(X, Y).cv_results_
+    assert len(results["params"]) > 5
+    assert results["n_pulls"].sum() > 20
 
 
 def test_the_race_goes_on_if_all_drawn_candidates_failed():
