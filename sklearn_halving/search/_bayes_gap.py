@@ -110,8 +110,8 @@ class BayesGapSearchCV(AdaptiveSearchCV):
         BayesGap makes a quarter of the fits, but at least 25. The candidates among which it
         cannot decide then race on the remaining fits, followed by new candidates. Each of these is
         made when its turn comes, from the scores so far
-        (`~sklearn_halving.policies.IncumbentRace`). The winner is fitted on 10 splits, or on as
-        many as ``cv`` has, if that is more. ``n_candidates`` is the number of candidates
+        (`~sklearn_halving.policies.IncumbentRace`). The winner is fitted on at least 10 splits,
+        or as many as ``cv`` has, if that is more. ``n_candidates`` is the number of candidates
         before the race. Not available for a whole grid, nor with an ``acquisition`` of UGap.
     epsilon : float, default=0.0
         Difference of scores that does not matter.
