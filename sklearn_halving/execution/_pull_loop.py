@@ -24,6 +24,9 @@ from sklearn_halving.policies._types import Policy, Pull, Pulls
 
 PATIENCE = 0.5
 """Seconds between two checks for a request to stop."""
+LOOK_AHEAD = 100
+"""After a stop, outcomes in the journal are read beyond at most as many missing pulls as the
+journal has outcomes, and this many more. The plan may be very large."""
 
 
 @dataclass
@@ -217,8 +220,9 @@ class PullLoop:
     def _reads_on(self) -> bool:
         """Read outcomes in the journal after a stop; return whether there were any."""
         n_replayed = self.n_replayed
-        self._tell()
-        self._ask()
+        while self.n_replayed == n_replayed and self._may_ask and self._room() > 0:
+            self._tell()
+            self._ask()
         return self.n_replayed > n_replayed
 
     def _is_stopped(self) -> bool:
@@ -232,8 +236,8 @@ class PullLoop:
     def _ask(self) -> None:
         """Ask for pulls until there is no room or the policy needs rewards first.
 
-        After a stop, only the outcomes in the journal are of use. All that the policy can reach
-        are read, although pulls before them were not made.
+        After a stop, ask once, for outcomes in the journal. They are told before further ones are
+        asked for, which may depend on them.
         """
         while self._may_ask and (room := self._room()) > 0:
             n_open = len(self._open)
@@ -242,14 +246,19 @@ class PullLoop:
             # If the policy requests nothing, it is not asked again before the next tell: the
             # number of such calls must not depend on the order in which pulls return.
             self._may_ask = len(self._open) > n_open
+            if self.stopped_by != "policy":
+                return
 
     def _room(self) -> int:
         """Return the number of pulls that may be requested."""
-        if self.stopped_by != "policy" and self._n_unread == 0:
-            return 0
         if self.window is not None:
-            return self.window - len(self._open)
-        return self.executor.room if self.stopped_by == "policy" else self._n_unread
+            most = self.window - len(self._open)
+        elif self.stopped_by == "policy":
+            return self.executor.room
+        else:  # pulls that are not in the journal may come before those that are
+            n_missing = len(self._open) - len(self._landed)
+            most = self._n_earlier + LOOK_AHEAD - n_missing
+        return most if self.stopped_by == "policy" else min(most, self._n_unread)
 
     @property
     def _n_unread(self) -> int:
@@ -326,7 +335,8 @@ class PullLoop:
             or self.executor.room > 0
             or len(self._landed) == len(self._open)
         ):
-            # Batches are cheaper, and no pull can be submitted before there is room again.
+            # Batches are cheaper, and no pull can be submitted before there is room again. After
+            # a stop, pulls that were asked for do not return.
             self._tell_pulls(list(self._landed))
 
     def _first_to_tell(self) -> Pull:

@@ -29,6 +29,7 @@ from search.common import SEARCHES, WITH_RUNGS, small
 from search.resuming import GRID, Steady, X, Y, fits_of, found, steady, table
 from sklearn_halving import BanditSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
 from sklearn_halving.execution._journal import Journal, JournalError
+from sklearn_halving.execution._pull_loop import LOOK_AHEAD
 from sklearn_halving.policies import HOO, SuccessiveRejects
 from sklearn_halving.search.preparing._content_hash import content_hash
 
@@ -134,6 +135,22 @@ def test_fits_of_later_rungs_count_although_other_fits_are_missing(tmp_path):
     with pytest.warns(UserWarning, match="time_budget"):
         again = small(HyperbandSearchCV, Steady(), space, time_budget=1e-9, **options).fit(X, Y)
     assert again.n_fits_ == len(pulls) - len(without_last_bracket) > 0
+
+
+def test_a_search_that_stops_again_at_once_does_not_draw_all_of_its_plan(tmp_path):
+    path = tmp_path / "j"
+    options = {"checkpoint": path, "cv": 3, "n_loops": 300, "sampler": "random"}
+    space = {"value": uniform(0, 0.9)}
+    estimator = Steady(log=str(tmp_path / "log"), event="interrupt", at=40)
+    search = small(HyperbandSearchCV, estimator, space, refit=False, **options)
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X, Y)
+    n_done = search.n_fits_
+    with pytest.warns(UserWarning, match="time_budget"):
+        search.set_params(time_budget=1e-9).fit(X, Y)
+    assert search.n_fits_ == n_done
+    n_drawn = int(re.search(r"searched +(\d+) candidates", search.summary())[1])
+    assert n_drawn <= 2 * n_done + LOOK_AHEAD < 5 * 300, "the plan has 1,500 candidates"
 
 
 @parametrize_searches
