@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from _yahpo_surrogates import LARGEST, Scenario, Surrogate
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import RandomizedSearchCV
 
 from sklearn_halving import BanditSearchCV, BayesGapSearchCV, HyperbandSearchCV
@@ -117,48 +118,35 @@ def drawn(task: Task, seed: int) -> list[tuple[Params, float]]:
     return list(zip(results["params"], results["mean_test_score"], strict=True))
 
 
+def anew(
+    task: Task, budgets: Iterable[float], make: Callable[[int], BaseEstimator]
+) -> list[Params | None]:
+    """Return what a search chooses that is made and run anew for each budget."""
+    searches = (make(int(budget)).set_params(cv=task.cv, refit=False) for budget in budgets)
+    return [_own(search.fit(task.X, task.y).best_params_) for search in searches]
+
+
 def bayes_gap(task: Task, seed: int) -> list[Params | None]:
     """Return what BayesGapSearchCV chooses, anew for each budget."""
-    return [
-        _own(
-            BayesGapSearchCV(
-                task.estimator,
-                task.scenario.space,
-                n_pulls=int(budget),
-                n_candidates=N_OF_BAYES_GAP,
-                cv=task.cv,
-                refit=False,
-                random_state=seed,
-            )
-            .fit(task.X, task.y)
-            .best_params_
-        )
-        for budget in task.budgets
-    ]
+
+    def make(budget: int) -> BayesGapSearchCV:
+        options = {"n_pulls": budget, "n_candidates": N_OF_BAYES_GAP, "random_state": seed}
+        return BayesGapSearchCV(task.estimator, task.scenario.space, **options)
+
+    return anew(task, task.budgets, make)
 
 
 def race(**options: Any) -> Runner:
     """Return the race against the incumbent, run anew for each budget."""
 
     def run(task: Task, seed: int) -> list[Params | None]:
-        return [
-            _own(
-                BanditSearchCV(
-                    task.estimator,
-                    task.scenario.space,
-                    policy="incumbent_race",
-                    n_pulls=int(budget),
-                    n_candidates=int(budget),
-                    cv=task.cv,
-                    refit=False,
-                    random_state=seed,
-                    **options,
-                )
-                .fit(task.X, task.y)
-                .best_params_
+        def make(budget: int) -> BanditSearchCV:
+            own = {"n_pulls": budget, "n_candidates": budget, "random_state": seed, **options}
+            return BanditSearchCV(
+                task.estimator, task.scenario.space, policy="incumbent_race", **own
             )
-            for budget in task.budgets
-        ]
+
+        return anew(task, task.budgets, make)
 
     return run
 
@@ -168,24 +156,18 @@ def halving(task: Task, seed: int) -> list[Params | None]:
     from sklearn.experimental import enable_halving_search_cv  # noqa: F401
     from sklearn.model_selection import HalvingRandomSearchCV
 
-    return [
-        _own(
-            HalvingRandomSearchCV(
-                task.estimator,
-                task.scenario.space,
-                resource="level",
-                min_resources=1,
-                max_resources=LARGEST,
-                n_candidates=int(budget * LARGEST / 4),
-                cv=task.cv,
-                refit=False,
-                random_state=seed,
-            )
-            .fit(task.X, task.y)
-            .best_params_
+    def make(budget: int) -> HalvingRandomSearchCV:
+        return HalvingRandomSearchCV(
+            task.estimator,
+            task.scenario.space,
+            resource="level",
+            min_resources=1,
+            max_resources=LARGEST,
+            n_candidates=int(budget * LARGEST / 4),
+            random_state=seed,
         )
-        for budget in task.fits
-    ]
+
+    return anew(task, task.fits, make)
 
 
 SEARCHES: dict[str, Runner] = {
