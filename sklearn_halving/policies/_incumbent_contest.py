@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, isnan, sqrt
 
@@ -75,6 +76,34 @@ class Contest:
     _n_raised: int = 0
     _squares: dict[int, tuple[float, int]] = field(default_factory=dict)
 
+    def go_on_from(
+        self, rewards: Mapping[int, Mapping[int, float]], best: int, entrants: Sequence[int]
+    ) -> None:
+        """Start with the rewards of an earlier part of the search.
+
+        The race does not use rewards of more splits than it has, of which it asks for none, nor
+        arms with a NaN reward.
+
+        Parameters
+        ----------
+        rewards : mapping of int to mapping
+            Maps arms to their rewards, by split. Arms that are not in ``entrants`` are dropped.
+        best : int
+            The incumbent, unless it has a NaN reward.
+        entrants : sequence of int
+            The other arms, in the order in which they enter.
+        """
+        self.n_left -= sum(map(len, rewards.values()))
+        for arm, of_arm in rewards.items():
+            if not any(map(isnan, of_arm.values())):
+                splits = [split for split in of_arm if split < self.rules.n_splits]
+                self.rewards[arm] = {split: _clipped(of_arm[split]) for split in splits}
+        if best in self.rewards:
+            self.incumbent = best
+        has_failed = rewards.keys() - self.rewards.keys()
+        self.entrants = [arm for arm in entrants if arm not in has_failed]
+        self.dropped = set(rewards.keys() - {best, *self.entrants})
+
     def ask(self) -> Pull | None:
         """Return the next pull; None if the race has to wait for rewards."""
         pull = self._next() if self.n_left > 0 else None
@@ -107,7 +136,7 @@ class Contest:
         if isnan(reward):
             self._fail(arm)
             return
-        self.rewards.setdefault(arm, {})[pull.repetition] = min(max(reward, -LARGEST), LARGEST)
+        self.rewards.setdefault(arm, {})[pull.repetition] = _clipped(reward)
         if self.incumbent == NO_ARM:
             self._racers.remove(arm)
             self.incumbent = arm
@@ -256,3 +285,7 @@ class Contest:
 
     def _mean(self, arm: int) -> float:
         return float(np.mean(list(self.rewards[arm].values())))
+
+
+def _clipped(reward: float) -> float:
+    return min(max(reward, -LARGEST), LARGEST)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import isnan
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from sklearn_halving.policies import IncumbentRace
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
-from sklearn_halving.policies._incumbent_contest import LARGEST, Contest
+from sklearn_halving.policies._incumbent_contest import Contest
 from sklearn_halving.policies._types import ClosedRung, PolicyDescription, Problem, Pulls
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._separate_games import SeparateState
@@ -99,25 +98,11 @@ class GapThenRace(BasePolicy):
             self._open_race(state)
 
     def _open_race(self, state: GapThenRaceState) -> None:
-        """Make the winner of the first part the incumbent of the race.
-
-        The race does not use rewards of more splits than it has, of which it asks for none.
-        """
-        contest = cast(Contest, state.race.games[0])
-        contest.n_left -= sum(map(len, state.rewards.values()))
-        for arm, of_arm in state.rewards.items():
-            if not any(map(isnan, of_arm.values())):
-                contest.rewards[arm] = {
-                    split: min(max(reward, -LARGEST), LARGEST)
-                    for split, reward in of_arm.items()
-                    if split < contest.rules.n_splits
-                }
+        """Make the winner of the first part the incumbent of the race."""
         best = int(self.gap.recommend(state.gap))
-        if best in contest.rewards:
-            contest.incumbent = best
-        rivals = [arm for arm in self._rivals(state, best) if arm in contest.rewards]
-        contest.entrants = [*rivals, *range(self.n_drawn, state.problem.n_arms)]
-        contest.dropped = state.rewards.keys() - {best, *rivals}
+        rivals = [arm for arm in self._rivals(state, best) if arm in state.rewards]
+        entrants = [*rivals, *range(self.n_drawn, state.problem.n_arms)]
+        cast(Contest, state.race.games[0]).go_on_from(state.rewards, best, entrants)
 
     def _rivals(self, state: GapThenRaceState, best: int) -> list[int]:
         """Return the arms that the model does not tell from the winner, the best one first."""
