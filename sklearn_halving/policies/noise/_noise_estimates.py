@@ -189,8 +189,8 @@ def tail_factor(freedom: FloatArray, n_arms: IntArray | int) -> FloatArray:
 
     It has two parts. The first is the 97.5 % quantile of Student's t distribution divided by that
     of the normal one: standard errors times this ratio have about the tails of means with an
-    estimated variance. Without it, arms whose first rewards were similar by chance are taken for
-    precise ones. The variance of an arm is shrunk towards the pooled variance, which counts as
+    estimated variance. Without it, arms whose first rewards were similar by chance seem to be
+    precise. The variance of an arm is shrunk towards the pooled variance, which counts as
     `FREEDOM_OF_PRIOR` further degrees of freedom. The second part is ``1 + 1 / (n_arms + 2)``: the
     leader is selected by the same rewards, so its lead is too large on average, and the flat prior
     of the probability does not correct for it. The constants were chosen by simulation, and
