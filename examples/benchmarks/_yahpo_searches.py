@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,21 @@ from _yahpo_surrogates import LARGEST, Scenario, Surrogate
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import RandomizedSearchCV
 
-from sklearn_halving import BanditSearchCV, BayesGapSearchCV, HyperbandSearchCV
+from sklearn_halving import (
+    BanditSearchCV,
+    BayesGapSearchCV,
+    HyperbandSearchCV,
+    VarianceHalvingSearchCV,
+)
 
 BUDGETS = (25, 50, 100, 200)
 N_OF_BAYES_GAP = 500
 """Candidates of BayesGapSearchCV, among which it chooses those that it fits."""
 OF_LOOP = 4 + 11 / 3 + 4 + 4
-"""Full fits of one loop of Hyperband over the levels 1, 3, 9 and 27 on one split."""
+"""Full fits of one loop of Hyperband over the levels 1, 3, 9 and 27 on one split.
+
+With more splits in the last rung it is the least, since the race there may drop any newcomer.
+"""
 
 Params = dict[str, Any]
 Try = tuple[Params, float, float, float]
@@ -65,14 +73,13 @@ def hyperband(**options: Any) -> Runner:
     """Return Hyperband, as many loops as the largest budget needs."""
 
     def run(task: Task, seed: int) -> list[Params | None]:
-        of_loop = OF_LOOP if task.n_splits == 1 else 3 * OF_LOOP
         search = HyperbandSearchCV(
             task.estimator,
             task.scenario.space,
             resource="level",
             min_resources=1,
             max_resources=LARGEST,
-            n_loops=int(np.ceil(task.budgets[-1] / of_loop)) + 1,
+            n_loops=int(np.ceil(task.budgets[-1] / OF_LOOP)) + 1,
             early_splits=1,
             cv=task.cv,
             refit=False,
@@ -126,25 +133,15 @@ def anew(
     return [_own(search.fit(task.X, task.y).best_params_) for search in searches]
 
 
-def bayes_gap(task: Task, seed: int) -> list[Params | None]:
-    """Return what BayesGapSearchCV chooses, anew for each budget."""
-
-    def make(budget: int) -> BayesGapSearchCV:
-        options = {"n_pulls": budget, "n_candidates": N_OF_BAYES_GAP, "random_state": seed}
-        return BayesGapSearchCV(task.estimator, task.scenario.space, **options)
-
-    return anew(task, task.budgets, make)
-
-
-def race(**options: Any) -> Runner:
-    """Return the race against the incumbent, run anew for each budget."""
+def of_budget(
+    search: type[BaseEstimator], n_candidates: int | str | None, **options: Any
+) -> Runner:
+    """Return a search run anew for each budget; None is a candidate for each fit of the budget."""
 
     def run(task: Task, seed: int) -> list[Params | None]:
-        def make(budget: int) -> BanditSearchCV:
-            own = {"n_pulls": budget, "n_candidates": budget, "random_state": seed, **options}
-            return BanditSearchCV(
-                task.estimator, task.scenario.space, policy="incumbent_race", **own
-            )
+        def make(budget: int) -> BaseEstimator:
+            own = {"n_pulls": budget, "n_candidates": n_candidates or budget, "random_state": seed}
+            return search(task.estimator, task.scenario.space, **own, **options)
 
         return anew(task, task.budgets, make)
 
@@ -170,18 +167,28 @@ def halving(task: Task, seed: int) -> list[Params | None]:
     return anew(task, task.fits, make)
 
 
+_race = partial(of_budget, BanditSearchCV, None, policy="incumbent_race")
+_variance_halving = partial(of_budget, VarianceHalvingSearchCV, "exhaust")
+
 SEARCHES: dict[str, Runner] = {
     "HyperbandSearchCV": hyperband(),
     'HyperbandSearchCV, "random"': hyperband(sampler="random"),
     'HyperbandSearchCV, "kernel_density"': hyperband(sampler="kernel_density"),
-    "BayesGapSearchCV": bayes_gap,
-    "BanditSearchCV, race": race(),
-    'BanditSearchCV, race, "evolution"': race(sampler="evolution"),
+    "BayesGapSearchCV": of_budget(BayesGapSearchCV, N_OF_BAYES_GAP),
+    'BayesGapSearchCV, "evolution"': of_budget(
+        BayesGapSearchCV, N_OF_BAYES_GAP, sampler="evolution"
+    ),
+    "VarianceHalvingSearchCV": _variance_halving(),
+    'VarianceHalvingSearchCV, "evolution"': _variance_halving(sampler="evolution"),
+    "BanditSearchCV, race": _race(),
+    'BanditSearchCV, race, "evolution"': _race(sampler="evolution"),
     "HalvingRandomSearchCV": halving,
     "RandomizedSearchCV": random_search(1),
     "RandomizedSearchCV, 2 times": random_search(2),
     "RandomizedSearchCV, 4 times": random_search(4),
 }
+FOR_NOISE = [name for name in SEARCHES if name.startswith("VarianceHalving")]
+"""Searches that use more splits for some candidates, so that one split makes no sense."""
 
 
 def _own(params: Params) -> Params:

@@ -5,32 +5,35 @@
 
 YAHPO Gym (Pfisterer et al. 2022) predicts the accuracy of neural networks (lcbench), trees
 (rbv2_rpart) and xgboost (rbv2_xgboost) for any parameters and any share of the epochs or rows.
-Estimators whose score asks it go through the public API of each search. Data sets are those of
-the published suite that the three surrogates have, and two others with an even number of each;
-parameters of searches were never looked at on these. Four on which small levels are known to
-mislead have a table of their own. The data are read from ../shared/data/yahpo, or from the folder
-yahpo in SKLEARN_HALVING_DATA; needs the extra bench.
+The score of an estimator here is such a prediction, so that each search runs through its public
+API. The data sets are the nine of the published suite that the three surrogates contain, and two
+others with an even number for each surrogate. No search was tuned on these. Four data sets on
+which small levels are known to mislead have tables of their own. The data are read from
+../shared/data/yahpo, or from the folder yahpo in SKLEARN_HALVING_DATA. Needs the extra bench.
 
 The regret of a choice is 0 for the best of 20,000 random candidates (or of all that any search
-tried, if that is better) and 1 for their median, by the surrogate's full accuracy. A full fit
-costs 1, a fit on a share of the resource that share. Searches that can be stopped at any time are
-run once, and looked at on the way; the others are run anew for each budget. TPE is Optuna's, with
-``multivariate=True`` and ``group=True``. Optuna's GPSampler, which needs torch, ends at 100 fits.
-SMAC3 has full fits alone, or Hyperband's levels. Peers that are not installed are left out.
+chose, if that is better) and 1 for their median, by the accuracy of full fits. A full fit costs 1,
+a fit on a share of the resource that share. Searches that can be stopped at any time are run once,
+and their choice is read off at each budget. The others are run anew for each budget. TPE is
+Optuna's, with ``multivariate=True`` and ``group=True``. Optuna's GPSampler, which needs torch,
+ends at 100 fits. SMAC3 uses full fits alone, or the levels of Hyperband. Peers that are not
+installed are left out.
 
-With ``--noise`` there are five splits, scores have the noise of splits, budgets are five times as
-many fits on single splits, and regrets are those of the true accuracy. All searches but Hyperband
-and the race fit each candidate on all five; Hyperband has one split in early rungs.
+With ``--noise`` there are five splits and each score has an error. Budgets are then five times as
+many fits on single splits, and regrets are those of the true accuracy. Optuna, SMAC3,
+RandomizedSearchCV and HalvingRandomSearchCV fit each candidate on all five splits.
+VarianceHalvingSearchCV runs only with noise, because it decides how many splits a candidate needs.
 
-The whole takes an hour or two with one seed. Results go to the file of ``--cache`` line by line:
-what it has is not run again, and the report is made from all of it. ``--only`` takes parts whose
-name has the text, such as "lcbench 167168, noise: Optuna TPE"; names of data sets come first.
+One seed takes a few minutes without noise and about half an hour with it, SMAC3 and GPSampler
+apart, which take one to ten minutes for each data set. Results are added to the file of
+``--cache`` line by line. What it contains is not run again, and the report is made from all of it.
+``--only`` runs those searches whose name contains the text, such as "lcbench 167168, noise: Optuna
+TPE". A text that no name contains makes the report alone.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -40,7 +43,7 @@ import numpy as np
 from _common import DATA, Cache, Report, one_thread, parse_options
 from _compare_statistics import interval
 from _yahpo_peers import PEERS
-from _yahpo_searches import BUDGETS, SEARCHES, Params, Task
+from _yahpo_searches import BUDGETS, FOR_NOISE, SEARCHES, Params, Task
 from _yahpo_surrogates import NUMBERS, Scenario, scenario_at
 from scipy.stats import rankdata
 from sklearn.model_selection import ParameterSampler
@@ -57,8 +60,11 @@ N_REFERENCE = 20_000
 QUICK_BUDGETS = (10, 20)
 TPE = "Optuna TPE"
 Array = np.ndarray
-Table = dict[str, dict[str, Array]]
-"""By search and data set: regrets of shape (n_seeds, n_budgets), NaN where there is none."""
+Labels = dict[str, list[str]]
+"""By title of tables: names of data sets."""
+ALL = SEARCHES | PEERS
+Table = dict[str, Array]
+"""By search: regrets of shape (n_data_sets, n_seeds, n_budgets), NaN where it was not run."""
 
 
 def data_sets(scenario: Scenario, quick: bool) -> list[str]:
@@ -79,9 +85,11 @@ def random_candidates(scenario: Scenario) -> list[Params]:
 
 def run_missing(task: Task, label: str, options: Any, cache: Cache) -> None:
     """Run what the file of results does not have: accuracies of choices at each budget."""
-    for name, run in (SEARCHES | PEERS).items():
+    for name, run in ALL.items():
         for seed in range(options.seeds):
             if options.only not in f"{label}: {name}" or (label, seed, name) in cache.lines:
+                continue
+            if task.n_splits == 1 and name in FOR_NOISE:
                 continue
             if (label, 0, "reference") not in cache.lines:
                 drawn = task.quality(random_candidates(task.scenario))
@@ -97,84 +105,114 @@ def run_missing(task: Task, label: str, options: Any, cache: Cache) -> None:
 
 def table_of(cache: Cache, labels: list[str], n_budgets: int) -> Table:
     """Return the regrets of all searches on some data sets, from the file of results."""
-    table: Table = {name: {} for name in (*SEARCHES, *PEERS)}
-    for label in labels:
-        own = [line for (task, *_), line in cache.lines.items() if task == label]
-        best = max(max(line["quality"]) for line in own)
-        _, median, _ = cache.lines[label, 0, "reference"]["quality"]
-        for name, of_task in table.items():
-            lines = [line["quality"] for line in own if line["search"] == name]
-            padded = [of_seed + [np.nan] * (n_budgets - len(of_seed)) for of_seed in lines]
-            if padded:
-                of_task[label] = (best - np.array(padded)) / (best - median)
-    return {name: of_task for name, of_task in table.items() if of_task}
+    n_seeds = 1 + max(seed for label, seed, _ in cache.lines if label in labels)
+    table = {name: np.full((len(labels), n_seeds, n_budgets), np.nan) for name in ALL}
+    for i, label in enumerate(labels):
+        own = {key: line["quality"] for key, line in cache.lines.items() if key[0] == label}
+        best = max(map(max, own.values()))
+        _, median, _ = own[label, 0, "reference"]
+        for (_, seed, name), found in own.items():
+            if name in table:
+                regrets = (best - np.array(found)) / (best - median)
+                table[name][i, seed, : len(found)] = regrets
+    return {name: regrets for name, regrets in table.items() if was_run(regrets).any()}
 
 
-def means(table: Table, name: str, labels: Iterable[str]) -> Array:
-    """Return means over seeds, of shape (n_data_sets, n_budgets)."""
-    return np.array([table[name][label].mean(axis=0) for label in labels])
+def was_run(regrets: Array) -> Array:
+    """Return whether there is a result, of shape (n_data_sets, n_seeds)."""
+    known: Array = np.isfinite(regrets[..., 0])
+    return known
 
 
-def write_tables(report: Report, title: str, table: Table, columns: str) -> None:
-    """Write regrets, ranks, and wins over TPE; the best at 100 full fits comes first."""
-    labels = max(table.values(), key=len)
-    n_labels = len(labels)
-    mean = {name: means(table, name, of_task) for name, of_task in table.items()}
-    ordered = sorted(mean.items(), key=lambda item: item[1].mean(axis=0)[:3][-1])
-    complete = [name for name, of_task in ordered if len(of_task) == n_labels]
-    title = f"{title}, {n_labels} data sets"
-    rows = [
-        [name + ("" if name in complete else f" ({len(of_task)} data sets)"), *errors(of_task)]
-        for name, of_task in ordered
-    ]
-    report.table(f"{title}: mean normalised regret (standard error)", columns, rows)
-    ranked = zip(complete, mean_ranks(table, complete, labels), strict=True)
-    rows = [[name, *intervals(of_search)] for name, of_search in ranked]
-    report.table(f"{title}: mean rank (95 % interval over data sets)", columns, rows)
+def parts_of(table: Table) -> list[tuple[Array, int]]:
+    """Return which data sets, and how many seeds, some search was run on; the largest part first.
+
+    A search that was run on fewer than the others is compared with them on its part.
+    """
+    parts = {}
+    for regrets in table.values():
+        known = was_run(regrets)
+        on = known.any(axis=1)
+        n_seeds = int(known[on].sum(axis=1).min())
+        parts[on.tobytes(), n_seeds] = (on, n_seeds)
+    return sorted(parts.values(), key=lambda part: -part[0].sum() * part[1])
+
+
+def write_tables(report: Report, cache: Cache, found: Labels, budgets: list[int]) -> None:
+    """Write the tables of each list of data sets, those of a part only once."""
+    written = set()
+    for title, labels in found.items():
+        table = table_of(cache, labels, len(budgets))
+        for on, n_seeds in parts_of(table):
+            names = tuple(np.array(labels)[on])
+            if (names, n_seeds) in written:
+                continue
+            written.add((names, n_seeds))
+            part = {name: regrets[on, :n_seeds] for name, regrets in table.items()}
+            part = {name: regrets for name, regrets in part.items() if was_run(regrets).all()}
+            seeds = "one seed" if n_seeds == 1 else f"{n_seeds} seeds"
+            compare(report, f"{title}, {len(names)} data sets, {seeds}", part, budgets)
+
+
+def compare(report: Report, title: str, table: Table, budgets: list[int]) -> None:
+    """Write regrets and ranks, the best at the third budget first, and differences to TPE."""
+    third = min(2, len(budgets) - 1)
+    means = {name: regrets.mean(axis=1) for name, regrets in table.items()}
+    order = sorted(means, key=lambda name: means[name].mean(axis=0)[third])
+    ranks = dict(zip(order, mean_ranks([table[name][..., third] for name in order]), strict=True))
+    fits = [f"{budget:,} fits" for budget in budgets]
+    columns = " | ".join(["search", *fits, f"rank at {budgets[third]:,}"])
+    rows = [[name, *map(with_error, means[name].T), with_interval(ranks[name])] for name in order]
+    report.table(f"{title}: mean normalised regret (standard error), rank", columns, rows)
     if TPE in table:
-        rows = [[name, *wins(table, name, TPE)] for name, _ in ordered if name != TPE]
-        report.table(f"{title}: number on which it is better / worse than TPE", columns, rows)
+        others = [name for name in order if name != TPE]
+        rows = [[name, *map(against, (means[name] - means[TPE]).T)] for name in others]
+        title = f"{title}: minus TPE (standard error), on how many better / worse"
+        report.table(title, " | ".join(["search", *fits]), rows)
 
 
-def errors(mean: Array) -> list[str]:
-    """Return means over data sets with their standard errors, by budget."""
-    error = mean.std(axis=0, ddof=1) / np.sqrt(len(mean)) if len(mean) > 1 else 0 * mean[0]
-    pairs = zip(mean.mean(axis=0), error, strict=True)
-    return ["" if np.isnan(of) else f"{of:.3f} ({width:.3f})" for of, width in pairs]
+def mean_ranks(regrets: list[Array]) -> Array:
+    """Return ranks, 1 is best, means over seeds, of shape (n_searches, n_data_sets)."""
+    ranks: Array = rankdata(np.array(regrets).round(9), axis=0, nan_policy="omit").mean(axis=-1)
+    return ranks
 
 
-def mean_ranks(table: Table, names: list[str], labels: Iterable[str]) -> Array:
-    """Return ranks, 1 is best, means over seeds, of shape (n_names, n_budgets, n_data_sets)."""
-    found = []
-    for label in labels:
-        n_seeds = min(len(table[name][label]) for name in names)
-        regrets = np.array([table[name][label][:n_seeds] for name in names]).round(9)
-        found.append(rankdata(regrets, axis=0, nan_policy="omit").mean(axis=1))
-    return np.stack(found, axis=-1)
+def with_error(values: Array) -> str:
+    """Return a mean over data sets with its standard error, nothing where it was not run."""
+    if np.isnan(values).any():
+        return ""
+    if len(values) == 1:
+        return f"{values[0]:.3f}"
+    return f"{values.mean():.3f} ({values.std(ddof=1) / np.sqrt(len(values)):.3f})"
 
 
-def intervals(ranks: Array) -> list[str]:
-    """Return means over data sets with their intervals, by budget."""
-    cells = []
-    for of_budget in ranks:
-        low, high = interval(of_budget)
-        between = "" if np.isnan(low) else f" ({low:.1f} to {high:.1f})"
-        cells.append("" if np.isnan(of_budget).any() else f"{of_budget.mean():.1f}{between}")
-    return cells
+def with_interval(ranks: Array) -> str:
+    """Return a mean over data sets with its interval."""
+    low, high = interval(ranks)
+    return f"{ranks.mean():.1f}" + ("" if np.isnan(low) else f" ({low:.1f} to {high:.1f})")
 
 
-def wins(table: Table, name: str, peer: str) -> Iterator[str]:
-    """Yield on how many data sets a search is better and worse than the peer, by budget."""
-    labels = [label for label in table[name] if label in table[peer]]
-    difference = means(table, name, labels) - means(table, peer, labels)
-    for of_budget in difference.T:
-        counts = f"{(of_budget < -1e-4).sum()} / {(of_budget > 1e-4).sum()}"
-        yield "" if np.isnan(of_budget).any() else counts
+def against(difference: Array) -> str:
+    """Return a mean difference, and on how many data sets it is below and above zero."""
+    if np.isnan(difference).any():
+        return ""
+    counts = f"{(difference < -1e-4).sum()} / {(difference > 1e-4).sum()}"
+    return f"{with_error(difference)}, {counts}"
 
 
-def run_all(report: Report, options: Any, cache: Cache) -> dict[str, list[str]]:
-    """Run what is missing, and return the names of data sets by the title of their tables."""
-    found: dict[str, list[str]] = {}
+def write_seconds(report: Report, cache: Cache, labels: set[str]) -> None:
+    """Write how long the searches took, the surrogates included."""
+    seconds: dict[str, list[float]] = {}
+    for (label, _, name), line in cache.lines.items():
+        if label in labels and name in ALL:
+            seconds.setdefault(name, []).append(line["seconds"])
+    rows = [[name, f"{np.mean(taken):.1f}"] for name, taken in seconds.items()]
+    report.table("Seconds for all budgets of one data set", "search | seconds", rows)
+
+
+def run_all(report: Report, options: Any, cache: Cache) -> Labels:
+    """Run what is missing, and return the data sets of each table."""
+    found: Labels = {}
     marks = [mark for mark in ("noise", "quick") if getattr(options, mark)]
     fits = QUICK_BUDGETS if options.quick else BUDGETS
     for folder in ["rbv2_rpart"] if options.quick else sorted(NUMBERS):
@@ -207,17 +245,11 @@ def main() -> None:
     report = Report("Surrogates of YAHPO Gym", options)
     fits = QUICK_BUDGETS if options.quick else BUDGETS
     scale = 5 if options.noise else 1
-    columns = " | ".join(["search", *(f"{budget * scale} fits" for budget in fits)])
-    seconds: dict[str, dict[str, float]] = {}
     with TemporaryDirectory() as folder:
         cache = Cache(options.cache or Path(folder) / "results.jsonl")
-        for title, labels in run_all(report, options, cache).items():
-            write_tables(report, title, table_of(cache, labels, len(fits)), columns)
-            for (label, _, name), line in cache.lines.items():
-                if label in labels and name != "reference":
-                    seconds.setdefault(name, {})[label] = line["seconds"]
-    rows = [[name, f"{np.mean([*taken.values()]):.1f}"] for name, taken in seconds.items()]
-    report.table("Seconds for all budgets of one data set", "search | seconds", rows)
+        found = run_all(report, options, cache)
+    write_tables(report, cache, found, [budget * scale for budget in fits])
+    write_seconds(report, cache, {label for labels in found.values() for label in labels})
     report.save()
 
 
