@@ -20,5 +20,5 @@ def write_partial(report: Report, found: Results) -> None:
         for one in (name, HYPERBAND, RANDOM):
             values = means[found.of(one)][is_run]
             rows.append([one, *(f"{np.nanmean(values[:, TIMES.index(s)]):.2f}" for s in shares)])
-        title = f"Mean normalised regret on the {int(is_run.sum())} tasks that {name} can do"
+        title = f"Mean normalized regret on the {int(is_run.sum())} tasks that {name} can do"
         report.table(title, "search | T/10 | T/5 | T/2 | T", rows)

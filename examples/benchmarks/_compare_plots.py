@@ -50,7 +50,7 @@ def _styles(names: list[str]) -> dict[str, dict[str, Any]]:
 
 
 def draw_regret_over_time(found: Results, styles: dict[str, Any]) -> Any:
-    """Draw the mean normalised regret against t / T."""
+    """Draw the mean normalized regret against t / T."""
     means = found.mean_regret()
     figure, axes = plt.subplots(figsize=(WIDTH, 5), layout="constrained")
     for name, style in styles.items():
@@ -60,7 +60,7 @@ def draw_regret_over_time(found: Results, styles: dict[str, Any]) -> Any:
             rows = means[found.of(name)]
             ends = np.array([interval(rows[:, i]) for i in range(len(TIMES))])
             axes.fill_between(TIMES, *ends.T, color=style["color"], alpha=0.15, linewidth=0)
-    axes.set(xscale="log", xlabel="wall time, shares of T", ylabel="mean normalised regret")
+    axes.set(xscale="log", xlabel="wall time, shares of T", ylabel="mean normalized regret")
     axes.set_xticks([0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1])
     axes.set_xticklabels(["T/100", "T/50", "T/20", "T/10", "T/5", "T/2", "T"])
     axes.set_ylim(bottom=0)
@@ -70,7 +70,7 @@ def draw_regret_over_time(found: Results, styles: dict[str, Any]) -> Any:
 
 
 def draw_regret_over_fits(found: Results, styles: dict[str, Any]) -> Any:
-    """Draw the mean normalised regret against the number of fits."""
+    """Draw the mean normalized regret against the number of fits."""
     means = found.mean_regret(found.by_fits)
     figure, axes = plt.subplots(figsize=(WIDTH, 4.5), layout="constrained")
     for name, style in styles.items():
@@ -78,7 +78,7 @@ def draw_regret_over_fits(found: Results, styles: dict[str, Any]) -> Any:
     axes.set(
         xscale="log",
         xlabel="fits, small ones counted as whole ones, shares of those of RandomizedSearchCV",
-        ylabel="mean normalised regret",
+        ylabel="mean normalized regret",
     )
     axes.set_xticks(FIT_SHARES)
     axes.set_xticklabels([f"{100 * share:.0f} %" for share in FIT_SHARES])

@@ -173,7 +173,7 @@ def write_regret(report: Report, found: Results) -> None:
         cells = [_with_interval(means[found.of(name), :, TIMES.index(m)]) for m in MOMENTS]
         rows.append([name, *cells])
     columns = " | ".join(["search", *(SHARE_NAMES[m] for m in MOMENTS)])
-    title = f"Mean normalised regret{found.label}: 0 best, 1 a random candidate"
+    title = f"Mean normalized regret{found.label}: 0 best, 1 a random candidate"
     report.table(title, columns, rows)
 
 
@@ -283,7 +283,7 @@ def write_fits(report: Report, found: Results) -> None:
     ]
     heads = [f"{100 * share:.0f} %" for share in FIT_SHARES]
     columns = " | ".join(["search; fits, of those of RandomizedSearchCV", *heads])
-    report.table("Mean normalised regret against fits", columns, rows)
+    report.table("Mean normalized regret against fits", columns, rows)
 
 
 def write_scores(report: Report, found: Results) -> None:
