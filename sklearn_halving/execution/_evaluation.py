@@ -12,11 +12,7 @@ from typing import NamedTuple, TypeGuard
 import numpy as np
 
 from sklearn_halving._typing import Estimator, Params
-from sklearn_halving._unstable_imports import (
-    method_params,
-    propagated_callbacks,
-    safe_split,
-)
+from sklearn_halving._unstable_imports import method_params, propagated_callbacks, safe_split
 from sklearn_halving.execution._scoring import Part, failed_scores, scores_of
 from sklearn_halving.execution._train_test_rows import Fold, Rows
 from sklearn_halving.execution._types import EvaluationTask, Job, Landing, Outcome, Scores

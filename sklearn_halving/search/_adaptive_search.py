@@ -117,15 +117,16 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
         return min(n_arms, space.size or n_arms)
 
     def _warn_of_candidates(self, prepared: Preparation, candidates: Candidates) -> None:
-        size, wanted = prepared.space.size, self.n_candidates
-        if prepared.sampler is None and not isinstance(wanted, str) and (size or wanted) < wanted:
+        setup, wanted = prepared.setup, self.n_candidates
+        size = setup.space.size
+        if setup.sampler is None and not isinstance(wanted, str) and (size or wanted) < wanted:
             warn_user(
                 f"There are only {size} candidates, fewer than n_candidates={wanted}: all of them "
                 "are tried."
             )
-        if prepared.sampler is None or size is None:
+        if setup.sampler is None or size is None:
             return
-        n_pulls = self._count_pulls(size, prepared)
+        n_pulls = self._count_pulls(size, setup)
         if size * PULLS_OF_GRID_SEARCH <= n_pulls:
             warn_user(
                 f"There are only {size} candidates, and {n_pulls} fits are enough to compare all "
@@ -158,7 +159,7 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
         """Return the columns with standard errors, and the overlap of the splits."""
         outcomes = run.outcomes
         results = make_cv_results(run.task, outcomes, rows, run.comparable_means(rows))
-        overlap = Overlap.of(outcomes, run.prepared.splits.n_rows)
+        overlap = Overlap.of(outcomes, run.prepared.setup.splits.n_rows)
         add_standard_errors(results, overlap)
         return results, overlap
 

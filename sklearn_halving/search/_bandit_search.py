@@ -25,10 +25,7 @@ from sklearn_halving.policies._types import Policy
 from sklearn_halving.policies.bases._base_policy import BasePolicy, as_policy, name_of
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
-from sklearn_halving.search._adaptive_search import (
-    N_SAMPLED,
-    AdaptiveSearchCV,
-)
+from sklearn_halving.search._adaptive_search import N_SAMPLED, AdaptiveSearchCV
 from sklearn_halving.search._base_search import BaseBanditSearchCV
 from sklearn_halving.search._run import Run
 from sklearn_halving.search._search_results import ResultTable
@@ -308,7 +305,7 @@ class BanditSearchCV(AdaptiveSearchCV):
     def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Candidates:
         problem, description = prepared.plan.problem, prepared.plan.description
         most = problem.n_arms if description.max_pulls is None else description.max_pulls
-        may_arrive = prepared.sampler or description.arms_may_arrive
+        may_arrive = prepared.setup.sampler or description.arms_may_arrive
         if most < problem.n_arms and not may_arrive:
             # Most policies reject such a budget. It is checked before a huge grid is listed.
             prepared.policy.start(problem, seed=np.random.SeedSequence(0))

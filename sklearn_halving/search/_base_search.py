@@ -40,17 +40,10 @@ from sklearn_halving.search.preparing._candidates import (
     resolve_sampler,
 )
 from sklearn_halving.search.preparing._checkpoint import Checkpoint, open_checkpoint
-from sklearn_halving.search.preparing._inputs import FitInputs, check_inputs
+from sklearn_halving.search.preparing._inputs import FitInputs, check_inputs, limits_of
 from sklearn_halving.search.preparing._levels import Levels, choose_levels
-from sklearn_halving.search.preparing._limits import limits_of
 from sklearn_halving.search.preparing._plan import SearchPlan, add_costs, fronts_of, plan_table
-from sklearn_halving.search.preparing._preparation import (
-    Preparation,
-    Setup,
-    rescaling_of,
-    seed_of,
-)
-from sklearn_halving.search.preparing._reward import Reward
+from sklearn_halving.search.preparing._preparation import Preparation, Setup, rescaling_of, seed_of
 from sklearn_halving.search.preparing._search_space import SearchSpace, with_initial_candidates
 from sklearn_halving.search.preparing._splitting import SearchSplits, fixed_splits
 from sklearn_halving.search.watching._callbacks import CallbackTree
@@ -244,7 +237,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         prepared = own._prepare(check_inputs(own, X, y, params), seed)
         candidates = own._draw_candidates(prepared, rng)
         own._start_policy(prepared, candidates, seed)  # raises if the budget is too small
-        resource = prepared.resource
+        resource = prepared.setup.resource
         table = plan_table(prepared.plan, resource)
         if prepared.plan.schedule is not None:
             continues = not self.rescale and resource.can_continue(self.estimator)
@@ -262,7 +255,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         levels = self._make_levels(resource, splits, self._factor(space, sampler))
         setup = Setup(inputs, space, sampler, resource, splits, levels)
         policy = self._make_policy(setup)
-        return Preparation(**vars(setup), policy=policy, plan=self._make_plan(policy, setup))
+        return Preparation(setup, policy, self._make_plan(policy, setup))
 
     def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Candidates:
         """Return the candidates, and check the names of their parameters."""
@@ -280,18 +273,17 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
     ) -> Run:
         """Compare the search with its journal, start the policy, and drop earlier results."""
         checkpoint.begin(self, task, prepared.plan)
-        reward = Reward(self.refit, prepared.inputs.refit_metric)
         state = self._start_policy(prepared, task.candidates, seed)
         self._forget()
         is_timed = self._plays_until_deadline(prepared.plan)
-        return Run(prepared, task, state, reward, checkpoint, deadline, is_timed)
+        return Run(prepared, task, state, checkpoint, deadline, is_timed)
 
     def _start_policy(
         self, prepared: Preparation, candidates: Candidates, seed: np.random.SeedSequence
     ) -> Any:
         """Return the state of the policy before the first pull."""
         own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, POLICY))
-        tie_break = self._tie_break(prepared, candidates, seed)
+        tie_break = self._tie_break(prepared.setup, candidates, seed)
         problem = replace(prepared.plan.problem, tie_break=tie_break)
         state = prepared.policy.start(problem, seed=own)
         if isinstance(candidates, ArrivingCandidates):
@@ -299,7 +291,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         return state
 
     def _tie_break(
-        self, prepared: Preparation, candidates: Candidates, seed: np.random.SeedSequence
+        self, setup: Setup, candidates: Candidates, seed: np.random.SeedSequence
     ) -> tuple[int, ...] | None:
         """Return numbers that break ties between candidates; None to use the order of arms."""
         return None
@@ -312,31 +304,31 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         callbacks: CallbackTree,
     ) -> EvaluationTask:
         """Draw the candidates, and return the task for the workers."""
-        candidates = self._draw_candidates(prepared, rng)
+        setup, candidates = prepared.setup, self._draw_candidates(prepared, rng)
         rng.randint(2**31 - 1)  # advances the state even if nothing was drawn from a grid
-        rescaling = rescaling_of(self, prepared, candidates)
-        inputs = prepared.inputs
+        rescaling = rescaling_of(self, setup, candidates)
+        inputs, splits = setup.inputs, setup.splits
         return EvaluationTask(
             estimator=clone(self.estimator),
             X=inputs.X,
             y=inputs.y,
             candidates=candidates,
-            splits=prepared.splits.folds,
-            resource=prepared.resource.for_target(inputs.y),
+            splits=splits.folds,
+            resource=setup.resource.for_target(inputs.y),
             scorer=inputs.scorers,
             fit_params=inputs.fit_params,
             score_params=inputs.score_params,
             return_train_score=self.return_train_score,
             error_score=self.error_score,
             verbose=int(self.verbose),
-            n_repetitions=prepared.splits.n_repetitions,
-            max_level=prepared.plan.problem.max_level,
+            n_repetitions=splits.n_repetitions,
+            max_level=setup.levels.largest,
             rescaling=rescaling,
             seed=None if self.random_state is None else seed,
             config=get_config(),
             caller=self if callbacks.is_watched else None,
-            held_out=prepared.splits.held_out,
-            step_cache=self._step_cache(prepared.resource),
+            held_out=splits.held_out,
+            step_cache=self._step_cache(setup.resource),
         )
 
     def _step_cache(self, resource: Resource) -> StepCache | None:
@@ -349,7 +341,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
     def _pull(self, run: Run, limits: PullLimits, callbacks: CallbackTree) -> Progress:
         """Run pulls until the policy is finished or the search is stopped."""
         prepared, checkpoint, candidates = run.prepared, run.checkpoint, run.task.candidates
-        callbacks.begin_search(prepared.plan, prepared.resource)
+        callbacks.begin_search(prepared.plan, prepared.setup.resource)
         with (
             open_watch(self, run, callbacks) as watch,
             Interrupt() as interrupt,

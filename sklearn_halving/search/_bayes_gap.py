@@ -32,11 +32,7 @@ from sklearn_halving.search._adaptive_search import PULLS_OF_GRID_SEARCH, Adapti
 from sklearn_halving.search._bandit_search import _warn_of_range
 from sklearn_halving.search._run import Run
 from sklearn_halving.search._search_results import ResultTable
-from sklearn_halving.search._shared_parameters import (
-    PositiveFloat,
-    PositiveInt,
-    document_search,
-)
+from sklearn_halving.search._shared_parameters import PositiveFloat, PositiveInt, document_search
 from sklearn_halving.search.candidate_model._features import draw_evenly
 from sklearn_halving.search.candidate_model._gap_then_race import (
     GapThenRace,
@@ -57,10 +53,7 @@ from sklearn_halving.search.candidate_model._posterior import (
     make_gap,
     posterior_columns,
 )
-from sklearn_halving.search.candidate_model._prior import (
-    KernelName,
-    make_prior,
-)
+from sklearn_halving.search.candidate_model._prior import KernelName, make_prior
 from sklearn_halving.search.preparing._candidates import check_candidates, followed_by_a_sampler
 from sklearn_halving.search.preparing._preparation import Preparation, Setup
 from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics
@@ -346,7 +339,8 @@ default=None
     def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Candidates:
         given = self.param_distributions
         spaces = [given] if isinstance(given, Mapping) else list(given)
-        n_drawn, space, evenly = self._count_drawn(prepared), prepared.space, None
+        setup, evenly = prepared.setup, None
+        n_drawn, space = self._count_drawn(setup), setup.space
         if space.size is None:
             evenly = draw_evenly(spaces, n_drawn - len(space.initial), rng)
         if evenly is None:
@@ -363,7 +357,7 @@ default=None
             prior = make_prior(*args, is_whole_grid=is_whole)
             if has_model:
                 gap = cast(GapOverCandidates, prepared.policy)
-                if prepared.sampler is not None:
+                if setup.sampler is not None:
                     gap = cast(GapThenRace, prepared.policy).gap
                 gap.covariance.set(prior, self.noise, len(drawn))
         return followed_by_a_sampler(self.estimator, drawn, prepared, rng)
@@ -377,7 +371,7 @@ default=None
             columns = interval_columns(ugap, state, cast(ChoiceStatistics, table.statistics))
             results = table.cv_results | columns
             return ResultTable(results, table.statistics, ugap.regret_bounds(state))
-        if run.prepared.sampler is not None:
+        if run.prepared.setup.sampler is not None:
             table, both = super()._make_results(run, rows), cast(GapThenRace, policy)
             columns = both.model_columns(state, rows.arm)
             bounds = both.gap.regret_bounds(state.gap)

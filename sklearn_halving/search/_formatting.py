@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from numbers import Integral, Real
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sklearn_halving._typing import Params
+
+if TYPE_CHECKING:
+    from sklearn_halving.search._shared_parameters import SharedParameters
 
 MAX_VALUE = 60
 """Maximum length of the value of a parameter."""
@@ -81,3 +85,10 @@ def short_names(params: Params) -> Params:
     """Return parameters with the last part of their names, unless two parameters share it."""
     short = {name.rpartition("__")[2]: value for name, value in params.items()}
     return short if len(short) == len(params) else params
+
+
+def budget_text(search: SharedParameters) -> str:
+    """Return the time budget as users write it, for messages."""
+    budget = search.time_budget
+    unit = "" if isinstance(budget, str) else " (seconds)"
+    return f"time_budget={budget!r}{unit}"

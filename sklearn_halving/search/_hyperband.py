@@ -25,11 +25,7 @@ from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._base_search import BaseBanditSearchCV
 from sklearn_halving.search._run import Run
 from sklearn_halving.search._search_results import ResultTable
-from sklearn_halving.search._shared_parameters import (
-    PositiveFloat,
-    PositiveInt,
-    document_search,
-)
+from sklearn_halving.search._shared_parameters import PositiveFloat, PositiveInt, document_search
 from sklearn_halving.search.preparing._candidates import DEFAULT_SAMPLER, resolve_sampler
 from sklearn_halving.search.preparing._hyperband_policy import (
     bracket_factor,
@@ -333,7 +329,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         return chooses_plan(self)
 
     def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Candidates:
-        if not prepared.space.is_grid:
+        if not prepared.setup.space.is_grid:
             check_width(self, prepared.plan)
         return super()._draw_candidates(prepared, rng)
 
@@ -345,7 +341,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         index = index[first_of_each(results["params"][row] for row in index)]
         mean = np.full(len(rows), np.nan)
         mean[index] = results[name][index]
-        overlap = Overlap.of(run.outcomes, run.prepared.splits.n_rows)
+        overlap = Overlap.of(run.outcomes, run.prepared.setup.splits.n_rows)
         compared = results | {name: mean}
         statistics = ChoiceStatistics.of(compared, run.metric, rows.level, overlap)
         return ResultTable(results, statistics)
@@ -370,14 +366,15 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         return AsynchronousBrackets(policy) if self.promotion == "asynchronous" else policy
 
     def _tie_break(
-        self, prepared: Preparation, candidates: Candidates, seed: np.random.SeedSequence
+        self, setup: Setup, candidates: Candidates, seed: np.random.SeedSequence
     ) -> tuple[int, ...] | None:
-        if not halves_grid(self, prepared.space, prepared.sampler):
+        if not halves_grid(self, setup.space, setup.sampler):
             return None
         return tie_break_of(candidates, seed)
 
     def _warn_of_candidates(self, prepared: Preparation, candidates: Candidates) -> None:
-        if not halves_grid(self, prepared.space, prepared.sampler):
+        setup = prepared.setup
+        if not halves_grid(self, setup.space, setup.sampler):
             warn_of_small_grid(prepared)
-        if prepared.sampler is None:
-            warn_of_left_out(self, prepared.space, candidates)
+        if setup.sampler is None:
+            warn_of_left_out(self, setup.space, candidates)

@@ -15,8 +15,8 @@ from sklearn_halving._typing import CrossValidation
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._types import Pull
 from sklearn_halving.search.preparing._checkpoint import Checkpoint
+from sklearn_halving.search.preparing._inputs import Reward
 from sklearn_halving.search.preparing._preparation import Preparation
-from sklearn_halving.search.preparing._reward import Reward
 from sklearn_halving.search.preparing._search_space import n_different
 from sklearn_halving.search.reporting._choice_statistics import additive_means
 from sklearn_halving.search.reporting._cv_results import Means, ResultRows
@@ -40,8 +40,6 @@ class Run:
         The task of the workers.
     state : object
         The state of the policy.
-    reward : Reward
-        Function that returns the reward of an outcome.
     checkpoint : Checkpoint
         The journal of the search.
     deadline : float, default=inf
@@ -65,7 +63,6 @@ class Run:
     prepared: Preparation
     task: EvaluationTask
     state: Any
-    reward: Reward
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
     deadline: float = float("inf")
     is_timed: bool = False
@@ -83,6 +80,11 @@ class Run:
         self.log.stage_of = partial(self.prepared.policy.stage_of_pull, self.state)
         self.log.check = CommonFaults(self.task).check
 
+    @property
+    def reward(self) -> Reward:
+        """Function that returns the reward of an outcome."""
+        return self.prepared.setup.inputs.reward
+
     def backend(self) -> AbstractContextManager[object]:
         """Return a context in which joblib does not use a cluster that was lost."""
         if self.n_local_jobs is None:
@@ -92,7 +94,7 @@ class Run:
 
     def record(self, cv: CrossValidation | None) -> SearchRecord:
         """Return the record of the pulls, which is kept after the search."""
-        task, n_repetitions = self.task, self.prepared.splits.n_repetitions
+        task, n_repetitions = self.task, self.prepared.setup.splits.n_repetitions
         return SearchRecord(
             task.resource,
             list(self.log.outcomes.values()),

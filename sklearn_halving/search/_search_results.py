@@ -24,9 +24,9 @@ from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.policies._types import NO_ARM, Pull
 from sklearn_halving.resources._early_stopping import fix_rounds, is_number_of_rounds
+from sklearn_halving.search._formatting import budget_text
 from sklearn_halving.search._run import Run
 from sklearn_halving.search._user_warnings import warn_user
-from sklearn_halving.search.preparing._limits import budget_text
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics
 from sklearn_halving.search.reporting._cv_results import (
@@ -188,7 +188,7 @@ class SearchResults(BaseSearchCV):
         self._record = run.record(self.cv)
         self.n_fits_ = len(outcomes)
         self.multimetric_ = any(isinstance(o.test_scores, dict) for o in outcomes)
-        n_known = run.prepared.splits.n_repetitions
+        n_known = run.prepared.setup.splits.n_repetitions
         n_used = 1 + max(outcome.pull.repetition for outcome in outcomes)
         self.n_splits_ = n_used if n_known is None else n_known
         stage_of_arm = run.prepared.policy.stage_of_arm(run.state)
@@ -249,7 +249,7 @@ class SearchResults(BaseSearchCV):
 
     def _choose(self, run: Run) -> None:
         """Set ``best_*`` in the same cases as GridSearchCV."""
-        refit_metric = run.prepared.inputs.refit_metric
+        refit_metric = run.prepared.setup.inputs.refit_metric
         if callable(self.scoring) and self.multimetric_:
             metrics = [key[10:] for key in self.cv_results_ if key.startswith("mean_test_")]
             check_refit_metric(self, metrics)
@@ -282,7 +282,7 @@ class SearchResults(BaseSearchCV):
         """Train the best candidate on all rows, with the resource of its row."""
         if not self.refit or run.rows is None:
             return
-        task, inputs = run.task, run.prepared.inputs
+        task, inputs = run.task, run.prepared.setup.inputs
         arm, level = (int(column[self.best_index_]) for column in (run.rows.arm, run.rows.level))
         self.best_estimator_ = _unfitted_winner(task, arm, level)
         level, fit_params = _fix_rounds_of_winner(

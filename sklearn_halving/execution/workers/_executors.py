@@ -16,11 +16,7 @@ from functools import partial
 from queue import Empty
 from typing import Protocol
 
-from sklearn_halving._unstable_joblib import (
-    JoblibSession,
-    LostWorkerError,
-    evaluated_pre_dispatch,
-)
+from sklearn_halving._unstable_joblib import JoblibSession, LostWorkerError, evaluated_pre_dispatch
 from sklearn_halving.execution._types import NO_LIMITS, EvaluationTask, Job, Landing, PullLimits
 from sklearn_halving.execution.workers._chunk_queue import ChunkQueue, ChunksUnderWay
 from sklearn_halving.execution.workers._companion import POLL_SECONDS

@@ -63,7 +63,7 @@ def draw_candidates(
     estimator: Estimator, prepared: Preparation, rng: np.random.RandomState
 ) -> Candidates:
     """Return the candidates of a search; raise if the estimator lacks one of their parameters."""
-    plan, space, sampler = prepared.plan, prepared.space, prepared.sampler
+    plan, space, sampler = prepared.plan, prepared.setup.space, prepared.setup.sampler
     if sampler is None and (plan.n_loops == 1 or space.size is not None):
         drawn = space.draw(plan.n_of_bracket, rng, plan.fronts)
         check_candidates(estimator, drawn)
@@ -97,9 +97,10 @@ def followed_by_a_sampler(
 
     The sampler proposes a candidate as a trial, to raise early if it cannot.
     """
-    if prepared.sampler is None:
+    setup = prepared.setup
+    if setup.sampler is None:
         return drawn
-    source = MadeBySampler.over(prepared.space, prepared.sampler, rng, drawn)
+    source = MadeBySampler.over(setup.space, setup.sampler, rng, drawn)
     n_later = prepared.plan.problem.n_arms - len(drawn)
     candidates = ArrivingCandidates(source, [len(drawn)] + [1] * n_later, range(1 + n_later))
     candidates.arrive(0)

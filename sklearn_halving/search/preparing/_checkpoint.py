@@ -27,7 +27,7 @@ from sklearn_halving.search.preparing._candidates import (
     ArrivingCandidates,
 )
 from sklearn_halving.search.preparing._content_hash import GENERATORS, content_hash
-from sklearn_halving.search.preparing._limits import read_seconds
+from sklearn_halving.search.preparing._inputs import read_seconds
 from sklearn_halving.search.preparing._plan import SearchPlan
 
 if TYPE_CHECKING:

@@ -15,15 +15,11 @@ from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._candidates import BRACKETS_IN_PLAY
 from sklearn_halving.search.preparing._content_hash import content_hash
+from sklearn_halving.search.preparing._inputs import read_seconds
 from sklearn_halving.search.preparing._levels import MAX_ELIMINATIONS
-from sklearn_halving.search.preparing._limits import read_seconds
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._preparation import Preparation, Setup
-from sklearn_halving.search.preparing._search_space import (
-    SearchSpace,
-    check_number,
-    n_different,
-)
+from sklearn_halving.search.preparing._search_space import SearchSpace, check_number, n_different
 from sklearn_halving.search.preparing._splitting import SearchSplits
 
 if TYPE_CHECKING:
@@ -243,13 +239,13 @@ def warn_of_left_out(
 
 def warn_of_small_grid(prepared: Preparation) -> None:
     """Warn if there are fewer candidates than a bracket would start with."""
-    size, schedule, levels = prepared.space.size, prepared.plan.schedule, prepared.levels
-    wanted = prepared.policy.schedule(levels.smallest, levels.largest)
+    setup, schedule = prepared.setup, prepared.plan.schedule
+    size, n_splits = setup.space.size, setup.splits.n_repetitions or 1
+    wanted = prepared.policy.schedule(setup.levels.smallest, setup.levels.largest)
     if size is None or wanted is None or schedule is None or schedule == wanted:
         return
     short = [b.label for b in wanted.brackets if b.n_arms > size and b.loop == 0]
-    n_splits = prepared.splits.n_repetitions or 1
-    what = "grid has" if prepared.space.is_grid else "distributions have"
+    what = "grid has" if setup.space.is_grid else "distributions have"
     message = (
         f"The {what} {size} candidates, fewer than the brackets {short} start with: these "
         "brackets take all of them."

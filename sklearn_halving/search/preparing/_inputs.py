@@ -1,29 +1,58 @@
-"""The arguments of `fit`, validated and routed, and the splits of the splitter."""
+"""What the user passes: the arguments of `fit`, the score that guides the search, and limits."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, overload
 
-from sklearn.base import is_classifier
-from sklearn.model_selection import check_cv
+import pandas as pd
 from sklearn.utils import indexable
 
 from sklearn_halving._typing import Params, Refit, Scorer
 from sklearn_halving._unstable_imports import (
     BaseSearchCV,
     method_params,
-    num_samples,
     routed_fit_params,
     scorers_of,
 )
-from sklearn_halving.execution._train_test_rows import Rows
-from sklearn_halving.splits._split_stream import check_count, check_groups, row_numbers
+from sklearn_halving.execution._types import Outcome, PullLimits
+
+if TYPE_CHECKING:
+    from sklearn_halving.search._shared_parameters import SharedParameters
+
+_MEMORY = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*([kmgt]?)(i?)b\s*", re.IGNORECASE)
+
+
+class Reward:
+    """Returns the score of an outcome that guides the search.
+
+    With several metrics, it is the one that ``refit`` names, or the first one.
+    """
+
+    def __init__(self, refit: Refit, refit_metric: Refit | None) -> None:
+        # For a callable that returns a dict, only ``refit`` determines the metric.
+        names = [name for name in (refit, refit_metric) if isinstance(name, str)]
+        self._metric = names[0] if names else None
+
+    def metric_of(self, scores: object) -> str:
+        """Return the name of the metric; ``"score"`` if there is only one."""
+        if not isinstance(scores, dict):
+            return "score"
+        if self._metric is None or self._metric not in scores:
+            first: str = next(iter(scores))
+            return first
+        return self._metric
+
+    def __call__(self, outcome: Outcome) -> float:
+        """Return the test score that guides the search."""
+        scores = outcome.test_scores
+        return float(scores[self.metric_of(scores)] if isinstance(scores, dict) else scores)
 
 
 @dataclass(frozen=True)
 class FitInputs:
-    """The arguments of `fit`, and the scorers.
+    """The arguments of `fit`, the scorers, and the score that guides the search.
 
     X and y are only made indexable. The estimator validates them.
     """
@@ -32,6 +61,7 @@ class FitInputs:
     y: object
     scorers: Scorer
     refit_metric: Refit
+    reward: Reward
     fit_params: Params
     score_params: Params
     split_params: Params
@@ -47,37 +77,60 @@ def check_inputs(search: BaseSearchCV, X: object, y: object, params: Params) -> 
         y,
         scorers,
         refit_metric,
+        Reward(search.refit, refit_metric),
         fit_params=routed.estimator.fit,
         score_params=routed.scorer.score,
         split_params=routed.splitter.split,
     )
 
 
-def ask_splitter(search: BaseSearchCV, inputs: FitInputs) -> list[tuple[Rows, Rows]]:
-    """Return the splits of the splitter. It is called only once in each `fit`."""
-    splitter = check_cv(search.cv, inputs.y, classifier=is_classifier(search.estimator))
-    check_groups(splitter, inputs.split_params)
-    n_splits = splitter.get_n_splits(inputs.X, inputs.y, **inputs.split_params)
-    pairs = [
-        (row_numbers(train), row_numbers(test))
-        for train, test in splitter.split(inputs.X, inputs.y, **inputs.split_params)
-    ]
-    check_sides(pairs)
-    check_count(len(pairs), n_splits)
-    return pairs
+@overload
+def read_seconds(name: str, value: float | str) -> float: ...
+@overload
+def read_seconds(name: str, value: float | str | None) -> float | None: ...
+def read_seconds(name: str, value: float | str | None) -> float | None:
+    """Return a time in seconds; numbers and None are returned unchanged.
+
+    Text is parsed by `pandas.Timedelta`, but needs a unit: pandas takes a number alone for
+    nanoseconds.
+    """
+    if not isinstance(value, str):
+        return value
+    try:
+        # The last character of a time such as 00:30:00 is not a unit.
+        has_unit = value.strip()[-1:].isalpha() or ":" in value
+        seconds = pd.Timedelta(value).total_seconds() if has_unit else 0.0
+    except ValueError:
+        seconds = 0.0
+    if not seconds > 0:  # NaT is not either
+        raise ValueError(
+            f"{name} must be a positive time: a number of seconds, or text with a unit, such as "
+            f"'90s', '30min', '1.5h' or '2 days'; got {value!r}."
+        )
+    return seconds
 
 
-def check_rows(inputs: FitInputs) -> None:
-    """Raise if the data have no rows."""
-    if num_samples(inputs.X) == 0:
-        raise ValueError("Found array with 0 sample(s): X is empty, and there is nothing to fit.")
+def read_bytes(name: str, value: int | str | None) -> int | None:
+    """Return an amount of memory in bytes; numbers and None are returned unchanged."""
+    if not isinstance(value, str):
+        return value
+    found = _MEMORY.fullmatch(value)
+    n_bytes = 0
+    if found:
+        base = 1024 if found[3] else 1000
+        n_bytes = round(float(found[1]) * base ** " kmgt".index(found[2].lower() or " "))
+    if n_bytes < 1 or (found and found[3] and not found[2]):  # "5iB"
+        raise ValueError(
+            f"{name} must be a positive amount of memory: a number of bytes, or text with a unit, "
+            "such as '500MB', '1.5GB' (1.5e9 bytes) or '2GiB' (2 * 2**30 bytes); got "
+            f"{value!r}."
+        )
+    return n_bytes
 
 
-def check_sides(pairs: Iterable[tuple[Rows, Rows]]) -> None:
-    """Raise if a split has no training rows or no test rows."""
-    for place, (train, test) in enumerate(pairs):
-        if len(train) == 0 or len(test) == 0:
-            raise ValueError(
-                f"Split {place} of cv has {len(train)} training and {len(test)} test rows; both "
-                "must have at least one. Use fewer splits, or another cv."
-            )
+def limits_of(search: SharedParameters) -> tuple[float, PullLimits]:
+    """Return the seconds that a search may take, and the limits of a pull."""
+    budget = read_seconds("time_budget", search.time_budget)
+    seconds = read_seconds("pull_timeout", search.pull_timeout)
+    memory = read_bytes("memory_limit", search.memory_limit)
+    return budget or float("inf"), PullLimits(seconds, memory)

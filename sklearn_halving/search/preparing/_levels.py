@@ -9,7 +9,7 @@ from sklearn_halving._typing import Estimator
 from sklearn_halving.policies.bases._rungs import exact_factor, round_half_up
 from sklearn_halving.resources import FitTime, Resource
 from sklearn_halving.search._user_warnings import warn_user
-from sklearn_halving.search.preparing._limits import read_seconds
+from sklearn_halving.search.preparing._inputs import read_seconds
 from sklearn_halving.search.preparing._splitting import SearchSplits
 
 MAX_ELIMINATIONS = 4

@@ -13,7 +13,7 @@ from sklearn_halving import policies
 from sklearn_halving.policies._types import Policy, PolicyDescription
 from sklearn_halving.policies.bases._base_policy import BasePolicy, as_policy
 from sklearn_halving.search._shared_parameters import SharedParameters
-from sklearn_halving.search.preparing._reward import Reward
+from sklearn_halving.search.preparing._inputs import Reward
 from sklearn_halving.search.preparing._search_space import SearchSpace
 
 POLICIES: dict[str, str] = {

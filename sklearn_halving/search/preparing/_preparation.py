@@ -1,4 +1,4 @@
-"""Everything that a search knows before its first pull."""
+"""What a search knows before its first pull."""
 
 from __future__ import annotations
 
@@ -52,23 +52,26 @@ class Setup:
 
 
 @dataclass(frozen=True)
-class Preparation(Setup):
+class Preparation:
     """Everything that is known before the first pull; the same for `plan` and `fit`.
 
     Parameters
     ----------
+    setup : Setup
+        What the policy was created from.
     policy : BasePolicy
         The policy.
     plan : SearchPlan
         The plan of the policy.
     """
 
+    setup: Setup
     policy: BasePolicy
     plan: SearchPlan
 
 
 def rescaling_of(
-    search: SharedParameters, prepared: Preparation, candidates: Candidates
+    search: SharedParameters, setup: Setup, candidates: Candidates
 ) -> Rescaling | None:
     """Return the rescaling, or None if there is nothing to rescale.
 
@@ -77,13 +80,13 @@ def rescaling_of(
     """
     estimator, rescaling = search.estimator, Rescaling.from_option(search.rescale)
     if rescaling.rules:
-        rescaling.check(estimator, prepared.space.names)
-        to_amount, problem = prepared.resource.to_amount, prepared.plan.problem
-        amounts = to_amount(problem.min_level), to_amount(problem.max_level)
+        rescaling.check(estimator, setup.space.names)
+        to_amount, levels = setup.resource.to_amount, setup.levels
+        amounts = to_amount(levels.smallest), to_amount(levels.largest)
         for params in candidates:
             unfitted = clone(estimator).set_params(**clone(params, safe=False))
             rescaling.apply(params, unfitted, *amounts)
-    _warn_of_refitting(prepared.resource, estimator, rescales=bool(rescaling.rules))
+    _warn_of_refitting(setup.resource, estimator, rescales=bool(rescaling.rules))
     return rescaling if rescaling.rules else None
 
 

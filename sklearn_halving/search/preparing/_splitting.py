@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 from sklearn.base import is_classifier
+from sklearn.model_selection import check_cv
 from sklearn.utils.multiclass import type_of_target
 
 from sklearn_halving._typing import Params
@@ -26,14 +27,9 @@ from sklearn_halving.resources import Resource
 from sklearn_halving.resources._continuation import BOOSTING_NAMES
 from sklearn_halving.resources._training_size import class_codes
 from sklearn_halving.search.preparing._early_rungs import EarlyRungs
-from sklearn_halving.search.preparing._inputs import (
-    FitInputs,
-    ask_splitter,
-    check_rows,
-    check_sides,
-)
+from sklearn_halving.search.preparing._inputs import FitInputs
 from sklearn_halving.splits import SplitStream, split_stream
-from sklearn_halving.splits._split_stream import Reshuffles
+from sklearn_halving.splits._split_stream import Reshuffles, check_count, check_groups, row_numbers
 from sklearn_halving.splits._stream import narrow
 
 HELD_OUT = 2**31 - 3
@@ -102,8 +98,8 @@ def fixed_splits(
     search: BaseSearchCV, inputs: FitInputs, resource: Resource, seed: np.random.SeedSequence
 ) -> SearchSplits:
     """Return the splits of the splitter, as in GridSearchCV."""
-    check_rows(inputs)
-    pairs = ask_splitter(search, inputs)
+    _check_rows(inputs)
+    pairs = _ask_splitter(search, inputs)
     sizes = (*_smallest(pairs), num_samples(inputs.X))
     known: Params = {
         "early": _early_rungs(search, inputs, pairs),
@@ -124,7 +120,7 @@ def streamed_splits(
     search: BaseSearchCV, inputs: FitInputs, resource: Resource, seed: np.random.SeedSequence
 ) -> SearchSplits:
     """Return the splits as a stream, which is unlimited if the splitter can be reshuffled."""
-    check_rows(inputs)
+    _check_rows(inputs)
     stream = split_stream(
         search.cv,
         inputs.X,
@@ -135,7 +131,7 @@ def streamed_splits(
     )
     n_known = stream.n_repetitions
     pairs = _FirstSplits(stream, N_LOOKED_AT if n_known is None else n_known)
-    check_sides(pairs)
+    _check_sides(pairs)
     sizes = (*_smallest(pairs), num_samples(inputs.X))
     n_named = SearchSplits.n_named if n_known is None else n_known
     if isinstance(stream.source, Reshuffles):
@@ -219,3 +215,33 @@ def _class_target(search: BaseSearchCV, inputs: FitInputs) -> Rows | None:
     if type_of_target(inputs.y) not in ("binary", "multiclass"):
         return None
     return class_codes(np.asarray(inputs.y).ravel())
+
+
+def _ask_splitter(search: BaseSearchCV, inputs: FitInputs) -> list[tuple[Rows, Rows]]:
+    """Return the splits of the splitter. It is called only once in each `fit`."""
+    splitter = check_cv(search.cv, inputs.y, classifier=is_classifier(search.estimator))
+    check_groups(splitter, inputs.split_params)
+    n_splits = splitter.get_n_splits(inputs.X, inputs.y, **inputs.split_params)
+    pairs = [
+        (row_numbers(train), row_numbers(test))
+        for train, test in splitter.split(inputs.X, inputs.y, **inputs.split_params)
+    ]
+    _check_sides(pairs)
+    check_count(len(pairs), n_splits)
+    return pairs
+
+
+def _check_rows(inputs: FitInputs) -> None:
+    """Raise if the data have no rows."""
+    if num_samples(inputs.X) == 0:
+        raise ValueError("Found array with 0 sample(s): X is empty, and there is nothing to fit.")
+
+
+def _check_sides(pairs: Iterable[tuple[Rows, Rows]]) -> None:
+    """Raise if a split has no training rows or no test rows."""
+    for place, (train, test) in enumerate(pairs):
+        if len(train) == 0 or len(test) == 0:
+            raise ValueError(
+                f"Split {place} of cv has {len(train)} training and {len(test)} test rows; both "
+                "must have at least one. Use fewer splits, or another cv."
+            )

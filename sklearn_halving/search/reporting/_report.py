@@ -11,6 +11,7 @@ import numpy as np
 
 from sklearn_halving._typing import Params
 from sklearn_halving.search._formatting import (
+    budget_text,
     counted,
     number_text,
     params_text,
@@ -20,7 +21,6 @@ from sklearn_halving.search._formatting import (
     shortened,
     without_addresses,
 )
-from sklearn_halving.search.preparing._limits import budget_text
 from sklearn_halving.search.reporting._findings import N_LEADERS, Findings, Leader
 
 if TYPE_CHECKING:
