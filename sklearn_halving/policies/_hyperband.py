@@ -65,7 +65,8 @@ class Hyperband(ScheduledPolicy):
         standard error. The number of planned pulls is then a maximum. Only for a single problem.
     min_loop_cost : int, default=1
         Minimum cost of a loop in pulls at ``max_level``, if the cost of a pull is its level. In
-        the paper, the cost is ``(s_max + 1) ** 2``. If that is less, all brackets start more arms.
+        the paper, the cost is ``(s_max + 1) ** 2``. If that is less, all brackets start more arms,
+        as long as none starts more than ``max_candidates``.
 
     References
     ----------

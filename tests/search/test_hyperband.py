@@ -698,8 +698,26 @@ def test_named_brackets_and_a_given_minimum_are_obeyed():
     ):
         search = HyperbandSearchCV(LogisticRegression(), RATES_OF_C, random_state=0, **params)
         assert search.plan(X, y)["n_resources"].min() == least, params
-    few = HyperbandSearchCV(LogisticRegression(), RATES_OF_C, max_candidates=9, random_state=0)
-    assert few.plan(X, y)["n_candidates"].max() == 9
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "max_candidates", "widths"),
+    [
+        (300, 100, [19, 13]),
+        (300, 19, [19, 13]),
+        (300, 12, [12, 8]),
+        (300, 9, [9, 6]),
+        (500, 9, [9, 5, 3]),
+        (5000, 26, [25, 13, 9]),
+        (5000, 9, [9, 5, 3]),
+    ],
+)
+def test_max_candidates_reduces_the_candidates_of_small_tables(n_rows, max_candidates, widths):
+    search = HyperbandSearchCV(
+        LogisticRegression(), RATES_OF_C, max_candidates=max_candidates, random_state=0
+    )
+    plan = search.plan(*table(n_rows))
+    assert plan.loc[plan["rung"] == 0, "n_candidates"].tolist() == widths
 
 
 @pytest.mark.parametrize(

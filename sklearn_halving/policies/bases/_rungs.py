@@ -99,7 +99,10 @@ def hyperband_brackets(
     """Return the brackets of a loop of Algorithm 1 of Li et al. (2018), the widest one first."""
     eta = exact_factor(factor)
     s_max = _largest_s(min_level, max_level, eta, max_candidates, max_eliminations)
-    cost = max(Fraction(s_max + 1), Fraction(min_loop_cost, s_max + 1))
+    least = Fraction(min_loop_cost, s_max + 1)
+    if max_candidates is not None:
+        least = min(least, max_candidates * (s_max + 1) / eta**s_max)
+    cost = max(Fraction(s_max + 1), least)
     one_loop = []
     for s in _chosen(brackets, s_max):
         n_arms = hyperband_widths(s, cost, eta, printed_table=printed_table)

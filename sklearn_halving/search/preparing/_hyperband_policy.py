@@ -91,7 +91,7 @@ def make_bracket_policy(
     brackets = search.brackets if isinstance(search.brackets, str) else tuple(search.brackets)
     arms_arrive = setup.sampler is not None
     may_be_short = chooses_plan(search) and setup.resource.subsamples_rows
-    may_be_short &= search.max_candidates is None and search.min_resources == "auto"
+    may_be_short &= search.min_resources == "auto"
     loop = Hyperband(
         factor=bracket_factor(search),
         brackets="all" if chooses_plan(search) else brackets,

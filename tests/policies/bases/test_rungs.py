@@ -170,6 +170,19 @@ def test_max_candidates_caps_every_bracket(R: int, n_max: int, factor: float) ->
     assert max(brackets) == expected, "s_max = floor(log_eta n_max), section 2.6"
 
 
+@given(st.integers(1, 300), st.integers(1, 500), st.integers(1, 500), st.sampled_from([2, 3, 4]))
+def test_larger_max_candidates_never_narrow_the_widest_bracket(
+    R: int, n_max: int, more: int, factor: int
+) -> None:
+    def widest(max_candidates: int | None) -> int:
+        loop = Hyperband(factor=factor, max_candidates=max_candidates, min_loop_cost=25)
+        return max(rungs[0][0] for rungs in rungs_of(loop, 1, R).values())
+
+    assert widest(n_max) <= n_max
+    assert widest(n_max) <= widest(n_max + more) <= widest(None)
+    assert widest(max(n_max, widest(None))) == widest(None)
+
+
 def test_min_candidates_keeps_the_brackets_that_are_wide_enough() -> None:
     assert list(rungs_of(Hyperband(min_candidates=9), 1, 81)) == [4, 3, 2]
     with pytest.raises(ValueError, match="starts with 81 candidates"):
