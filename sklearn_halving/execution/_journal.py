@@ -9,7 +9,6 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Mapping
 from pathlib import Path
 from weakref import WeakSet
 
@@ -41,6 +40,13 @@ class Journal:
     path : str or path-like
         The file. It is created if it does not exist.
 
+    Attributes
+    ----------
+    sessions : list of Session
+        The searches that wrote to this file; empty if it is new.
+    records : dict of Pull to Record
+        The finished pulls.
+
     Raises
     ------
     JournalError
@@ -66,20 +72,12 @@ class Journal:
         _open_journals.add(self)
         try:
             _lock(self._fd, self.path)
-            self._content = self._read()
+            content = self._read()
         except BaseException:
             self.close()
             raise
-
-    @property
-    def sessions(self) -> list[Session]:
-        """The searches that wrote to this file; none if it is new."""
-        return self._content.sessions
-
-    @property
-    def records(self) -> Mapping[Pull, Record]:
-        """The finished pulls."""
-        return self._content.records
+        self.sessions: list[Session] = content.sessions
+        self.records: dict[Pull, Record] = content.records
 
     def begin(self, session: Session) -> None:
         """Write the description of a search that begins or resumes."""
@@ -90,7 +88,7 @@ class Journal:
     def append(self, record: Record) -> None:
         """Write a finished pull."""
         self._write(record_line(record))
-        self._content.records[record.outcome.pull] = record
+        self.records[record.outcome.pull] = record
         if time.monotonic() - self._last_sync > SYNC_SECONDS:
             self._sync()
 

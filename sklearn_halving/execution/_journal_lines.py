@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 from zlib import crc32
 
@@ -97,13 +97,8 @@ def session_line(session: Session, *, is_first: bool) -> bytes:
     content: dict[str, object] = (
         {"journal": "sklearn_halving", "format": FORMAT} if is_first else {}
     )
-    content["session"] = {
-        "fields": {name: _number(value) for name, value in session.fields.items()},
-        "versions": session.versions,
-        "n_candidates": session.n_candidates,
-        "candidates": session.candidates,
-        "random_state": session.random_state,
-    }
+    fields = {name: _number(value) for name, value in session.fields.items()}
+    content["session"] = asdict(session) | {"fields": fields}
     return _line(content)
 
 

@@ -42,9 +42,9 @@ class Run:
         The state of the policy.
     checkpoint : Checkpoint
         The journal of the search.
-    deadline : float, default=inf
+    deadline : float
         Time of ``time.monotonic`` after which no pull starts.
-    is_timed : bool, default=False
+    is_timed : bool
         Whether the time budget decides how many loops are played.
     log : StagedLog
         The outcomes so far.
@@ -63,10 +63,10 @@ class Run:
     prepared: Preparation
     task: EvaluationTask
     state: Any
-    checkpoint: Checkpoint = field(default_factory=Checkpoint)
-    deadline: float = float("inf")
-    is_timed: bool = False
-    log: StagedLog = field(default_factory=StagedLog)
+    checkpoint: Checkpoint
+    deadline: float
+    is_timed: bool
+    log: StagedLog = field(init=False)
     stopped_by: str = "policy"
     rows: ResultRows | None = None
     n_local_jobs: int | None = None
@@ -74,11 +74,11 @@ class Run:
     earlier: frozenset[Pull] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Connect the log to the stages of the policy, and to the check of failed fits."""
+        """Open the log, which knows the stages of the policy and checks failed fits."""
         journal = self.checkpoint.journal
         self.earlier = frozenset() if journal is None else frozenset(journal.records)
-        self.log.stage_of = partial(self.prepared.policy.stage_of_pull, self.state)
-        self.log.check = CommonFaults(self.task).check
+        stage_of = partial(self.prepared.policy.stage_of_pull, self.state)
+        self.log = StagedLog(stage_of=stage_of, check=CommonFaults(self.task).check)
 
     @property
     def reward(self) -> Reward:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -17,11 +18,12 @@ from sklearn_halving._unstable_imports import (
     check_refit_metric,
     named_scorers,
     num_samples,
+    propagated_callbacks,
     select_best_index,
 )
 from sklearn_halving.execution._evaluation import arm_estimator, seed_random_states
 from sklearn_halving.execution._types import EvaluationTask, Outcome
-from sklearn_halving.policies._arrays import FloatArray
+from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.policies._types import NO_ARM, Pull
 from sklearn_halving.resources._early_stopping import fix_rounds, is_number_of_rounds
 from sklearn_halving.search._formatting import budget_text
@@ -33,6 +35,7 @@ from sklearn_halving.search.reporting._cv_results import (
     ResultRows,
     finalists,
     make_cv_results,
+    planned_means,
     result_rows,
     take_rows,
     without_sparse_splits,
@@ -130,14 +133,13 @@ class SearchResults(BaseSearchCV):
 
         Examples
         --------
-        >>> from sklearn.datasets import load_wine
-        >>> from sklearn.tree import DecisionTreeClassifier
-        >>> from sklearn_halving import HyperbandSearchCV
-        >>> X, y = load_wine(return_X_y=True)
-        >>> tree, grid = DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2, 3, 4]}
-        >>> search = HyperbandSearchCV(tree, grid, max_candidates=4, cv=3, random_state=0)
-        >>> print(search.fit(X, y).summary())  # doctest: +ELLIPSIS
-        HyperbandSearchCV of DecisionTreeClassifier(random_state=0)
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from sklearn_halving import VarianceHalvingSearchCV
+        >>> logistic = LogisticRegression(max_iter=1000)
+        >>> search = VarianceHalvingSearchCV(logistic, {"C": [0.1, 1, 10]}, random_state=0)
+        >>> print(search.fit(*load_iris(return_X_y=True)).summary())  # doctest: +ELLIPSIS
+        VarianceHalvingSearchCV of LogisticRegression(max_iter=1000)
           searched ...
         """
         if not (hasattr(self, "_record") and hasattr(self, "cv_results_")):
@@ -152,8 +154,9 @@ class SearchResults(BaseSearchCV):
 
     def _make_results(self, run: Run, rows: ResultRows) -> ResultTable:
         """Return the results of the pulls."""
-        # If the search was stopped, most candidates lack splits.
-        means = None if run.stopped_by == "policy" else run.comparable_means(rows)
+        means = run.comparable_means(rows)
+        if run.stopped_by == "policy":  # otherwise, most candidates lack splits
+            means = partial(planned_means, n_splits=cast(IntArray, rows.n_splits))
         return ResultTable(make_cv_results(run.task, run.outcomes, rows, means))
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -289,7 +292,7 @@ class SearchResults(BaseSearchCV):
             self.best_estimator_, task, run.outcomes, Pull(arm, level, REFIT)
         )
         context = callbacks.refit_task()
-        with callbacks.propagating(context, self.best_estimator_):
+        with propagated_callbacks(context, self.best_estimator_):
             if context is not None:
                 context.call_on_fit_task_begin(estimator=self, **callbacks.data)
             start = time.time()

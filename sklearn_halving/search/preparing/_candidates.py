@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import partial
 from itertools import accumulate, count, takewhile
 from typing import Any, ClassVar, Protocol
@@ -27,7 +25,7 @@ from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.samplers import EvolutionSampler, KernelDensitySampler, Sampler, Space, Told
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._preparation import Preparation
-from sklearn_halving.search.preparing._search_space import SearchSpace
+from sklearn_halving.search.preparing._search_space import SearchSpace, unknown_parameter
 
 SAMPLERS: dict[str, Callable[[], Sampler]] = {
     "evolution": EvolutionSampler,
@@ -124,26 +122,14 @@ def check_candidates(estimator: Estimator, candidates: Candidates) -> None:
         own = clone(params, safe=False)
         try:
             clone(estimator).set_params(**own)
-        except ValueError:
-            _check_names(clone(estimator), own)
-            raise
-
-
-def _check_names(estimator: Estimator, params: Params) -> None:
-    """Raise for the first parameter that the estimator lacks; name the nearest one first."""
-    objects = {name: value for name, value in params.items() if hasattr(value, "get_params")}
-    with suppress(ValueError):
-        estimator.set_params(**objects)  # may have other parameters than the object it replaces
-    valid = estimator.get_params()
-    for name in sorted(params.keys() - valid.keys()):
-        last = name.rpartition("__")[2]
-        same = [known for known in valid if known.rpartition("__")[2] == last]  # another prefix
-        near = get_close_matches(name, same, 1, cutoff=0) or get_close_matches(name, valid, 1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(
-            f"Invalid parameter {name!r} for estimator {estimator}.{hint} Valid parameters are: "
-            f"{sorted(valid)}."
-        )
+        except ValueError as error:
+            unknown = unknown_parameter(estimator, own)
+            if unknown is None:
+                raise
+            name, hint = unknown
+            raise ValueError(
+                f"Invalid parameter {name!r} for estimator {estimator}.{hint}"
+            ) from error
 
 
 class Source(Protocol):

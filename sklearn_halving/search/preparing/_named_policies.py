@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from scipy.stats import rv_discrete
 from sklearn.base import is_classifier
 
 from sklearn_halving import policies
@@ -14,7 +13,7 @@ from sklearn_halving.policies._types import Policy, PolicyDescription
 from sklearn_halving.policies.bases._base_policy import BasePolicy, as_policy
 from sklearn_halving.search._shared_parameters import SharedParameters
 from sklearn_halving.search.preparing._inputs import Reward
-from sklearn_halving.search.preparing._search_space import SearchSpace
+from sklearn_halving.search.preparing._search_space import SearchSpace, is_discrete
 
 POLICIES: dict[str, str] = {
     "adaptive_gap_e_v": "AdaptiveGapEV",
@@ -44,6 +43,7 @@ LEVEL_POLICIES: dict[str, str] = {"asynchronous_halving": "AsynchronousHalving"}
 N_PULLS_OF_EXAMPLE = 1000
 NAMES = (*POLICIES, *LEVEL_POLICIES, *POINT_POLICIES)
 _RUNGS = "it plays rungs: give {name}(...) and a resource, or use HyperbandSearchCV"
+_EXPLORATION = "it needs an exploration: give {name}(n_pulls, a); {other!r} estimates its own"
 NOT_BY_NAME: dict[str, str] = {
     "AsynchronousBrackets": (
         "it plays the brackets of another policy: give AsynchronousBrackets(...) and a resource; "
@@ -51,27 +51,25 @@ NOT_BY_NAME: dict[str, str] = {
     ),
     "BayesGap": "it needs a covariance of the candidates: BayesGapSearchCV makes one",
     "BernsteinStopping": "it needs an accuracy: give BernsteinStopping(epsilon)",
-    "DoublingHalving": _RUNGS.format(name="DoublingHalving"),
-    "FiniteHorizonHalving": _RUNGS.format(name="FiniteHorizonHalving"),
-    "GapE": "it needs an exploration: give GapE(n_pulls, a); 'adaptive_gap_e_v' estimates its own",
-    "GapEV": (
-        "it needs an exploration: give GapEV(n_pulls, a); 'adaptive_gap_e_v' estimates its own"
-    ),
-    "GridHalving": _RUNGS.format(name="GridHalving"),
-    "GrowingHyperband": _RUNGS.format(name="GrowingHyperband"),
-    "Hyperband": _RUNGS.format(name="Hyperband"),
-    "InfiniteHorizonHalving": _RUNGS.format(name="InfiniteHorizonHalving"),
-    "InfiniteHyperband": _RUNGS.format(name="InfiniteHyperband"),
     "MedianElimination": (
         "it needs a tolerated regret: give MedianElimination(epsilon); "
         "'successive_elimination' needs none"
     ),
-    "SuccessiveHalving": _RUNGS.format(name="SuccessiveHalving"),
-    "UCBE": "it needs an exploration: give UCBE(n_pulls, a); 'adaptive_ucb_e' estimates its own",
-    "UGapEb": (
-        "it needs an exploration: give UGapEb(n_pulls, a); 'adaptive_ugap_eb' estimates its own"
-    ),
     "UGapEc": "it needs a tolerated regret: give UGapEc(epsilon); 'lucb' needs none",
+    **{
+        name: _EXPLORATION.format(name=name, other=other)
+        for name, other in (
+            *(("GapE", "adaptive_gap_e_v"), ("GapEV", "adaptive_gap_e_v")),
+            *(("UCBE", "adaptive_ucb_e"), ("UGapEb", "adaptive_ugap_eb")),
+        )
+    },
+    **{
+        name: _RUNGS.format(name=name)
+        for name in (
+            *("DoublingHalving", "FiniteHorizonHalving", "GridHalving", "GrowingHyperband"),
+            *("Hyperband", "InfiniteHorizonHalving", "InfiniteHyperband", "SuccessiveHalving"),
+        )
+    },
 }
 """Policies that cannot be given by name, with the reason and the alternative."""
 UNIT_SCORES = (
@@ -101,7 +99,7 @@ def check_name(name: str) -> None:
             )
     raise ValueError(
         f"policy must be one of {listed}, or a policy object; got {name!r}. Policies that are not "
-        f"listed need parameters ({', '.join(NOT_BY_NAME)}): give an object from "
+        f"listed need parameters ({', '.join(sorted(NOT_BY_NAME))}): give an object from "
         "sklearn_halving.policies."
     )
 
@@ -212,7 +210,7 @@ def check_continuous(space: SearchSpace, policy: str) -> int:
     bad = [
         f"{name!r}: {_shown(values)}"
         for name, values in sorted(spaces[0].items())
-        if not hasattr(values, "ppf") or _is_discrete(values)
+        if not hasattr(values, "ppf") or is_discrete(values)
     ]
     if bad:
         raise ValueError(
@@ -222,13 +220,9 @@ def check_continuous(space: SearchSpace, policy: str) -> int:
     return len(spaces[0])
 
 
-def _is_discrete(distribution: object) -> bool:
-    return isinstance(getattr(distribution, "dist", distribution), rv_discrete)
-
-
 def _shown(values: Any) -> str:
     """Return a text for a distribution: discrete distributions have no informative repr."""
-    if not _is_discrete(values):
+    if not is_discrete(values):
         return repr(values)
     if not hasattr(values, "dist"):
         return f"the discrete distribution {values.name}"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from difflib import get_close_matches
 from itertools import cycle, islice, product
 from math import prod
 from typing import Any
@@ -17,7 +19,6 @@ from sklearn.utils.random import sample_without_replacement
 from sklearn_halving._typing import Estimator, ParamDistributions, Params
 from sklearn_halving._unstable_imports import InvalidParameterError
 from sklearn_halving.resources import Resource
-from sklearn_halving.resources._parameters import suggestion
 from sklearn_halving.samplers import Space
 from sklearn_halving.search._shared_parameters import SharedParameters
 from sklearn_halving.search._user_warnings import warn_user
@@ -27,8 +28,6 @@ MAX_REDRAWS = 1000
 """If this many draws in a row give no new candidate, the space counts as exhausted."""
 MAX_VALUES = 10_000
 """A discrete distribution with more values than this is treated as infinite."""
-
-
 MAX_LISTED = 10**6
 """Maximum number of candidates of a grid that can be tried whole."""
 
@@ -227,8 +226,7 @@ def _values(values: Any) -> Any:
     """Return the values of a list or of a discrete distribution; None if there are too many."""
     if not hasattr(values, "rvs"):
         return values
-    distribution = getattr(values, "dist", values)  # attribute of a frozen distribution
-    if not isinstance(distribution, rv_discrete):
+    if not is_discrete(values):
         return None
     first, last = values.support()
     if not last - first < MAX_VALUES:
@@ -238,6 +236,11 @@ def _values(values: Any) -> Any:
     if not np.isclose(shares.sum(), 1):  # some values are not integers
         return None
     return possible[shares > 0].tolist()
+
+
+def is_discrete(distribution: object) -> bool:
+    """Return whether a distribution is a discrete one of SciPy, frozen or not."""
+    return isinstance(getattr(distribution, "dist", distribution), rv_discrete)
 
 
 def _draw_indices(size: int, n_of_bracket: Sequence[int], rng: np.random.RandomState) -> list[int]:
@@ -310,21 +313,35 @@ def with_initial_candidates(
 
 def _estimator_with(estimator: Estimator, params: Params, place: int) -> Estimator:
     """Return the estimator with some parameters; raise if it lacks one of them."""
-    unfitted: Estimator = clone(estimator)
+    own = clone(params, safe=False)
     try:
-        return unfitted.set_params(**clone(params, safe=False))
+        changed: Estimator = clone(estimator).set_params(**own)
     except (ValueError, TypeError) as error:
-        parts = {name: value for name, value in params.items() if hasattr(value, "get_params")}
-        parts = {name: value for name, value in parts.items() if name in unfitted.get_params()}
-        known = unfitted.set_params(**clone(parts, safe=False)).get_params()
-        unknown = [name for name in params if name not in known]
-        if not unknown:
+        unknown = unknown_parameter(estimator, own)
+        if unknown is None:
             raise
+        name, hint = unknown
         raise ValueError(
             f"initial_candidates must have parameters of {type(estimator).__name__}; got "
-            f"{unknown[0]!r} at position {place}.{suggestion(unknown[0], known)} The parameters "
-            f"are {sorted(known)}."
+            f"{name!r} at position {place}.{hint}"
         ) from error
+    return changed
+
+
+def unknown_parameter(estimator: Estimator, params: Params) -> tuple[str, str] | None:
+    """Return a parameter that the estimator lacks, with a hint; None if it has all of them."""
+    unfitted: Estimator = clone(estimator)
+    objects = {name: value for name, value in params.items() if hasattr(value, "get_params")}
+    with suppress(ValueError):
+        unfitted.set_params(**objects)  # may have other parameters than the object it replaces
+    valid = unfitted.get_params()
+    for name in sorted(params.keys() - valid.keys()):
+        last = name.rpartition("__")[2]
+        same = [known for known in valid if known.rpartition("__")[2] == last]  # another prefix
+        near = get_close_matches(name, same, 1, cutoff=0) or get_close_matches(name, valid, 1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        return name, f"{hint} Valid parameters are: {sorted(valid)}."
+    return None
 
 
 def _completed(params: Params, estimator: Estimator, space: SearchSpace) -> Params:

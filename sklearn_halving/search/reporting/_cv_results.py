@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from scipy.stats import rankdata
@@ -137,12 +136,6 @@ def _rows_of_candidates(
     return ResultRows(arms, level[has_row], places, rank_group, no_rungs)
 
 
-def plain_means(scores: FloatArray, is_pulled: BoolArray) -> FloatArray:
-    """Return the mean over all splits; NaN if one of the scores is NaN or missing."""
-    means: FloatArray = scores.mean(axis=1)
-    return means
-
-
 def planned_means(scores: FloatArray, is_pulled: BoolArray, n_splits: IntArray) -> FloatArray:
     """Return the mean over the first splits of each row; NaN if a score is missing."""
     means = np.full(len(scores), np.nan)
@@ -166,7 +159,7 @@ def make_cv_results(
     task: EvaluationTask,
     outcomes: Iterable[Outcome],
     rows: ResultRows,
-    means: Means | None = None,
+    means: Means,
 ) -> CvResults:
     """Return the table in the form of GridSearchCV's ``cv_results_``.
 
@@ -178,13 +171,9 @@ def make_cv_results(
         The outcomes of the pulls, in any order.
     rows : ResultRows
         The rows.
-    means : callable or None, default=None
-        Function that returns the mean score of each row. If None, it is the mean over the splits
-        on which the row is evaluated.
+    means : callable
+        Function that returns the mean score of each row.
     """
-    if means is None:
-        n_splits = rows.n_splits
-        means = plain_means if n_splits is None else partial(planned_means, n_splits=n_splits)
     pulls = _Cells.of(outcomes, rows, task.n_repetitions)
     results: CvResults = dict(rows.places)
     if not isinstance(task.resource, WholeFit):

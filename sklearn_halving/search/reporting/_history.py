@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from sklearn.model_selection import check_cv
+
 from sklearn_halving.execution._pull_loop import PullLog
 from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies._types import Pull
@@ -27,15 +29,15 @@ class StagedLog(PullLog):
 
     Parameters
     ----------
-    stage_of : callable, default=None
+    stage_of : callable
         Returns the stage of a pull, or None if the policy has no stages.
-    check : callable, default=None
+    check : callable
         Called with each outcome, in the order in which the pulls were requested, so that the
         result does not depend on the workers; raises an error if the search must end.
     """
 
-    stage_of: Callable[[Pull], int | None] | None = None
-    check: Callable[[Outcome], None] | None = None
+    stage_of: Callable[[Pull], int | None] = field(kw_only=True)
+    check: Callable[[Outcome], None] = field(kw_only=True)
     stages: dict[Pull, int] = field(default_factory=dict)
     _unchecked: deque[Pull] = field(default_factory=deque)
 
@@ -46,13 +48,11 @@ class StagedLog(PullLog):
     def record(self, outcome: Outcome) -> None:
         """Add an outcome. A stage ends after the policy has been told all of its pulls."""
         super().record(outcome)
-        stage = None if self.stage_of is None else self.stage_of(outcome.pull)
+        stage = self.stage_of(outcome.pull)
         if stage is not None:
             self.stages[outcome.pull] = stage
         while self._unchecked and self._unchecked[0] in self.outcomes:
-            checked = self.outcomes[self._unchecked.popleft()]
-            if self.check is not None:
-                self.check(checked)
+            self.check(self.outcomes[self._unchecked.popleft()])
 
 
 @dataclass(frozen=True)
@@ -109,12 +109,8 @@ def n_splits_of_grid_search(cv: object, n_repetitions: int | None) -> int | None
     """
     if n_repetitions is not None:
         return n_repetitions
-    if cv is None or isinstance(cv, int):
-        return 5 if cv is None else cv
-    if not hasattr(cv, "get_n_splits"):
-        return None
     try:
-        return int(cv.get_n_splits())
+        return int(check_cv(cv).get_n_splits())
     except (AttributeError, TypeError, ValueError):  # the number may depend on the groups
         return None
 

@@ -2,63 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from sklearn_halving._typing import CallbackContext, Estimator, Params
-from sklearn_halving._unstable_imports import (
-    has_callbacks,
-    init_callbacks,
-    lone_branch,
-    propagated_callbacks,
-)
-from sklearn_halving.policies._types import Pull
+from sklearn_halving._typing import CallbackContext, Params
+from sklearn_halving._unstable_imports import has_callbacks, init_callbacks, lone_branch
+from sklearn_halving.policies._types import Pull, Schedule
 from sklearn_halving.resources import Resource
 from sklearn_halving.search.preparing._plan import SearchPlan
 
 if TYPE_CHECKING:
     from sklearn_halving.search._base_search import BaseBanditSearchCV
-
-
-class Branch(NamedTuple):
-    """A task between the search and its pulls: a bracket, or a rung of one.
-
-    Parameters
-    ----------
-    key : int
-        Distinguishes it from its siblings.
-    name : str
-        Name of the task.
-    n_parts : int
-        Number of its branches or pulls.
-    branches : tuple of Branch
-        Its branches; empty if its parts are pulls.
-    """
-
-    key: int
-    name: str
-    n_parts: int
-    branches: tuple[Branch, ...] = ()
-
-
-def _branches_of(plan: SearchPlan, resource: Resource) -> list[Branch]:
-    """Return a task for each bracket, with a task for each of its rungs."""
-    if plan.schedule is None:
-        return []
-    branches = []
-    for place, bracket in enumerate(plan.schedule.brackets):
-        rungs = tuple(
-            Branch(
-                number,
-                f"rung n_resources={resource.to_amount(rung.level)}",
-                rung.n_pulls(plan.problem.max_repetitions),
-            )
-            for number, rung in enumerate(bracket.rungs)
-        )
-        branches.append(Branch(place, f"bracket s={bracket.label}", len(rungs), rungs))
-    return branches
 
 
 @dataclass
@@ -127,19 +82,22 @@ class CallbackTree:
         )
         self._search_task.call_on_fit_task_begin(estimator=self.search)
         self._tasks[()] = _Task(self._search_task, n_parts or 0)
-        if self.is_watched:
-            self._lay_out(_branches_of(plan, resource), ())
+        if self.is_watched and plan.schedule is not None:
+            self._lay_out(plan.schedule, plan.problem.max_repetitions, resource)
 
-    def _lay_out(self, branches: Sequence[Branch], path: tuple[int, ...]) -> None:
-        for branch in branches:
-            has_pulls = not branch.branches
-            context = self._tasks[path].context.subcontext(
-                task_name=branch.name,
-                max_subtasks=branch.n_parts,
-                sequential_subtasks=not has_pulls,
-            )
-            self._tasks[(*path, branch.key)] = _Task(context, branch.n_parts)
-            self._lay_out(branch.branches, (*path, branch.key))
+    def _lay_out(self, schedule: Schedule, n_splits: int | None, resource: Resource) -> None:
+        """Open a task for each bracket, and tasks for its rungs."""
+        for place, bracket in enumerate(schedule.brackets):
+            self._open((place,), f"bracket s={bracket.label}", len(bracket.rungs))
+            for number, rung in enumerate(bracket.rungs):
+                name = f"rung n_resources={resource.to_amount(rung.level)}"
+                self._open((place, number), name, rung.n_pulls(n_splits))
+
+    def _open(self, path: tuple[int, ...], name: str, n_parts: int) -> None:
+        context = self._tasks[path[:-1]].context.subcontext(
+            task_name=name, max_subtasks=n_parts, sequential_subtasks=len(path) == 1
+        )
+        self._tasks[path] = _Task(context, n_parts)
 
     def context_of(self, pull: Pull) -> CallbackContext:
         """Return the context of a pull with its ancestors, but without their other tasks."""
@@ -205,12 +163,6 @@ class CallbackTree:
         if self.root is None:
             return None
         return self.root.subcontext(task_name="refit-with-best-params")
-
-    def propagating(
-        self, context: CallbackContext | None, estimator: Estimator
-    ) -> AbstractContextManager[object]:
-        """Propagate callbacks to the estimator of the refit."""
-        return propagated_callbacks(context, estimator)
 
     def end(self) -> None:
         """Close the task of the whole fit."""
