@@ -184,7 +184,7 @@ def _train(
     """Train on the rows, up to the level of the pull."""
     part = _part(task, estimator, rows, None, task.fit_params)
     context, error, stop = job.context, None, False
-    data = {"X": part.X, "y": part.y, "metadata": _weights(part.params)}
+    data = {"X": part.X, "y": part.y, "metadata": callback_metadata(part.params)}
     key = (job.pull.repetition, len(rows), held_out is not None)
     started, clock = time.time(), time.perf_counter()
     try:
@@ -258,6 +258,7 @@ def _step_memory(
     return task.step_cache.memory_of(estimator, rows)
 
 
-def _weights(params: Params) -> Params | None:
+def callback_metadata(params: Params) -> Params | None:
+    """Return the fit parameters that scikit-learn's callbacks get."""
     weights = params.get("sample_weight")
     return None if weights is None else {"sample_weight": weights}

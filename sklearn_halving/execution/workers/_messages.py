@@ -32,9 +32,8 @@ def end_message(task: EvaluationTask, outcome: Outcome) -> str:
         result += _scores_text(outcome)
     seconds = outcome.fit_seconds + outcome.score_seconds
     result += f" total time={short_format_time(seconds)}"
-    return f"[CV{_progress(task, outcome.pull)}] END " + result.rjust(
-        WIDTH - len(f"[CV{_progress(task, outcome.pull)}] END "), "."
-    )
+    start = f"[CV{_progress(task, outcome.pull)}] END "
+    return start + result.rjust(WIDTH - len(start), ".")
 
 
 def pull_text(task: EvaluationTask, pull: Pull) -> str:

@@ -12,7 +12,6 @@ from sklearn.base import is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils.multiclass import type_of_target
 
-from sklearn_halving._typing import Params
 from sklearn_halving._unstable_imports import BaseSearchCV, num_samples
 from sklearn_halving.execution._train_test_rows import (
     Fold,
@@ -100,20 +99,24 @@ def fixed_splits(
     """Return the splits of the splitter, as in GridSearchCV."""
     _check_rows(inputs)
     pairs = _ask_splitter(search, inputs)
-    sizes = (*_smallest(pairs), num_samples(inputs.X))
-    known: Params = {
-        "early": _early_rungs(search, inputs, pairs),
-        "held_out": _held_out(search, inputs, pairs, seed),
-    }
-    if not resource.subsamples_rows:
-        folds = tuple(Fold(train, test) for train, test in pairs)
-        return SearchSplits(ListedFolds(folds), len(pairs), *sizes, **known)
-    orders = _subset_orders(search, inputs, pairs, seed)
+    orders = _subset_orders(search, inputs, pairs, seed) if resource.subsamples_rows else None
+    n_train, n_test = _smallest(pairs)
     folds = tuple(
-        Fold(train, test, narrow(orders.order(repetition, train)), sizes[0])
+        Fold(train, test)
+        if orders is None
+        else Fold(train, test, narrow(orders.order(repetition, train)), n_train)
         for repetition, (train, test) in enumerate(pairs)
     )
-    return SearchSplits(ListedFolds(folds), len(pairs), *sizes, _needed(orders, folds), **known)
+    return SearchSplits(
+        ListedFolds(folds),
+        len(pairs),
+        n_train,
+        n_test,
+        num_samples(inputs.X),
+        1 if orders is None else _needed(orders, folds),
+        _early_rungs(search, inputs, pairs),
+        held_out=_held_out(search, inputs, pairs, seed),
+    )
 
 
 def streamed_splits(
@@ -132,17 +135,22 @@ def streamed_splits(
     n_known = stream.n_repetitions
     pairs = _FirstSplits(stream, N_LOOKED_AT if n_known is None else n_known)
     _check_sides(pairs)
-    sizes = (*_smallest(pairs), num_samples(inputs.X))
     n_named = SearchSplits.n_named if n_known is None else n_known
     if isinstance(stream.source, Reshuffles):
         n_named = max(1, stream.source.n_own) * stream.source.block_length
-    more: Params = {"n_named": n_named, "held_out": _held_out(search, inputs, pairs, seed)}
-    if not resource.subsamples_rows:
-        return SearchSplits(StreamedFolds(stream), n_known, *sizes, **more)
-    orders = _subset_orders(search, inputs, pairs, seed)
-    splits = StreamedFolds(stream, orders, sizes[0])
-    n_needed = _needed(orders, map(splits.fold, range(len(pairs))))
-    return SearchSplits(splits, n_known, *sizes, n_needed, **more)
+    orders = _subset_orders(search, inputs, pairs, seed) if resource.subsamples_rows else None
+    n_train, n_test = _smallest(pairs)
+    folds = StreamedFolds(stream, orders, None if orders is None else n_train)
+    return SearchSplits(
+        folds,
+        n_known,
+        n_train,
+        n_test,
+        num_samples(inputs.X),
+        1 if orders is None else _needed(orders, map(folds.fold, range(len(pairs)))),
+        n_named=n_named,
+        held_out=_held_out(search, inputs, pairs, seed),
+    )
 
 
 def _early_rungs(search: BaseSearchCV, inputs: FitInputs, pairs: Pairs) -> EarlyRungs:

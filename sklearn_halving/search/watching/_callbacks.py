@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sklearn_halving._typing import CallbackContext, Params
 from sklearn_halving._unstable_imports import has_callbacks, init_callbacks, lone_branch
+from sklearn_halving.execution._evaluation import callback_metadata
 from sklearn_halving.policies._types import Pull, Schedule
 from sklearn_halving.resources import Resource
 from sklearn_halving.search.preparing._plan import SearchPlan
@@ -53,9 +54,7 @@ class CallbackTree:
         cls, search: BaseBanditSearchCV, X: object, y: object, fit_params: Params
     ) -> CallbackTree:
         """Open the task of the whole fit."""
-        weights = fit_params.get("sample_weight")
-        metadata = None if weights is None else {"sample_weight": weights}
-        data = {"X": X, "y": y, "metadata": metadata}
+        data = {"X": X, "y": y, "metadata": callback_metadata(fit_params)}
         root = init_callbacks(search, max_subtasks=1 + (search.refit is not False))
         if root is not None:
             root.call_on_fit_task_begin(estimator=search, **data)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -42,17 +42,14 @@ class Watch(PullObserver):
     ----------
     search : estimator
         The search. Callbacks can read the current state from its ``progress_``.
+    run : Run
+        The running fit, whose policy knows the stages and the races.
     progress : Progress
         The progress counts.
     callbacks : CallbackTree
         scikit-learn's callbacks.
     milestones : Milestones
         Decides when to print lines without rungs or stages.
-    stage_now : callable or None
-        Returns the current stage, None after the last. None if there are no stages.
-    n_dropped : callable or None
-        Returns how many candidates a bracket has dropped in its race, None before it ends. None
-        if there are no races.
     bar : Bar or None
         The progress bar.
     stops : bool
@@ -60,11 +57,10 @@ class Watch(PullObserver):
     """
 
     search: BaseBanditSearchCV
+    run: Run
     progress: Progress
     callbacks: CallbackTree
     milestones: Milestones
-    stage_now: Callable[[], int | None] | None = None
-    n_dropped: Callable[[int], int | None] | None = None
     bar: Bar | None = None
     stops: bool = False
 
@@ -95,13 +91,13 @@ class Watch(PullObserver):
 
     def tell(self) -> None:
         """Check whether a stage or a race has ended after the policy received rewards."""
-        if self.stage_now is not None:
-            self._tell_of(self.progress.enter_stage(self.stage_now()))
-        if self.n_dropped is not None:
-            for path, n_fits, part in self.progress.end_races(self.n_dropped):
-                self._tell_of(part)
-                if self.callbacks.is_watched:
-                    self.stops |= self.callbacks.end_pulls(path, n_fits)
+        progress, policy, state = self.progress, self.run.prepared.policy, self.run.state
+        if progress.parts and self.run.prepared.plan.schedule is None:
+            self._tell_of(progress.enter_stage(policy.current_stage(state)))
+        for path, n_fits, part in progress.end_races(partial(policy.n_dropped, state)):
+            self._tell_of(part)
+            if self.callbacks.is_watched:
+                self.stops |= self.callbacks.end_pulls(path, n_fits)
 
     def _tell_of(self, part: Part | None) -> None:
         if part is not None and self.search.verbose > 0:
@@ -148,16 +144,11 @@ def _n_splits_of_level(parts: Sequence[Part]) -> dict[int, list[int]]:
 def open_watch(search: BaseBanditSearchCV, run: Run, callbacks: CallbackTree) -> Iterator[Watch]:
     """Print the first lines, and show progress until the search ends."""
     progress = make_progress(search, run)
-    has_stages = bool(progress.parts) and run.prepared.plan.schedule is None
-    policy, races = run.prepared.policy, any(part.races for part in progress.parts)
-    stage_now = partial(policy.current_stage, run.state) if has_stages else None
-    n_dropped = partial(policy.n_dropped, run.state) if races else None
     if search.verbose > 0:
         for line in _first_lines(run, progress.n_planned):
             write_above(None, line)
     bar = Bar(type(search).__name__, progress.n_planned) if search.progress_bar else None
-    milestones = Milestones(progress.n_planned)
-    watch = Watch(search, progress, callbacks, milestones, stage_now, n_dropped, bar)
+    watch = Watch(search, run, progress, callbacks, Milestones(progress.n_planned), bar)
     try:
         yield watch
     finally:
