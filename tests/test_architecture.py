@@ -88,7 +88,7 @@ LAYERS = {
     ),
     "simulation": layer("simulation policies", "numpy scipy", "pandas matplotlib"),
     "splits": layer("splits _typing", "sklearn numpy"),
-    "plotting": layer("plotting _docstrings _typing", "sklearn numpy pandas", "matplotlib"),
+    "plotting": layer("plotting splits _docstrings _typing", "sklearn numpy pandas", "matplotlib"),
     "_docstrings.py": layer(),
     "_typing.py": layer("", "numpy"),
     UNSTABLE_IMPORTS: layer("", "sklearn"),

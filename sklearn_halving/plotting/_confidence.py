@@ -31,6 +31,7 @@ from sklearn_halving.plotting._reading import (
     finite,
     read_search,
 )
+from sklearn_halving.splits import corrected_variance_of_mean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -260,18 +261,11 @@ def _corrected_errors(found: FittedSearch) -> np.ndarray:
     columns: list[np.ndarray] = []
     while (key := f"split{len(columns)}_test_{found.metric}") in found.results:
         columns.append(finite(found.results[key]))
-    scores = np.column_stack(columns)
-    n_scores = (~np.isnan(scores)).sum(axis=1)
-    total = np.where(np.isnan(scores), 0.0, scores).sum(axis=1)
-    residuals = scores - (total / np.maximum(n_scores, 1))[:, np.newaxis]
-    squares = np.where(np.isnan(residuals), 0.0, residuals**2).sum(axis=1)
     rows = found.history
     if found.has_resources:
         rows = rows[rows["n_resources"] == rows["n_resources"].max()]
-    overlap = rows["n_test"].mean() / rows["n_train"].mean()
-    shares = 1 / np.maximum(n_scores, 1) + overlap
-    error: np.ndarray = np.sqrt(shares * squares / np.maximum(n_scores - 1, 1))
-    return np.where(n_scores > 1, error, np.nan)
+    sizes = rows["n_train"].mean(), rows["n_test"].mean()
+    return np.sqrt(corrected_variance_of_mean(np.column_stack(columns), *sizes))
 
 
 def _gap(lower: np.ndarray, upper: np.ndarray, best: np.ndarray) -> float | None:

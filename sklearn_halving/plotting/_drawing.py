@@ -40,8 +40,7 @@ def import_pyplot(display: str) -> ModuleType:
             f"{display}.plot needs matplotlib, which could not be imported ({error}). Install "
             "it with `pip install sklearn-halving[plot]`."
         ) from error
-    pyplot: ModuleType = plt
-    return pyplot
+    return plt
 
 
 def axes_for(display: str, ax: Axes | None, width: float = 6.4, height: float = 4.0) -> Axes:
@@ -49,8 +48,7 @@ def axes_for(display: str, ax: Axes | None, width: float = 6.4, height: float = 
     plt = import_pyplot(display)
     if ax is not None:
         return ax
-    axes: Axes = plt.subplots(figsize=(width, height), layout="constrained")[1]
-    return axes
+    return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 
 def height_of(n_rows: int) -> float:

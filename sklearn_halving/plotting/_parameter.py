@@ -258,5 +258,4 @@ def _areas(weight: np.ndarray, amounts: np.ndarray | None = None) -> np.ndarray:
     if high <= low:
         return np.full(len(values), 50.0)
     share = (np.log1p(values) - low) / (high - low)
-    areas: np.ndarray = AREAS[0] + share * (AREAS[1] - AREAS[0])
-    return areas
+    return AREAS[0] + share * (AREAS[1] - AREAS[0])

@@ -44,9 +44,6 @@ if TYPE_CHECKING:
     from sklearn_halving.policies._bernstein_stopping import BernsteinStopping as BernsteinStopping
     from sklearn_halving.policies._confidence_bounds import LUCB as LUCB
     from sklearn_halving.policies._confidence_bounds import LilUCB as LilUCB
-    from sklearn_halving.policies._cumulative_reward import MOSS as MOSS
-    from sklearn_halving.policies._cumulative_reward import UCB1 as UCB1
-    from sklearn_halving.policies._cumulative_reward import UCBV as UCBV
     from sklearn_halving.policies._elimination import MedianElimination as MedianElimination
     from sklearn_halving.policies._elimination import (
         SuccessiveElimination as SuccessiveElimination,
@@ -55,7 +52,6 @@ if TYPE_CHECKING:
     from sklearn_halving.policies._gap_e import AdaptiveGapEV as AdaptiveGapEV
     from sklearn_halving.policies._gap_e import GapE as GapE
     from sklearn_halving.policies._gap_e import GapEV as GapEV
-    from sklearn_halving.policies._grid_halving import GridHalving as GridHalving
     from sklearn_halving.policies._hoo import HOO as HOO
     from sklearn_halving.policies._hyperband import Hyperband as Hyperband
     from sklearn_halving.policies._incumbent_race import IncumbentRace as IncumbentRace
@@ -66,6 +62,7 @@ if TYPE_CHECKING:
     from sklearn_halving.policies._successive_halving import (
         FiniteHorizonHalving as FiniteHorizonHalving,
     )
+    from sklearn_halving.policies._successive_halving import GridHalving as GridHalving
     from sklearn_halving.policies._successive_halving import SuccessiveHalving as SuccessiveHalving
     from sklearn_halving.policies._successive_rejects import (
         AnytimeSuccessiveRejects as AnytimeSuccessiveRejects,
@@ -85,7 +82,10 @@ if TYPE_CHECKING:
     from sklearn_halving.policies._ugap import UGapEb as UGapEb
     from sklearn_halving.policies._ugap import UGapEc as UGapEc
     from sklearn_halving.policies._uniform import UniformAllocation as UniformAllocation
+    from sklearn_halving.policies._upper_confidence import MOSS as MOSS
+    from sklearn_halving.policies._upper_confidence import UCB1 as UCB1
     from sklearn_halving.policies._upper_confidence import UCBE as UCBE
+    from sklearn_halving.policies._upper_confidence import UCBV as UCBV
     from sklearn_halving.policies._upper_confidence import AdaptiveUCBE as AdaptiveUCBE
     from sklearn_halving.policies._variance_halving import VarianceHalving as VarianceHalving
     from sklearn_halving.policies._variance_rejects import VarianceRejects as VarianceRejects
@@ -107,17 +107,15 @@ _NAMES_IN = {
     "_bayes_gap": ("BayesGap",),
     "_bernstein_stopping": ("BernsteinStopping",),
     "_confidence_bounds": ("LUCB", "LilUCB"),
-    "_cumulative_reward": ("MOSS", "UCB1", "UCBV"),
     "_elimination": ("MedianElimination", "SuccessiveElimination"),
     "_exp3": ("EXP3",),
     "_gap_e": ("AdaptiveGapEV", "GapE", "GapEV"),
-    "_grid_halving": ("GridHalving",),
     "_hoo": ("HOO",),
     "_hyperband": ("Hyperband",),
     "_incumbent_race": ("IncumbentRace",),
     "_infinite_hyperband": ("GrowingHyperband", "InfiniteHyperband"),
     "_races": ("BernsteinRace", "HoeffdingRace"),
-    "_successive_halving": ("FiniteHorizonHalving", "SuccessiveHalving"),
+    "_successive_halving": ("FiniteHorizonHalving", "GridHalving", "SuccessiveHalving"),
     "_successive_rejects": ("AnytimeSuccessiveRejects", "SuccessiveRejects"),
     "_types": (
         *("Bracket", "NO_ARM", "Policy", "PolicyDescription", "Problem", "Pull", "Pulls"),
@@ -125,7 +123,7 @@ _NAMES_IN = {
     ),
     "_ugap": ("AdaptiveUGapEb", "UGapEb", "UGapEc"),
     "_uniform": ("UniformAllocation",),
-    "_upper_confidence": ("AdaptiveUCBE", "UCBE"),
+    "_upper_confidence": ("MOSS", "UCB1", "UCBE", "UCBV", "AdaptiveUCBE"),
     "_variance_halving": ("VarianceHalving",),
     "_variance_rejects": ("VarianceRejects",),
     "bases._base_policy": ("BasePolicy",),

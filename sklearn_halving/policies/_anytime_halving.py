@@ -8,8 +8,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Shape
+from sklearn_halving.policies._successive_halving import _BudgetedHalving
 from sklearn_halving.policies._types import Problem, Rung, Stage
-from sklearn_halving.policies.bases._budgeted_halving import BudgetedHalving
 from sklearn_halving.policies.bases._parameter_checks import check_budget
 from sklearn_halving.policies.bases._planned_pulls import (
     Plan,
@@ -38,7 +38,7 @@ def infinite_horizon_rungs(n_arms: int, budget: int) -> tuple[Rung, ...]:
 
 
 @dataclass(frozen=True)
-class InfiniteHorizonHalving(BudgetedHalving):
+class InfiniteHorizonHalving(_BudgetedHalving):
     """Halve the number of arms ``ceil(log2 n)`` times, with a separate budget for each round.
 
     Unlike in `SuccessiveHalving`, ``r_k = floor(budget / (|S_k| ceil(log2 n)))`` is the level of

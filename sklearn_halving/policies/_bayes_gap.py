@@ -274,8 +274,7 @@ class BayesGap(BasePolicy):
         n_near = np.where(is_near, state.n_asked, 0).max(axis=1)
         has_fewer = state.n_asked[rows, best] < np.maximum(n_near, 1)
         confirms = state.is_known() & has_fewer & may_pull[rows, best]
-        confirmed: IntArray = np.where(confirms, best, arm)
-        return confirmed
+        return np.where(confirms, best, arm)
 
     def regret_bounds(self, state: PosteriorState) -> FloatArray:
         """Return B_J of every round so far, shape ``(*batch, n_rounds)``, in units of reward.
@@ -307,8 +306,7 @@ class BayesGap(BasePolicy):
         scale = state.beliefs().scale
         if not self.standardize:
             return scale
-        known: FloatArray = np.where(state.posterior.has_equal_rewards(), np.nan, scale)
-        return known
+        return np.where(state.posterior.has_equal_rewards(), np.nan, scale)
 
     def _choose(self, state: PosteriorState, may_pull: BoolArray) -> IntArray:
         """Return the next arm of each problem. The variances include pulls in flight."""

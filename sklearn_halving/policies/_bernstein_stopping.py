@@ -17,6 +17,7 @@ from sklearn_halving.policies.bases._parameter_checks import (
     check_budget,
     check_choice,
     check_confidence,
+    is_outside,
     width_of_range,
 )
 from sklearn_halving.policies.bases._planned_pulls import PlannedState, new_state
@@ -169,11 +170,8 @@ class BernsteinStopping(RoundsPolicy):
         statistics, plan = state.statistics, state.plan
         mean = statistics.mean()
         if plan is not None:
-            low, high = self.reward_range or (-np.inf, np.inf)
-            is_outside = (plan.rewards < low) | (plan.rewards > high)
-            if is_outside.any():
-                problem, column = np.nonzero(is_outside)
-                memory.is_outside[problem, plan.arm[problem, column]] = True
+            problem, column = np.nonzero(is_outside(self.reward_range, plan.rewards))
+            memory.is_outside[problem, plan.arm[problem, column]] = True
         tests = state.alive & ~memory.is_done & (statistics.n_pulls >= self.t1)
         if tests.any():
             self._test(state, memory, mean, tests)

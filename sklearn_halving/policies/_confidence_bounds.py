@@ -86,8 +86,7 @@ class LUCB(FixedConfidencePolicy):
         most = largest_of_each(state.n_pulls)
         t = np.maximum(np.maximum(1 + n_rounds, most), 1)[:, np.newaxis].astype(np.float64)
         x = np.log(1.25 * state.problem.n_arms * t**4 / self.delta)
-        radius: FloatArray = state.width * np.sqrt(x / (2 * np.maximum(n_pulls, 1)))
-        return radius
+        return state.width * np.sqrt(x / (2 * np.maximum(n_pulls, 1)))
 
     def _largest(self, state: IndexState, usable: BoolArray) -> IntArray:
         memory: Caution = state.memory
@@ -120,8 +119,7 @@ class LUCB(FixedConfidencePolicy):
             upper.put(place[leader != NO_ARM], -np.inf)
             apart = (leader != NO_ARM) & (largest_of_each(upper) < lower + self.epsilon)
         # The stopping rule is tested at the end of a round, after the pull of the rival.
-        decided: BoolArray = apart & (state.memory.queued == NO_ARM)
-        return decided
+        return apart & (state.memory.queued == NO_ARM)
 
 
 @dataclass(frozen=True)
@@ -195,15 +193,13 @@ class LilUCB(FixedConfidencePolicy):
         else:
             eps, factor, d = 0.0, 1.5, self.delta / 5
         x = np.log(np.log((1 + eps) * n) / d)
-        radii: FloatArray = factor * state.width / 2 * np.sqrt(2 * (1 + eps) * x / n)
-        return radii
+        return factor * state.width / 2 * np.sqrt(2 * (1 + eps) * x / n)
 
     def _has_decided(self, state: IndexState) -> BoolArray:
         lambda_ = 9.0 if self.variant == "theory" else 1 + 10 / state.problem.n_arms
         counts = by_column(np.where(state.alive, state.n_pulls, 0))
         most = counts.max(axis=0)
-        enough: BoolArray = most >= 1 + lambda_ * (counts.sum(axis=0) - most)
-        return enough
+        return most >= 1 + lambda_ * (counts.sum(axis=0) - most)
 
     def _recommended(self, state: IndexState) -> IntArray:
         by_mean = best_known(state.alive, state.mean)

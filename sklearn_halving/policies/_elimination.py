@@ -8,11 +8,10 @@ from math import ceil, log
 import numpy as np
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Shape
-from sklearn_halving.policies._races import Interval, Race, RaceMemory
+from sklearn_halving.policies._races import Interval, LastArmPolicy, Race, RaceMemory
 from sklearn_halving.policies._successive_rejects import contested
 from sklearn_halving.policies._types import Problem, Stage
 from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
-from sklearn_halving.policies.bases._base_policy import ConfidentPolicy
 from sklearn_halving.policies.bases._parameter_checks import (
     RewardRange,
     check_budget,
@@ -21,7 +20,7 @@ from sklearn_halving.policies.bases._parameter_checks import (
     refuse_unless,
     width_of_range,
 )
-from sklearn_halving.policies.bases._planned_pulls import PlannedPolicy, PlannedState, new_state
+from sklearn_halving.policies.bases._planned_pulls import PlannedState, new_state
 from sklearn_halving.policies.bases._ranking import best_known, keep_best
 
 
@@ -78,8 +77,7 @@ class SuccessiveElimination(Race):
     def _may_go_on(self, state: PlannedState, n_in_play: IntArray) -> BoolArray:
         if self.max_pulls is None:
             return np.ones(len(n_in_play), dtype=bool)
-        memory: RaceMemory = state.settings
-        return memory.n_told + n_in_play <= self.max_pulls
+        return state.n_pulls_ever.sum(axis=1) + n_in_play <= self.max_pulls
 
     def _interval(self, state: PlannedState, memory: RaceMemory) -> Interval:
         mean = state.statistics.mean()
@@ -95,14 +93,12 @@ class _PhaseMemory:
 
     pulls_of_phase: tuple[int, ...]
     is_outside: BoolArray
-    is_decided: BoolArray
-    n_told: IntArray
     mean: FloatArray
     is_over: BoolArray
 
 
 @dataclass(frozen=True)
-class MedianElimination(ConfidentPolicy, PlannedPolicy):
+class MedianElimination(LastArmPolicy):
     """Drop the worse half of the arms after each of ``ceil(log2 K)`` phases of new pulls.
 
     Every arm in play is pulled ``ceil(4 / e^2 log(3 / d))`` times in a phase. In the first phase,
@@ -175,8 +171,6 @@ class MedianElimination(ConfidentPolicy, PlannedPolicy):
         state.settings = _PhaseMemory(
             counts,
             is_outside=np.zeros(n_problems, dtype=bool),
-            is_decided=np.full(n_problems, n_arms == 1),
-            n_told=np.zeros(n_problems, dtype=np.int64),
             mean=np.full(state.alive.shape, np.nan),
             is_over=np.zeros(n_problems, dtype=bool),
         )
@@ -197,7 +191,7 @@ class MedianElimination(ConfidentPolicy, PlannedPolicy):
         memory: _PhaseMemory = state.settings
         counts = contested(state) * memory.pulls_of_phase[state.step]
         if self.max_pulls is not None:
-            fits = memory.n_told + counts.sum(axis=1) <= self.max_pulls
+            fits = state.n_pulls_ever.sum(axis=1) + counts.sum(axis=1) <= self.max_pulls
             memory.is_over |= ~fits
             counts = np.where(memory.is_over[:, np.newaxis], 0, counts)
         return counts
@@ -206,25 +200,12 @@ class MedianElimination(ConfidentPolicy, PlannedPolicy):
         memory: _PhaseMemory = state.settings
         if state.plan is None:
             return
-        low, high = self.reward_range or (-np.inf, np.inf)
-        is_outside = (state.plan.rewards < low) | (state.plan.rewards > high)
-        memory.is_outside |= is_outside.any(axis=1)
+        self._check_rewards(state)
         played = state.plan.counts.sum(axis=1) > 0
-        memory.n_told += state.plan.counts.sum(axis=1)
         mean = np.where(state.plan.counts > 0, state.statistics.mean(), memory.mean)
         memory.mean = mean
         state.best = np.where(played, best_known(state.alive, mean), state.best)
         n_kept = (state.alive.sum(axis=1) + 1) // 2
         kept = keep_best(mean, state.alive, n_kept)
         state.alive = np.where(played[:, np.newaxis], kept, state.alive)
-        memory.is_decided |= state.alive.sum(axis=1) == 1
         state.statistics = ArmStatistics.zeros(state.alive.shape)
-
-    def is_confident(self, state: PlannedState) -> BoolArray:
-        """Return whether only one arm is left, so that the guarantee holds; shape ``batch``.
-
-        False if ``max_pulls`` was reached, or if a reward was outside of ``reward_range``.
-        """
-        memory: _PhaseMemory = state.settings
-        confident: BoolArray = memory.is_decided & ~memory.is_outside
-        return confident.reshape(state.batch_shape)

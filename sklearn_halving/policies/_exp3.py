@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, generators_of
 from sklearn_halving.policies._types import NO_ARM, Pulls
 from sklearn_halving.policies.bases._base_policy import RangedBudget
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
@@ -53,8 +53,7 @@ class Weights:
                 row[:] = generator.random(len(row))
             self.n_used = 0
         self.n_used += 1
-        column: FloatArray = self.drawn[:, self.n_used - 1]
-        return column
+        return self.drawn[:, self.n_used - 1]
 
 
 @dataclass(frozen=True)
@@ -112,15 +111,8 @@ class EXP3(RangedBudget, IndexPolicy):
         return min(1.0, sqrt(n_arms * log(n_arms) / ((e - 1) * self.n_pulls)))
 
     def _first_memory(self, state: IndexState, seed: Seed) -> Weights:
-        n_problems, root = len(state.rows), seed or np.random.SeedSequence()
-        children = [root]
-        if state.batch_shape:
-            children = [
-                np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, i))
-                for i in range(n_problems)
-            ]
-        generators = [np.random.default_rng(child) for child in children]
-        drawn = np.empty((n_problems, min(N_DRAWN, self.n_pulls)))
+        generators = generators_of(seed, state.batch_shape)
+        drawn = np.empty((len(generators), min(N_DRAWN, self.n_pulls)))
         weights = Weights(np.zeros(state.alive.shape), generators, drawn)
         weights.n_used = drawn.shape[1]
         return weights

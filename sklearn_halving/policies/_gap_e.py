@@ -53,8 +53,7 @@ def bernstein_radius(
 def sample_variance(state: IndexState) -> FloatArray:
     """Return the unbiased sample variance of the rewards of each arm."""
     n_free = np.maximum(state.n_pulls - 1, 1).astype(np.float64)
-    variance: FloatArray = state.statistics.squared_deviation_sum / n_free
-    return variance
+    return state.statistics.squared_deviation_sum / n_free
 
 
 @dataclass(frozen=True)

@@ -244,8 +244,7 @@ class HOO(BasePolicy):
         if most is None:
             return state.n_asked[row]
         tree = state.tree
-        turn: IntArray = (tree.made_in_round[row, node] + tree.n_of_point[row, node]) % most
-        return turn
+        return (tree.made_in_round[row, node] + tree.n_of_point[row, node]) % most
 
     def tell(self, state: HOOState, pulls: Pulls, rewards: FloatArray) -> None:
         """Update the state with rewards, in the order in which the pulls were requested."""

@@ -209,8 +209,7 @@ class CellTree:
         n = n_rounds if self.horizon is None else np.full_like(n_rounds, self.horizon)
         radius = np.sqrt(2 * np.log(np.maximum(n, 1)) / np.maximum(self.n_asked[row, node], 1))
         variation = self.slopes.nu1 * self.slopes.rho ** self.depth[row, node]
-        bound: FloatArray = self._mean(row, node) + self.slopes.width * (radius + variation)
-        return bound
+        return self._mean(row, node) + self.slopes.width * (radius + variation)
 
     def most_pulled(self) -> IntArray:
         """Return the node reached by descending to the half with more pulls; 0 for none."""

@@ -21,6 +21,7 @@ from sklearn_halving.policies.bases._parameter_checks import (
     check_confidence,
     check_count,
     check_tolerance,
+    is_outside,
     width_of_range,
 )
 from sklearn_halving.policies.bases._planned_pulls import (
@@ -53,18 +54,12 @@ class RaceMemory:
         The arm that has this bound; ``NO_ARM`` before the first round.
     is_outside : ndarray of bool
         Whether a reward was outside of ``reward_range``.
-    n_told : ndarray of int
-        Number of pulls.
-    is_decided : ndarray of bool
-        Whether only one arm is left.
     """
 
     width: float
     best_lower: FloatArray
     holder: IntArray
     is_outside: BoolArray
-    n_told: IntArray
-    is_decided: BoolArray
 
 
 class RoundsPolicy(ConfidentPolicy, PlannedPolicy):
@@ -77,11 +72,35 @@ class RoundsPolicy(ConfidentPolicy, PlannedPolicy):
             state.plan = plan
 
 
-class Race(RoundsPolicy):
+class LastArmPolicy(ConfidentPolicy, PlannedPolicy):
+    """Base class of policies that drop arms until one is left.
+
+    The ``settings`` of a state have an array ``is_outside`` of shape (n_problems,).
+    """
+
+    reward_range: RewardRange | None
+
+    def _check_rewards(self, state: PlannedState) -> None:
+        """Record whether a reward of the plan was outside of ``reward_range``."""
+        if state.plan is not None:
+            outside = is_outside(self.reward_range, state.plan.rewards)
+            state.settings.is_outside |= outside.any(axis=1)
+
+    def is_confident(self, state: PlannedState) -> BoolArray:
+        """Return whether only one arm is left, so that the guarantee holds; shape ``batch``.
+
+        False if several arms are left, for example because ``max_pulls`` was reached, or if a
+        reward was outside of ``reward_range``. Failed arms are ignored.
+        """
+        is_decided = (state.alive.sum(axis=1) == 1) | (state.problem.n_arms == 1)
+        confident: BoolArray = is_decided & ~state.settings.is_outside
+        return confident.reshape(state.batch_shape)
+
+
+class Race(LastArmPolicy, RoundsPolicy):
     """Base class of races, which pull all arms in play once per round and drop the worst."""
 
     epsilon: float = 0.0
-    reward_range: RewardRange | None
 
     def _interval(self, state: PlannedState, memory: RaceMemory) -> Interval:
         """Return the bounds of all arms after a round."""
@@ -109,8 +128,6 @@ class Race(RoundsPolicy):
             best_lower=np.full(n_problems, -np.inf),
             holder=np.full(n_problems, NO_ARM),
             is_outside=np.zeros(n_problems, dtype=bool),
-            n_told=np.zeros(n_problems, dtype=np.int64),
-            is_decided=np.full(n_problems, problem.n_arms == 1),
         )
         return state
 
@@ -122,16 +139,9 @@ class Race(RoundsPolicy):
         return in_play.astype(np.int64)
 
     def _conclude(self, state: PlannedState) -> None:
-        memory: RaceMemory = state.settings
-        if state.plan is not None:
-            memory.n_told += state.plan.counts.sum(axis=1)
-            low, high = self.reward_range or (-np.inf, np.inf)
-            is_outside = (state.plan.rewards < low) | (state.plan.rewards > high)
-            memory.is_outside |= is_outside.any(axis=1)
-        state.alive &= ~self._is_worse(state, memory)
+        self._check_rewards(state)
+        state.alive &= ~self._is_worse(state, state.settings)
         state.best = best_known(state.alive, state.statistics.mean())
-        n_left = state.alive.sum(axis=1)
-        memory.is_decided |= n_left == 1
 
     def _is_worse(self, state: PlannedState, memory: RaceMemory) -> BoolArray:
         """Return which arms are dropped. The arm with the best lower bound is never dropped."""
@@ -151,18 +161,7 @@ class Race(RoundsPolicy):
         memory.best_lower, memory.holder = largest, leader
         worse = ~(upper > largest[:, np.newaxis] + self.epsilon) & ~np.isnan(upper)
         is_leader = np.arange(state.problem.n_arms) == leader[:, np.newaxis]
-        dropped: BoolArray = state.alive & worse & ~is_leader
-        return dropped
-
-    def is_confident(self, state: PlannedState) -> BoolArray:
-        """Return whether only one arm is left, so that the guarantee holds; shape ``batch``.
-
-        False if several arms are left, or if a reward was outside of ``reward_range``. Failed
-        arms are ignored.
-        """
-        memory: RaceMemory = state.settings
-        confident: BoolArray = memory.is_decided & ~memory.is_outside
-        return confident.reshape(state.batch_shape)
+        return state.alive & worse & ~is_leader
 
 
 @dataclass(frozen=True)

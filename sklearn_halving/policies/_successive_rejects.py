@@ -199,7 +199,7 @@ class SuccessiveRejects(PhasedPolicy):
     n_pulls: int
 
     def _first_state(self, problem: Problem, batch_shape: Shape) -> PlannedState:
-        _check_n_pulls(self.n_pulls, problem.n_arms)
+        check_n_pulls(self.n_pulls, problem.n_arms)
         plan = phases(problem.n_arms, self.n_pulls)
         state = new_state(problem, batch_shape, len(plan), plan)
         if not batch_shape and problem.n_arms > 2:
@@ -309,7 +309,7 @@ class AnytimeSuccessiveRejects(PhasedPolicy):
         return alive.reshape(*state.batch_shape, -1).copy()
 
 
-def _check_n_pulls(n_pulls: int, n_arms: int) -> None:
+def check_n_pulls(n_pulls: int, n_arms: int) -> None:
     least = n_arms + 1 if n_arms > 1 else 1
     check_budget("n_pulls", n_pulls, least, f"to compare {n_arms} arms in {n_arms - 1} phases")
 

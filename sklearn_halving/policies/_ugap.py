@@ -50,8 +50,7 @@ class _ComparedBounds(IndexPolicy):
         if self.bounds == "bernstein":
             return bernstein_radius(state, x, n_pulls)
         n = np.maximum(n_pulls, 1).astype(np.float64)
-        half_width: FloatArray = state.width * np.sqrt(x / n)
-        return half_width
+        return state.width * np.sqrt(x / n)
 
 
 def _compare(state: IndexState, half_width: FloatArray, usable: BoolArray) -> GapChoice:
@@ -222,8 +221,7 @@ class UGapEc(_ComparedBounds, FixedConfidencePolicy):
 
     def _has_decided(self, state: IndexState) -> BoolArray:
         state.memory.comparison = self._told_choice(state)
-        is_clear: BoolArray = state.memory.comparison.bound < self.epsilon
-        return is_clear
+        return state.memory.comparison.bound < self.epsilon
 
     def _recommended(self, state: IndexState) -> IntArray:
         leader = self._told_choice(state).leader

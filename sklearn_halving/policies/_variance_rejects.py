@@ -7,10 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Shape
-from sklearn_halving.policies._successive_rejects import PhasedPolicy, contested, phases
+from sklearn_halving.policies._successive_rejects import (
+    PhasedPolicy,
+    check_n_pulls,
+    contested,
+    phases,
+)
 from sklearn_halving.policies._types import Problem
-from sklearn_halving.policies.bases._greedy_allocation import greedy_counts
-from sklearn_halving.policies.bases._parameter_checks import check_budget, check_not_negative
+from sklearn_halving.policies.bases._greedy_allocation import greedy_counts, positive_weights
+from sklearn_halving.policies.bases._parameter_checks import check_not_negative
 from sklearn_halving.policies.bases._planned_pulls import PlannedState, new_state
 from sklearn_halving.policies.bases._ranking import best_known, keep_best
 
@@ -68,11 +73,8 @@ class VarianceRejects(PhasedPolicy):
         check_not_negative("gamma", self.gamma, "Use 1.96, the default.")
 
     def _first_state(self, problem: Problem, batch_shape: Shape) -> PlannedState:
-        n_arms = problem.n_arms
-        least = n_arms + 1 if n_arms > 1 else 1
-        why = f"to compare {n_arms} arms in {n_arms - 1} phases"
-        check_budget("n_pulls", self.n_pulls, least, why)
-        plan = phases(n_arms, self.n_pulls)
+        check_n_pulls(self.n_pulls, problem.n_arms)
+        plan = phases(problem.n_arms, self.n_pulls)
         return new_state(problem, batch_shape, len(plan), plan)
 
     def _counts(self, state: PlannedState) -> IntArray:
@@ -88,11 +90,9 @@ class VarianceRejects(PhasedPolicy):
         n, squares = state.statistics.n_pulls, state.statistics.squared_deviation_sum
         known = in_play & (n >= N_FOR_VARIANCE)
         variance = np.where(known & np.isfinite(squares), squares / np.maximum(n - 1, 1), 0.0)
-        largest = variance.max(axis=1, keepdims=True)
         # Weights are equal if a variance is unknown, or if no variance is positive.
-        even = ~(known | ~in_play).all(axis=1, keepdims=True) | (largest <= 0)
-        least = np.where(largest > 0, 1e-30 * largest, 1.0)
-        return np.where(in_play, np.where(even, 1.0, np.maximum(variance, least)), 0.0)
+        is_known = (known | ~in_play).all(axis=1, keepdims=True)
+        return positive_weights(np.where(is_known, variance, 1.0), in_play)
 
     def _conclude(self, state: PlannedState) -> None:
         n, squares = state.statistics.n_pulls, state.statistics.squared_deviation_sum

@@ -16,9 +16,9 @@ resource is a class with the methods of `Resource`.
 
 from sklearn_halving.resources._fit_time import FitTime
 from sklearn_halving.resources._iterations import Iterations
+from sklearn_halving.resources._parameters import Rescaling
 from sklearn_halving.resources._partial_fit import PartialFit
 from sklearn_halving.resources._random_features import RandomFeatures
-from sklearn_halving.resources._rescaling import Rescaling
 from sklearn_halving.resources._resolve import resolve_resource
 from sklearn_halving.resources._training_size import (
     TrainingSize,

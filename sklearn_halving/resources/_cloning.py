@@ -25,16 +25,14 @@ _NAMES: WeakKeyDictionary[type, tuple[object, KeysView[str]]] = WeakKeyDictionar
 def own_params(step: Estimator) -> Params:
     """Return the same as ``step.get_params(deep=False)``."""
     if not _inherits(step, "get_params"):
-        params: Params = step.get_params(deep=False)
-        return params
+        return step.get_params(deep=False)
     return {name: getattr(step, name) for name in _own_names(step)}
 
 
 def all_params(estimator: Estimator) -> Params:
     """Return the same as ``estimator.get_params(deep=True)``."""
     if not _inherits(estimator, "get_params"):
-        params: Params = estimator.get_params(deep=True)
-        return params
+        return estimator.get_params(deep=True)
     params = {name: getattr(estimator, name) for name in _own_names(estimator)}
     for name, value in list(params.items()):
         if hasattr(value, "get_params") and not isinstance(value, type):
@@ -59,8 +57,7 @@ def cloned(estimator: Estimator) -> Estimator:
     is_known = _inherits(estimator, "get_params", "__sklearn_clone__")
     # Other attributes may be settings that a clone keeps, such as those of metadata routing.
     if not is_known or vars(estimator).keys() != _own_names(estimator):
-        copied: Estimator = clone(estimator)
-        return copied
+        return clone(estimator)
     params = {name: cloned_value(getattr(estimator, name)) for name in _own_names(estimator)}
     copied = type(estimator)(**params)
     if any(getattr(copied, name) is not value for name, value in params.items()):

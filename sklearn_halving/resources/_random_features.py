@@ -6,11 +6,7 @@ from dataclasses import dataclass, replace
 from numbers import Integral
 
 from sklearn_halving._typing import Estimator, Params
-from sklearn_halving.resources._parameters import (
-    check_not_searched,
-    check_parameter,
-    number_of,
-)
+from sklearn_halving.resources._parameters import check_not_searched, check_parameter, number_of
 from sklearn_halving.resources._types import Resource
 
 FRACTION = 1e-3

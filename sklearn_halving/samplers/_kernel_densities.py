@@ -168,8 +168,7 @@ class _Density:
         unordered = np.where(abs(distance) < 1e-9, same, np.log(self.bandwidth / others))
         log_kernel = np.where(self.n_values > 0, unordered, numeric).sum(axis=-1)
         top = log_kernel.max(axis=1)
-        log_density: FloatArray = top + np.log(np.exp(log_kernel - top[:, None]).mean(axis=1))
-        return log_density
+        return top + np.log(np.exp(log_kernel - top[:, None]).mean(axis=1))
 
 
 def _n_unordered(dimension: Dimension) -> int:

@@ -126,8 +126,7 @@ class Space:
         """Return the index of the dict that a point belongs to."""
         if len(self.branches) == 1:
             return 0
-        branch: int = self.dimensions[0].value_at(float(point[0]))
-        return branch
+        return self.dimensions[0].value_at(float(point[0]))
 
     def active(self, point: FloatArray) -> list[int]:
         """Return the indices of the active axes at a point.

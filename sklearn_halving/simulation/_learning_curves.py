@@ -56,8 +56,7 @@ class PowerEnvelope:
 
     def __call__(self, t: npt.ArrayLike) -> FloatArray:
         """Return the envelope after t units."""
-        envelope: FloatArray = self.scale * np.asarray(t, dtype=np.float64) ** (-1 / self.alpha)
-        return envelope
+        return self.scale * np.asarray(t, dtype=np.float64) ** (-1 / self.alpha)
 
 
 @dataclass(frozen=True)
@@ -93,8 +92,7 @@ class PowerLimits:
     def __call__(self, uniform: npt.ArrayLike) -> FloatArray:
         """Return the quantiles of the limits at ``uniform``."""
         share = np.asarray(uniform, dtype=np.float64)
-        limits: FloatArray = self.optimum + share ** (1 / self.beta)
-        return limits
+        return self.optimum + share ** (1 / self.beta)
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,5 +214,4 @@ class Curves:
         """Return the rewards of pulls; all arrays of shape ``(n_pulls,)``."""
         place = problem * self.values.shape[1] + arm
         above = self.deviation.take(place) * self.envelope(level.astype(np.float64))
-        rewards: FloatArray = self.values.take(place) - above
-        return rewards
+        return self.values.take(place) - above

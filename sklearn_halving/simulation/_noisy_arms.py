@@ -39,8 +39,7 @@ class DrawnArms:
     @property
     def best_value(self) -> FloatArray:
         """Value of the best arm, shape ``(n_problems,)``."""
-        best: FloatArray = self.values.max(axis=1)
-        return best
+        return self.values.max(axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,8 +212,7 @@ class CoinArms(DrawnArms):
     ) -> FloatArray:
         """Return the rewards of pulls; all arrays of shape ``(n_pulls,)``."""
         uniform = self.randomness.uniform(problem, arm, NOISE, repetition)
-        rewards: FloatArray = (uniform < self.values[0, arm]).astype(np.float64)
-        return rewards
+        return (uniform < self.values[0, arm]).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)

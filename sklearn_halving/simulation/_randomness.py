@@ -98,8 +98,7 @@ class Randomness:
 
     def normal(self, problem: npt.ArrayLike, *name: npt.ArrayLike) -> FloatArray:
         """Return standard normal numbers, identified as in `uniform`."""
-        numbers: FloatArray = ndtri(self.uniform(problem, *name))
-        return numbers
+        return ndtri(self.uniform(problem, *name))
 
     def of_each_arm(self, kind: Callable[..., FloatArray], n_arms: int, *name: int) -> FloatArray:
         """Return one number for each arm of each problem, shape ``(n_problems, n_arms)``.
@@ -120,8 +119,7 @@ def _product(place: npt.ArrayLike, weight: np.uint64) -> KeyArray | np.uint64:
     """Return ``place * weight``, modulo 2^64."""
     if isinstance(place, int):
         return np.uint64(place * int(weight) % 2**64)
-    product: KeyArray = np.atleast_1d(place).astype(np.uint64) * weight
-    return product
+    return np.atleast_1d(place).astype(np.uint64) * weight
 
 
 def _scramble(bits: KeyArray) -> KeyArray:
@@ -173,5 +171,4 @@ def running_mean_noise(
             np.where(goes_down, middle, high),
             np.where(goes_down, middle_sum, high_sum),
         )
-    mean: FloatArray = np.where(level == low, low_sum, high_sum) / level
-    return mean
+    return np.where(level == low, low_sum, high_sum) / level

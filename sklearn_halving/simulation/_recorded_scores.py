@@ -207,14 +207,12 @@ class Replays:
     @property
     def candidate(self) -> IntArray:
         """Candidate number of each arm, shape ``(n_problems, n_arms)``."""
-        candidate: IntArray = self.recorded.candidates[self.row]
-        return candidate
+        return self.recorded.candidates[self.row]
 
     @property
     def values(self) -> FloatArray:
         """True value of each arm, shape ``(n_problems, n_arms)``."""
-        values: FloatArray = self.recorded.truth[self.row]
-        return values
+        return self.recorded.truth[self.row]
 
     @property
     def best_value(self) -> FloatArray:
@@ -256,14 +254,12 @@ class Replays:
             return repetition
         if self.recorded.splits == "common":
             uniform = self.randomness.uniform(problem, repetition, COLUMN)
-            split: IntArray = (uniform * self.recorded.scores.shape[1]).astype(np.int64)
-            return split
+            return (uniform * self.recorded.scores.shape[1]).astype(np.int64)
         # The split is the same at every level if all levels have the same number of splits.
         uniform = self.randomness.uniform(problem, repetition, COLUMN, row)
         columns, n_columns = self._columns
         index = (uniform * n_columns[row, place]).astype(np.int64)
-        chosen: IntArray = columns[row, index, place]
-        return chosen
+        return columns[row, index, place]
 
 
 def _checked_candidates(candidates: npt.ArrayLike | None, n_candidates: int) -> IntArray:
@@ -289,5 +285,4 @@ def _truth_of(scores: FloatArray) -> FloatArray:
     n_known = known.sum(axis=1)
     highest = n_known.shape[1] - 1 - (n_known > 0)[:, ::-1].argmax(axis=1)
     rows = np.arange(len(scores))
-    truth: FloatArray = total[rows, highest] / n_known[rows, highest]
-    return truth
+    return total[rows, highest] / n_known[rows, highest]

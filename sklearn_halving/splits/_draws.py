@@ -171,5 +171,4 @@ def _systematic(n: int, n_drawn: int, rng: np.random.Generator) -> npt.NDArray[n
     if n_drawn == n:
         return np.ones(n, dtype=bool)
     marks = (np.arange(n + 1) * n_drawn + start) // n
-    is_drawn: npt.NDArray[np.bool_] = marks[1:] != marks[:-1]
-    return is_drawn
+    return marks[1:] != marks[:-1]

@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral, Real
 from typing import ClassVar
 
@@ -16,8 +17,15 @@ from sklearn.utils import check_array, column_or_1d, indexable
 from sklearn.utils.multiclass import type_of_target
 
 from sklearn_halving.splits._draws import class_table, draw_groups, draw_rows
-from sklearn_halving.splits._seeds import RandomSource, seed_of_repetition, seed_of_stream
-from sklearn_halving.splits._stream import Rows, Split, SplitStream, narrow
+from sklearn_halving.splits._stream import (
+    RandomSource,
+    Rows,
+    Split,
+    SplitStream,
+    narrow,
+    seed_of_repetition,
+    seed_of_stream,
+)
 
 
 class RepeatedLearningTesting(BaseCrossValidator):  # type: ignore[misc]
@@ -156,38 +164,36 @@ class RepeatedLearningTesting(BaseCrossValidator):  # type: ignore[misc]
         data, y, groups = indexable(X, y, groups)
         n_rows = data.shape[0] if hasattr(data, "shape") else len(data)
         n_train, n_test = side_sizes(n_rows, self.train_size, self.test_size)
-        strata = np.zeros(n_rows, dtype=np.intp)
-        classes = self._classes(y, n_train, n_test)
-        if classes is not None:
-            strata = np.unique(classes, return_inverse=True)[1]
-        seed = seed_of_stream(self.random_state)
+        strata = self._strata(y, n_rows, n_train, n_test)
         if groups is None:
-            return SplitStream(LearningTesting(n_train, n_test, seed, strata))
-        codes = group_codes(groups, at_least=2)
-        table = class_table(codes, strata)
-        return SplitStream(GroupLearningTesting(n_train, n_test, seed, codes, table))
+            draw = partial(draw_rows, strata, n_train, n_test)
+        else:
+            codes = group_codes(groups, at_least=2)
+            table = class_table(codes, strata)
+            draw = partial(_rows_of_drawn_groups, codes, table, n_train, n_test)
+        return SplitStream(_DrawnSplits(draw, seed_of_stream(self.random_state)))
 
-    def _classes(self, y: object, n_train: int, n_test: int) -> np.ndarray | None:
-        """Return the classes by which splits are stratified, or None."""
+    def _strata(self, y: object, n_rows: int, n_train: int, n_test: int) -> Rows:
+        """Return the stratum of each row: its class, or 0 if splits are not stratified."""
+        one_stratum = np.zeros(n_rows, dtype=np.intp)
         is_auto = isinstance(self.stratify, str) and self.stratify == "auto"
         if not (is_auto or isinstance(self.stratify, bool)):
             raise ValueError(f"stratify must be True, False or 'auto'; got {self.stratify!r}.")
         if not self.stratify:
-            return None
+            return one_stratum
         if not has_classes(y):
             if is_auto:
-                return None
+                return one_stratum
             kind = "no y" if y is None else f"a y of type {type_of_target(y)!r}"
             raise ValueError(
                 f"stratify=True needs a binary or multiclass y; got {kind}. "
                 "Use stratify=False or 'auto'."
             )
-        classes = column_or_1d(y)
-        counts = np.unique(classes, return_counts=True)[1]
+        _, strata, counts = np.unique(column_or_1d(y), return_inverse=True, return_counts=True)
         if is_auto and len(counts) > min(n_train, n_test):
-            return None
+            return one_stratum
         _check_classes(counts, n_train, n_test)
-        return np.asarray(classes)
+        return strata
 
 
 @dataclass(frozen=True)
@@ -196,67 +202,35 @@ class _DrawnSplits:
 
     Parameters
     ----------
-    n_train, n_test : int
-        Number of rows on each side.
+    draw : callable
+        Returns the training and the test rows of a split, given a random generator.
     seed : SeedSequence
         The seed of the stream.
     """
 
-    n_train: int
-    n_test: int
+    draw: Callable[[np.random.Generator], Split]
     seed: np.random.SeedSequence
     block_length = 1
 
     def block(self, index: int) -> Sequence[Split]:
         """Return one split."""
-        train, test = self._draw(np.random.default_rng(seed_of_repetition(self.seed, index)))
+        train, test = self.draw(np.random.default_rng(seed_of_repetition(self.seed, index)))
         return [(narrow(train), narrow(test))]
 
-    def _draw(self, rng: np.random.Generator) -> Split:
-        raise NotImplementedError
 
-
-@dataclass(frozen=True)
-class LearningTesting(_DrawnSplits):
-    """Draws stratified rows.
-
-    Parameters
-    ----------
-    n_train, n_test, seed
-        As for `_DrawnSplits`.
-    strata : int array of shape (n_rows,)
-        The class of each row.
-    """
-
-    strata: Rows
-
-    def _draw(self, rng: np.random.Generator) -> Split:
-        return draw_rows(self.strata, self.n_train, self.n_test, rng)
-
-
-@dataclass(frozen=True)
-class GroupLearningTesting(_DrawnSplits):
-    """Draws whole groups, stratified as closely as the groups allow.
-
-    Parameters
-    ----------
-    n_train, n_test, seed
-        As for `_DrawnSplits`.
-    group_codes : int array of shape (n_rows,)
-        The group of each row.
-    table : int array of shape (n_groups, n_classes)
-        Number of rows of each class in each group.
-    """
-
-    group_codes: Rows
-    table: npt.NDArray[np.int64]
-
-    def _draw(self, rng: np.random.Generator) -> Split:
-        side = np.zeros(len(self.table), dtype=np.int8)
-        train, test = draw_groups(self.table, self.n_train, self.n_test, rng)
-        side[train], side[test] = 1, 2
-        side_of_row = side[self.group_codes]
-        return np.flatnonzero(side_of_row == 1), np.flatnonzero(side_of_row == 2)
+def _rows_of_drawn_groups(
+    group_codes: Rows,
+    table: npt.NDArray[np.int64],
+    n_train: int,
+    n_test: int,
+    rng: np.random.Generator,
+) -> Split:
+    """Draw whole groups, stratified as closely as the groups allow; see `draw_groups`."""
+    side = np.zeros(len(table), dtype=np.int8)
+    train, test = draw_groups(table, n_train, n_test, rng)
+    side[train], side[test] = 1, 2
+    side_of_row = side[group_codes]
+    return np.flatnonzero(side_of_row == 1), np.flatnonzero(side_of_row == 2)
 
 
 def has_classes(y: object) -> bool:

@@ -33,13 +33,17 @@ from sklearn_halving.splits._learning_testing import (
     group_codes,
     has_classes,
 )
-from sklearn_halving.splits._seeds import (
+from sklearn_halving.splits._stream import (
+    FixedSplits,
     RandomSource,
+    Rows,
+    Split,
+    SplitStream,
     integer_seed,
+    narrow,
     seed_of_repetition,
     seed_of_stream,
 )
-from sklearn_halving.splits._stream import FixedSplits, Rows, Split, SplitStream, narrow
 
 # Exact types: reshuffling would ignore the `split` method of a subclass.
 K_FOLDS = (KFold, StratifiedKFold, GroupKFold, StratifiedGroupKFold)
@@ -132,8 +136,7 @@ def split_stream(
         cv = copy.copy(cv)
         cv.random_state = random_state
     if hasattr(cv, "stream"):
-        stream: SplitStream = cv.stream(X, y, **params)
-        return stream
+        return cv.stream(X, y, **params)
     source = _reshuffles(cv, X, y, params, random_state)
     if source is None:
         splits = _asked_for(cv, X, y, params)

@@ -15,8 +15,8 @@ from plotting.searches import X, Y, hyperband, variance_halving
 from sklearn_halving import HyperbandSearchCV
 from sklearn_halving.plotting import RegretDisplay, WorkerDisplay
 from sklearn_halving.plotting._drawing import OTHERS
+from sklearn_halving.plotting._pulls import SCORING, _lanes, _without_pauses
 from sklearn_halving.plotting._regret import _leaders_of_pulls, _leaders_of_rungs
-from sklearn_halving.plotting._workers import SCORING, _lanes, _without_pauses
 
 
 @pytest.mark.parametrize("name", ["rungs", "halving", "gap", "ucb", "metrics", "failing_rungs"])

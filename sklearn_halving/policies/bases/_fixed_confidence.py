@@ -11,7 +11,11 @@ from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Se
 from sklearn_halving.policies._types import NO_ARM, Pulls
 from sklearn_halving.policies.bases._base_policy import ConfidentPolicy
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
-from sklearn_halving.policies.bases._parameter_checks import RewardRange, width_of_range
+from sklearn_halving.policies.bases._parameter_checks import (
+    RewardRange,
+    is_outside,
+    width_of_range,
+)
 
 
 @dataclass
@@ -52,8 +56,7 @@ class FixedConfidencePolicy(ConfidentPolicy, IndexPolicy):
         return Caution(np.zeros(len(state.rows), dtype=bool), np.full(len(state.rows), NO_ARM))
 
     def _learn(self, state: IndexState, row: IntArray, pulled: Pulls, rewards: FloatArray) -> None:
-        low, high = self.reward_range or (-np.inf, np.inf)
-        state.memory.is_outside[row] |= (rewards < low) | (rewards > high)
+        state.memory.is_outside[row] |= is_outside(self.reward_range, rewards)
 
     def is_confident(self, state: Any) -> BoolArray:
         """Return whether the stopping rule ended the search, so that the guarantee holds.

@@ -54,8 +54,7 @@ def first_largest(score: FloatArray, priority: FloatArray | None = None) -> IntA
     top = largest_of_each(score)[:, np.newaxis]  # minus infinity is fine, plus infinity is not
     top -= TIE * np.abs(top)
     is_tied = score >= top
-    place: IntArray = (is_tied if priority is None else is_tied * priority).argmax(axis=1)
-    return place
+    return (is_tied if priority is None else is_tied * priority).argmax(axis=1)
 
 
 def choose_by_gap(
@@ -213,8 +212,7 @@ def _hardness(
     gap *= 0.5
     np.maximum(gap, np.maximum(epsilon, floor)[:, np.newaxis], out=gap)
     np.reciprocal(gap, out=gap)
-    hardness: FloatArray = np.vecdot(gap, gap)
-    return hardness
+    return np.vecdot(gap, gap)
 
 
 def _two_largest(values: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:

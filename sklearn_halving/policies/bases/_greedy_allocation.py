@@ -63,8 +63,7 @@ def greedy_counts(
 def _scaled(weight: FloatArray) -> FloatArray:
     """Return the weights divided by the largest weight of each problem."""
     largest = weight.max(axis=1, keepdims=True)
-    scaled: FloatArray = weight / np.where(largest > 0, largest, 1.0)
-    return scaled
+    return weight / np.where(largest > 0, largest, 1.0)
 
 
 def _unlimited_counts(weight: FloatArray, n_pulls: IntArray, budget: IntArray) -> IntArray:
@@ -77,15 +76,13 @@ def _unlimited_counts(weight: FloatArray, n_pulls: IntArray, budget: IntArray) -
     counts = _counts_above(weight, n_pulls, level)
     rest = budget - counts.sum(axis=1)
     index = weight / np.maximum(n_pulls + counts, 1)
-    total: IntArray = counts + first + _one_to_the_largest(index, rest)
-    return total
+    return counts + first + _one_to_the_largest(index, rest)
 
 
 def _counts_above(weight: FloatArray, n_pulls: IntArray, level: FloatArray) -> IntArray:
     """Return the number of pulls with an index ``weight / n_pulls`` above ``1 / level``."""
     target = np.ceil(weight * level[:, np.newaxis]).astype(np.int64)
-    counts: IntArray = np.maximum(target - n_pulls, 0)
-    return counts
+    return np.maximum(target - n_pulls, 0)
 
 
 def _integer_level(weight: FloatArray, n_pulls: IntArray, budget: IntArray) -> FloatArray:

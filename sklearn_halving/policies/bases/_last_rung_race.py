@@ -39,8 +39,7 @@ class Incumbent:
 
     def corrected(self, rewards: FloatArray, repetition: int) -> FloatArray:
         """Return estimates of the means of arms from their rewards on one split."""
-        estimates: FloatArray = self.rewards.mean() + rewards - self.rewards[repetition]
-        return estimates
+        return self.rewards.mean() + rewards - self.rewards[repetition]
 
 
 def noise_tolerance(table: FloatArray) -> float | None:

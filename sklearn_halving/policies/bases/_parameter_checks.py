@@ -6,6 +6,10 @@ from math import isfinite
 from numbers import Integral
 from typing import get_args
 
+import numpy as np
+
+from sklearn_halving.policies._arrays import BoolArray, FloatArray
+
 RewardRange = tuple[float, float]
 
 
@@ -101,3 +105,9 @@ def width_of_range(policy: object, reward_range: RewardRange | None) -> float:
         f"{name} needs the range of the rewards, for example (0, 1) for accuracy.",
     )
     return float(high) - float(low)
+
+
+def is_outside(reward_range: RewardRange | None, rewards: FloatArray) -> BoolArray:
+    """Return which rewards are outside of the range; none if there is no range."""
+    low, high = reward_range or (-np.inf, np.inf)
+    return (rewards < low) | (rewards > high)

@@ -131,8 +131,7 @@ class Plan:
         """Return the rewards sorted by problem, arm and repetition, without padding."""
         if not (self.arm[:, -1:] == NO_ARM).any():
             return self.rewards.ravel()
-        without_padding: FloatArray = self.rewards[self.arm != NO_ARM]
-        return without_padding
+        return self.rewards[self.arm != NO_ARM]
 
 
 @dataclass

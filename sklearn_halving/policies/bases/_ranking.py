@@ -58,8 +58,7 @@ def largest_of_each(values: Numbers) -> Numbers:
 
     It is several times as fast as ``values.max(axis=1)`` for rows of a few values.
     """
-    largest: Numbers = values.max(axis=1) if is_wide(values) else by_column(values).max(axis=0)
-    return largest
+    return values.max(axis=1) if is_wide(values) else by_column(values).max(axis=0)
 
 
 def any_of_each(mask: BoolArray) -> BoolArray:

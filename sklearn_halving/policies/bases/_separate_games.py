@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from math import prod
 from typing import Protocol
 
 import numpy as np
 
-from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
+from sklearn_halving.policies._arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Seed,
+    Shape,
+    generators_of,
+)
 from sklearn_halving.policies._types import NO_ARM, Problem, Pull, Pulls
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 
@@ -71,13 +77,7 @@ class SeparateGames(BasePolicy):
         self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None
     ) -> SeparateState:
         """Return the state before the first pull."""
-        root = seed or np.random.SeedSequence()
-        games = []
-        for i in range(prod(batch_shape)):
-            own = root
-            if batch_shape:
-                own = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, i))
-            games.append(self._new_game(problem, np.random.default_rng(own)))
+        games = [self._new_game(problem, rng) for rng in generators_of(seed, batch_shape)]
         return SeparateState(problem.n_arms, batch_shape, games)
 
     def ask(self, state: SeparateState, max_pulls: int) -> Pulls:

@@ -157,25 +157,21 @@ def _shared_by_arms(seen: FloatArray, weight: FloatArray) -> FloatArray:
     """Return the weight of the splits that each pair of arms shares, ``seen W seen'``."""
     n_seen = _prefix_lengths(seen)
     if n_seen is None:
-        shared: FloatArray = np.einsum("pis,ps,pks->pik", seen, weight, seen, optimize=True)
-        return shared
+        return np.einsum("pis,ps,pks->pik", seen, weight, seen, optimize=True)
     of_first = np.pad(np.cumsum(weight, axis=1), ((0, 0), (1, 0)))
     fewer = np.minimum(n_seen[:, :, np.newaxis], n_seen[:, np.newaxis, :])
     problem = np.arange(len(seen))[:, np.newaxis, np.newaxis]
-    of_pairs: FloatArray = of_first[problem, fewer]
-    return of_pairs
+    return of_first[problem, fewer]
 
 
 def _shared_by_splits(seen: FloatArray, inverse: FloatArray) -> FloatArray:
     """Return the weight of the arms that each pair of splits shares, ``seen' W seen``."""
     n_seen = _prefix_lengths(seen)
     if n_seen is None:
-        shared: FloatArray = np.einsum("pis,pi,pir->psr", seen, inverse, seen, optimize=True)
-        return shared
+        return np.einsum("pis,pi,pir->psr", seen, inverse, seen, optimize=True)
     of_later = np.einsum("pis,pi->ps", seen, inverse)  # arms with this split have all earlier ones
     place = np.arange(seen.shape[2])
-    of_pairs: FloatArray = of_later[:, np.maximum(place[:, np.newaxis], place)]
-    return of_pairs
+    return of_later[:, np.maximum(place[:, np.newaxis], place)]
 
 
 def _prefix_lengths(seen: FloatArray) -> IntArray | None:
@@ -197,8 +193,7 @@ def _degrees_of_freedom(seen: FloatArray) -> FloatArray:
     """Return the sum over an arm's splits of (1 - 1 / its splits) (1 - 1 / the split's arms)."""
     per_arm = np.maximum(seen.sum(axis=2), 1)
     shared = 1 - 1 / np.maximum(seen.sum(axis=1), 1)
-    freedom: FloatArray = (1 - 1 / per_arm) * np.einsum("pis,ps->pi", seen, shared)
-    return freedom
+    return (1 - 1 / per_arm) * np.einsum("pis,ps->pi", seen, shared)
 
 
 def _noise_to_split_ratio(

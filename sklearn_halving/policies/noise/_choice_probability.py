@@ -13,23 +13,6 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from sklearn_halving.policies._arrays import FloatArray
-from sklearn_halving.policies.noise._noise_estimates import (
-    ArmEstimates,
-    estimate_from_table,
-    standard_errors,
-    tail_factor,
-)
-
-__all__ = [
-    "ArmEstimates",
-    "corrected_mean",
-    "estimate_from_table",
-    "expected_regret",
-    "is_clear",
-    "probability_of_best",
-    "standard_errors",
-    "tail_factor",
-]
 
 REACH = 8.3  # standard errors; the normal density beyond them is negligible
 ONE_SIDED = float(ndtri(0.95))

@@ -10,10 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
-from sklearn_halving.policies.bases._greedy_allocation import (
-    greedy_counts,
-    positive_weights,
-)
+from sklearn_halving.policies.bases._greedy_allocation import greedy_counts, positive_weights
 from sklearn_halving.policies.bases._planned_pulls import (
     PlannedState,
     Step,
@@ -154,5 +151,4 @@ def _is_wild(estimates: Estimates, alive: BoolArray) -> BoolArray:
     pooled = squares.sum(axis=1, keepdims=True) - squares
     pooled /= np.maximum(of_others, 1e-9)
     is_known = (of_others >= 2) & (pooled > 0) & (freedom > 0)
-    is_wild: BoolArray = is_known & (squares > WILD * pooled * freedom)
-    return is_wild
+    return is_known & (squares > WILD * pooled * freedom)

@@ -84,19 +84,16 @@ class ArmEstimates:
     freedom: FloatArray
 
 
-def estimate_from_table(
-    table: FloatArray, shrinkage: float = 3.0, *, failed: BoolArray | None = None
-) -> ArmEstimates:
+def estimate_from_table(table: FloatArray, shrinkage: float = 3.0) -> ArmEstimates:
     """Estimate the means and the noise of arms that were pulled on common splits.
 
     Parameters
     ----------
     table : ndarray of shape (n_arms, n_splits)
         Rewards; NaN if an arm was not pulled. An arm with an infinite reward has an infinite mean.
+        A row of NaN leaves an arm out, such as one with a failed pull.
     shrinkage : float, default=3.0
         Weight of the pooled variance in the variance of each arm, in degrees of freedom.
-    failed : ndarray of bool of shape (n_arms,), default=None
-        Arms to leave out, such as arms with a failed pull.
 
     Returns
     -------
@@ -105,7 +102,7 @@ def estimate_from_table(
     Raises
     ------
     ValueError
-        If the shapes do not match, or if shrinkage is negative.
+        If the table is not two-dimensional, or if shrinkage is negative.
 
     Examples
     --------
@@ -121,20 +118,14 @@ def estimate_from_table(
     rewards = np.asarray(table, dtype=np.float64)
     if rewards.ndim != 2:
         raise ValueError(
-            f"table must have one row an arm and one column a split, got shape {rewards.shape}. "
-            "Put NaN where an arm was not pulled."
-        )
-    usable = np.ones(len(rewards), dtype=bool) if failed is None else ~np.asarray(failed, bool)
-    if usable.shape != rewards.shape[:1]:
-        raise ValueError(
-            f"failed must have one value for each of the {len(rewards)} arms of the table, got "
-            f"shape {usable.shape}. Leave it out if no arm failed."
+            "table must have a row for each arm and a column for each split, got shape "
+            f"{rewards.shape}. Put NaN where an arm was not pulled."
         )
     check_not_negative("shrinkage", shrinkage, "3, the default, is right in most cases.")
     pulled = ~np.isnan(rewards)
     statistics = ArmStatistics.zeros((1, len(rewards)))
     statistics.add(pulled.sum(axis=1)[np.newaxis], rewards[pulled])
-    alive = (usable & pulled.any(axis=1))[np.newaxis]
+    alive = np.atleast_2d(pulled.any(axis=1))
     estimates = _estimate(statistics, alive, rewards[np.newaxis], pulled[np.newaxis])
     variance = shrunk_variances(estimates, alive, shrinkage)
     mean, variance = (np.where(alive, x, np.nan)[0] for x in (estimates.mean, variance))
@@ -180,8 +171,7 @@ def standard_errors(
     """
     check_not_negative("overlap", overlap, "It is n_test / n_train, or 0.")
     share = 1 / np.where(n_pulls > 0, n_pulls, np.nan) + overlap
-    error: FloatArray = np.sqrt(share * noise_variance)
-    return error
+    return np.sqrt(share * noise_variance)
 
 
 def tail_factor(freedom: FloatArray, n_arms: IntArray | int) -> FloatArray:
@@ -218,8 +208,7 @@ def tail_factor(freedom: FloatArray, n_arms: IntArray | int) -> FloatArray:
     # stdtrit does not take infinity
     freedom = np.minimum(np.asarray(freedom, dtype=np.float64) + FREEDOM_OF_PRIOR, 1e6)
     ratio = stdtrit(freedom, QUANTILE) / ndtri(QUANTILE)
-    factor: FloatArray = ratio * (1 + 1 / (np.asarray(n_arms) + 2))
-    return factor
+    return ratio * (1 + 1 / (np.asarray(n_arms) + 2))
 
 
 def errors_in_play(
@@ -260,8 +249,7 @@ def shrunk_variances(estimates: Estimates, alive: BoolArray, extra_freedom: floa
         spread = np.nansum((finite - centre) ** 2, axis=1, keepdims=True) / n_finite
         pooled = np.where(total == 0, spread, pooled)
     weight = np.where(freedom > 0, extra_freedom, max(extra_freedom, 1.0))
-    variance: FloatArray = (squares + weight * pooled) / (freedom + weight)
-    return variance
+    return (squares + weight * pooled) / (freedom + weight)
 
 
 def likelihood_of_leading(
@@ -284,8 +272,7 @@ def likelihood_of_leading(
         gap = np.take_along_axis(mean, leader, axis=1) - mean
         z_squared = np.where(gap > 0, gap**2 / np.maximum(error, 1e-300), 0.0)
     freedom = np.maximum(estimates.freedom + shrinkage, 1.0)
-    density: FloatArray = np.exp(-(freedom + 1) / 2 * np.log1p(z_squared / freedom))
-    return density
+    return np.exp(-(freedom + 1) / 2 * np.log1p(z_squared / freedom))
 
 
 def checked_variances(

@@ -42,24 +42,21 @@ def bayes_ucb(outlook: Outlook) -> FloatArray:
     The paper uses ``1 - 1 / round``, which is a quantile of 0 in the first round.
     """
     quantile = float(ndtri(1 - 1 / (outlook.round + 1)))
-    score: FloatArray = outlook.mean + quantile * outlook.deviation
-    return score
+    return outlook.mean + quantile * outlook.deviation
 
 
 def gp_ucb(outlook: Outlook) -> FloatArray:
     """Return ``mean + sqrt(2 log(K t^2 pi^2 / (6 delta))) deviation`` (Srinivas et al. 2010)."""
     n_arms = outlook.mean.shape[1]
     inside = n_arms * outlook.round**2 * np.pi**2 / (6 * GP_UCB_DELTA)
-    score: FloatArray = outlook.mean + np.sqrt(2 * np.log(inside)) * outlook.deviation
-    return score
+    return outlook.mean + np.sqrt(2 * np.log(inside)) * outlook.deviation
 
 
 def expected_improvement(outlook: Outlook) -> FloatArray:
     """Return the expected improvement over the best posterior mean of a pulled arm."""
     z = _improvement(outlook)
     density = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
-    score: FloatArray = outlook.deviation * (z * ndtr(z) + density)
-    return score
+    return outlook.deviation * (z * ndtr(z) + density)
 
 
 def probability_of_improvement(outlook: Outlook) -> FloatArray:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 
-MAX_CHECKED_ARMS = 2000
+MAX_CHECKED_ARMS = 5000
 """Maximum number of arms for which a matrix is tested for negative eigenvalues."""
 
 N_SAMPLED_COLUMNS = 256
@@ -57,8 +57,7 @@ class DenseCovariance:
 
     def column(self, arm: int) -> FloatArray:
         """Return the covariances of all arms with one arm."""
-        row: FloatArray = self.matrix[arm]  # of a symmetric matrix; contiguous
-        return row
+        return self.matrix[arm]  # of a symmetric matrix; contiguous
 
     def squared_norm(self) -> float:
         """Return the sum of all squared entries."""
@@ -92,13 +91,11 @@ class FactorCovariance:
     @cached_property
     def diagonal(self) -> FloatArray:
         """Prior variances, shape ``(n_arms,)``."""
-        diagonal: FloatArray = np.einsum("kr,kr->k", self.factor, self.factor)
-        return diagonal
+        return np.einsum("kr,kr->k", self.factor, self.factor)
 
     def column(self, arm: int) -> FloatArray:
         """Return the covariances of all arms with one arm, shape ``(n_arms,)``."""
-        column: FloatArray = self.factor @ self.factor[arm]
-        return column
+        return self.factor @ self.factor[arm]
 
     def squared_norm(self) -> float:
         """Return the sum of all squared entries of ``X X'``, which is that of ``X' X``."""
@@ -147,16 +144,22 @@ class KernelCovariance:
     def squared_norm(self) -> float:
         """Return the sum of all squared entries, estimated from up to 256 columns."""
         n_arms = len(self.points)
-        n_columns = min(n_arms, N_SAMPLED_COLUMNS)
-        # Steps of the golden ratio avoid the periods of a grid of arms.
-        golden = (5**0.5 - 1) / 2
-        arms = np.unique((np.arange(n_columns) * golden % 1 * n_arms).astype(int))
-        if n_columns == n_arms:
-            arms = np.arange(n_arms)
+        arms = spread_places(N_SAMPLED_COLUMNS, n_arms)
         n_parts = -(-len(arms) * n_arms // N_AT_ONCE)
         parts = np.array_split(arms, min(n_parts, len(arms)))
         sums = [np.square(self.columns(part)).sum(axis=1) for part in parts]
         return float(np.mean(np.concatenate(sums))) * n_arms
+
+
+def spread_places(n_most: int, n_places: int) -> IntArray:
+    """Return at most ``n_most`` of the places 0, 1, ..., spread over all of them.
+
+    Steps of the golden ratio avoid the periods of a grid of arms.
+    """
+    if n_places <= n_most:
+        return np.arange(n_places)
+    golden = (5**0.5 - 1) / 2
+    return np.unique((np.arange(n_most) * golden % 1 * n_places).astype(int))
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,50 +200,54 @@ def as_arm_covariance(covariance: npt.ArrayLike | ArmCovariance, n_arms: int) ->
     if isinstance(covariance, ArmCovariance):
         prior = covariance
     else:
-        prior = DenseCovariance(_checked_matrix(covariance, n_arms))
-    diagonal = np.asarray(prior.diagonal)
-    if diagonal.shape != (n_arms,):
-        raise ValueError(
-            f"covariance must have a row for each of the {n_arms} arms, got {diagonal.size} rows."
-        )
-    if not (np.isfinite(diagonal).all() and diagonal.min() >= 0 and diagonal.max() > 0):
-        raise ValueError(
-            "The diagonal of covariance must be finite, not negative and not all 0, got values "
-            f"from {diagonal.min()} to {diagonal.max()}."
-        )
+        matrix = np.ascontiguousarray(covariance, dtype=np.float64)
+        if matrix.shape != (n_arms, n_arms):
+            raise ValueError(
+                f"covariance must have shape ({n_arms}, {n_arms}), with a row and a column for "
+                f"each arm, got {matrix.shape}."
+            )
+        prior = DenseCovariance(checked_covariance(matrix))
+    _check_diagonal(np.asarray(prior.diagonal), n_arms)
     return prior
 
 
-def _checked_matrix(covariance: npt.ArrayLike, n_arms: int) -> FloatArray:
-    matrix = np.ascontiguousarray(covariance, dtype=np.float64)
-    if matrix.shape != (n_arms, n_arms):
+def _check_diagonal(diagonal: FloatArray, n_arms: int, name: str = "covariance") -> None:
+    if diagonal.shape != (n_arms,):
         raise ValueError(
-            f"covariance must have shape ({n_arms}, {n_arms}), with a row and a column for each "
-            f"arm, got {matrix.shape}."
+            f"{name} must have a row for each of the {n_arms} arms, got {diagonal.size} rows."
         )
+    if not (np.isfinite(diagonal).all() and diagonal.min() >= 0 and diagonal.max() > 0):
+        raise ValueError(
+            f"The diagonal of {name} must be finite, not negative and not all 0, got values "
+            f"from {diagonal.min()} to {diagonal.max()}. Use a positive semi-definite kernel."
+        )
+
+
+def checked_covariance(matrix: FloatArray, name: str = "covariance") -> FloatArray:
+    """Return a square matrix, or raise a ValueError if it is not a covariance matrix."""
     if not np.isfinite(matrix).all():
-        raise ValueError("covariance must be finite, got NaN or infinity.")
+        raise ValueError(
+            f"{name} must be finite, got NaN or infinity in {np.sum(~np.isfinite(matrix))} of "
+            f"{matrix.size} entries. Estimate the covariance from complete data."
+        )
     size = float(np.abs(matrix).max(initial=0))
     asymmetry = float(np.abs(matrix - matrix.T).max(initial=0))
     if asymmetry > 1e-8 * size:
         raise ValueError(
-            f"covariance must be symmetric, got entries that differ by {asymmetry:.3g}. Use "
+            f"{name} must be symmetric, got entries that differ by {asymmetry:.3g}. Use "
             "(G + G.T) / 2 if this is a rounding error."
         )
-    if n_arms <= MAX_CHECKED_ARMS and size > 0:
-        _check_eigenvalues(matrix, size)
+    _check_diagonal(matrix.diagonal(), len(matrix), name)
+    if len(matrix) <= MAX_CHECKED_ARMS:
+        try:
+            np.linalg.cholesky(matrix + 1e-6 * size * np.eye(len(matrix)))
+        except np.linalg.LinAlgError:
+            least = float(np.linalg.eigvalsh(matrix)[0])
+            raise ValueError(
+                f"{name} must be positive semi-definite, got a smallest eigenvalue of "
+                f"{least:.3g}. Add {-2 * least:.3g} to the diagonal, or use another kernel."
+            ) from None
     return matrix
-
-
-def _check_eigenvalues(matrix: FloatArray, size: float) -> None:
-    try:
-        np.linalg.cholesky(matrix + 1e-6 * size * np.eye(len(matrix)))
-    except np.linalg.LinAlgError:
-        least = float(np.linalg.eigvalsh(matrix)[0])
-        raise ValueError(
-            "covariance must be positive semi-definite, got one with the smallest eigenvalue "
-            f"{least:.3g}. Add {-least:.3g} to the diagonal, or use another kernel."
-        ) from None
 
 
 def effective_n_arms(covariance: ArmCovariance) -> float:

@@ -195,10 +195,7 @@ class ArmPosterior:
 
     def _weight_of_split(self, n_pulls: FloatArray) -> FloatArray:
         """Return c, the posterior mean of a split effect as a share of the sum of residuals."""
-        weight: FloatArray = self.split_variance / (
-            self.noise_variance + n_pulls * self.split_variance
-        )
-        return weight
+        return self.split_variance / (self.noise_variance + n_pulls * self.split_variance)
 
     def _learn(
         self,

@@ -19,7 +19,7 @@ from scipy.optimize import minimize
 
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.policies.bases._parameter_checks import refuse_unless
-from sklearn_halving.policies.posterior._arm_covariance import KernelCovariance
+from sklearn_halving.policies.posterior._arm_covariance import KernelCovariance, spread_places
 
 VARIANCE_BOUNDS = (1e-4, 1e2)
 """Bounds of the noise and split variance, as multiples of the prior variance of the arms."""
@@ -262,40 +262,6 @@ def _trace_over_splits(
     return trace - float(factors @ np.square(u_and_r).sum(axis=0))
 
 
-def log_marginal_likelihood(
-    kernel: Kernel, told: ArmRewards, parameters: Hyperparameters
-) -> float:
-    """Return the restricted log likelihood of the rewards, without its constant.
-
-    Parameters
-    ----------
-    kernel : callable
-        ``kernel(log_lengths, arms)`` returns the prior covariance of some arms as a matrix of
-        shape ``(len(arms), len(arms))``.
-    told : ArmRewards
-    parameters : Hyperparameters
-
-    Examples
-    --------
-    Similar rewards of neighbours are evidence of a long length scale.
-
-    >>> import numpy as np
-    >>> from sklearn_halving.policies.posterior._hyperparameters import (
-    ...     Hyperparameters,
-    ...     ArmRewards,
-    ...     log_marginal_likelihood,
-    ... )
-    >>> def kernel(log_lengths, arms):
-    ...     return np.exp(-0.5 * ((arms[:, None] - arms) / np.exp(log_lengths[0])) ** 2)
-    >>> told = ArmRewards(np.arange(6), np.zeros(6, int), np.array([0.0, 0.3, 0.6, 0.7, 0.8, 0.8]))
-    >>> short, long = (Hyperparameters(np.log([length]), 0.01) for length in (0.3, 3.0))
-    >>> log_marginal_likelihood(kernel, told, long) > log_marginal_likelihood(kernel, told, short)
-    True
-    """
-    sums = RewardSums.of(told)
-    return likelihood_of(sums, kernel(parameters.log_lengths, sums.arms), parameters).value
-
-
 def numerical_gradient(
     kernel: Kernel, log_lengths: FloatArray, arms: IntArray, weights: FloatArray
 ) -> FloatArray:
@@ -326,7 +292,8 @@ def fit_hyperparameters(
     Parameters
     ----------
     kernel : callable
-        As for `log_marginal_likelihood`.
+        ``kernel(log_lengths, arms)`` returns the prior covariance of some arms as a matrix of
+        shape ``(len(arms), len(arms))``.
     told : ArmRewards
     guess : Hyperparameters
     length_bounds : tuple of float, default=(1e-2, 1e2)
@@ -370,10 +337,6 @@ def fit_hyperparameters(
 def _thinned(told: ArmRewards) -> ArmRewards:
     """Return the rewards of at most `MAX_FITTED_ARMS` arms, spread over all of them."""
     arms = np.unique(told.arm)
-    if len(arms) <= MAX_FITTED_ARMS:
-        return told
-    # Steps of the golden ratio avoid the periods of a grid of arms.
-    golden = (5**0.5 - 1) / 2
-    chosen = arms[(np.arange(MAX_FITTED_ARMS) * golden % 1 * len(arms)).astype(int)]
+    chosen = arms[spread_places(MAX_FITTED_ARMS, len(arms))]
     is_chosen = np.isin(told.arm, chosen)
     return ArmRewards(told.arm[is_chosen], told.split[is_chosen], told.rewards[is_chosen])

@@ -198,8 +198,7 @@ class PosteriorState:
     def is_known(self) -> BoolArray:
         """Return in which problems an arm in play has a reward, shape ``(n_problems,)``."""
         n_known = ((self.n_told > 0) & self.alive).sum(axis=1)
-        is_known: BoolArray = n_known > 0
-        return is_known
+        return n_known > 0
 
     def is_hopeless(self) -> BoolArray:
         """Return which arms only have rewards below the floor, in the shape of ``alive``.
@@ -209,8 +208,7 @@ class PosteriorState:
         """
         is_hopeless = (self.highest > -np.inf) & (self.highest < self.floor)
         others: BoolArray = self.alive & (self.n_told > 0) & ~is_hopeless
-        hopeless: BoolArray = is_hopeless & others.any(axis=1, keepdims=True)
-        return hopeless
+        return is_hopeless & others.any(axis=1, keepdims=True)
 
     def beliefs(self) -> Beliefs:
         """Return posterior means in standardized units."""

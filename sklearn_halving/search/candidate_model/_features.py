@@ -14,7 +14,7 @@ import numpy as np
 from scipy.stats import qmc, rv_discrete
 
 from sklearn_halving._typing import Params
-from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._arrays import FloatArray, IntArray
 
 CATEGORY_DISTANCE = 0.5
 """Distance of two categories of a parameter; the range of a number is 1."""
@@ -264,8 +264,7 @@ def _scaled(numbers: FloatArray, given: Any) -> FloatArray:
         numbers, different = np.log(numbers), np.log(different)
     # Halves, because the difference of two numbers may overflow.
     low, high = different[0] / 2, different[-1] / 2
-    scaled: FloatArray = (numbers / 2 - low) / (high - low)
-    return scaled
+    return (numbers / 2 - low) / (high - low)
 
 
 def is_geometric(numbers: FloatArray) -> bool:
@@ -314,15 +313,10 @@ def draw_evenly(
 
 
 def _has_quantiles(space: Space) -> bool:
-    is_drawn = [hasattr(values, "rvs") for values in space.values()]
-    continuous = [
-        hasattr(v, "ppf") and not isinstance(getattr(v, "dist", v), rv_discrete)
-        for v in space.values()
-    ]
-    usable: BoolArray = np.array(
-        [hasattr(v, "ppf") or not drawn for v, drawn in zip(space.values(), is_drawn, strict=True)]
-    )
-    return any(continuous) and bool(usable.all())
+    """Return whether all distributions have quantiles, and at least one is continuous."""
+    drawn = [values for values in space.values() if hasattr(values, "rvs")]
+    is_continuous = [not isinstance(getattr(v, "dist", v), rv_discrete) for v in drawn]
+    return any(is_continuous) and all(hasattr(values, "ppf") for values in drawn)
 
 
 def _quantiles(values: Any, places: FloatArray) -> Sequence[object]:

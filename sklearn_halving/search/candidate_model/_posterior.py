@@ -177,8 +177,7 @@ def _misfit_variance(state: PosteriorState) -> FloatArray:
     if state.refit is None or not n_told.any():
         return np.zeros(len(n_told))
     prior = min(1.0, (MISFIT_SCORES / n_told.sum()) ** 2)
-    misfit: FloatArray = prior / (1 + prior * n_told / state.posterior.noise_variance)
-    return misfit
+    return prior / (1 + prior * n_told / state.posterior.noise_variance)
 
 
 def _draw_jointly(

@@ -13,17 +13,18 @@ from scipy.spatial.distance import cdist
 from sklearn_halving._typing import Params
 from sklearn_halving.policies import KernelCovariance, KernelFamily
 from sklearn_halving.policies._arrays import FloatArray, IntArray
+from sklearn_halving.policies.posterior._arm_covariance import DenseCovariance, checked_covariance
 from sklearn_halving.search.candidate_model._features import (
     CandidateFeatures,
     Space,
     make_features,
 )
 
+Kernel = Callable[[FloatArray, FloatArray], FloatArray]
+
 LENGTH = 8**-0.5
 """Initial length scale if one parameter varies. With d parameters it is sqrt(d) times this, such
 that the correlation between opposite corners of a space of numbers is exp(-4)."""
-N_CHECKED = 5000
-"""Maximum number of candidates for which negative eigenvalues are looked for."""
 
 
 class BlockCovariance(KernelCovariance):
@@ -53,9 +54,7 @@ class ParameterFamily(KernelFamily):
 
     parameter: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     branch_correlation: float = 0.0
-    steepness: Callable[[FloatArray, FloatArray], FloatArray] = field(
-        default_factory=lambda: squared_exponential, repr=False
-    )
+    steepness: Kernel = field(default_factory=lambda: squared_exponential, repr=False)
 
     def __post_init__(self) -> None:
         """Skip the checks of users' input."""
@@ -79,7 +78,8 @@ class ParameterFamily(KernelFamily):
         """Return the derivatives of ``sum(weights * among(log_lengths, arms))``."""
         scaled = self._scaled(self.points[arms], log_lengths)
         columns = scaled[:, :-1]
-        weights = weights * self._within_branches(self.steepness(columns, columns), scaled, scaled)
+        steepness = over_branches(self.steepness, self.branch_correlation)
+        weights = weights * steepness(scaled, scaled)
         # The sum of weights[i, j] * (x[i] - x[j]) ** 2 for each column x.
         squares = weights.sum(axis=1) @ columns**2 - np.vecdot(columns.T, columns.T @ weights)
         derivatives = np.zeros(len(log_lengths))
@@ -91,15 +91,20 @@ class ParameterFamily(KernelFamily):
         scaled[:, :-1] /= np.exp(log_lengths)[self.parameter]
         return scaled
 
-    def _over_branches(self, points: FloatArray, others: FloatArray) -> FloatArray:
-        covariance = self.kernel(points[:, :-1], others[:, :-1])
-        return self._within_branches(covariance, points, others)
+    @property
+    def _over_branches(self) -> Kernel:
+        return over_branches(self.kernel, self.branch_correlation)
 
-    def _within_branches(
-        self, covariance: FloatArray, points: FloatArray, others: FloatArray
-    ) -> FloatArray:
+
+def over_branches(kernel: Kernel, branch_correlation: float) -> Kernel:
+    """Return a kernel of points whose last column is the branch."""
+
+    def kernel_over_branches(points: FloatArray, others: FloatArray) -> FloatArray:
+        covariance = kernel(points[:, :-1], others[:, :-1])
         is_same = points[:, -1:] == others[:, -1]
-        return np.where(is_same, covariance, self.branch_correlation * covariance)
+        return np.where(is_same, covariance, branch_correlation * covariance)
+
+    return kernel_over_branches
 
 
 def squared_exponential(points: FloatArray, others: FloatArray) -> FloatArray:
@@ -115,15 +120,13 @@ def matern(points: FloatArray, others: FloatArray) -> FloatArray:
     if points.shape[1] == 0:
         return np.ones((len(points), len(others)))
     distance = np.sqrt(5) * cdist(points, others)
-    kernel: FloatArray = (1 + distance + distance**2 / 3) * np.exp(-distance)
-    return kernel
+    return (1 + distance + distance**2 / 3) * np.exp(-distance)
 
 
 def matern_steepness(points: FloatArray, others: FloatArray) -> FloatArray:
     """Return minus twice the derivative of `matern` by the squared distance."""
     distance = np.sqrt(5) * cdist(points, others)
-    steepness: FloatArray = 5 / 3 * (1 + distance) * np.exp(-distance)
-    return steepness
+    return 5 / 3 * (1 + distance) * np.exp(-distance)
 
 
 KernelName = Literal["squared_exponential", "matern"]
@@ -157,7 +160,7 @@ def make_prior(
 
     Returns
     -------
-    prior : KernelFamily, ArmCovariance or ndarray of shape (n_candidates, n_candidates)
+    prior : KernelFamily or ArmCovariance
         A family, whose length scales are estimated later, for None and for a name.
 
     Raises
@@ -201,44 +204,22 @@ def make_prior(
     return checked_matrix(kernel(features.with_branches()), len(candidates))
 
 
-def checked_matrix(matrix: npt.ArrayLike, n_candidates: int) -> FloatArray:
+def checked_matrix(matrix: npt.ArrayLike, n_candidates: int) -> DenseCovariance:
     """Return a user's covariance matrix. Raise an error if it is not valid."""
-    way_out = "Compute it with a function of the features that measures similarity."
     try:
         covariance = np.ascontiguousarray(matrix, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"kernel must return numbers; got {matrix!r}. {way_out}") from error
+        raise ValueError(
+            f"kernel must return numbers; got {matrix!r}. Compute it with a function of the "
+            "features that measures similarity."
+        ) from error
     if covariance.shape != (n_candidates, n_candidates):
         raise ValueError(
             f"kernel must return a matrix of shape ({n_candidates}, {n_candidates}), with a row "
             f"and a column for each candidate; got {covariance.shape}. Put candidates in the "
             "order of ParameterGrid, and use all of the grid."
         )
-    if not np.isfinite(covariance).all():
-        raise ValueError(
-            f"kernel must return finite covariances; got {np.sum(~np.isfinite(covariance))} that "
-            "are NaN or infinite. Estimate the covariance from complete data."
-        )
-    size = float(np.abs(covariance).max())
-    asymmetry = float(np.abs(covariance - covariance.T).max())
-    if asymmetry > 1e-8 * size:
-        raise ValueError(
-            "kernel must return a symmetric matrix; got entries that should be equal and differ "
-            f"by {asymmetry:.3g}. Use (G + G.T) / 2 if this is a rounding error."
-        )
-    least = float(covariance.diagonal().min())
-    if least >= 0 and size > 0 and n_candidates <= N_CHECKED:
-        try:
-            np.linalg.cholesky(covariance + 1e-6 * size * np.eye(n_candidates))
-        except np.linalg.LinAlgError:
-            least = float(np.linalg.eigvalsh(covariance)[0])
-    if least < 0 or covariance.diagonal().max() == 0:
-        raise ValueError(
-            "kernel must return a positive semi-definite matrix other than 0; got one whose "
-            f"smallest eigenvalue is at most {least:.3g}. Add {-2 * least:.3g} to its diagonal, "
-            "or use another kernel."
-        )
-    return covariance
+    return DenseCovariance(checked_covariance(covariance, "kernel"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,11 +248,5 @@ def _of_scikit_learn(
             f"kernel={kernel!r} must take the features of the candidates; got: {error} It has "
             f"{matrix.shape[1]} columns, of: {columns}. Use one length scale, or one per column."
         ) from error
-
-    def over_branches(points: FloatArray, point: FloatArray) -> FloatArray:
-        covariance = np.asarray(kernel(points[:, :-1], point[:, :-1]))[:, 0]
-        is_same = points[:, -1] == point[0, -1]
-        return np.where(is_same, covariance, branch_correlation * covariance)
-
     points = np.column_stack([matrix, features.branch])
-    return _KernelWithNoise(over_branches, points, diagonal)
+    return _KernelWithNoise(over_branches(kernel, branch_correlation), points, diagonal)

@@ -12,13 +12,15 @@ from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies.noise._additive_model import fit_additive_model
 from sklearn_halving.policies.noise._choice_probability import (
     corrected_mean,
-    estimate_from_table,
     expected_regret,
     probability_of_best,
+)
+from sklearn_halving.policies.noise._noise_estimates import (
+    LEAST_FREEDOM,
+    estimate_from_table,
     standard_errors,
     tail_factor,
 )
-from sklearn_halving.policies.noise._noise_estimates import LEAST_FREEDOM
 from sklearn_halving.search.reporting._cv_results import pulled_means
 from sklearn_halving.splits import corrected_variance_of_mean
 

@@ -390,14 +390,14 @@ def test_a_callable_gets_the_features_and_the_branches():
     covariance = make_prior(kernel, candidates, spaces)
     expected = [[0, 0.5, 1, 0], [0.5, 0.5, 1, 0], [1, 0.5, 1, 0], [0.5, 0, 0, 1], [0.5, 1, 0, 1]]
     np.testing.assert_allclose(seen[0], expected)
-    np.testing.assert_allclose(covariance, kernel(np.array(expected)))
+    np.testing.assert_allclose(covariance.matrix, kernel(np.array(expected)))
 
 
 def test_a_matrix_is_taken_as_it_is_and_needs_no_features():
     candidates = [{"a": (n for n in range(2))} for _ in range(3)]
     given = [[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 1.0]]
     covariance = make_prior(given, candidates, [{"a": [c["a"] for c in candidates]}])
-    np.testing.assert_array_equal(covariance, given)
+    np.testing.assert_array_equal(covariance.matrix, given)
     make_prior(np.ones((3, 3)), candidates, [])  # of rank one
 
 
@@ -407,7 +407,7 @@ def test_a_matrix_needs_an_order_that_is_known():
     with pytest.raises(ValueError, match=r"got an array for 3 candidates.*Use a callable"):
         make_prior(np.eye(3), candidates, [space], is_whole_grid=False)
     found = make_prior(lambda given: np.eye(3), candidates, [space], is_whole_grid=False)
-    np.testing.assert_array_equal(found, np.eye(3))
+    np.testing.assert_array_equal(found.matrix, np.eye(3))
 
 
 @pytest.mark.parametrize(
@@ -416,11 +416,11 @@ def test_a_matrix_needs_an_order_that_is_known():
         (np.eye(2), r"shape \(3, 3\).*got \(2, 2\)\. Put candidates"),
         (np.ones(3), r"shape \(3, 3\).*got \(3,\)"),
         ([["a", "b"], ["c", "d"]], "must return numbers; got"),
-        (np.diag([1, 1, np.nan]), "finite covariances; got 1 that"),
-        (np.eye(3) + np.triu(np.ones((3, 3))), r"symmetric matrix; got .* differ by 1\. Use"),
-        (np.eye(3) - 0.6, r"smallest eigenvalue is at most -0\.8\. Add 1\.6 to its diagonal"),
-        (np.diag([1.0, -1.0, 1.0]), "smallest eigenvalue is at most -1"),
-        (np.zeros((3, 3)), "positive semi-definite matrix other than 0"),
+        (np.diag([1, 1, np.nan]), "kernel must be finite, got NaN or infinity in 1 of 9 entries"),
+        (np.eye(3) + np.triu(np.ones((3, 3))), r"symmetric, got .* differ by 1\. Use"),
+        (np.eye(3) - 0.6, r"smallest eigenvalue of -0\.8\. Add 1\.6 to the diagonal"),
+        (np.diag([1.0, -1.0, 1.0]), "diagonal of kernel must be .*not negative.* from -1.0"),
+        (np.zeros((3, 3)), "diagonal of kernel must be .*not all 0"),
     ],
 )
 def test_what_is_no_covariance(matrix, message):
