@@ -129,13 +129,9 @@ def test_scale_of_rewards_is_irrelevant(form: str, seed: int, a: float, b: float
     assert scaled[0] == plain[0]
 
 
-@forms
-@given(seed=st.integers(0, 2**16))
-@settings(max_examples=8, deadline=None)
-def test_the_order_of_tells_is_irrelevant(form: str, seed: int) -> None:
+def check_that_the_order_of_tells_is_irrelevant(policy: VarianceHalving, seed: int) -> None:
     rng = np.random.default_rng(seed)
     rewards = noisy(rng, n_arms=5, n_repetitions=150)
-    policy = make(form, 120, 5)
     choice, _, history = play(policy, rewards)
     state = policy.start(Problem(5))
     untold: list[tuple[int, int]] = []
@@ -148,6 +144,13 @@ def test_the_order_of_tells_is_irrelevant(form: str, seed: int) -> None:
         policy.tell(state, Pulls.of((key[0], 1, key[1])), rewards[key])  # type: ignore[arg-type]
     assert asked == set(keys(history))
     assert policy.recommend(state) == choice
+
+
+@forms
+@given(seed=st.integers(0, 2**16))
+@settings(max_examples=8, deadline=None)
+def test_the_order_of_tells_is_irrelevant(form: str, seed: int) -> None:
+    check_that_the_order_of_tells_is_irrelevant(make(form, 120, 5), seed)
 
 
 @given(
@@ -408,19 +411,8 @@ def test_batched_is_looped_with_stops(form: str, stop: str) -> None:
 @given(seed=st.integers(0, 2**16))
 @settings(max_examples=5, deadline=None)
 def test_the_order_of_tells_is_irrelevant_with_stops(form: str, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    rewards = noisy(rng, n_arms=5, n_repetitions=150)
     policy = make_stopping(form, "probability", 120, 5)
-    choice, _, history = play(policy, rewards)
-    state, untold, asked = policy.start(Problem(5)), [], set()
-    while not policy.is_finished(state):
-        new = keys([policy.ask(state, int(rng.integers(1, 5)))])
-        asked |= set(new)
-        untold += new
-        key = untold.pop(rng.integers(len(untold)))
-        policy.tell(state, Pulls.of((key[0], 1, key[1])), rewards[key])  # type: ignore[arg-type]
-    assert asked == set(keys(history))
-    assert policy.recommend(state) == choice
+    check_that_the_order_of_tells_is_irrelevant(policy, seed)
 
 
 @pytest.mark.parametrize("option", [{"stop_probability": 0.95}, {"tolerance": 0.1}])

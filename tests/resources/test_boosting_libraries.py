@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,9 +13,11 @@ from sklearn.datasets import make_classification
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from resources.climbing import trained_to
 from sklearn_halving.resources import FitTime, Iterations, resolve_resource
 
 X, Y = make_classification(200, 8, n_informative=5, n_classes=3, random_state=0)
+climb = partial(trained_to, X, Y)
 LIBRARIES = ["lightgbm", "xgboost", "catboost"]
 
 
@@ -39,14 +42,6 @@ def count_trees(model):
     if hasattr(model, "get_booster"):
         return model.get_booster().num_boosted_rounds()
     return model.tree_count_
-
-
-def climb(resource, model, levels, **fit_params):
-    previous = 0
-    for level in levels:
-        model = resource.train(model, X, Y, level, previous, fit_params)
-        previous = level
-    return model
 
 
 def test_continued_boosting_predicts_as_if_fitted_cold(library):

@@ -23,6 +23,7 @@ from sklearn.ensemble import (
 from sklearn.linear_model import Lasso, LogisticRegression, Perceptron, SGDClassifier, SGDRegressor
 from sklearn.neural_network import MLPClassifier
 
+from resources.climbing import trained_to
 from sklearn_halving.resources import Iterations
 
 X, Y = make_classification(300, 10, n_informative=6, random_state=0)
@@ -50,11 +51,7 @@ ENSEMBLES = [
 
 
 def climb(resource, estimator, levels, X=X, y=Y):
-    previous, model = 0, clone(estimator)
-    for level in levels:
-        model = resource.train(model, X, y, level, previous, {})
-        previous = level
-    return model
+    return trained_to(X, y, resource, clone(estimator), levels)
 
 
 def output(model):

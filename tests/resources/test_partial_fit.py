@@ -12,6 +12,7 @@ from sklearn.multioutput import MultiOutputClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 
+from resources.climbing import trained_to
 from sklearn_halving.resources import PartialFit
 
 rng = np.random.default_rng(0)
@@ -45,12 +46,7 @@ def test_a_fold_may_miss_a_class(y, estimator):
 
 
 def climb(estimator, y, levels, **fit_params):
-    resource = PartialFit().for_target(y)
-    before = 0
-    for level in levels:
-        estimator = resource.train(estimator, X, y, level, before, fit_params)
-        before = level
-    return estimator
+    return trained_to(X, y, PartialFit().for_target(y), estimator, levels, **fit_params)
 
 
 def calls_by_hand(estimator, y, n_calls, **fit_params):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 import sklearn
@@ -12,9 +14,11 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler, TargetEncoder
 
+from resources.climbing import trained_to
 from sklearn_halving.resources import FitTime, Iterations, PartialFit
 
 X, Y = make_classification(120, 8, n_informative=5, random_state=0)
+climb = partial(trained_to, X, Y)
 WEIGHT = np.linspace(0.1, 2.0, len(Y))
 
 
@@ -37,14 +41,6 @@ class Resampler(BaseEstimator):
 
 def forest(**params):
     return RandomForestClassifier(random_state=0, **params)
-
-
-def climb(resource, model, levels, **fit_params):
-    previous = 0
-    for level in levels:
-        model = resource.train(model, X, Y, level, previous, fit_params)
-        previous = level
-    return model
 
 
 @pytest.mark.parametrize("with_memory", [False, True])

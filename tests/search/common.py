@@ -1,4 +1,4 @@
-"""What the tests of all searches share: which searches there are, and estimators to search."""
+"""What the tests of all searches share: the searches, and estimators to search."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SEARCHES = [HyperbandSearchCV, VarianceHalvingSearchCV, BanditSearchCV, BayesGap
 WITH_RUNGS = [HyperbandSearchCV]
 """Searches whose candidates are fitted on more and more of a resource."""
 
-# A search of four candidates on few rows, small enough for every behaviour to be tried.
+# Searches of four candidates on few rows, small enough to try every behaviour.
 SMALL = {
     HyperbandSearchCV: {"brackets": "all", "max_candidates": 3, "cv": 3, "random_state": 0},
     VarianceHalvingSearchCV: {"cv": 3, "random_state": 0},
@@ -38,7 +38,7 @@ def small(search_class, estimator, space, **params):
 
 
 def with_list(parametrize: pytest.MarkDecorator) -> pytest.MarkDecorator:
-    """Return ``parametrize`` with a list where it has a generator, which pytest 10 refuses."""
+    """Return ``parametrize`` with a list in place of a generator, which pytest 10 refuses."""
     names, values = parametrize.args
     return pytest.mark.parametrize(names, list(values), **parametrize.kwargs)
 
@@ -55,8 +55,19 @@ def data(n_rows=60, n_classes=2, **params):
     )
 
 
-class Known(ClassifierMixin, BaseEstimator):
-    """Scores what its parameter says, whatever the data; can be told to fail or to say NaN."""
+class Constant(ClassifierMixin, BaseEstimator):
+    """Predicts the first class. What it scores is up to its subclasses."""
+
+    def fit(self, X, y=None):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+
+class Known(Constant):
+    """Scores its parameter ``value`` on any data. It can also fail, or score NaN."""
 
     def __init__(self, value=0.5, fails=False, nan_below=0):
         self.value = value
@@ -66,19 +77,15 @@ class Known(ClassifierMixin, BaseEstimator):
     def fit(self, X, y=None, sample_weight=None):
         if self.fails:
             raise ArithmeticError("told to fail")
-        self.classes_ = np.unique(y)
         self.n_rows_ = len(X)
-        return self
-
-    def predict(self, X):
-        return np.full(len(X), self.classes_[0])
+        return super().fit(X, y)
 
     def score(self, X, y=None):
         return np.nan if self.n_rows_ < self.nan_below else self.value
 
 
 class Interrupting(Known):
-    """Sends Ctrl-C to the search at the third fit."""
+    """Sends Ctrl-C to the search in its third fit."""
 
     n_fits = 0
 
@@ -99,7 +106,7 @@ def interrupted(search_class, space, estimator=None, **params):
 
 
 class Fits:
-    """Counts and keeps what was fitted, in this process only."""
+    """Records the rows and parameters of all fits of this process."""
 
     def __init__(self):
         self.clear()
@@ -115,8 +122,8 @@ class Fits:
 FITS = Fits()
 
 
-class Recording(ClassifierMixin, BaseEstimator):
-    """Writes into `FITS` which rows it saw: X has the row number as its first column."""
+class Recording(Constant):
+    """Records its rows in `FITS`: the first column of X is the row number."""
 
     def __init__(self, value=0.5, other=None):
         self.value = value
@@ -125,11 +132,7 @@ class Recording(ClassifierMixin, BaseEstimator):
     def fit(self, X, y=None, **params):
         FITS.rows.append(np.asarray(X)[:, 0].astype(int))
         FITS.params.append({"value": self.value, **params})
-        self.classes_ = np.unique(y)
-        return self
-
-    def predict(self, X):
-        return np.full(len(X), self.classes_[0])
+        return super().fit(X, y)
 
     def score(self, X, y=None, sample_weight=None):
         return self.value

@@ -1,4 +1,4 @@
-"""What the tests of long searches share: searches of known fits, and what two have in common."""
+"""What the tests of long searches share: an estimator with events, and comparisons."""
 
 from __future__ import annotations
 
@@ -11,31 +11,30 @@ from pathlib import Path
 import numpy as np
 from joblib import parallel_config
 from scipy.stats import uniform
-from sklearn.base import BaseEstimator, ClassifierMixin
 
-from search.common import numbered, small
+from search.common import Constant, numbered, small
 from sklearn_halving import HyperbandSearchCV
 
 GRID = {"value": [0.3, 0.9, 0.5, 0.7]}
 X, Y = numbered(60)
 
 
-class Steady(ClassifierMixin, BaseEstimator):
-    """Scores its value and a little noise that depends on the training rows alone.
+class Steady(Constant):
+    """Scores its value plus a little noise that depends on the training rows only.
 
-    Each fit adds a line to the file ``log`` when it begins: its value and its rows.
+    Each fit adds a line with its value and its rows to the file ``log`` when it begins.
 
     Parameters
     ----------
     value : float
     log : str or None
     event : str or None
-        What happens in the fit number ``at`` of the log: "interrupt" and "interrupt twice"
-        send Ctrl-C to the search, "kill" ends its process, "error" raises, "sleep" takes
+        What happens in fit number ``at`` of the log: "interrupt" and "interrupt twice" send
+        Ctrl-C to the search, "kill" ends its process, "error" raises an error, and "sleep" takes
         ``seconds``.
     at : int
     seconds : float
-        How long each fit takes, for "sleep" the one only.
+        Duration of each fit, or of this fit only for "sleep".
     """
 
     def __init__(self, value=0.5, log=None, event=None, at=5, seconds=0.0):
@@ -62,17 +61,16 @@ class Steady(ClassifierMixin, BaseEstimator):
         elif self.seconds and self.event != "sleep":
             time.sleep(self.seconds)
         self.noise_ = 0.05 * np.sin(rows.sum())
-        self.classes_ = np.unique(y)
-        return self
+        return super().fit(X, y)
 
     def _interrupt(self):
         os.kill(search_process(), signal.SIGINT)
 
     def _interrupt_twice(self):
         os.kill(search_process(), signal.SIGINT)
-        time.sleep(0.05)  # a signal that is pending already is not sent again
+        time.sleep(0.05)  # a second signal is lost while the first is pending
         os.kill(search_process(), signal.SIGINT)
-        time.sleep(5)  # where it runs elsewhere, it is not over when the search is
+        time.sleep(5)  # in another process, it must not end before the search
 
     def _kill(self):
         os.kill(search_process(), signal.SIGKILL)
@@ -83,9 +81,6 @@ class Steady(ClassifierMixin, BaseEstimator):
 
     def _sleep(self):
         time.sleep(self.seconds)
-
-    def predict(self, X):
-        return np.full(len(X), self.classes_[0])
 
     def score(self, X, y=None):
         return self.value + self.noise_
@@ -114,19 +109,19 @@ def table(search, *, with_times=False):
 
 
 def found(search):
-    """Return all that a broken and an unbroken search have in common."""
+    """Return the results that an interrupted and an uninterrupted search have in common."""
     names = ("best_params_", "best_index_", "best_score_", "n_fits_", "n_splits_")
     names += ("n_resources_spent_", "n_pulls_left_", "best_probability_", "stopped_by_")
     return table(search), [repr(getattr(search, name, None)) for name in names]
 
 
 def fits_of(log):
-    """Return the fits in a log, in the order in which they began."""
+    """Return the lines of a log, in the order in which the fits began."""
     return Path(log).read_text().splitlines() if Path(log).exists() else []
 
 
 def fit_and_die(search_class, folder, backend, kill_at):
-    """Run the search of the crash tests; the fit number ``kill_at`` of the log ends it."""
+    """Run the search of the crash tests, which is killed in fit number ``kill_at`` of the log."""
     os.environ["KILL_AT"] = str(kill_at)
     with parallel_config(backend, n_jobs=1 if backend == "sequential" else 2):
         crashing(search_class, folder).fit(X, Y)
@@ -135,7 +130,7 @@ def fit_and_die(search_class, folder, backend, kill_at):
 def crashing(search_class, folder, **params):
     """Return a search whose fits take a moment and are logged."""
     estimator = Steady(log=f"{folder}/log", seconds=0.01)
-    # No two candidates are equal, so that a fit in the log is one pull.
+    # All candidates differ, so that each line of the log is one pull.
     space, path = {"value": uniform(0, 1)}, f"{folder}/j"
     if search_class is not HyperbandSearchCV:
         params["n_candidates"] = 4

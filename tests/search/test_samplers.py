@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 from joblib import parallel_config
 from scipy.stats import loguniform, randint, uniform
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
@@ -19,21 +20,22 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from search.common import data, numbered
+from search.common import Constant, data
 from search.resuming import Steady, found, table
-from sklearn_halving import BanditSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
+from search.sampling import KINDS, SAMPLERS, SPACE, X, Y, sampled
+from sklearn_halving import BanditSearchCV, HyperbandSearchCV
 from sklearn_halving.execution._journal import Journal
 from sklearn_halving.execution._journal_lines import session_line
 from sklearn_halving.policies import IncumbentRace
 from sklearn_halving.samplers import EvolutionSampler, RandomSampler
 from sklearn_halving.search.preparing._checkpoint import RULES
 
-X, Y = numbered(120)
-NAMES = ["evolution", "kernel_density"]
-SPACE = {"value": uniform(0, 1)}
+search_of, race_of, halving_of = (
+    partial(sampled, kind) for kind in ("hyperband", "race", "halving")
+)
 
 
-class Peak(ClassifierMixin, BaseEstimator):
+class Peak(Constant):
     """Scores by the distance from one point of a cube, a little better with more rows."""
 
     def __init__(self, a=0.0, b=0.0, c=0, kind="x"):
@@ -43,12 +45,8 @@ class Peak(ClassifierMixin, BaseEstimator):
         self.kind = kind
 
     def fit(self, X, y=None):
-        self.classes_ = np.unique(y)
         self.n_ = len(X)
-        return self
-
-    def predict(self, X):
-        return np.full(len(X), self.classes_[0])
+        return super().fit(X, y)
 
     def score(self, X, y=None):
         distance = abs(self.a - 0.3) + abs(np.log10(self.b) + 2) / 4 + abs(self.c - 14) / 20
@@ -58,25 +56,18 @@ class Peak(ClassifierMixin, BaseEstimator):
 PEAK = {"a": uniform(0, 1), "b": loguniform(1e-4, 1), "c": randint(0, 20), "kind": list("xyz")}
 
 
-def search_of(sampler, estimator=None, space=None, **params):
-    defaults = {"max_candidates": 9, "n_loops": 4, "cv": 3, "random_state": 0, "refit": False}
-    defaults["brackets"] = "all"
-    return HyperbandSearchCV(
-        estimator or Steady(), space or SPACE, sampler=sampler, **{**defaults, **params}
-    )
-
-
 @pytest.mark.parametrize("backend", ["threading", "loky"])
-@pytest.mark.parametrize("sampler", NAMES)
-def test_the_result_does_not_depend_on_the_workers(sampler, backend):
-    one = search_of(sampler).fit(X, Y)
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_result_does_not_depend_on_the_workers(kind, sampler, backend):
+    one = sampled(kind, sampler).fit(X, Y)
     with parallel_config(backend, n_jobs=3):
-        several = search_of(sampler).fit(X, Y)
+        several = sampled(kind, sampler).fit(X, Y)
     assert found(several) == found(one)
     assert several.summary().count("candidates") == one.summary().count("candidates")
 
 
-@pytest.mark.parametrize("sampler", NAMES)
+@pytest.mark.parametrize("sampler", SAMPLERS)
 def test_the_plan_is_kept(sampler):
     search = search_of(sampler)
     plan = search.plan(X, Y)
@@ -99,7 +90,7 @@ def test_a_callable_refit_can_choose_among_all_candidates_of_the_last_rungs():
     assert search.n_fits_ == search.plan(X, Y)["n_fits"].sum()
 
 
-@pytest.mark.parametrize("sampler", NAMES)
+@pytest.mark.parametrize("sampler", SAMPLERS)
 def test_candidates_that_are_behind_on_one_full_fit_get_no_others(sampler):
     search = search_of(sampler, n_loops=6, cv=5, early_splits=1).fit(X, Y)
     plan, results = search.plan(X, Y), pd.DataFrame(search.cv_results_)
@@ -119,22 +110,30 @@ def test_with_one_split_or_random_candidates_all_planned_fits_are_made():
         assert search.n_fits_ == search.plan(X, Y)["n_fits"].sum()
 
 
-@pytest.mark.parametrize("at", [7, 40, 90])
-@pytest.mark.parametrize("sampler", NAMES)
-def test_a_search_that_was_broken_off_ends_as_one_in_one_piece(sampler, at, tmp_path):
-    unbroken = search_of(sampler).fit(X, Y)
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize(
+    ("kind", "at"),
+    [
+        *(("hyperband", at) for at in (7, 40, 90)),
+        ("race", 30),
+        ("halving", 30),
+        *(("gap then race", at) for at in (3, 26, 60)),  # the first part, its end, and the race
+    ],
+)
+def test_a_search_that_was_broken_off_ends_as_one_in_one_piece(kind, at, sampler, tmp_path):
+    unbroken = sampled(kind, sampler).fit(X, Y)
     path, log = tmp_path / "journal", str(tmp_path / "log")
     estimator = Steady(log=log, event="interrupt", at=at)  # at that fit, and at no later one
-    broken = search_of(sampler, estimator, checkpoint=path)
+    broken = sampled(kind, sampler, estimator, checkpoint=path)
     with pytest.raises(KeyboardInterrupt):
         broken.fit(X, Y)
     assert broken.n_fits_ < unbroken.n_fits_
     with parallel_config("threading", n_jobs=2):
-        resumed = search_of(sampler, estimator, checkpoint=path).fit(X, Y)
+        resumed = sampled(kind, sampler, estimator, checkpoint=path).fit(X, Y)
     assert table(resumed) == table(unbroken)
 
 
-@pytest.mark.parametrize("sampler", NAMES)
+@pytest.mark.parametrize("sampler", SAMPLERS)
 def test_more_loops_go_on_where_the_checkpoint_ends(sampler, tmp_path):
     path = tmp_path / "journal"
     search_of(sampler, n_loops=2, checkpoint=path).fit(X, Y)
@@ -173,7 +172,7 @@ def test_another_sampler_is_another_search(tmp_path):
         search_of(EvolutionSampler(step=0.1), checkpoint=path).fit(X, Y)
 
 
-@pytest.mark.parametrize("sampler", NAMES)
+@pytest.mark.parametrize("sampler", SAMPLERS)
 def test_candidates_gather_around_the_best(sampler):
     """The same fits as with random candidates, over five seeds, and a better winner."""
     best = {
@@ -217,7 +216,7 @@ def test_all_of_a_grid_is_tried_before_a_candidate_comes_again():
 
 
 @pytest.mark.filterwarnings("ignore:The grid has")
-@pytest.mark.parametrize("sampler", NAMES)
+@pytest.mark.parametrize("sampler", SAMPLERS)
 def test_a_grid_smaller_than_a_bracket_is_no_problem(sampler):
     search = search_of(sampler, space={"value": [0.1, 0.4, 0.8, 0.9]}).fit(X, Y)
     assert search.best_params_["value"] in (0.8, 0.9)
@@ -230,7 +229,7 @@ def test_a_grid_smaller_than_a_bracket_is_no_problem(sampler):
         assert len(set(values)) == len(values)
 
 
-@pytest.mark.parametrize("sampler", NAMES)
+@pytest.mark.parametrize("sampler", SAMPLERS)
 def test_conditions_and_estimators_as_values(sampler):
     features, target = make_classification(200, random_state=0)
     space = [
@@ -262,15 +261,14 @@ def test_a_thousand_loops_cost_nothing_before_they_are_tried():
     assert search._record.n_candidates <= n_of_loop * (n_loops + 1)
 
 
-@pytest.mark.parametrize("sampler", NAMES)
-def test_a_fitted_search_can_be_pickled(sampler):
-    search = search_of(sampler, refit=True).fit(X, Y)
-    copy = pickle.loads(pickle.dumps(search))
-    assert found(copy) == found(search)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fitted_search_can_be_pickled(kind):
+    search = sampled(kind, "evolution", refit=True).fit(X, Y)
+    assert found(pickle.loads(pickle.dumps(search))) == found(search)
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("sampler", NAMES)
+@pytest.mark.parametrize("sampler", SAMPLERS)
 def test_fits_that_fail_are_no_parents(sampler):
     class Fragile(Peak):
         def fit(self, X, y=None):
@@ -338,37 +336,7 @@ def test_a_checkpoint_with_a_race_is_refused_without_one(tmp_path):
 # ------------------------------------------------------------------ one candidate at a time
 
 
-def race_of(sampler, estimator=None, space=None, **params):
-    defaults = {"n_pulls": 80, "cv": 4, "random_state": 0, "refit": False}
-    return BanditSearchCV(
-        estimator or Steady(),
-        space or SPACE,
-        policy="incumbent_race",
-        sampler=sampler,
-        **{**defaults, **params},
-    )
-
-
-@pytest.mark.parametrize("backend", ["threading", "loky"])
-@pytest.mark.parametrize("sampler", NAMES)
-def test_a_race_does_not_depend_on_the_workers(sampler, backend):
-    one = race_of(sampler).fit(X, Y)
-    with parallel_config(backend, n_jobs=3):
-        several = race_of(sampler).fit(X, Y)
-    assert found(several) == found(one)
-
-
-@pytest.mark.parametrize("sampler", NAMES)
-def test_a_race_that_was_broken_off_ends_as_one_in_one_piece(sampler, tmp_path):
-    unbroken = race_of(sampler).fit(X, Y)
-    estimator = Steady(log=str(tmp_path / "log"), event="interrupt", at=30)
-    with pytest.raises(KeyboardInterrupt):
-        race_of(sampler, estimator, checkpoint=tmp_path / "journal").fit(X, Y)
-    resumed = race_of(sampler, estimator, checkpoint=tmp_path / "journal").fit(X, Y)
-    assert table(resumed) == table(unbroken)
-
-
-@pytest.mark.parametrize("sampler", NAMES)
+@pytest.mark.parametrize("sampler", SAMPLERS)
 def test_a_race_keeps_its_budget_and_has_rows_for_what_was_tried(sampler):
     search = race_of(sampler, Peak(), PEAK).fit(X, Y)
     assert search.n_fits_ <= 80
@@ -428,31 +396,13 @@ def test_a_race_that_does_not_inherit_from_the_base_class_tells_the_sampler_of_i
 # ------------------------------------------------------- the same race in VarianceHalvingSearchCV
 
 
-def halving_of(sampler, estimator=None, **params):
-    defaults = {"n_pulls": 80, "cv": 4, "random_state": 0, "refit": False}
-    return VarianceHalvingSearchCV(
-        estimator or Steady(), SPACE, sampler=sampler, **{**defaults, **params}
-    )
-
-
-@pytest.mark.parametrize("sampler", NAMES)
+@pytest.mark.parametrize("sampler", SAMPLERS)
 def test_variance_halving_with_a_sampler_is_the_race(sampler):
     search = halving_of(sampler).fit(X, Y)
     assert table(search) == table(race_of(sampler).fit(X, Y))
-    with parallel_config("threading", n_jobs=3):
-        assert found(halving_of(sampler).fit(X, Y)) == found(search)
     assert search.n_fits_ <= 80
     assert search.plan(X, Y)["n_fits"].sum() == 80
     assert 0 <= search.best_probability_ <= 1
-
-
-def test_variance_halving_with_a_sampler_goes_on_after_a_break(tmp_path):
-    unbroken = halving_of("evolution").fit(X, Y)
-    estimator = Steady(log=str(tmp_path / "log"), event="interrupt", at=30)
-    with pytest.raises(KeyboardInterrupt):
-        halving_of("evolution", estimator, checkpoint=tmp_path / "journal").fit(X, Y)
-    resumed = halving_of("evolution", estimator, checkpoint=tmp_path / "journal").fit(X, Y)
-    assert table(resumed) == table(unbroken)
 
 
 @pytest.mark.parametrize(("cv", "n_splits"), [(4, 10), (12, 12), (None, 10)])

@@ -2,57 +2,23 @@
 
 from __future__ import annotations
 
-import pickle
+from functools import partial
 
 import numpy as np
 import pytest
-from joblib import parallel_config
-from scipy.stats import loguniform, randint, uniform
+from scipy.stats import loguniform, randint
 from sklearn.model_selection import KFold
 
-from search.common import numbered
-from search.resuming import Steady, found, table
-from sklearn_halving import BayesGapSearchCV
+from search.resuming import Steady
+from search.sampling import SPACE, X, Y, sampled
 from sklearn_halving.policies import IncumbentRace, Problem, Pull, Pulls
-from sklearn_halving.samplers import EvolutionSampler
 from sklearn_halving.search.candidate_model._gap_then_race import GapThenRace
 from sklearn_halving.search.candidate_model._posterior import GapOverCandidates, OpenPrior
 
-X, Y = numbered(120)
-NAMES = ["evolution", "kernel_density", EvolutionSampler(step=0.1)]
-SPACE = {"value": uniform(0, 1)}
 N_DRAWN = 30
 FEW_ARMS = ((2, 6), (30, 121), (1, 6))
 """Ranges of the numbers of drawn arms, of pulls, and of pulls in flight."""
-
-
-def search_of(sampler, estimator=None, space=None, **params):
-    defaults = {"n_pulls": 80, "n_candidates": N_DRAWN, "cv": 4, "random_state": 0, "refit": False}
-    return BayesGapSearchCV(
-        estimator or Steady(), space or SPACE, sampler=sampler, **{**defaults, **params}
-    )
-
-
-@pytest.mark.parametrize("backend", ["threading", "loky"])
-@pytest.mark.parametrize("sampler", NAMES)
-def test_the_result_does_not_depend_on_the_workers(sampler, backend):
-    one = search_of(sampler).fit(X, Y)
-    with parallel_config(backend, n_jobs=3):
-        several = search_of(sampler).fit(X, Y)
-    assert found(several) == found(one)
-
-
-@pytest.mark.parametrize("at", [3, 26, 60])  # in the first part, at its end, and in the race
-@pytest.mark.parametrize("sampler", NAMES)
-def test_a_search_that_was_broken_off_ends_as_one_in_one_piece(sampler, at, tmp_path):
-    unbroken = search_of(sampler).fit(X, Y)
-    path = tmp_path / "journal"
-    estimator = Steady(log=str(tmp_path / "log"), event="interrupt", at=at)
-    with pytest.raises(KeyboardInterrupt):
-        search_of(sampler, estimator, checkpoint=path).fit(X, Y)
-    with parallel_config("threading", n_jobs=2):
-        resumed = search_of(sampler, estimator, checkpoint=path).fit(X, Y)
-    assert table(resumed) == table(unbroken)
+search_of = partial(sampled, "gap then race")
 
 
 @pytest.mark.parametrize("other", [{"n_pulls": 100}, {"n_candidates": 20}, {"pulls_in_flight": 2}])
@@ -338,8 +304,3 @@ def test_other_acquisitions_and_kernels(acquisition):
     space = {"value": loguniform(1e-2, 1)}
     search = search_of("evolution", space=space, acquisition=acquisition, kernel="matern")
     assert search.fit(X, Y).best_params_["value"] > 0.8
-
-
-def test_a_fitted_search_can_be_pickled():
-    search = search_of("evolution", refit=True).fit(X, Y)
-    assert found(pickle.loads(pickle.dumps(search))) == found(search)
