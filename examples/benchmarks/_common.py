@@ -1,9 +1,8 @@
 """What the benchmarks share: options, clocks, data, and a report in Markdown.
 
-A report opens with the command and the versions. A claim of the project is a line with the
-least, middle and largest value of several repetitions, its target, and whether the middle
-value reached it. All ratios are taken side by side: A and B take turns in one process, so
-that a busy machine slows both.
+A report starts with the command and the versions. A claim is a row with the minimum, median and
+maximum over several repetitions, the target, and whether the median reaches it. The two sides of a
+ratio are measured in turn in one process, so that a busy machine slows both.
 """
 
 from __future__ import annotations
@@ -32,33 +31,43 @@ import sklearn_halving
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("SKLEARN_HALVING_DATA", ROOT.parent / "shared" / "data"))
+RECORDED = Path.home() / ".cache" / "sklearn_halving" / "recorded"
+"""The folder of recorded tables of scores, unless another is given."""
 ORDERS = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
 
 
 def parse_options(
-    description: str | None, *, seeds: int = 5, files: dict[str, str] | None = None, **flags: str
+    description: str | None,
+    *,
+    seeds: int = 5,
+    quick_seeds: int = 1,
+    name: str = "seeds",
+    files: dict[str, str] | None = None,
+    **flags: str,
 ) -> argparse.Namespace:
     """Return the options that every benchmark has: quick, seeds, output, only; and others.
 
-    ``files`` are names and help texts of options that are paths, ``flags`` of those that are on
-    or off.
+    ``seeds`` and ``quick_seeds`` are numbers of repetitions, and ``name`` is the option that sets
+    them. ``files`` are names and help texts of options that are paths, ``flags`` of those that are
+    on or off.
     """
     parser = argparse.ArgumentParser(description=(description or "").partition("\n\n")[0])
     parser.add_argument("--quick", action="store_true", help="small sizes, under a minute")
-    parser.add_argument("--seeds", type=int, default=None, help=f"repetitions ({seeds})")
+    parser.add_argument(f"--{name}", type=int, help=f"repetitions ({seeds:,})")
     parser.add_argument("--output", type=Path, help="Markdown file for the report")
     parser.add_argument("--only", default="", help="leave out parts without this in the name")
-    for name, text in (files or {}).items():
-        parser.add_argument(f"--{name}", type=Path, help=text)
-    for name, text in flags.items():
-        parser.add_argument(f"--{name}", action="store_true", help=text)
+    for file, text in (files or {}).items():
+        parser.add_argument(f"--{file}", type=Path, help=text)
+    for flag, text in flags.items():
+        parser.add_argument(f"--{flag}", action="store_true", help=text)
     options = parser.parse_args()
-    options.seeds = options.seeds or (1 if options.quick else seeds)
+    default = quick_seeds if options.quick else seeds
+    setattr(options, name, getattr(options, name) or default)
     return options
 
 
 class Report:
-    """Markdown that is printed line by line as it comes, and kept."""
+    """A report in Markdown, which is printed line by line while it is written."""
 
     def __init__(self, title: str, options: argparse.Namespace) -> None:
         self._lines: list[str] = []
@@ -69,16 +78,16 @@ class Report:
 
     @property
     def lines(self) -> list[str]:
-        """What was written so far."""
+        """The lines written so far."""
         return list(self._lines)
 
     def write(self, *lines: str) -> None:
-        """Add lines, and show them."""
+        """Add lines, and print them."""
         self._lines += lines
         print(*lines, sep="\n", flush=True)
 
     def table(self, title: str, columns: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Add a table, shown row by row; ``columns`` are separated by ``|``."""
+        """Add a table, printed row by row; ``columns`` are separated by ``|``."""
         names = [name.strip() for name in columns.split("|")]
         rule = " | ".join(["---"] + ["---:"] * (len(names) - 1))
         self.write(f"## {title}", "", f"| {' | '.join(names)} |", f"| {rule} |")
@@ -87,7 +96,7 @@ class Report:
         self.write("")
 
     def save(self) -> None:
-        """Write the file that was asked for."""
+        """Write the output file, if there is one."""
         if self._output is not None:
             self._output.write_text("\n".join(self._lines), encoding="utf-8")
 
@@ -96,7 +105,7 @@ RESULT_KEYS = ("task", "seed", "search")
 
 
 class Cache:
-    """Lines of results by task, seed and search, in a file that a later run goes on with."""
+    """Results by task, seed and search, in a file that a later run continues."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -107,7 +116,7 @@ class Cache:
                 self.lines[line["task"], line["seed"], line["search"]] = line
 
     def add(self, task: str, seed: int, search: str, line: dict[str, Any]) -> None:
-        """Write a line at once."""
+        """Add a line to the file."""
         line = dict(zip(RESULT_KEYS, (task, seed, search), strict=True)) | line
         self.lines[task, seed, search] = line
         with self._path.open("a", encoding="utf-8") as file:
@@ -120,7 +129,7 @@ CLAIM_COLUMNS = "what | min | median | max | target | reached"
 def claim(what: str, values: Sequence[float], target: str | None = None) -> list[Any]:
     """Return a row of a table with `CLAIM_COLUMNS`; ``target`` is such as ``"<= 0.3"``.
 
-    It is reached if the median reaches it.
+    The target is reached if the median reaches it.
     """
     values = [float(value) for value in values]
     low, middle, high = min(values), float(np.median(values)), max(values)
@@ -134,9 +143,9 @@ def claim(what: str, values: Sequence[float], target: str | None = None) -> list
 def paired_ratios(
     a: Callable[[], float], b: Callable[[], float], repeats: int
 ) -> tuple[list[float], list[float], list[float]]:
-    """Measure a and b in turn; return the ratios a / b and what was measured.
+    """Measure a and b in turn; return the ratios a / b, and the values of both.
 
-    Which comes first alternates, so that neither always finds the warmer machine.
+    They take turns to be first, so that neither always finds the warmer machine.
     """
     of_a, of_b = [], []
     for i in range(repeats):
@@ -146,14 +155,14 @@ def paired_ratios(
 
 
 def cpu_seconds(function: Callable[[], Any]) -> float:
-    """Return the CPU time of a call, of all threads of this process."""
+    """Return the CPU time of a call, summed over all threads of this process."""
     start = time.process_time()
     function()
     return time.process_time() - start
 
 
 def wall_seconds(function: Callable[[], Any]) -> float:
-    """Return the time of a call."""
+    """Return the wall time of a call."""
     start = time.perf_counter()
     function()
     return time.perf_counter() - start
@@ -161,14 +170,14 @@ def wall_seconds(function: Callable[[], Any]) -> float:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Keep BLAS and OpenMP to one thread, and warnings about levels to themselves."""
+    """Use one thread of BLAS and OpenMP, and ignore warnings."""
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
 def environment() -> str:
-    """Return versions and cores in one line."""
+    """Return the versions and the number of cores in one line."""
     return (
         f"Python {platform.python_version()}, scikit-learn {sklearn.__version__}, NumPy "
         f"{np.__version__}, joblib {joblib.__version__}, sklearn_halving "
@@ -179,7 +188,7 @@ def environment() -> str:
 def load_images(n_samples: int, seed: int) -> tuple[Any, Any, str]:
     """Return rows of MNIST (the 10,000 test images) in [0, 1], labels, and their name.
 
-    Without the files of MNIST these are the digits that scikit-learn ships.
+    Without the files of MNIST, the digits of scikit-learn are used.
     """
     folder = DATA / "mnist"
     try:
@@ -188,10 +197,10 @@ def load_images(n_samples: int, seed: int) -> tuple[Any, Any, str]:
         name = "MNIST"
     except FileNotFoundError:
         print(
-            f"No MNIST in {folder}: taking the digits of scikit-learn instead. The files "
-            "t10k-images-idx3-ubyte.gz and t10k-labels-idx1-ubyte.gz belong in the folder "
-            "mnist/ of SKLEARN_HALVING_DATA; sklearn.datasets.fetch_openml('mnist_784') has "
-            "the same images.",
+            f"MNIST was not found in {folder}; the digits of scikit-learn are used instead. Put "
+            "the files t10k-images-idx3-ubyte.gz and t10k-labels-idx1-ubyte.gz in the folder "
+            "mnist/ of SKLEARN_HALVING_DATA; sklearn.datasets.fetch_openml('mnist_784') has the "
+            "same images.",
             file=sys.stderr,
         )
         X, y = load_digits(return_X_y=True)
@@ -217,7 +226,7 @@ def _read_idx(path: Path, header: int) -> np.ndarray:
 def _command() -> str:
     script = Path(sys.argv[0]).resolve()
     name = script.relative_to(ROOT) if script.is_relative_to(ROOT) else script.name
-    # Where the report goes says nothing about what is in it.
+    # The name of the output file does not affect the results.
     arguments = [
         a for i, a in enumerate(sys.argv[1:], 1) if "--output" not in (a, sys.argv[i - 1])
     ]

@@ -18,12 +18,10 @@ RandomizedSearchCV over partitions, for HalvingGridSearchCV over seeds).
 
 from __future__ import annotations
 
-import argparse
 import time
-from pathlib import Path
 
 import numpy as np
-from _common import CLAIM_COLUMNS, Report, claim, one_thread
+from _common import CLAIM_COLUMNS, RECORDED, Report, claim, one_thread, parse_options
 from _recorded import Recorded, recorded
 from _recorded_tasks import NAMES, QUICK_NAMES, WINE_QUALITY, load_wine_quality
 from _replays import (
@@ -124,7 +122,13 @@ def write_summary(report: Report, which: str, curves: dict[str, Curves]) -> None
 
 def main() -> None:
     """Print a table for each data set, then what follows from them."""
-    options = parse()
+    options = parse_options(
+        __doc__,
+        seeds=500,
+        quick_seeds=100,
+        name="replays",
+        files={"cache": "folder of the tables"},
+    )
     report = Report("Quality of choice", options)
     report.write((__doc__ or "").partition("K is the number")[2].partition("\n\n")[2])
     started = time.perf_counter()
@@ -136,7 +140,7 @@ def main() -> None:
             if name == WINE_QUALITY and load_wine_quality() is None:
                 report.write("No wine quality: its files are not in SKLEARN_HALVING_DATA.", "")
                 continue
-            task = recorded(name, options.cache, quick=options.quick)
+            task = recorded(name, options.cache or RECORDED, quick=options.quick)
             found = others(task)
             curves[name], grids[name] = all_curves(task, options.replays), found[GRID]
             write_task(report, task, curves[name], found)
@@ -148,24 +152,6 @@ def main() -> None:
         write_claims(report, curves, grids)
     report.write(f"Took {time.perf_counter() - started:.0f} s.")
     report.save()
-
-
-def parse() -> argparse.Namespace:
-    """Return the options."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
-    parser.add_argument("--quick", action="store_true", help="one small set, few splits")
-    parser.add_argument("--replays", type=int, default=None, help="of every search (500)")
-    parser.add_argument("--only", default="", help="leave out sets without this in the name")
-    parser.add_argument(
-        "--cache",
-        type=Path,
-        default=Path.home() / ".cache" / "sklearn_halving" / "recorded",
-        help="folder of the tables",
-    )
-    parser.add_argument("--output", type=Path, help="Markdown file for the report")
-    options = parser.parse_args()
-    options.replays = options.replays or (100 if options.quick else 500)
-    return options
 
 
 if __name__ == "__main__":

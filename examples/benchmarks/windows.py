@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 import sklearn
-from _common import Report, one_thread
+from _common import RECORDED, Report, one_thread, parse_options
 from _few_fits_tasks import QUICK_NAMES, TASKS, Task, rows_of
 from sklearn.base import clone
 from sklearn.metrics import get_scorer
@@ -131,32 +131,20 @@ def all_rows(tables: list[tuple[str, np.ndarray]], options: argparse.Namespace) 
 
 def main() -> None:
     """Print the table."""
-    options = parse()
+    options = parse_options(
+        __doc__, seeds=200, quick_seeds=2, name="replays", files={"cache": "folder of tables"}
+    )
     report = Report("Pulls in flight and regret", options)
     names = [n for n in (QUICK_NAMES if options.quick else TASKS) if options.only in n]
     sizes = (20, 5) if options.quick else (N_CANDIDATES, N_SPLITS)
     columns = "search | fits | in flight | regret, % | cost (s.e.) | target | reached"
     with one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = [(name, table_of(name, options.cache, *sizes)) for name in names]
+        found = [(name, table_of(name, options.cache or RECORDED, *sizes)) for name in names]
         tables = [(name, table) for name, table in found if table is not None]
         title = f"Regret with several pulls in flight, mean of {len(tables)} tasks"
         report.table(title, columns, all_rows(tables, options))
     report.save()
-
-
-def parse() -> argparse.Namespace:
-    """Return the options."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
-    parser.add_argument("--quick", action="store_true", help="one task, 20 candidates")
-    parser.add_argument("--replays", type=int, default=None, help="of every search (200)")
-    parser.add_argument("--only", default="", help="leave out tasks without this in the name")
-    cache = Path.home() / ".cache" / "sklearn_halving" / "recorded"
-    parser.add_argument("--cache", type=Path, default=cache, help="folder of the tables")
-    parser.add_argument("--output", type=Path, help="Markdown file for the report")
-    options = parser.parse_args()
-    options.replays = options.replays or (2 if options.quick else 200)
-    return options
 
 
 if __name__ == "__main__":

@@ -21,8 +21,7 @@ from typing import Any
 
 import numpy as np
 from _common import Report, parse_options
-from _workers_order import order_rows, standard_error
-from _workers_without_levels import rows as without_levels
+from _workers_rows import order_rows, rows_without_levels, standard_error
 from joblib import parallel_config
 from sklearn.model_selection import KFold
 from utilisation import Sleeper, X, seconds_of
@@ -327,7 +326,7 @@ def main() -> None:
         "others": (
             "Searches whose fits have the same size",
             OTHER_COLUMNS,
-            lambda: without_levels(sizes.n_workers, sizes.n_problems_of_order, speedup),
+            lambda: rows_without_levels(sizes.n_workers, sizes.n_problems_of_order, speedup),
         ),
         "deaths": (
             "Workers that die, 128 workers",

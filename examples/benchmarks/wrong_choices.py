@@ -13,13 +13,11 @@ runs are made.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-from _common import Report, one_thread
+from _common import Report, one_thread, parse_options
 
 from sklearn_halving.policies import (
     Policy,
@@ -183,18 +181,12 @@ def cases(quick: bool) -> list[Case]:
 
 def main() -> None:
     """Print a row for each case."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="few arms and runs, under a minute")
-    parser.add_argument("--runs", type=int, default=None, help="most runs of a rule (20,000)")
-    parser.add_argument("--only", default="", help="leave out cases without this in the name")
-    parser.add_argument("--output", type=Path, help="Markdown file for the report")
-    options = parser.parse_args()
-    most_runs = options.runs or (1000 if options.quick else 20_000)
+    options = parse_options(__doc__, seeds=20_000, quick_seeds=1000, name="runs")
     report = Report("Wrong choices", options)
     columns = " | ".join(["case", "default", *RIVALS, "ratio to the best", "at most 1.1"])
     chosen = (case for case in cases(options.quick) if options.only in case.name)
     with one_thread():
-        rows = (row_of(case, most_runs) for case in chosen)
+        rows = (row_of(case, options.runs) for case in chosen)
         report.table("Share of wrong choices (standard error)", columns, rows)
     report.save()
 

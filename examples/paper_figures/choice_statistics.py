@@ -24,11 +24,10 @@ import numpy as np
 from sklearn_halving.policies import Policy, Problem, UniformAllocation, VarianceHalving
 from sklearn_halving.policies.noise._choice_probability import (
     corrected_mean,
-    estimate_from_table,
     expected_regret,
     probability_of_best,
-    standard_errors,
 )
+from sklearn_halving.policies.noise._noise_estimates import estimate_from_table, standard_errors
 
 PULLS_PER_ARM = 8
 SPLIT_SD = 0.3  # standard deviation of a split's effect; that of the noise is 1 on average
