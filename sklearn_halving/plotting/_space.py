@@ -129,7 +129,7 @@ def category_texts(values: np.ndarray) -> tuple[list[str], list[str]]:
 
 
 def _category_key(value: object) -> tuple[bool, float, str]:
-    """Return what puts numbers first, by size, and then the rest by name."""
+    """Return a sort key: numbers come first, by size, followed by other values by name."""
     if isinstance(value, Real) and not isinstance(value, bool | np.bool_):
         return False, float(value), value_text(value)
     return True, 0.0, value_text(value)

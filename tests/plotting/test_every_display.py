@@ -203,7 +203,12 @@ def test_one_level_is_drawn() -> None:
     assert [lane.n_candidates.tolist() for lane in display.lanes] == [[1]]
 
 
-def test_all_candidates_of_a_search_with_zero_scores() -> None:
+def test_all_candidates_of_a_search_with_zero_scores_are_shown() -> None:
     search = variance_halving([0.0, 0.0, 0.0], scoring=lambda estimator, X, y: 0.0)
-    for display_class in (PullsDisplay, ConfidenceDisplay, RegretDisplay):
-        display_class.from_estimator(search).figure_.canvas.draw()
+    for display_class in (PullsDisplay, ConfidenceDisplay):
+        display = display_class.from_estimator(search)
+        display.figure_.canvas.draw()
+        assert sorted(display.candidate.tolist()) == [0, 1, 2]
+    display = RegretDisplay.from_estimator(search)
+    display.figure_.canvas.draw()
+    assert not display.regret.any()

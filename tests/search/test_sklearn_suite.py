@@ -113,7 +113,7 @@ def load_with(searches: type) -> ModuleType:
     return module
 
 
-def test_functions(module: ModuleType) -> dict[str, Callable[..., None]]:
+def original_tests(module: ModuleType) -> dict[str, Callable[..., None]]:
     """Return the module's tests of searches: those in whose source one is named."""
     functions = {}
     for name, function in inspect.getmembers(module, inspect.isfunction):
@@ -126,9 +126,8 @@ def test_functions(module: ModuleType) -> dict[str, Callable[..., None]]:
     return functions
 
 
-test_functions.__test__ = False
 ORIGINALS = {
-    searches: test_functions(load_with(searches))
+    searches: original_tests(load_with(searches))
     for searches in (OneRung, Halving, Adaptive, Correlated)
 }
 

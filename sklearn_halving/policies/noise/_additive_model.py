@@ -26,14 +26,11 @@ class AdditiveFit(NamedTuple):
     degrees_of_freedom : ndarray of shape (*batch, n_arms)
         Degrees of freedom of this sum. Exact if all arms have the same splits, and approximate
         otherwise.
-    split_effect : ndarray of shape (*batch, n_splits)
-        Effect of a split on the rewards of all arms.
     """
 
     mean: FloatArray
     squared_residual_sum: FloatArray
     degrees_of_freedom: FloatArray
-    split_effect: FloatArray
 
 
 def fit_additive_model(
@@ -95,7 +92,6 @@ def fit_additive_model(
         mean.reshape(*batch, n_arms),
         squared.reshape(*batch, n_arms),
         freedom.reshape(*batch, n_arms),
-        split.reshape(*batch, n_splits),
     )
 
 

@@ -254,7 +254,7 @@ def _checked(mean: ArrayLike, standard_error: ArrayLike) -> tuple[FloatArray, Fl
     if m.ndim != 1 or m.shape != s.shape:
         raise ValueError(
             "mean and standard_error must be one-dimensional and of the same length, got the "
-            f"shapes {m.shape} and {s.shape}. Give one value an arm."
+            f"shapes {m.shape} and {s.shape}. Give one value for each arm."
         )
     if (s < 0).any():
         raise ValueError(

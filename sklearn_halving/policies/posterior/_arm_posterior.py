@@ -175,7 +175,7 @@ class ArmPosterior:
     def _direction(
         self, arm: IntArray, split: IntArray, is_pull: BoolArray, rewards: FloatArray | None
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return what each pull sees of the variables, its noise, and what its split explains.
+        """Return the direction of each pull, its noise, and the part that its split explains.
 
         The pulls are added to the sums of their splits.
         """
@@ -293,9 +293,9 @@ class ArmPosterior:
         return sample
 
     def draws_of_one(self, rng: np.random.Generator, n_draws: int) -> FloatArray:
-        """Return what `n_draws` calls of `sample` draw, shape ``(n_draws, n_arms)``.
+        """Draw as `sample` does, ``n_draws`` times at once, shape ``(n_draws, n_arms)``.
 
-        This is for a single problem. One product of matrices takes the place of many.
+        This is for a single problem. It needs only one product of matrices.
         """
         self._resize()
         normal = rng.standard_normal((n_draws, self._n + self.variance.shape[1]))
