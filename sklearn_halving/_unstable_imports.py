@@ -80,26 +80,21 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Method], Method]:
     """Return scikit-learn's decorator of `fit`. The decorated method keeps its type."""
-    decorator: Callable[[Method], Method] = _fit_context(
-        prefer_skip_nested_validation=prefer_skip_nested_validation
-    )
-    return decorator
+    return _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
 
 
 def named_scorers(scorer: object) -> dict[str, Any] | None:
     """Return the scorers in scikit-learn's container; None for a single scorer."""
     if not isinstance(scorer, MultimetricScorer):
         return None
-    scorers: dict[str, Any] = scorer._scorers
-    return scorers
+    return scorer._scorers
 
 
 def propagated_callbacks(context: Any, estimator: object) -> AbstractContextManager[object]:
     """Propagate a callback context to an estimator (scikit-learn >= 1.9); else do nothing."""
     if context is None:
         return nullcontext()
-    manager: AbstractContextManager[object] = context.propagate_callback_context(estimator)
-    return manager
+    return context.propagate_callback_context(estimator)
 
 
 def scorers_of(search: BaseSearchCV) -> tuple[Any, Any]:
@@ -120,8 +115,7 @@ def check_refit_metric(search: BaseSearchCV, metrics: Iterable[str]) -> None:
 
 def select_best_index(search: BaseSearchCV, refit_metric: object, results: object) -> int:
     """Return the row that a callable ``refit`` chooses, with the checks of GridSearchCV."""
-    index: int = search._select_best_index(search.refit, refit_metric, results)
-    return index
+    return search._select_best_index(search.refit, refit_metric, results)
 
 
 def routed_fit_params(search: BaseSearchCV, params: dict[str, object]) -> Any:

@@ -60,8 +60,7 @@ def replace_last_step(estimator: Estimator, step: Estimator) -> Estimator:
         return step
     name, old = estimator.steps[-1]
     estimator.steps[-1] = (name, replace_last_step(old, step))
-    whole: Estimator = estimator
-    return whole
+    return estimator
 
 
 def keeps_training_rows(estimator: Estimator) -> bool:
