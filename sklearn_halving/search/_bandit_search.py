@@ -38,7 +38,7 @@ from sklearn_halving.search._shared_parameters import (
 from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._candidates import PointSampler
 from sklearn_halving.search.preparing._inputs import FitInputs
-from sklearn_halving.search.preparing._levels import Levels
+from sklearn_halving.search.preparing._levels import Levels, choose_levels
 from sklearn_halving.search.preparing._named_policies import (
     check_continuous,
     description_of,
@@ -208,15 +208,12 @@ class BanditSearchCV(AdaptiveSearchCV):
             )
         return super()._resolve_resource()
 
-    def _factor(self, space: SearchSpace, sampler: Sampler | None) -> float | None:
-        return description_of(self.policy).factor
-
     def _make_levels(
-        self, resource: Resource, splits: SearchSplits, factor: float | None
+        self, space: SearchSpace, sampler: Sampler | None, resource: Resource, splits: SearchSplits
     ) -> Levels:
-        levels = super()._make_levels(resource, splits, factor)
-        plays_levels = description_of(self.policy).plays_levels
-        return levels if plays_levels else replace(levels, smallest=levels.largest)
+        described = description_of(self.policy)
+        levels = choose_levels(self, resource, splits, factor=described.factor)
+        return levels if described.plays_levels else replace(levels, smallest=levels.largest)
 
     def _resolve_sampler(self, space: SearchSpace) -> Sampler | None:
         sampler = super()._resolve_sampler(space)

@@ -69,27 +69,11 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
     def _make_policy(self, setup: Setup) -> BasePolicy:
         """Return the policy."""
 
-    def _factor(self, space: SearchSpace, sampler: Sampler | None) -> float | None:
-        """Return the factor for ``min_resources="auto"``; None if the policy chooses levels."""
-
-    @property
-    def _has_row_floor(self) -> bool:
-        """Whether ``min_resources="auto"`` avoids rungs with few rows."""
-        return False
-
     def _make_levels(
-        self, resource: Resource, splits: SearchSplits, factor: float | None
+        self, space: SearchSpace, sampler: Sampler | None, resource: Resource, splits: SearchSplits
     ) -> Levels:
         """Return the range of levels."""
-        return choose_levels(
-            resource,
-            self.estimator,
-            splits,
-            min_resources=getattr(self, "min_resources", None),
-            max_resources=self.max_resources,
-            factor=factor,
-            has_floor=self._has_row_floor,
-        )
+        return choose_levels(self, resource, splits)
 
     def _count_candidates(self, setup: Setup) -> int:
         """Return the number of candidates of a policy without brackets."""
@@ -130,6 +114,10 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
     ) -> SearchSplits:
         """Return the splits, and what is known about them."""
         return fixed_splits(self, inputs, resource, seed)
+
+    def _plays_until_deadline(self, plan: SearchPlan) -> bool:
+        """Return whether the time budget decides how much of the plan is played."""
+        return False
 
     def _warn_of_candidates(self, prepared: Preparation, candidates: Candidates) -> None:
         """Warn if the candidates do not suit the policy; does nothing by default."""
@@ -252,7 +240,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         resource.check(self.estimator, space.names)
         sampler = self._resolve_sampler(space)
         splits = self._make_splits(inputs, resource, seed)
-        levels = self._make_levels(resource, splits, self._factor(space, sampler))
+        levels = self._make_levels(space, sampler, resource, splits)
         setup = Setup(inputs, space, sampler, resource, splits, levels)
         policy = self._make_policy(setup)
         return Preparation(setup, policy, self._make_plan(policy, setup))

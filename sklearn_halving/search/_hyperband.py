@@ -38,9 +38,11 @@ from sklearn_halving.search.preparing._hyperband_policy import (
     warn_of_left_out,
     warn_of_small_grid,
 )
+from sklearn_halving.search.preparing._levels import Levels, choose_levels
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._preparation import Preparation, Setup
 from sklearn_halving.search.preparing._search_space import SearchSpace, first_of_each
+from sklearn_halving.search.preparing._splitting import SearchSplits
 from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics, Overlap
 from sklearn_halving.search.reporting._cv_results import ResultRows, finalists
 
@@ -318,16 +320,16 @@ class HyperbandSearchCV(BaseBanditSearchCV):
             return resolve_sampler("random" if space.is_grid else DEFAULT_SAMPLER)
         return super()._resolve_sampler(space)
 
-    def _factor(self, space: SearchSpace, sampler: Sampler | None) -> float | None:
-        return None if halves_grid(self, space, sampler) else bracket_factor(self)
+    def _make_levels(
+        self, space: SearchSpace, sampler: Sampler | None, resource: Resource, splits: SearchSplits
+    ) -> Levels:
+        factor = None if halves_grid(self, space, sampler) else bracket_factor(self)
+        has_floor = chooses_plan(self)
+        return choose_levels(self, resource, splits, factor=factor, has_floor=has_floor)
 
     def _plays_until_deadline(self, plan: SearchPlan) -> bool:
         is_cut = self.n_loops == "auto" or plan.n_loops < self.n_loops
         return is_cut and plan.n_loops > 1
-
-    @property
-    def _has_row_floor(self) -> bool:
-        return chooses_plan(self)
 
     def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Candidates:
         if not prepared.setup.space.is_grid:

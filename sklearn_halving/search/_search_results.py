@@ -29,7 +29,6 @@ from sklearn_halving.resources._early_stopping import fix_rounds, is_number_of_r
 from sklearn_halving.search._formatting import budget_text
 from sklearn_halving.search._run import Run
 from sklearn_halving.search._user_warnings import warn_user
-from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics
 from sklearn_halving.search.reporting._cv_results import (
     ResultRows,
@@ -230,10 +229,6 @@ class SearchResults(BaseSearchCV):
                 by = budget_text(self)
             n_loops = run.prepared.plan.n_loops_begun(run.log.outcomes) if run.is_timed else None
             warn_user(stopped_message(run.task, run.outcomes, by, n_loops))
-
-    def _plays_until_deadline(self, plan: SearchPlan) -> bool:
-        """Return whether the time budget decides how much of the plan is played."""
-        return False
 
     def _best_arm(self, run: Run) -> int:
         """Return the policy's choice.

@@ -38,9 +38,11 @@ from sklearn_halving.search._shared_parameters import (
     document_search,
 )
 from sklearn_halving.search._user_warnings import warn_user
+from sklearn_halving.search.preparing._levels import Levels, choose_levels
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._preparation import Setup
 from sklearn_halving.search.preparing._search_space import SearchSpace
+from sklearn_halving.search.preparing._splitting import SearchSplits
 
 NOT_FOR_SAMPLERS: dict[str, object] = {
     "allocation": "likelihood",
@@ -249,8 +251,10 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
         # fits each led to better choices. Other allocations need more fits in the first stage.
         return 2 if self.allocation == "likelihood" else super()._pulls_of_a_drawn
 
-    def _factor(self, space: SearchSpace, sampler: Sampler | None) -> float:
-        return 2
+    def _make_levels(
+        self, space: SearchSpace, sampler: Sampler | None, resource: Resource, splits: SearchSplits
+    ) -> Levels:
+        return choose_levels(self, resource, splits, factor=2)
 
     def _make_policy(self, setup: Setup) -> BasePolicy:
         n_arms = self._count_candidates(setup)

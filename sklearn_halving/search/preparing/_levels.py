@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from sklearn_halving._typing import Estimator
 from sklearn_halving.policies.bases._rungs import exact_factor, round_half_up
 from sklearn_halving.resources import FitTime, Resource
 from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._inputs import read_seconds
 from sklearn_halving.search.preparing._splitting import SearchSplits
+
+if TYPE_CHECKING:
+    from sklearn_halving.search._base_search import BaseBanditSearchCV
 
 MAX_ELIMINATIONS = 4
 """``min_resources="auto"`` allows at most this many eliminations, that is five brackets, as
@@ -40,12 +43,10 @@ class Levels:
 
 
 def choose_levels(
+    search: BaseBanditSearchCV,
     resource: Resource,
-    estimator: Estimator,
     splits: SearchSplits,
     *,
-    min_resources: float | str | None,
-    max_resources: float | str,
     factor: float | None = None,
     has_floor: bool = False,
 ) -> Levels:
@@ -53,24 +54,26 @@ def choose_levels(
 
     Parameters
     ----------
+    search : BaseBanditSearchCV
+        The search. Its ``min_resources`` and ``max_resources`` are amounts. For seconds, text such
+        as ``"10s"`` is allowed. If ``min_resources`` is None, or if the search does not have it,
+        the largest level is the only one.
     resource : Resource
         The resource, which defines the meaning of a level.
-    estimator : estimator object
-        The estimator of the search.
     splits : SearchSplits
         The splits, of which the smallest training fold limits the levels.
-    min_resources, max_resources : float, str or "auto"
-        Parameters of the search, as amounts. For seconds, text such as ``"10s"`` is allowed. With
-        ``min_resources=None``, the largest level is the only one.
     factor : float or None, default=None
-        Determines the number of eliminations between the two levels. If None, the policy chooses
-        them.
+        Determines the number of eliminations between the two levels if ``min_resources="auto"``.
+        If None, the policy chooses the levels.
     has_floor : bool, default=False
         Whether all rungs have at least the first number of rows of `EarlyRungs.row_floors`, with
         ``min_resources="auto"``.
     """
-    smallest, largest = resource.level_range(estimator, splits.n_train, splits.n_rows_needed)
-    max_resources = _amount_of("max_resources", max_resources, resource)
+    min_resources = getattr(search, "min_resources", None)
+    smallest, largest = resource.level_range(
+        search.estimator, splits.n_train, splits.n_rows_needed
+    )
+    max_resources = _amount_of("max_resources", search.max_resources, resource)
     if isinstance(max_resources, str):
         if largest < 1:
             raise ValueError(
