@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Integral
@@ -372,6 +373,12 @@ class VarianceHalving(PlannedPolicy):
         for i in np.flatnonzero(ready):
             if is_clear(mean[i], error[i], int(leader[i]), self.stop_probability, self.tolerance):
                 state.stopped[i], state.best[i] = True, leader[i]
+
+    def ended_by(self, state: PlannedState) -> Sequence[str]:
+        """Return the stopping rules in use if one of them ended the play, else nothing."""
+        rules = {"stop_probability": self.stop_probability, "tolerance": self.tolerance}
+        is_stopped = state.stopped.all()
+        return [f"{k}={v}" for k, v in rules.items() if is_stopped and v is not None]
 
 
 class Settings(NamedTuple):

@@ -94,21 +94,31 @@ class Run:
 
     def record(self, cv: CrossValidation | None) -> SearchRecord:
         """Return the record of the pulls, which is kept after the search."""
-        task, n_repetitions = self.task, self.prepared.setup.splits.n_repetitions
+        task, setup = self.task, self.prepared.setup
+        n_started = n_different(task.candidates)
         return SearchRecord(
             task.resource,
             list(self.log.outcomes.values()),
             self.prepared.plan,
             self.log.stages,
             n_candidates=sum(1 for _ in task.candidates),  # some may not exist yet
-            n_different=n_different(task.candidates),
-            n_grid_splits=n_splits_of_grid_search(cv, n_repetitions),
+            n_different=n_started,
+            is_whole_grid=setup.space.is_grid and n_started == setup.space.n_different_in_grid,
+            n_grid_splits=n_splits_of_grid_search(cv, setup.splits.n_repetitions),
             largest=task.resource.to_amount(task.max_level),
             seconds=time.monotonic() - self.began,
             is_resumed=bool(self.earlier),
             is_timed=self.is_timed,
             n_dropped=self._n_dropped(),
+            ended_by=self.ended_by,
         )
+
+    @property
+    def ended_by(self) -> str:
+        """What ended the search before its plan was complete; empty if nothing did."""
+        if self.stopped_by != "policy":
+            return self.stopped_by
+        return " or ".join(self.prepared.policy.ended_by(self.state))
 
     def _n_dropped(self) -> int:
         """Return how many candidates were dropped in races."""

@@ -140,7 +140,7 @@ def test_a_time_budget_keeps_what_is_known():
 
 def test_progress_summary_and_displays_show_it(capsys):
     search = search_of(verbose=2).fit(X, Y)
-    assert "bracket 3, rung 2 of 4" in capsys.readouterr().out
+    assert "bracket 3, rung 1:" in capsys.readouterr().out
     assert str(search.n_fits_) in str(search.summary())
     RungDisplay.from_estimator(search)
     BracketDisplay.from_estimator(search)

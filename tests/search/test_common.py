@@ -762,6 +762,12 @@ def test_verbose_output(search_class, capsys, n_jobs):
     assert progress[0] == first
     assert progress[-1].startswith(f"Done: {n_fits} fits in 0:0")
     assert not any("[CV" in line for line in progress)
+    lines = printed(search.set_params(verbose=2), capsys, n_jobs)
+    fits = [line.partition(" total time")[0] for line in lines if line.startswith("[CV")]
+    # Candidate, resource and split identify a fit. One candidate is in both of the brackets.
+    assert len(fits) == n_fits
+    n_twice = 3 if search_class is HyperbandSearchCV else 0
+    assert len({line.replace(".", "") for line in fits}) >= n_fits - n_twice
     lines = printed(search.set_params(verbose=3, return_train_score=True), capsys, n_jobs)
     assert len(lines) == len(progress) + n_fits
     assert sum(mark in line and "score=(train=0." in line for line in lines) == n_of_split_0

@@ -371,6 +371,7 @@ def test_a_small_space_is_used_whole_and_said_to_be_small(space):
     with pytest.warns(UserWarning, match="4 candidates, fewer than the brackets") as caught:
         search.fit(X, y)
     assert len(caught) == 1
+    assert "26 fits in all. All candidates on all splits would be 8." in str(caught[0].message)
     results = search.cv_results_
     widest = (results["bracket"] == results["bracket"].max()) & (results["iter"] == 0)
     assert [results["params"][row]["value"] for row in np.flatnonzero(widest)] == [1, 2, 3, 4]

@@ -1,4 +1,8 @@
-"""The lines that workers write if ``verbose > 1``, in the format of GridSearchCV."""
+"""The lines that workers write if ``verbose > 1``, in the format of GridSearchCV.
+
+They always name the split, which GridSearchCV does only if ``verbose > 2``: rungs have different
+numbers of splits.
+"""
 
 from __future__ import annotations
 
@@ -45,8 +49,6 @@ def pull_text(task: EvaluationTask, pull: Pull) -> str:
 
 
 def _progress(task: EvaluationTask, pull: Pull) -> str:
-    if task.verbose <= 2:
-        return ""
     text = f" {pull.repetition + 1}"
     if task.n_repetitions is not None:
         text += f"/{task.n_repetitions}"

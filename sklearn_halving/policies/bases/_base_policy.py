@@ -32,7 +32,7 @@ REQUIRED = (
 )
 OPTIONAL = (
     *("describe", "order_of_play", "current_stage", "stage_of_arm", "is_confident", "points"),
-    *("first_to_tell", "stage_of_pull", "rungs_before", "n_dropped"),
+    *("first_to_tell", "stage_of_pull", "rungs_before", "n_dropped", "ended_by"),
 )
 
 
@@ -143,6 +143,10 @@ class BasePolicy(Policy):
     def n_dropped(self, state: Any, place: int) -> int | None:
         """Return how many arms a bracket has dropped in its last rung, None if not decided yet."""
         return 0
+
+    def ended_by(self, state: Any) -> Sequence[str]:
+        """Return the rules of which one ended the play early, such as ``["tolerance=0.1"]``."""
+        return ()
 
     def points(self, state: Any) -> FloatArray | None:
         """Return the arms as points of the unit cube; None if the arms are given.

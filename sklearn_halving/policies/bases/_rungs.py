@@ -117,7 +117,8 @@ def hyperband_brackets(
         raise ValueError(
             f"min_candidates={min_candidates} leaves no bracket: the widest of "
             f"brackets={brackets!r} starts with {widest} candidates. "
-            "Lower min_candidates, or lower min_resources for wider brackets."
+            "Lower min_candidates. With a lower min_resources or a higher max_candidates, "
+            "brackets are wider."
         )
     return tuple(one_loop)
 
@@ -154,8 +155,9 @@ def _chosen(brackets: str | Sequence[int], s_max: int) -> list[int]:
     if not wanted or len(set(wanted)) < len(wanted) or not set(wanted) <= set(range(s_max + 1)):
         raise ValueError(
             f"brackets must be 'all', 'most_exploratory' or a list of different whole numbers s "
-            f"with 0 <= s <= {s_max} (the number of eliminations that the resources allow at "
-            f"this factor), got {brackets!r}. For a larger s, lower min_resources or factor."
+            f"with 0 <= s <= {s_max} (the number of eliminations that the resources, factor and "
+            f"max_candidates allow), got {brackets!r}. For a larger s, lower min_resources or "
+            "factor, or raise max_candidates."
         )
     return sorted(map(int, wanted), reverse=True)
 

@@ -12,6 +12,7 @@ from sklearn_halving._typing import Candidates
 from sklearn_halving.policies import FiniteHorizonHalving, GridHalving, Hyperband
 from sklearn_halving.policies.bases._rungs import exact_factor
 from sklearn_halving.samplers import Sampler
+from sklearn_halving.search._formatting import counted
 from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._candidates import BRACKETS_IN_PLAY
 from sklearn_halving.search.preparing._content_hash import content_hash
@@ -247,14 +248,14 @@ def warn_of_small_grid(prepared: Preparation) -> None:
     short = [b.label for b in wanted.brackets if b.n_arms > size and b.loop == 0]
     what = "grid has" if setup.space.is_grid else "distributions have"
     message = (
-        f"The {what} {size} candidates, fewer than the brackets {short} start with: these "
-        "brackets take all of them."
+        f"The {what} {counted(size, 'candidate')}, fewer than the brackets {short} start with: "
+        "these brackets take all of them."
     )
     if schedule.n_pulls > size and len(schedule.brackets) > 1:
         n_fits = schedule.n_pulls_on(n_splits)
         message += (
-            f" A candidate may be fitted in several brackets, {n_fits} fits in all, most of "
-            f"them cheap; GridSearchCV would make {size * n_splits} full fits. "
-            "brackets='most_exploratory' needs fewer fits."
+            f" A candidate may be fitted in several brackets: {n_fits} fits in all. All "
+            f"candidates on all splits would be {size * n_splits}. The defaults never make more "
+            "fits than that for a grid, whose values are lists."
         )
     warn_user(message)

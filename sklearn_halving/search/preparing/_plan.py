@@ -84,6 +84,14 @@ class SearchPlan:
         n_all = problem.n_arms * n_splits * len(levels)
         return n_all if most is None else min(most, n_all)
 
+    @property
+    def may_end_early(self) -> bool:
+        """Whether a search may have fewer fits than planned although nothing stops it.
+
+        Only brackets without races are always played to their end.
+        """
+        return self.schedule is None or self.description.races
+
     def path_of(self, pull: Pull) -> tuple[int, ...]:
         """Return the indices of the bracket and the rung; an empty tuple without brackets."""
         if self.schedule is None:

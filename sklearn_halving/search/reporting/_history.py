@@ -73,6 +73,8 @@ class SearchRecord:
         Number of candidates.
     n_different : int
         Number of different candidates. A small grid is used in several brackets.
+    is_whole_grid : bool
+        Whether they are all candidates of a grid, as in GridSearchCV.
     n_grid_splits : int or None
         Number of splits on which GridSearchCV would fit each candidate; None if it is not known.
     largest : float
@@ -85,6 +87,8 @@ class SearchRecord:
         Whether the time budget decides how many loops are played.
     n_dropped : int
         Number of candidates that were dropped in races.
+    ended_by : str
+        What ended the search before its plan was complete; empty if nothing did.
     """
 
     resource: Resource
@@ -93,12 +97,14 @@ class SearchRecord:
     stages: dict[Pull, int]
     n_candidates: int
     n_different: int
+    is_whole_grid: bool
     n_grid_splits: int | None
     largest: float
     seconds: float
     is_resumed: bool = False
     is_timed: bool = False
     n_dropped: int = 0
+    ended_by: str = ""
 
 
 def n_splits_of_grid_search(cv: object, n_repetitions: int | None) -> int | None:

@@ -132,7 +132,8 @@ def _spent(found: Findings) -> Iterator[str]:
         n_candidates = counted(record.n_different, "candidate")
         n_splits = counted(record.n_grid_splits, "split")
         fits = counted(n_grid_fits, "fit")
-        text += f"; GridSearchCV would have made {fits}, {n_candidates} x {n_splits}"
+        peer = "GridSearchCV" if record.is_whole_grid else "RandomizedSearchCV"
+        text += f"; {peer} would make {fits}, {n_candidates} x {n_splits}"
     yield text
     if found.resource is not None:
         n_full_fits = search.n_resources_spent_ / _units_of_a_full_fit(found)
@@ -143,7 +144,7 @@ def _spent(found: Findings) -> Iterator[str]:
         if n_grid_fits:
             share = 100 * n_full_fits / n_grid_fits
             percent = f"{share:.0f}" if share >= 1 else f"{share:.1g}"
-            units += f": {percent} % of that grid"
+            units += f": {percent} % of that search"
         yield units
     seconds = float(found.history[["fit_time", "score_time"]].to_numpy().sum())
     times = (
@@ -168,6 +169,8 @@ def _ended(found: Findings) -> str:
     search = found.search
     by = getattr(search, "stopped_by_", "policy")
     text = STOPPED_BY[by].replace("time_budget", budget_text(search))
+    if by == "policy" and found.record.ended_by:
+        text = f"stopped by {found.record.ended_by}"
     if by == "time_budget" and found.record.is_timed:
         text += ", which decides how many loops are played"
     elif by != "policy" and found.n_unfitted:
@@ -189,7 +192,7 @@ def _brackets(found: Findings) -> Section:
     table: list[list[str]] = []
     winner = None
     for (loop, bracket), own in shown:
-        cells = [f"bracket {bracket}, loop {loop}" if has_loops else f"bracket {bracket}"]
+        cells = [f"loop {loop}, bracket {bracket}" if has_loops else f"bracket {bracket}"]
         for amount in amounts:
             rung = own[own["amount"] == amount]
             if any(rung["is_best"]):

@@ -32,6 +32,7 @@ class FitTypeError(ValueError, TypeError):
 
 MAX_NAMED = 5
 """Maximum number of errors in a message, and of candidates for each error."""
+WAY_OUT = "If more of the resource would avoid this, use a larger min_resources."
 NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+(\.\d+)?([eE][-+]?\d+)?")
 """Numbers and memory addresses, which may differ between equal errors."""
 SOURCE = re.compile(r'^(  File ".*", line )\d+(.*\n)(?: {4}.*\n)*', re.MULTILINE)
@@ -96,18 +97,23 @@ def _hint(task: EvaluationTask, outcomes: Sequence[Outcome], failed: Sequence[Ou
     """Return what may help if errors only occurred in fits with little of the resource."""
     largest = max(outcome.pull.level for outcome in outcomes)
     groups = _by_error(failed)
-    # More of the resource does not help a fit that takes too long or needs too much memory.
-    curable = [same for same in groups if outcome_of(same[0]) in ("failed", "scorer_failed")]
+    curable = [same for same in groups if _may_be_cured(same[0])]
     levels = [max(outcome.pull.level for outcome in same) for same in curable]
     small = [level for level in levels if level < largest]
     if not small:
         return ""
     amount = task.resource.to_amount(max(small))
     whose = "They" if len(small) == len(groups) else "Some of the errors"
-    return (
-        f" {whose} occurred only with at most {task.resource.name}={amount}: a min_resources "
-        "larger than that may help."
-    )
+    return f" {whose} occurred only with at most {task.resource.name}={amount}. {WAY_OUT}"
+
+
+def _may_be_cured(failed: Outcome) -> bool:
+    """Return whether more of the resource may avoid an error.
+
+    It does not help a fit that takes too long or needs too much memory, nor an invalid parameter.
+    """
+    is_invalid = "InvalidParameterError" in _last_line(failed.error)
+    return outcome_of(failed) in ("failed", "scorer_failed") and not is_invalid
 
 
 def _details(task: EvaluationTask, failed: Sequence[Outcome], what: str) -> str:
@@ -158,27 +164,28 @@ def report_abandoned(task: EvaluationTask, plan: SearchPlan, outcomes: Iterable[
     arms: dict[tuple[int, ...], set[int]] = defaultdict(set)
     for outcome in outcomes:
         arms[plan.path_of(outcome.pull)].add(outcome.pull.arm)
-    narrowed = []
+    narrowed, has_loops = [], plan.n_loops > 1
     for place, bracket in enumerate(plan.schedule.brackets if plan.schedule else ()):
+        name = f"s={bracket.label}" + (f" of loop {bracket.loop}" if has_loops else "")
         for number, (rung, above) in enumerate(pairwise(bracket.rungs)):
             n_here, n_above = len(arms[place, number]), len(arms[place, number + 1])
             where = f"n_resources={task.resource.to_amount(rung.level)}"
             if n_above == 0:
                 warn_user(
-                    f"Bracket s={bracket.label} was stopped, because all mean scores of its rung "
-                    f"at {where} are NaN. A larger min_resources may help."
+                    f"Bracket {name} was stopped, because all mean scores of its rung "
+                    f"at {where} are NaN. {WAY_OUT}"
                 )
                 break
             # Only candidates with a mean score are kept: if they are too few, all of them.
             if n_above < min(n_here, above.n_arms):
                 narrowed.append(
-                    f"bracket s={bracket.label} at {where}: {n_above} of {n_here} candidates "
+                    f"bracket {name} at {where}: {n_above} of {n_here} candidates "
                     f"have a mean score, {above.n_arms} were planned\n"
                 )
     if narrowed:
         warn_user(
             "Rungs had fewer candidates than planned, because candidates whose mean score is NaN "
-            f"are eliminated. A larger min_resources may help.\n{''.join(narrowed).rstrip()}"
+            f"are eliminated. {WAY_OUT}\n{''.join(narrowed).rstrip()}"
         )
 
 

@@ -159,15 +159,16 @@ def open_watch(search: BaseBanditSearchCV, run: Run, callbacks: CallbackTree) ->
 
 
 def _first_lines(run: Run, n_planned: int | None) -> Iterator[str]:
-    yield headline(run.prepared.plan, is_timed=run.is_timed)
+    plan, has_deadline = run.prepared.plan, run.deadline < float("inf")
+    yield headline(plan, is_timed=run.is_timed, has_deadline=has_deadline)
     journal = run.checkpoint.journal
     if journal is not None and journal.records:
-        races = run.prepared.plan.description.races
-        yield checkpoint_line(len(journal.records), n_planned, races=races)
+        may_end_early = plan.may_end_early or has_deadline
+        yield checkpoint_line(len(journal.records), n_planned, may_end_early=may_end_early)
 
 
 def write_end(search: BaseBanditSearchCV, run: Run, progress: Progress) -> None:
     """Write the last line of a search, if ``verbose``."""
     if search.verbose > 0:
         best_score = getattr(search, "best_score_", None)
-        write_above(None, end_line(progress.report(), best_score, run.stopped_by))
+        write_above(None, end_line(progress.report(), best_score, run.ended_by))

@@ -26,7 +26,7 @@ class Part:
     Parameters
     ----------
     name : str
-        Name of the part, with its bracket.
+        Name of the part, with the numbers of the columns of ``history_``, which begin with 0.
     level : int
         Level of its fits.
     n_candidates, n_fits : int
@@ -62,19 +62,18 @@ def parts_of(plan: SearchPlan) -> tuple[Part, ...]:
         if not 1 < len(stages) <= MAX_STAGES:
             return ()
         return tuple(
-            Part(f"stage {number} of {len(stages)}", stage.level, stage.n_arms, stage.n_pulls)
-            for number, stage in enumerate(stages, start=1)
+            Part(f"stage {number}", stage.level, stage.n_arms, stage.n_pulls)
+            for number, stage in enumerate(stages)
         )
-    parts, n_repetitions = [], plan.problem.max_repetitions
-    n_loops = 1 + max((bracket.loop for bracket in plan.schedule.brackets), default=0)
+    parts, n_repetitions, has_loops = [], plan.problem.max_repetitions, plan.n_loops > 1
     for place, bracket in enumerate(plan.schedule.brackets):
-        loop = f"loop {bracket.loop + 1} of {n_loops}, " if n_loops > 1 else ""
+        loop = f"loop {bracket.loop}, " if has_loops else ""
         before, n_splits_before = 0, 0
-        for number, rung in enumerate(bracket.rungs, start=1):
-            name = f"{loop}bracket {bracket.label}, rung {number} of {len(bracket.rungs)}"
+        for number, rung in enumerate(bracket.rungs):
+            name = f"{loop}bracket {bracket.label}, rung {number}"
             n_fits, n_splits = rung.n_pulls(n_repetitions), rung.n_splits(n_repetitions)
             n_new = rung.n_arms * max(0, n_splits - n_splits_before) if before else 0
-            is_last = number == len(bracket.rungs)
+            is_last = number == len(bracket.rungs) - 1
             races = plan.description.races and is_last and n_splits > 1
             parts.append(
                 Part(name, rung.level, rung.n_arms, n_fits, n_splits, place, before, n_new, races)
@@ -104,6 +103,8 @@ class ProgressReport:
         candidate whose score is more certain.
     best_resources : float
         Amount of resource at which ``best_score`` was reached.
+    best_n_splits : int
+        Number of splits over which ``best_score`` is the mean; 0 if there is no score yet.
     seconds : float
         Time since the start of the search.
     seconds_left : float or None
@@ -117,6 +118,7 @@ class ProgressReport:
     place: str
     best_score: float
     best_resources: float
+    best_n_splits: int
     seconds: float
     seconds_left: float | None
 
@@ -155,21 +157,22 @@ class Standings:
         sums = self._sums.get(level, {})
         return sum(not isnan(sums[arm][0]) for arm in arms if arm in sums)
 
-    def best(self) -> tuple[float, int]:
-        """Return the best mean and its level, or NaN and 0."""
+    def best(self) -> tuple[float, int, int]:
+        """Return the best mean, its level and its number of scores, or NaN, 0 and 0."""
         best = {key: self._best_of(key) for key in self._ranked}
-        best = {key: mean for key, mean in best.items() if not isnan(mean)}
+        best = {key: (mean, n) for key, (mean, n) in best.items() if not isnan(mean)}
         if not best:
-            return nan, 0
-        key = max(best) if self.by_level else max(best, key=lambda key: best[key])
-        return best[key], key[0]
+            return nan, 0, 0
+        key = max(best) if self.by_level else max(best, key=lambda key: best[key][0])
+        mean, n = best[key]
+        return mean, key[0], key[1] or n
 
-    def _best_of(self, key: tuple[int, int]) -> float:
-        """Return the best mean at a level without visiting all candidates."""
+    def _best_of(self, key: tuple[int, int]) -> tuple[float, int]:
+        """Return the best mean at a level and its number of scores, without visiting all arms."""
         ranked = self._ranked[key]
         while ranked and -ranked[0][0] != self._mean(key[0], ranked[0][1]):
             heappop(ranked)  # outdated by a later score
-        return -ranked[0][0] if ranked else nan
+        return (-ranked[0][0], self._sums[key[0]][ranked[0][1]][1]) if ranked else (nan, 0)
 
     def _mean(self, level: int, arm: int) -> float:
         total, n = self._sums[level][arm]
@@ -326,7 +329,7 @@ class Progress:
     def report(self) -> ProgressReport:
         """Return the current state."""
         now = time.monotonic()
-        score, level = self.standings.best()
+        score, level, n_splits = self.standings.best()
         return ProgressReport(
             n_fits=self.n_fits,
             n_planned=self.n_planned,
@@ -335,6 +338,7 @@ class Progress:
             place="" if self._place is None else self.parts[self._place].name,
             best_score=score,
             best_resources=self.resource.to_amount(level) if level else nan,
+            best_n_splits=n_splits,
             seconds=now - self.began,
             seconds_left=self._seconds_left(now),
         )

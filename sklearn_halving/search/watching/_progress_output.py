@@ -80,8 +80,10 @@ class Bar:
         self._n_shown = report.n_fits
         self._next = time.monotonic() + REFRESH_SECONDS
         self._tqdm.total = report.n_planned
-        texts = [] if isnan(report.best_score) else [f"best {score_text(report.best_score)}"]
-        texts += [report.place] if report.place else []
+        texts = [report.place] if report.place else []
+        if not isnan(report.best_score):
+            splits = counted(report.best_n_splits, "split")
+            texts.insert(0, f"best {score_text(report.best_score)} ({splits})")
         texts += [left_text(report.seconds_left)] if report.seconds_left else []
         self._tqdm.set_postfix_str(", ".join(texts), refresh=False)
         self._tqdm.n = report.n_fits
@@ -96,20 +98,20 @@ class Bar:
         self._tqdm.close()
 
 
-def headline(plan: SearchPlan, *, is_timed: bool = False) -> str:
+def headline(plan: SearchPlan, *, is_timed: bool = False, has_deadline: bool = False) -> str:
     """Return the line for the start of a search.
 
     ``is_timed`` says whether the time budget decides how many loops are played.
     """
     n_arms, n_fits = plan.problem.n_arms, plan.n_fits
     candidates = counted(n_arms, "candidate")
+    at_most = "at most " if plan.may_end_early or has_deadline else ""
     if is_timed:
         return (
             f"Fitting {counted(plan.problem.max_repetitions or 1, 'fold')} for new candidates in "
             "each loop of brackets; the time budget decides how many loops are played"
         )
     if plan.schedule is not None:
-        at_most = "at most " if plan.description.races else ""
         return (
             f"Fitting {counted(plan.problem.max_repetitions or 1, 'fold')} for {candidates}, "
             f"brackets: {len(plan.schedule.brackets)}, totalling {at_most}"
@@ -118,11 +120,11 @@ def headline(plan: SearchPlan, *, is_timed: bool = False) -> str:
     if plan.makes_candidates:
         return (
             f"Fitting candidates that are made during the search, at most {n_arms:,}, totalling "
-            f"at most {counted(n_fits or 0, 'fit')}"
+            f"{at_most}{counted(n_fits or 0, 'fit')}"
         )
     if n_fits is None:
         return f"Fitting {candidates} until the policy stops"
-    return f"Fitting {candidates}, totalling at most {counted(n_fits, 'fit')}"
+    return f"Fitting {candidates}, totalling {at_most}{counted(n_fits, 'fit')}"
 
 
 class Milestones:
@@ -154,20 +156,24 @@ class Milestones:
         return True
 
 
-def checkpoint_line(n_done: int, n_planned: int | None, *, races: bool) -> str:
-    """Return the line on the contents of a checkpoint; ``races`` may save some of the fits."""
+def checkpoint_line(n_done: int, n_planned: int | None, *, may_end_early: bool) -> str:
+    """Return the line on the contents of a checkpoint."""
     line = f"The checkpoint has {counted(n_done, 'fit')}"
     if n_planned is None:
         return line
-    at_most = "at most " if races else ""
+    at_most = "at most " if may_end_early else ""
     return f"{line}; {at_most}{max(0, n_planned - n_done):,} remain"
 
 
 def part_line(part: Part, report: ProgressReport, resource: Resource) -> str:
     """Return the line for the end of a rung or stage."""
-    at = resource_text(resource, resource.to_amount(part.level))
-    what = counted(part.n_candidates, "candidate") + (f" at {at}" if at else "")
-    best = _best_text(report, resource, resource.to_amount(part.level))
+    amount, n_splits = resource.to_amount(part.level), None
+    at, what = resource_text(resource, amount), counted(part.n_candidates, "candidate")
+    if part.bracket is not None:
+        n_splits = part.n_splits
+        what += f" on {counted(n_splits, 'split')}"
+    what += f" at {at}" if at else ""
+    best = _best_text(report, resource, (amount, n_splits))
     return f"{part.name}: {what}; {best}; {_fits_text(report)}, {_times_text(report)}"
 
 
@@ -178,11 +184,11 @@ def milestone_line(report: ProgressReport, resource: Resource) -> str:
     return f"{_fits_text(report)}: {what}; {best}; {_times_text(report)}"
 
 
-def end_line(report: ProgressReport, best_score: float | None, stopped_by: str) -> str:
+def end_line(report: ProgressReport, best_score: float | None, ended_by: str) -> str:
     """Return the line for the end of a search, before the refit."""
     line = f"Done: {counted(report.n_fits, 'fit')} in {clock_text(report.seconds)}"
-    if stopped_by != "policy":
-        line += f", stopped by {stopped_by}"
+    if ended_by:
+        line += f", stopped by {ended_by}"
     return line if best_score is None else f"{line}; best score {score_text(best_score)}"
 
 
@@ -218,13 +224,23 @@ def write_above(bar: Bar | None, line: str) -> None:
         bar.write(line)
 
 
-def _best_text(report: ProgressReport, resource: Resource, said: float | None = None) -> str:
-    """Return the best score, with its amount of resource unless it was mentioned already."""
+def _best_text(
+    report: ProgressReport,
+    resource: Resource,
+    said: tuple[float | None, int | None] = (None, None),
+) -> str:
+    """Return the best score, with its number of splits and its amount of resource.
+
+    ``said`` has the amount and the number of splits that the line has already given.
+    """
     if isnan(report.best_score):
         return "no score yet"
+    amount, n_splits = report.best_resources, report.best_n_splits
+    texts = [] if (amount, n_splits) == said else [counted(n_splits, "split")]
+    if amount != said[0] and resource_text(resource, amount):
+        texts.append(resource_text(resource, amount))
     text = f"best so far {score_text(report.best_score)}"
-    at = resource_text(resource, report.best_resources)
-    return text if report.best_resources == said or not at else f"{text} at {at}"
+    return f"{text} ({', '.join(texts)})" if texts else text
 
 
 def _fits_text(report: ProgressReport) -> str:

@@ -42,8 +42,8 @@ def test_hyperband_line_by_line():
         == """\
 HyperbandSearchCV of Known()
   searched   4 candidates, started 5 times; resource n_samples: 13 to 40 in a fit
-  spent      18 fits; GridSearchCV would have made 12 fits, 4 candidates x 3 splits
-             477 units of n_samples, as much as 11.9 full fits: 99 % of that grid
+  spent      18 fits; GridSearchCV would make 12 fits, 4 candidates x 3 splits
+             477 units of n_samples, as much as 11.9 full fits: 99 % of that search
   ended      finished as planned
   brackets   candidates: best score; * marks the winner
              n_samples   13       40
@@ -66,7 +66,7 @@ def test_successive_rejects_line_by_line():
         == """\
 BanditSearchCV of Known()
   searched   4 candidates; every fit is a full one
-  spent      19 fits; GridSearchCV would have made 12 fits, 4 candidates x 3 splits
+  spent      19 fits; GridSearchCV would make 12 fits, 4 candidates x 3 splits
   ended      finished as planned
   stages     candidates and fits
              stage   candidates   fits
@@ -103,7 +103,7 @@ def test_numbers_are_those_of_the_search(search_class):
     search = small(search_class, SVC(), {"C": [0.01, 1, 100]}, cv=4).fit(*data())
     text = search.summary()
     assert "searched   3 candidates" in text
-    assert f"{search.n_fits_} fits; GridSearchCV would have made 12 fits, 3 candidates x 4" in text
+    assert f"{search.n_fits_} fits; GridSearchCV would make 12 fits, 3 candidates x 4" in text
     assert f"score {search.best_score_:.4g} " in text
     winner = search.cv_results_["candidate"][search.best_index_]
     assert (
@@ -155,7 +155,7 @@ def test_candidates_that_are_made_on_the_way():
     lines = said(search.fit(*data()))
     n_made = len(search.cv_results_["params"])
     assert lines[1] == f"  searched   {n_made} candidates; every fit is a full one"
-    assert f"12 fits; GridSearchCV would have made {2 * n_made} fits" in lines[2]
+    assert f"12 fits; RandomizedSearchCV would make {2 * n_made} fits" in lines[2]
 
 
 @pytest.mark.parametrize("allocation", ["pooled", "uniform"])
@@ -319,7 +319,7 @@ def test_folds_of_unlike_size_and_candidates_in_several_brackets_are_counted_rig
     n_train = search.history_.query("n_resources == n_resources.max()")["n_train"].mean()
     of_grid = 4 * 4 * n_train  # four candidates, four splits
     share = search.n_resources_spent_ / of_grid
-    assert f"as much as {16 * share:.1f} full fits: {share:.0%} of that grid" in text.replace(
+    assert f"as much as {16 * share:.1f} full fits: {share:.0%} of that search" in text.replace(
         " % of", "% of"
     )
     runner_up = text.partition("runner-up")[2]
@@ -377,6 +377,38 @@ def test_objects_are_shown_by_name_and_never_by_address(search_class, thing, nam
     assert text.startswith(f"{search_class.__name__} of Choosy(thing={name})"[:60])
     assert f"thing={name}" in text.partition("winner")[2]
     assert f"TypeError: no use for [{name}]" in text
+
+
+@pytest.mark.parametrize(
+    ("search_class", "space", "options", "peer"),
+    [
+        (HyperbandSearchCV, SPACE, {"brackets": "auto"}, "GridSearchCV"),
+        (HyperbandSearchCV, SPACE, {"brackets": "all", "max_candidates": 2}, "RandomizedSearchCV"),
+        (HyperbandSearchCV, {"value": uniform(0, 1)}, {}, "RandomizedSearchCV"),
+        (BayesGapSearchCV, SPACE, {"n_candidates": 4}, "GridSearchCV"),
+        (BayesGapSearchCV, SPACE, {"n_candidates": 3, "n_pulls": 6}, "RandomizedSearchCV"),
+    ],
+)
+def test_the_comparison_is_with_the_search_that_tries_these_candidates(
+    search_class, space, options, peer
+):
+    search = search_class(Known(), space, cv=3, random_state=0, **options).fit(*data())
+    assert f"fits; {peer} would make" in search.summary()
+
+
+def test_the_rule_that_ended_a_search_is_named(capsys):
+    space, budget = {"value": [0.1, 0.9]}, {"n_pulls": 60, "random_state": 0}
+    whole = VarianceHalvingSearchCV(Known(), space, **budget).fit(*data())
+    assert "ended      finished as planned" in whole.summary()
+    both = {"stop_probability": 0.9, "tolerance": 0.1}
+    for rules in ({"tolerance": 0.1}, {"stop_probability": 0.9}, both):
+        search = VarianceHalvingSearchCV(Known(), space, verbose=1, **rules, **budget)
+        capsys.readouterr()
+        search.fit(*data())
+        assert search.stopped_by_ == "policy"
+        text = "stopped by " + " or ".join(f"{name}={value}" for name, value in rules.items())
+        assert f"ended      {text}" in search.summary()
+        assert f", {text}; best score" in capsys.readouterr().out
 
 
 def test_candidates_are_counted_as_in_the_comparison_with_grid_search():

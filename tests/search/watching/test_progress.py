@@ -62,11 +62,12 @@ def lines_of(search, capsys, n_jobs=1, Xy=None):
 
 # ------------------------------------------------------------------------------------ lines
 
+BEST = "best so far 0.4"
 HYPERBAND = [
     "Fitting 3 folds for 5 candidates, brackets: 2, totalling 18 fits",
-    "bracket 1, rung 1 of 2: 3 candidates at 13 rows; best so far 0.4; 9 of 18 fits, T elapsed",
-    "bracket 1, rung 2 of 2: 1 candidate at 40 rows; best so far 0.4; 12 of 18 fits, T elapsed",
-    "bracket 0, rung 1 of 1: 2 candidates at 40 rows; best so far 0.4; 18 of 18 fits, T elapsed",
+    f"bracket 1, rung 0: 3 candidates on 3 splits at 13 rows; {BEST}; 9 of 18 fits, T elapsed",
+    f"bracket 1, rung 1: 1 candidate on 3 splits at 40 rows; {BEST}; 12 of 18 fits, T elapsed",
+    f"bracket 0, rung 0: 2 candidates on 3 splits at 40 rows; {BEST}; 18 of 18 fits, T elapsed",
     "Done: 18 fits in T; best score 0.4",
 ]
 
@@ -77,23 +78,25 @@ def test_lines_of_rungs(capsys):
 
 def test_lines_of_stages(capsys):
     lines = lines_of(small(VarianceHalvingSearchCV, Known(), KNOWN, verbose=1), capsys)
-    assert [line.partition(":")[0] for line in lines[1:-1]] == ["stage 1 of 2", "stage 2 of 2"]
+    assert [line.partition(":")[0] for line in lines[1:-1]] == ["stage 0", "stage 1"]
     assert "20 of 20 fits" in lines[-2]
     lines = lines_of(small(BanditSearchCV, Known(), KNOWN, verbose=1), capsys)
     # Successive rejects with K = 4 and n = 20: n_1, n_2, n_3 = 3, 4, 6 pulls of each arm so far.
     assert lines[1:-1] == [
-        "stage 1 of 3: 4 candidates; best so far 0.4; 12 of 19 fits, T elapsed",
-        "stage 2 of 3: 3 candidates; best so far 0.4; 15 of 19 fits, T elapsed",
-        "stage 3 of 3: 2 candidates; best so far 0.4; 19 of 19 fits, T elapsed",
+        "stage 0: 4 candidates; best so far 0.4 (3 splits); 12 of 19 fits, T elapsed",
+        "stage 1: 3 candidates; best so far 0.4 (4 splits); 15 of 19 fits, T elapsed",
+        "stage 2: 2 candidates; best so far 0.4 (6 splits); 19 of 19 fits, T elapsed",
     ]
 
 
 def test_lines_where_there_are_neither_rungs_nor_stages(capsys):
-    lines = lines_of(small(BayesGapSearchCV, Known(), KNOWN, verbose=1, n_pulls=10), capsys)
+    search = small(BayesGapSearchCV, Known(), KNOWN, verbose=1, n_pulls=10)
+    lines = lines_of(search, capsys)
     assert lines[0] == "Fitting 4 candidates, totalling at most 10 fits"
     counts = [line.partition(":")[0] for line in lines[1:-1]]
     assert counts == [f"{n} of 10 fits" for n in range(1, 11)]
-    assert lines[-2].endswith("; best so far 0.4; T elapsed")
+    n_best = search.cv_results_["n_pulls"][search.best_index_]
+    assert lines[-2].endswith(f"; best so far 0.4 ({n_best} splits); T elapsed")
     assert lines[-1] == "Done: 10 fits in T; best score 0.4"
 
 
@@ -113,7 +116,7 @@ def test_plans_shrink_with_the_candidates_that_cannot_go_on(capsys):
     search = small(HyperbandSearchCV, Known(nan_below=40), KNOWN, verbose=1)
     lines = lines_of(search, capsys)
     assert lines[1:] == [
-        "bracket 1, rung 1 of 2: 3 candidates at 13 rows; no score yet; 9 of 15 fits, T elapsed",
+        HYPERBAND[1].replace("9 of 18", "9 of 15").replace(BEST, "no score yet"),
         HYPERBAND[3].replace("18 of 18", "15 of 15").replace("0.4", "0.3"),
         "Done: 15 fits in T; best score 0.3",
     ]
@@ -132,12 +135,12 @@ def test_best_so_far_is_of_the_level_that_decides(capsys):
     assert texts == ["best so far 0.387", "best so far 0.36", "best so far 0.36"]
     search.set_params(select="all_rungs")
     texts = [line.split("; ")[1] for line in lines_of(search, capsys)[1:-1]]
-    assert texts == ["best so far 0.387", *["best so far 0.387 at 13 rows"] * 2]
+    assert texts == ["best so far 0.387", *["best so far 0.387 (3 splits, 13 rows)"] * 2]
     assert search.best_score_ == pytest.approx(0.387)
 
 
 @parametrize_searches
-@pytest.mark.filterwarnings("ignore:The grid has 1 candidates")
+@pytest.mark.filterwarnings("ignore:The grid has 1 candidate,")
 def test_one_candidate(search_class, capsys):
     lines = lines_of(small(search_class, Known(), {"value": [0.3]}, verbose=1), capsys)
     n_fits = lines[-1].split()[1]
@@ -170,7 +173,8 @@ def test_a_resumed_search_says_what_the_checkpoint_has(search_class, capsys, tmp
     path.write_bytes(b"".join(records[: 1 + 7]))
     resumed = lines_of(search, capsys)
     assert resumed[0] == whole[0]
-    assert resumed[1] == f"The checkpoint has 7 fits; {n_fits - 7} remain"
+    at_most = "" if search_class is HyperbandSearchCV else "at most "
+    assert resumed[1] == f"The checkpoint has 7 fits; {at_most}{n_fits - 7} remain"
     assert resumed[2:] == whole[1:]
 
 
@@ -180,9 +184,37 @@ def test_a_search_that_was_stopped_says_so(search_class, capsys):
     with pytest.raises(ValueError, match="must be enough for the first fit"):
         search.fit(*data())
     assert "Done" not in capsys.readouterr().out
-    report = ProgressReport(3, 9, 0, 2, "", 0.5, 1.0, 3.0, None)
+    report = ProgressReport(3, 9, 0, 2, "", 0.5, 1.0, 1, 3.0, None)
     line = end_line(report, 0.5, "time_budget")
     assert line == "Done: 3 fits in 0:03, stopped by time_budget; best score 0.5"
+
+
+@pytest.mark.parametrize(
+    ("params", "at_most"),
+    [({}, ""), ({"time_budget": "1h"}, "at most "), ({"sampler": "evolution"}, "at most ")],
+)
+def test_a_plan_that_may_be_cut_short_is_a_maximum(params, at_most, capsys):
+    search = small(HyperbandSearchCV, Known(), KNOWN, verbose=1, **params)
+    n_planned = search.plan(*data())["n_fits"].sum()
+    assert lines_of(search, capsys)[0].endswith(f"totalling {at_most}{n_planned} fits")
+
+
+def test_loops_rungs_and_stages_have_the_numbers_of_the_tables(capsys):
+    search = small(HyperbandSearchCV, Known(), {"value": uniform(0, 1)}, n_loops=2, verbose=1)
+    heads = {line.partition(":")[0] for line in lines_of(search, capsys)[1:-1]}
+    names = ["loop", "bracket", "rung"]
+    rows = search.history_[names].drop_duplicates().itertuples(index=False)
+    assert heads == {
+        ", ".join(f"{k} {v}" for k, v in zip(names, row, strict=True)) for row in rows
+    }
+    assert "loop 0, bracket 1" in search.summary()
+
+
+def test_a_rung_of_a_grid_says_on_how_many_splits_it_is_compared(capsys):
+    search = HyperbandSearchCV(Known(), {"value": [i / 12 for i in range(12)]}, verbose=1)
+    lines = lines_of(search, capsys, Xy=data(400))
+    assert "12 candidates on 2 splits at 160 rows; best so far 0.9167; 24 of" in lines[1]
+    assert "3 candidates on 5 splits at 320 rows; best so far 0.9167;" in lines[-2]
 
 
 # ------------------------------------------------------------------------------------- texts
@@ -210,14 +242,14 @@ def test_amounts_and_scores():
 def test_a_long_search():
     schedule = Schedule((Bracket(1, (Rung(300, 100), Rung(100, 1200))),))
     part = parts_of(plan_of(schedule, n_splits=5))[1]
-    report = ProgressReport(1200, 2000, 0, 300, "", 0.97, 1200, 4000.0, 62.0)
+    report = ProgressReport(1200, 2000, 0, 300, "", 0.97, 1200, 5, 4000.0, 62.0)
     assert part_line(part, report, TrainingSize()) == (
-        "bracket 1, rung 2 of 2: 100 candidates at 1,200 rows; best so far 0.97; "
+        "bracket 1, rung 1: 100 candidates on 5 splits at 1,200 rows; best so far 0.97; "
         "1,200 of 2,000 fits, 1:06:40 elapsed, about 1:02 left"
     )
-    report = ProgressReport(20, None, 0, 12, "", 0.9, 1, 3.0, None)
+    report = ProgressReport(20, None, 0, 12, "", 0.9, 1, 1, 3.0, None)
     text = milestone_line(report, WholeFit())
-    assert text == "20 fits: 12 candidates tried; best so far 0.9; 0:03 elapsed"
+    assert text == "20 fits: 12 candidates tried; best so far 0.9 (1 split); 0:03 elapsed"
 
 
 @given(st.integers(1, 5000))
@@ -256,7 +288,8 @@ def test_best_so_far_is_the_best_mean(pulls, scores, by_level):
         if by_level:
             top = max((level for _, level in finite), default=0)
             finite = {key: mean for key, mean in finite.items() if key[1] == top}
-        best, level = bests[-1]
+        best, level, n_splits = bests[-1]
+        assert n_splits == (2 if finite else 0)
         if finite:
             assert best == max(finite.values())
             assert finite[max(finite, key=finite.get)] == max(
@@ -264,7 +297,7 @@ def test_best_so_far_is_the_best_mean(pulls, scores, by_level):
             )
         else:
             assert np.isnan(best)
-    known = [(level, best) for best, level in bests if not np.isnan(best)]
+    known = [(level, best) for best, level, _ in bests if not np.isnan(best)]
     assert all(b >= a for (i, a), (j, b) in pairwise(known) if i == j or not by_level)
 
 
@@ -276,8 +309,10 @@ def test_best_so_far_where_a_mean_may_fall_again(pulls):
         told.setdefault(arm, []).append(score)
         means = [sum(own) / len(own) for own in told.values()]
         known = [mean for mean in means if not np.isnan(mean)]
-        best, level = standings.best()
+        best, level, n_splits = standings.best()
         assert (best, level) == (max(known), 1) if known else np.isnan(best)
+        best_arms = [arm for arm, own in told.items() if sum(own) / len(own) == best]
+        assert n_splits in [len(told[arm]) for arm in best_arms] or (n_splits, known) == (0, [])
 
 
 def outcome(level, fit, score=0.0, *, previous=0, arm=0, split=0):
@@ -393,7 +428,7 @@ def test_time_left_knows_the_rungs_to_come():
     schedule = Schedule((Bracket(1, (Rung(3, 10), Rung(1, 30))), Bracket(0, (Rung(2, 30),))))
     progress = progress_of(plan_of(schedule), 6)
     ended = [progress.land(outcome(10, 100.0, arm=arm)) for arm in range(3)]
-    assert [part and part.name for part in ended] == [None, None, "bracket 1, rung 1 of 2"]
+    assert [part and part.name for part in ended] == [None, None, "bracket 1, rung 0"]
     # Three fits of 30 rows are left, each of them thrice as long; 300 seconds of work in 100.
     assert progress.report().seconds_left == pytest.approx(3 * 300 / 3, rel=0.01)
     assert progress.report().n_planned == 6
