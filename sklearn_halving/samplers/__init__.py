@@ -1,7 +1,7 @@
 """Samplers choose the parameters of new candidates. NumPy and SciPy only.
 
 Samplers
-    `RandomSampler`, `EvolutionSampler`, `KernelDensitySampler`
+    `RandomSampler`, `EvolutionSampler`, `KernelDensitySampler`, `MixedSampler`
 Inputs of samplers
     `Space`, a search space mapped to the unit cube; `Told`, the candidates and scores so far
 The protocol for a sampler of your own
@@ -10,6 +10,7 @@ The protocol for a sampler of your own
 
 from sklearn_halving.samplers._evolution import EvolutionSampler
 from sklearn_halving.samplers._kernel_densities import KernelDensitySampler
+from sklearn_halving.samplers._mixed import MixedSampler
 from sklearn_halving.samplers._random import RandomSampler
 from sklearn_halving.samplers._space import Space
 from sklearn_halving.samplers._types import Sampler, Told
@@ -17,6 +18,7 @@ from sklearn_halving.samplers._types import Sampler, Told
 __all__ = [
     "EvolutionSampler",
     "KernelDensitySampler",
+    "MixedSampler",
     "RandomSampler",
     "Sampler",
     "Space",

@@ -86,7 +86,7 @@ class EvolutionSampler:
         while len(batch.candidates) < n:
             params = None
             if len(parents) and rng.random() >= self.share_random:
-                params = self._child(told, int(rng.choice(parents)), batch, rng)
+                params = self.child(told, int(rng.choice(parents)), batch, rng)
             batch.add(batch.draw(rng) if params is None else params)
         return batch.candidates
 
@@ -103,7 +103,7 @@ class EvolutionSampler:
         best: IntArray = arms[np.argsort(-scores, kind="stable")[:n_parents]]
         return best
 
-    def _child(
+    def child(
         self, told: Told, parent: int, batch: Batch, rng: np.random.Generator
     ) -> Params | None:
         """Return a new mutation; None if none is found."""

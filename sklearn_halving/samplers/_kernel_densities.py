@@ -77,16 +77,16 @@ class KernelDensitySampler:
 
     def propose(self, told: Told, n: int, rng: np.random.Generator) -> list[Params]:
         """Return ``n`` candidates, from the densities or at random."""
-        densities = self._densities(told, rng)
+        densities = self.densities(told, rng)
         batch = Batch(told)
         while len(batch.candidates) < n:
             params = None
             if densities is not None and rng.random() >= self.share_random:
-                params = self._likely(told, *densities, batch, rng)
+                params = self.likely(told, *densities, batch, rng)
             batch.add(batch.draw(rng) if params is None else params)
         return batch.candidates
 
-    def _densities(self, told: Told, rng: np.random.Generator) -> tuple[_Density, _Density] | None:
+    def densities(self, told: Told, rng: np.random.Generator) -> tuple[Density, Density] | None:
         """Return the densities of good and of bad candidates; None if there are too few scores."""
         n_least = told.space.n_dimensions + 1  # the paper's N_min
         level = told.top_level(n_least + 2)
@@ -100,10 +100,10 @@ class KernelDensitySampler:
         n_good = max(n_least, int(self.share_good * len(inside)))
         n_bad = max(n_least, len(inside) - n_good)
         good, bad = inside[:n_good], inside[-n_bad:]
-        return _Density.of(told, good, rng), _Density.of(told, bad, rng)
+        return Density.of(told, good, rng), Density.of(told, bad, rng)
 
-    def _likely(
-        self, told: Told, good: _Density, bad: _Density, batch: Batch, rng: np.random.Generator
+    def likely(
+        self, told: Told, good: Density, bad: Density, batch: Batch, rng: np.random.Generator
     ) -> Params | None:
         """Return the new candidate with the largest ratio of densities; None if none is new."""
         points = good.draw(self.n_draws, self.widening, rng)
@@ -115,7 +115,7 @@ class KernelDensitySampler:
 
 
 @dataclass(frozen=True)
-class _Density:
+class Density:
     """A mixture of products of kernels, one around each point.
 
     Parameters
@@ -132,7 +132,7 @@ class _Density:
     n_values: IntArray
 
     @classmethod
-    def of(cls, told: Told, arms: list[int], rng: np.random.Generator) -> _Density:
+    def of(cls, told: Told, arms: list[int], rng: np.random.Generator) -> Density:
         """Return the density of some arms, with one bandwidth for each axis."""
         if len(arms) > MAX_POINTS:
             arms = [arms[i] for i in np.linspace(0, len(arms) - 1, MAX_POINTS).round().astype(int)]

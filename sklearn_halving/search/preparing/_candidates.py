@@ -22,7 +22,14 @@ from sklearn_halving._typing import Candidates, Estimator, Params
 from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.policies._types import ClosedRung
 from sklearn_halving.policies.bases._base_policy import BasePolicy
-from sklearn_halving.samplers import EvolutionSampler, KernelDensitySampler, Sampler, Space, Told
+from sklearn_halving.samplers import (
+    EvolutionSampler,
+    KernelDensitySampler,
+    MixedSampler,
+    Sampler,
+    Space,
+    Told,
+)
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._preparation import Preparation
 from sklearn_halving.search.preparing._search_space import SearchSpace, unknown_parameter
@@ -30,6 +37,7 @@ from sklearn_halving.search.preparing._search_space import SearchSpace, unknown_
 SAMPLERS: dict[str, Callable[[], Sampler]] = {
     "evolution": EvolutionSampler,
     "kernel_density": KernelDensitySampler,
+    "mixed": MixedSampler,
 }
 """Samplers by name, except ``"random"``, which draws all candidates before the first fit."""
 DEFAULT_SAMPLER = "evolution"
