@@ -55,6 +55,9 @@ RULES = {"race in the last rung": False, "brackets in play": 2}
 UNSTATED = {"sampler": "random", "promotion": "synchronous", **RULES}
 """Values of settings that a journal leaves out."""
 HINTS = {
+    "X": "other values, rows or columns",
+    "y": "other values or another order",
+    "estimator": "another class or other parameters",
     "splits": "another cv or other rows, or a cv that shuffles and needs a random_state",
     "candidates": "those of an extended search must begin with those of the first one",
 }
@@ -98,8 +101,8 @@ class Checkpoint:
             if differing:
                 raise JournalError(
                     f"checkpoint={str(self.journal.path)!r} belongs to a different search; these "
-                    f"settings differ: {'; '.join(differing)}. Use the settings of that search, "
-                    "or another checkpoint."
+                    f"settings differ: {'; '.join(differing)}. Use the settings of that search to "
+                    "resume it. To start anew, delete the file or give checkpoint another path."
                 )
             _warn_of_versions(former[-1], session)
             last = former[-1]

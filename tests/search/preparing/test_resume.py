@@ -287,6 +287,13 @@ def test_splits_drawn_anew_are_named_with_the_way_out(tmp_path):
         search.fit(X, Y)
 
 
+def test_what_cannot_be_shown_is_described_with_the_way_out(tmp_path):
+    steady(HyperbandSearchCV, tmp_path / "j").fit(X, Y)
+    way_out = "To start anew, delete the file or give checkpoint another path"
+    with pytest.raises(JournalError, match=rf"X \(other values, rows or columns\).*{way_out}"):
+        steady(HyperbandSearchCV, tmp_path / "j").fit(X + 1, Y)
+
+
 def test_other_versions_are_a_warning(tmp_path):
     path = tmp_path / "j"
     search = steady(HyperbandSearchCV, path).fit(X, Y)
