@@ -10,6 +10,11 @@ import numpy as np
 
 from sklearn_halving.policies._types import NO_ARM, Pull
 
+QUICK_SPLITS = 5
+"""Number of splits up to which the incumbent gets one more with each new arm."""
+ARMS_PER_SPLIT = 5
+"""Number of new arms for each further split of the incumbent. An arm has to lead on all of its
+splits, so that a good one would have to wait long if they were many from the start."""
 LARGEST = 1e150
 """Rewards are clipped to this magnitude, so that squares of differences do not overflow."""
 
@@ -176,7 +181,8 @@ class Contest:
             return self._of_incumbent()
         for racer in self._racers:
             splits = self._untried(racer)
-            if splits and not any(pull.arm == racer for pull in self._open):
+            is_open = any(pull.arm == racer for pull in self._open)
+            if splits and (not is_open or self._leads(racer)):
                 return Pull(racer, self.level, int(self.rng.choice(splits)))
         if self._n_entered < len(self.entrants) and len(self._racers) < self.rules.n_racers:
             return self._of_newcomer(n_asked)
@@ -192,7 +198,8 @@ class Contest:
 
         Return None if the new arm needs no pull, because of its rewards from before the race.
         """
-        if n_asked < self.rules.n_splits and self._n_raised < self._n_entered:
+        n_arms = 1 if n_asked < QUICK_SPLITS else ARMS_PER_SPLIT
+        if n_asked < self.rules.n_splits and self._n_entered - self._n_raised >= n_arms:
             self._n_raised = self._n_entered
             return self._of_incumbent()
         splits = sorted(self.rewards.get(self.incumbent, ()))
@@ -227,8 +234,14 @@ class Contest:
 
     def _untried(self, racer: int) -> list[int]:
         """Return the splits on which the incumbent has a reward and the racer has none."""
-        own = self.rewards.get(racer, {})
-        return sorted(split for split in self.rewards.get(self.incumbent, ()) if split not in own)
+        asked = {*self.rewards.get(racer, ())}
+        asked |= {pull.repetition for pull in self._open if pull.arm == racer}
+        return sorted(self.rewards.get(self.incumbent, {}).keys() - asked)
+
+    def _leads(self, racer: int) -> bool:
+        """Return whether a racer is ahead of the incumbent on their common splits."""
+        own, other = self.rewards.get(racer, {}), self.rewards.get(self.incumbent, {})
+        return sum(own[split] - other[split] for split in own if split in other) > 0
 
     def _judge(self, racer: int) -> None:
         """Drop a racer that is behind, or make it the incumbent if it leads on all splits."""

@@ -24,8 +24,9 @@ class IncumbentRace(SeparateGames):
 
     The best arm so far is the incumbent. The first arm is the first incumbent. The other arms
     enter in their order. Before each of them, the incumbent is pulled on one more split, until it
-    has all splits. A new arm is pulled on the splits of the incumbent, one after the other in
-    random order. It is dropped when its mean difference from the incumbent is below zero by more
+    has five, and then before every fifth of them, until it has all splits. A new arm is pulled on
+    the splits of the incumbent in random order, one after the other, or several at a time while it
+    leads. It is dropped when its mean difference from the incumbent is below zero by more
     than ``z`` standard errors, or not above zero after all of these splits. Otherwise it becomes
     the incumbent after all of these splits, if there are at least ``min_splits`` of them or if
     it leads by two standard errors. A poor arm thus costs one or two pulls, and the best arm is

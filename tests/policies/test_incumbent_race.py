@@ -78,6 +78,26 @@ def test_newcomers_are_pulled_where_the_incumbent_was() -> None:
             assert pull.repetition in told
 
 
+@pytest.mark.parametrize("n_in_flight", [1, 4])
+def test_a_better_arm_takes_over_after_few_pulls(n_in_flight: int) -> None:
+    """The incumbent waits with its last splits: a good arm has to lead on all that it has."""
+    policy = IncumbentRace(100, pulls_in_flight=n_in_flight)
+    for seed in range(20):
+        pulls, best = play(policy, 50, lambda p: (p.arm == 1) + noise(p, 0.05), seed=seed)
+        assert best == 1
+        of_incumbent = [place for place, pull in enumerate(pulls) if pull.arm == 0]
+        assert of_incumbent[-1] < 15  # it is not pulled after it has lost its place
+
+
+def test_the_incumbent_gets_its_last_splits_slowly() -> None:
+    pulls, _ = play(IncumbentRace(100), 50, lambda pull: -float(pull.arm))
+    arms_before: list[int] = []
+    for place, pull in enumerate(pulls):
+        if pull.arm == 0:
+            arms_before.append(len({earlier.arm for earlier in pulls[:place]} - {0}))
+    assert arms_before == [0, 0, 0, 0, 1, 6, 11, 16, 21, 26]
+
+
 def test_splits_that_are_hard_for_all_do_not_matter() -> None:
     """The effect of a split is a hundred times the difference of the arms."""
     effect = 100 * np.random.default_rng(0).standard_normal(10)

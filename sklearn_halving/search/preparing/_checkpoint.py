@@ -50,8 +50,10 @@ FREE = BUDGETS | {
 N_SPLITS = 3
 """Number of splits that are compared if there is an unlimited number of them."""
 MAX_SHOWN = 60
-RULES = {"race in the last rung": False, "brackets in play": 2}
-"""Rules of brackets whose candidates a sampler creates, and their values in older journals."""
+RULES = {"race in the last rung": False, "brackets in play": 2, "rules of the race": 1}
+"""Rules that decide when a sampler creates candidates, and their values in older journals."""
+RULES_OF_THE_RACE = 2
+"""Changes when a race with a sampler makes other pulls, and thus other candidates."""
 UNSTATED = {"sampler": "random", "promotion": "synchronous", **RULES}
 """Values of settings that a journal leaves out."""
 HINTS = {
@@ -157,6 +159,8 @@ def session_of(
             named = DEFAULT_SAMPLER if sampler == "auto" else sampler
             fields["sampler"] = _shown("sampler", named)
             budget |= {"n_candidates", "pulls_in_flight"}
+            if plan.schedule is None:
+                fields["rules of the race"] = RULES_OF_THE_RACE
         if plan.schedule is not None:
             fields["race in the last rung"] = plan.description.races
             fields["brackets in play"] = BRACKETS_IN_PLAY
