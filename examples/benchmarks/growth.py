@@ -19,7 +19,12 @@ from _common import CLAIM_COLUMNS, Report, claim, cpu_seconds, one_thread, parse
 from _doubles import Noisy
 from scipy.stats import uniform
 
-from sklearn_halving import BanditSearchCV, BayesGapSearchCV, VarianceHalvingSearchCV
+from sklearn_halving import (
+    BanditSearchCV,
+    BayesGapSearchCV,
+    HyperbandSearchCV,
+    VarianceHalvingSearchCV,
+)
 from sklearn_halving.splits import split_stream
 
 N_CANDIDATES = 64
@@ -34,46 +39,61 @@ MOST_GROWTH = 1.2
 """Target for the cost of a pull, as a multiple of that in the shortest search."""
 
 
-def variance_halving(n_pulls: int) -> None:
+def hyperband(n_pulls: int) -> Any:
+    """Play loops of HyperbandSearchCV over rows, with its defaults for distributions."""
+    search = HyperbandSearchCV(Noisy(), {"value": uniform(0, 1)}, random_state=0)
+    X, y = np.random.default_rng(0).random((1_000, 2)), np.zeros(1_000)
+    n_each = int(search.plan(X, y)["n_fits"].sum())
+    return search.set_params(n_loops=max(1, round(n_pulls / n_each))).fit(X, y)
+
+
+def variance_halving(n_pulls: int) -> Any:
     """Play VarianceHalvingSearchCV with 64 candidates."""
     grid = {"value": np.linspace(0, 1, N_CANDIDATES)}
-    VarianceHalvingSearchCV(Noisy(), grid, n_pulls=n_pulls, random_state=0).fit(*data())
+    return VarianceHalvingSearchCV(Noisy(), grid, n_pulls=n_pulls, random_state=0).fit(*data())
 
 
-def successive_rejects(n_pulls: int) -> None:
+def successive_rejects(n_pulls: int) -> Any:
     """Play successive rejects with 64 candidates."""
     grid = {"value": np.linspace(0, 1, N_CANDIDATES)}
     search = BanditSearchCV(
         Noisy(), grid, policy="successive_rejects", n_pulls=n_pulls, random_state=0
     )
-    search.fit(*data())
+    return search.fit(*data())
 
 
-def bayes_gap(n_pulls: int) -> None:
+def bayes_gap(n_pulls: int) -> Any:
     """Play BayesGapSearchCV with its defaults."""
     grid = {"value": np.linspace(0, 1, 100)}
-    BayesGapSearchCV(Noisy(), grid, n_pulls=n_pulls, random_state=0).fit(*data())
+    return BayesGapSearchCV(Noisy(), grid, n_pulls=n_pulls, random_state=0).fit(*data())
 
 
-def bayes_gap_of_many(n_pulls: int) -> None:
+def bayes_gap_of_many(n_pulls: int) -> Any:
     """Play BayesGapSearchCV with 10,000 candidates in four dimensions."""
     space = {name: uniform(0, 1) for name in ("value", "a", "b", "c")}
     search = BayesGapSearchCV(Noisy(), space, n_candidates=10_000, n_pulls=n_pulls, random_state=0)
-    search.fit(*data())
+    return search.fit(*data())
 
 
 def pull_rows(
-    name: str, run: Callable[[int], None], sizes: tuple[int, ...], repeats: int
+    name: str, run: Callable[[int], Any], sizes: tuple[int, ...], repeats: int
 ) -> Iterator[list[Any]]:
     """Yield CPU time per pull for each number of pulls, and over that of the fewest."""
     first = 0.0
-    for n_pulls in sizes:
-        each = np.median([cpu_seconds(lambda n=n_pulls: run(n)) for _ in range(repeats)]) / n_pulls
+    for size in sizes:
+        made: list[int] = []
+        seconds = np.median(
+            [
+                cpu_seconds(lambda n=size, made=made: made.append(run(n).n_fits_))
+                for _ in range(repeats)
+            ]
+        )
+        each = seconds / made[-1]
         first = first or each
         verdict = ["", ""]
-        if n_pulls > sizes[0]:
+        if size > sizes[0]:
             verdict = [f"<= {MOST_GROWTH}", "yes" if each / first <= MOST_GROWTH else "**no**"]
-        yield [name, f"{n_pulls:,}", n_pulls * each, 1e6 * each, each / first, *verdict]
+        yield [name, f"{made[-1]:,}", seconds, 1e6 * each, each / first, *verdict]
 
 
 def split_rows(sizes: tuple[int, ...]) -> Iterator[list[Any]]:
@@ -121,6 +141,7 @@ def main() -> None:
     many = (200, 400) if options.quick else (1_000, 10_000, 50_000)
     model = (40, 80) if options.quick else (1_000, 2_560, 5_000)
     searches = (
+        ("HyperbandSearchCV, brackets over rows", hyperband, many),
         ("VarianceHalvingSearchCV, 64 candidates", variance_halving, many),
         ("successive rejects, 64 candidates", successive_rejects, many),
         ("BayesGapSearchCV, 100 candidates", bayes_gap, model),

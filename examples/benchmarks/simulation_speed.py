@@ -30,6 +30,7 @@ from sklearn_halving.policies import (
     AdaptiveUCBE,
     AdaptiveUGapEb,
     AnytimeSuccessiveRejects,
+    AsynchronousBrackets,
     AsynchronousHalving,
     BayesGap,
     BernsteinRace,
@@ -117,6 +118,7 @@ def independent_arms() -> dict[str, tuple[Any, Any]]:
         (FiniteHorizonHalving(64, 10_000), BOUNDED),
         (InfiniteHorizonHalving(64, 10_000), CURVES),
         (AsynchronousHalving(200), BOUNDED),
+        (AsynchronousBrackets(Hyperband()), LearningCurves(PowerLimits(beta=1), max_level=81)),
         (Hyperband(), LearningCurves(PowerLimits(beta=1), max_level=81)),
         (GridHalving(64, 1, early_repetitions=1, race_repetitions=1), BOUNDED),
         (GrowingHyperband(10_000), LearningCurves(PowerLimits(beta=1), max_level=81)),
@@ -148,7 +150,7 @@ def measured(
     """Yield the name of each policy that was asked for, and its speeds."""
     for name, (policy, world) in played.items():
         if options.only in name:
-            is_slow = isinstance(policy, AsynchronousHalving)
+            is_slow = isinstance(policy, AsynchronousHalving | AsynchronousBrackets)
             n = 20 * n_problems if world.max_level > 1 and not is_slow else n_problems
             yield name, speeds(policy, world, n, options.seeds)
 
