@@ -224,6 +224,8 @@ def write_times(report: Report, found: Results) -> None:
 
 def write_grid_times(report: Report, found: Results) -> None:
     """The same for GridSearchCV over the whole grid, by its own time."""
+    if GRID not in found.searches:
+        return
     goal = goal_of_grid(found)
     title = "GridSearchCV over its whole grid"
     _write_summary(report, found, goal, title)

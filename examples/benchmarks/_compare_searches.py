@@ -15,6 +15,7 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -187,15 +188,21 @@ def hyperband_rows(task: Search, seconds: float, seed: int) -> SearchRun:
     return hyperband(task, seconds, seed, resource="n_samples")
 
 
-def variance_halving(task: Search, seconds: float, seed: int) -> SearchRun:
+def variance_halving(
+    task: Search, seconds: float, seed: int, sampler: str = "random"
+) -> SearchRun:
     """VarianceHalvingSearchCV with as many fits as RandomizedSearchCV; own splits."""
-    search = VarianceHalvingSearchCV(task.estimator, task.distributions, n_pulls=_budget(task))
+    search = VarianceHalvingSearchCV(
+        task.estimator, task.distributions, n_pulls=_budget(task), sampler=sampler
+    )
     return run_ours(search, task, seconds, seed)
 
 
-def bayes_gap(task: Search, seconds: float, seed: int) -> SearchRun:
+def bayes_gap(task: Search, seconds: float, seed: int, sampler: str = "random") -> SearchRun:
     """BayesGapSearchCV with as many fits."""
-    search = BayesGapSearchCV(task.estimator, task.distributions, n_pulls=_budget(task))
+    search = BayesGapSearchCV(
+        task.estimator, task.distributions, n_pulls=_budget(task), sampler=sampler
+    )
     return run_ours(search, task, seconds, seed)
 
 
@@ -292,6 +299,8 @@ OURS: dict[str, Run] = {
     "VarianceHalvingSearchCV": variance_halving,
     "BayesGapSearchCV": bayes_gap,
     "BanditSearchCV": successive_rejects,
+    "VarianceHalvingSearchCV, race": partial(variance_halving, sampler="evolution"),
+    "BayesGapSearchCV, race": partial(bayes_gap, sampler="evolution"),
 }
 SKLEARN: dict[str, Run] = {
     RANDOM: random_search,

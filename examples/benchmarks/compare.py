@@ -1,7 +1,8 @@
 """All searches against all peers: ten real data sets, four families of models, equal wall time.
 
     python examples/benchmarks/compare.py [--quick] [--seeds N] [--only TEXT] [--search TEXT]
-        [--long | --thrice] [--cache FILE.jsonl] [--output FILE.md] [--images FOLDER] [--memory]
+        [--long | --thrice | --samplers] [--cache FILE.jsonl] [--output FILE.md]
+        [--images FOLDER] [--memory]
 
 On each task RandomizedSearchCV tries 40 candidates on five folds. The time that takes, T, is
 what every other search gets. Looked at is what a search would return if it were stopped, at
@@ -12,7 +13,8 @@ thread, without refits; what the library of a search imports is imported before.
 Results go to a file line by line. What is in it is not run again: a run that was broken off
 goes on, and peers can be added. The report is made from all that the file has. ``--long`` runs
 six searches on eight other tasks with fits of a third of a second, ``--thrice`` the same six on
-eight of the tasks for three times as long.
+eight of the tasks for three times as long. ``--samplers`` runs six searches on all tasks, two of
+them with candidates that a sampler creates.
 """
 
 from __future__ import annotations
@@ -50,6 +52,12 @@ from sklearn.model_selection import ParameterSampler
 
 N_REFERENCE = 20
 """Random candidates whose median test score is the other end of the scale."""
+WITH_SAMPLERS = ("VarianceHalvingSearchCV, race", "BayesGapSearchCV, race")
+"""Searches whose candidates are created during the search; the others have their defaults."""
+COMPARED_WITH_SAMPLERS = (
+    *("VarianceHalvingSearchCV", "BayesGapSearchCV", "RandomizedSearchCV", "OptunaSearchCV"),
+    *WITH_SAMPLERS,
+)
 LEFT_OUT = "SMAC3, multi-fidelity"
 """SMAC3's other way takes as long again; its Hyperband is what is asked for."""
 
@@ -186,6 +194,7 @@ def parse() -> argparse.Namespace:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--long", action="store_true", help="eight tasks with long fits")
     which.add_argument("--thrice", action="store_true", help="eight tasks, three times as long")
+    which.add_argument("--samplers", action="store_true", help="six searches, two with samplers")
     parser.add_argument("--seeds", type=int, default=None, help="repetitions (3)")
     parser.add_argument("--first-seed", type=int, default=0, help="number of the first one")
     parser.add_argument("--only", default="", help="leave out tasks without this in the name")
@@ -211,14 +220,21 @@ def tasks_of(options: argparse.Namespace) -> list[Task]:
     return thrice_tasks() if options.thrice else all_tasks()
 
 
+def searches_of(options: argparse.Namespace) -> dict[str, Run]:
+    """Return the searches that the options name."""
+    found = searches()
+    wanted = found.keys() - set(WITH_SAMPLERS)
+    if options.long or options.thrice:
+        wanted = set(SIX_SEARCHES)
+    elif options.samplers:
+        wanted = set(COMPARED_WITH_SAMPLERS)
+    wanted.discard(options.without)
+    return {name: run for name, run in found.items() if options.search in name and name in wanted}
+
+
 def run_all(options: argparse.Namespace, cache: Cache) -> None:
     """Run all tasks with the first seed, then with the next: to stop early leaves a table."""
-    found = {
-        name: run
-        for name, run in searches().items()
-        if options.search in name and name != options.without
-        if name in SIX_SEARCHES or not (options.long or options.thrice)
-    }
+    found = searches_of(options)
     if not options.quick:
         warm_up(found)
     tasks = tasks_of(options)
