@@ -98,9 +98,9 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     min_resources : "auto", float or str, default="auto"
         Smallest resource of a fit. For Hyperband's brackets, ``"auto"`` is
         ``max_resources / factor ** 4``, which allows five brackets, but at least one iteration, or
-        enough rows for every class. With ``brackets="auto"``, rungs have at least 50 rows, 5 of
-        each class, and as many as there are columns, if the training fold has. Two or more rungs
-        below all rows, those of a grid have at least 200 rows and 10 of each class. If this leaves
+        enough rows for every class. With ``brackets="auto"``, rungs have at least 50 rows, 5 per
+        class on average, and as many as there are columns, if the training fold has. Two or more
+        rungs below all rows, those of a grid have at least 200 rows and 10 per class. If this leaves
         less than five of Hyperband's brackets, they start more candidates than in the paper and
         cost as much as five, as far as ``max_candidates`` permits.
     max_resources : "auto", float or str, default="auto"
