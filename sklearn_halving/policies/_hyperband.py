@@ -152,11 +152,12 @@ class Hyperband(ScheduledPolicy):
     def order_of_play(self, schedule: Schedule) -> Sequence[int]:
         """Return the brackets of each loop: the middle one, then the others from the widest.
 
-        The paper starts with the widest bracket. The order does not change the final result if
-        candidates are drawn at random, but matters if a search is stopped early. The widest bracket takes the longest until it has a
-        result, in particular if small fits have a fixed cost, and the narrowest bracket tries few
-        arms. The widest bracket is second because it has the most rungs. The remaining brackets
-        keep workers busy that would otherwise wait for one of its rungs to close.
+        The paper starts with the widest bracket. If candidates are drawn at random, the order does
+        not change the final result, but it matters if a search is stopped early. The widest
+        bracket takes the longest until it has a result, in particular if small fits have a fixed
+        cost, and the narrowest bracket tries few arms. The widest bracket is second because it has
+        the most rungs. The remaining brackets keep workers busy that would otherwise wait for one
+        of its rungs to close.
         """
         of_loop: dict[int, list[int]] = {}
         for place, bracket in enumerate(schedule.brackets):

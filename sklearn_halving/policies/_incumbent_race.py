@@ -1,4 +1,4 @@
-"""A race of new arms against the incumbent, one split at a time."""
+"""A race of new arms against the incumbent, on its splits."""
 
 from __future__ import annotations
 
@@ -106,8 +106,9 @@ class IncumbentRace(SeparateGames):
     def rungs_before(self, state: SeparateState, place: int) -> list[ClosedRung]:
         """Return the mean rewards of all arms of a single problem so far.
 
-        They include dropped arms, and are adjusted for the effects of the splits. Failed arms
-        have NaN. The result does not depend on ``place``, the new arm.
+        They include dropped arms, without the rewards that came after an arm was dropped, and
+        are adjusted for the effects of the splits. Failed arms have NaN. The result does not
+        depend on ``place``, the new arm.
         """
         contest = cast(Contest, state.games[0])
         arms = np.array(sorted(contest.rewards), dtype=np.int64)

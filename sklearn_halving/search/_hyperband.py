@@ -100,9 +100,9 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         ``max_resources / factor ** 4``, which allows five brackets, but at least one iteration, or
         enough rows for every class. With ``brackets="auto"``, rungs have at least 50 rows, 5 per
         class on average, and as many as there are columns, if the training fold has. Two or more
-        rungs below all rows, those of a grid have at least 200 rows and 10 per class. If this leaves
-        less than five of Hyperband's brackets, they start more candidates than in the paper and
-        cost as much as five, as far as ``max_candidates`` permits.
+        rungs below all rows, those of a grid have at least 200 rows and 10 per class. If this
+        leaves less than five of Hyperband's brackets, they start more candidates than in the paper
+        and cost as much as five, as far as ``max_candidates`` permits.
     max_resources : "auto", float or str, default="auto"
         Resource of the fits in the last rung of every bracket. ``"auto"`` is the size of the
         smallest training fold, or the value of the parameter in ``estimator``.
@@ -125,9 +125,9 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     max_candidates : int or None, default=None
         Maximum number of candidates of a grid that start; they are drawn at random. For
         Hyperband's brackets, it is the maximum with which a bracket starts (n_max in the paper).
-        With ``brackets="all"``, it is rounded down to a power of ``factor``, such as 9 for any
-        number from 9 to 26. All brackets together have about twice as many candidates: 9 gives
-        brackets of 9, 5 and 3 candidates.
+        With ``brackets="all"``, a given ``min_resources`` or a resource other than rows, it is
+        rounded down to a power of ``factor``, such as 9 for any number from 9 to 26. All brackets
+        together have about twice as many candidates: 9 gives brackets of 9, 5 and 3 candidates.
     select : {"max_resources", "all_rungs"}, default="max_resources"
         Whether to choose the best candidate among those evaluated at ``max_resources``, or among
         all rungs. The ranks in ``cv_results_`` agree with it: with ``"max_resources"``, rows with

@@ -103,7 +103,7 @@ class Run:
             self.log.stages,
             n_candidates=sum(1 for _ in task.candidates),  # some may not exist yet
             n_different=n_started,
-            is_whole_grid=setup.space.is_grid and n_started == setup.space.n_different_in_grid,
+            is_whole_grid=self._has_whole_grid(n_started),
             n_grid_splits=n_splits_of_grid_search(cv, setup.splits.n_repetitions),
             largest=task.resource.to_amount(task.max_level),
             seconds=time.monotonic() - self.began,
@@ -113,12 +113,18 @@ class Run:
             ended_by=self.ended_by,
         )
 
+    def _has_whole_grid(self, n_started: int) -> bool:
+        space, n_candidates = self.prepared.setup.space, len(self.task.candidates)
+        if space.size is None or not space.is_grid or n_candidates < space.size:
+            return False  # not listed: the grid may be huge
+        return n_started == space.n_different_in_grid
+
     @property
     def ended_by(self) -> str:
         """What ended the search before its plan was complete; empty if nothing did."""
         if self.stopped_by != "policy":
             return self.stopped_by
-        return " or ".join(self.prepared.policy.ended_by(self.state))
+        return " or ".join(self.prepared.policy.ended_by(self.state) or ())
 
     def _n_dropped(self) -> int:
         """Return how many candidates were dropped in races."""

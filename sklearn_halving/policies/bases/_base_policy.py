@@ -144,7 +144,7 @@ class BasePolicy(Policy):
         """Return how many arms a bracket has dropped in its last rung, None if not decided yet."""
         return 0
 
-    def ended_by(self, state: Any) -> Sequence[str]:
+    def ended_by(self, state: Any) -> Sequence[str] | None:
         """Return the rules of which one ended the play early, such as ``["tolerance=0.1"]``."""
         return ()
 

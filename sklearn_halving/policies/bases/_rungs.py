@@ -99,7 +99,8 @@ def hyperband_brackets(
     """Return the brackets of a loop of Algorithm 1 of Li et al. (2018), the widest one first."""
     eta = exact_factor(factor)
     s_max = _largest_s(min_level, max_level, eta, max_candidates, max_eliminations)
-    least = Fraction(min_loop_cost, s_max + 1)
+    s_of_levels = _largest_s(min_level, max_level, eta, None, max_eliminations)
+    least = Fraction(min_loop_cost, s_of_levels + 1)
     if max_candidates is not None:
         least = min(least, max_candidates * (s_max + 1) / eta**s_max)
     cost = max(Fraction(s_max + 1), least)

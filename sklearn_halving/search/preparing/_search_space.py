@@ -92,11 +92,13 @@ class SearchSpace:
     def n_different_in_grid(self) -> int:
         """Number of candidates of a grid, without duplicates.
 
-        The grid may be huge, so it is listed only if two of its dicts have the same names.
+        The grid is listed only if two of its dicts have the same names. Candidates that both of
+        them contain count twice if there are too many candidates to list.
         """
-        spaces = self.distributions
-        if len({frozenset(space) for space in spaces}) < len(spaces):
-            return n_different(self._grid or ()) + self._n_outside
+        spaces, grid = self.distributions, self._grid or ()
+        may_repeat = len({frozenset(space) for space in spaces}) < len(spaces)
+        if may_repeat and len(grid) <= MAX_LISTED:
+            return n_different(grid) + self._n_outside
         return self._n_outside + sum(
             prod(n_different({name: v} for v in values) for name, values in space.items())
             for space in spaces
