@@ -25,8 +25,8 @@ from sklearn_halving.policies._types import Policy, Pull, Pulls
 PATIENCE = 0.5
 """Seconds between two checks for a request to stop."""
 LOOK_AHEAD = 100
-"""After a stop, outcomes in the journal are read beyond at most as many missing pulls as the
-journal has outcomes, and this many more. The plan may be very large."""
+"""After a stop, the loop still replays the journal past pulls that it lacks, up to as many as it
+had outcomes at the start plus this many: the plan may be very large."""
 
 
 @dataclass

@@ -86,8 +86,8 @@ class Contest:
     ) -> None:
         """Start with the rewards of an earlier part of the search.
 
-        The race does not use rewards of more splits than it has, of which it asks for none, nor
-        arms with a NaN reward.
+        Rewards on splits from ``n_splits`` on are ignored, because the race never pulls them. So
+        are arms with a NaN reward.
 
         Parameters
         ----------

@@ -233,8 +233,9 @@ class SearchResults(BaseSearchCV):
     def _best_arm(self, run: Run) -> int:
         """Return the policy's choice.
 
-        If the search was stopped, it is the candidate ranked first if that one has all fits of a
-        rung at the largest level, although the rung is not closed, or if there is no choice.
+        If the search was stopped, return the top-ranked candidate instead if it has all its fits
+        of a rung at the largest level, even if that rung is still open, or if the policy has no
+        choice.
         """
         arm, rows = run.best_arm, cast(ResultRows, run.rows)
         if run.stopped_by == "policy":

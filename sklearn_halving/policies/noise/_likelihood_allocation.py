@@ -30,7 +30,7 @@ VERY_FEW_ARMS, FEWER_ARMS, FEW_ARMS = 3, 5, 16
 """Numbers of arms up to which pulls on common splits are shared more evenly."""
 
 ENOUGH_FOR_THREE = 9
-"""Pulls per arm in the budget from which each of few arms is first pulled three times."""
+"""Up to `FEW_ARMS` arms start with three pulls each if the budget has this many per arm."""
 
 LEAST_LIKELIHOOD = 0.01
 """Arms that are less likely than this, relative to the leader, get nothing of the even part."""
