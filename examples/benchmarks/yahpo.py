@@ -163,7 +163,7 @@ def compare(report: Report, title: str, table: Table, budgets: list[int]) -> Non
     fits = [f"{budget:,} fits" for budget in budgets]
     columns = " | ".join(["search", *fits, f"rank at {budgets[third]:,}"])
     rows = [[name, *map(with_error, means[name].T), with_interval(ranks[name])] for name in order]
-    report.table(f"{title}: mean normalised regret (standard error), rank", columns, rows)
+    report.table(f"{title}: mean normalized regret (standard error), rank", columns, rows)
     if TPE in table:
         others = [name for name in order if name != TPE]
         rows = [[name, *map(against, (means[name] - means[TPE]).T)] for name in others]

@@ -240,13 +240,16 @@ class Contest:
 
     def _leads(self, racer: int) -> bool:
         """Return whether a racer is ahead of the incumbent on their common splits."""
+        return sum(self._differences(racer)) > 0
+
+    def _differences(self, racer: int) -> list[float]:
+        """Return the rewards of a racer minus those of the incumbent, on their common splits."""
         own, other = self.rewards.get(racer, {}), self.rewards.get(self.incumbent, {})
-        return sum(own[split] - other[split] for split in own if split in other) > 0
+        return [own[split] - other[split] for split in own if split in other]
 
     def _judge(self, racer: int) -> None:
         """Drop a racer that is behind, or make it the incumbent if it leads on all splits."""
-        own, other = self.rewards.get(racer, {}), self.rewards.get(self.incumbent, {})
-        differences = np.array([own[split] - other[split] for split in own if split in other])
+        differences = np.array(self._differences(racer))
         n = len(differences)
         if n == 0:
             return
@@ -256,7 +259,7 @@ class Contest:
         is_open = any(pull.arm in (racer, self.incumbent) for pull in self._open)
         if mean + self.rules.z * error < 0:
             self._drop(racer)
-        elif n == len(other) and not is_open:
+        elif n == len(self.rewards[self.incumbent]) and not is_open:
             if mean <= 0:
                 self._drop(racer)
             elif n >= self._least_splits or mean > 2 * error:

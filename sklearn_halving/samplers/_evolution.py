@@ -82,13 +82,11 @@ class EvolutionSampler:
     def propose(self, told: Told, n: int, rng: np.random.Generator) -> list[Params]:
         """Return ``n`` candidates: mutations and random candidates."""
         parents = self.parents(told)
-        batch = Batch(told)
-        while len(batch.candidates) < n:
-            params = None
-            if len(parents) and rng.random() >= self.share_random:
-                params = self.child(told, int(rng.choice(parents)), batch, rng)
-            batch.add(batch.draw(rng) if params is None else params)
-        return batch.candidates
+
+        def make(batch: Batch) -> Params | None:
+            return self.child(told, int(rng.choice(parents)), batch, rng)
+
+        return Batch(told).filled(n, rng, make if len(parents) else None, self.share_random)
 
     def parents(self, told: Told) -> IntArray:
         """Return the arms to mutate, best first; none before ``min_told`` arms have a score."""

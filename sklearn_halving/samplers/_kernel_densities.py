@@ -78,13 +78,14 @@ class KernelDensitySampler:
     def propose(self, told: Told, n: int, rng: np.random.Generator) -> list[Params]:
         """Return ``n`` candidates, from the densities or at random."""
         densities = self.densities(told, rng)
-        batch = Batch(told)
-        while len(batch.candidates) < n:
-            params = None
-            if densities is not None and rng.random() >= self.share_random:
-                params = self.likely(told, *densities, batch, rng)
-            batch.add(batch.draw(rng) if params is None else params)
-        return batch.candidates
+        if densities is None:
+            return Batch(told).filled(n, rng)
+        good, bad = densities
+
+        def make(batch: Batch) -> Params | None:
+            return self.likely(told, good, bad, batch, rng)
+
+        return Batch(told).filled(n, rng, make, self.share_random)
 
     def densities(self, told: Told, rng: np.random.Generator) -> tuple[Density, Density] | None:
         """Return the densities of good and of bad candidates; None if there are too few scores."""

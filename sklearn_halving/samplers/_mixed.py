@@ -17,8 +17,9 @@ from sklearn_halving.samplers._types import Told, check_share
 class MixedSampler:
     """Propose mutations of the best candidates, and candidates from kernel densities.
 
-    With long searches in which cheap fits mislead, the regret is lower than with mutations alone.
-    Elsewhere it is about the same.
+    It is meant for long searches in which cheap fits mislead. On four surrogates of this kind, the
+    mean regret was lower than with mutations alone after 200 full fits, by nearly two standard
+    errors, and about the same before.
 
     Parameters
     ----------
@@ -61,13 +62,10 @@ class MixedSampler:
         """Return ``n`` candidates: mutations, draws from the densities, and random candidates."""
         evolution, kernels = EvolutionSampler(), KernelDensitySampler()
         parents, densities = evolution.parents(told), kernels.densities(told, rng)
-        batch = Batch(told)
-        while len(batch.candidates) < n:
-            params = None
-            if len(parents) and rng.random() >= self.share_random:
-                if densities is not None and rng.random() < self.share_density:
-                    params = kernels.likely(told, *densities, batch, rng)
-                else:
-                    params = evolution.child(told, int(rng.choice(parents)), batch, rng)
-            batch.add(batch.draw(rng) if params is None else params)
-        return batch.candidates
+
+        def make(batch: Batch) -> Params | None:
+            if densities is not None and rng.random() < self.share_density:
+                return kernels.likely(told, *densities, batch, rng)
+            return evolution.child(told, int(rng.choice(parents)), batch, rng)
+
+        return Batch(told).filled(n, rng, make if len(parents) else None, self.share_random)

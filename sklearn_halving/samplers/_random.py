@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable
+from collections.abc import Callable, Container, Hashable
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,10 +35,7 @@ class RandomSampler:
 
     def propose(self, told: Told, n: int, rng: np.random.Generator) -> list[Params]:
         """Return ``n`` random candidates."""
-        batch = Batch(told)
-        while len(batch.candidates) < n:
-            batch.add(batch.draw(rng))
-        return batch.candidates
+        return Batch(told).filled(n, rng)
 
 
 class Batch:
@@ -57,6 +54,25 @@ class Batch:
         self._told = told
         self._own: set[Hashable] = set()
         self._avoided: list[Container[Hashable]] = [self, self._own]
+
+    def filled(
+        self,
+        n: int,
+        rng: np.random.Generator,
+        make: Callable[[Batch], Params | None] | None = None,
+        share_random: float = 1.0,
+    ) -> list[Params]:
+        """Add candidates until there are ``n``, and return all of them.
+
+        A candidate is random with probability ``share_random``, without ``make``, or if ``make``
+        returns None.
+        """
+        while len(self.candidates) < n:
+            params = None
+            if make is not None and rng.random() >= share_random:
+                params = make(self)
+            self.add(self.draw(rng) if params is None else params)
+        return self.candidates
 
     def draw(self, rng: np.random.Generator) -> Params:
         """Return a random candidate that is new if possible, or else new in the batch."""
