@@ -138,7 +138,7 @@ class PullLoop:
 
     Attributes
     ----------
-    stopped_by : {"policy", "time_budget", "interrupt", "callback"}
+    stopped_by : {"policy", "time_budget", "interrupt", "callback", "error"}
         The reason for the end of the loop.
     n_replayed : int
         Number of pulls that were read from the journal.
@@ -205,14 +205,18 @@ class PullLoop:
 
     def _wait(self) -> bool:
         """Wait for pulls; return whether more of them may return or be told."""
+        if self.stopped_by == "error":
+            return False
         is_stopped = self._is_stopped()
         try:
             landings = self.executor.wait_any(None if is_stopped else self.signals.patience)
-        except LostBackendError as lost:
-            if self.replace_executor is None:
-                raise
-            self.executor = self.replace_executor(lost)
-            return True
+        except BaseException as error:
+            if isinstance(error, LostBackendError) and self.replace_executor is not None:
+                self.executor = self.replace_executor(error)
+                return True
+            self.stopped_by = "error"
+            self._run()  # reads the rest of the journal, as after any other stop
+            raise
         for landing in landings:
             self._land(landing)
         return bool(landings) or not is_stopped

@@ -137,6 +137,30 @@ def test_fits_of_later_rungs_count_although_other_fits_are_missing(tmp_path):
     assert again.n_fits_ == len(pulls) - len(without_last_bracket) > 0
 
 
+@pytest.mark.parametrize("event", ["error", "interrupt twice"])
+@parametrize_searches
+def test_an_exception_in_a_resumed_search_leaves_all_fits_that_a_stop_leaves(
+    search_class, event, tmp_path
+):
+    """The first new fit fails, and the journal has fits that come after it."""
+    path, log = tmp_path / "j", str(tmp_path / "log")
+    n_fits = small(search_class, Steady(), GRID, refit=False).fit(X, Y).n_fits_
+    estimator = Steady(log=log, event=event, at=n_fits)
+    options = {"refit": False, "error_score": "raise"}
+    unbroken = steady(search_class, path, estimator=estimator, **options).fit(X, Y)
+    header, *pulls = lines_of(path)
+    path.write_bytes(b"".join([header, *(line for line in pulls if arm_of(line) != 1)]))
+    search = steady(search_class, path, estimator=estimator, **options)
+    with pytest.warns(UserWarning, match="time_budget"):
+        stopped = clone(search).set_params(time_budget=1e-9).fit(X, Y)
+    with pytest.raises((ArithmeticError, KeyboardInterrupt)):
+        search.fit(X, Y)
+    assert search.n_fits_ == len(search.history_) == stopped.n_fits_ >= 1
+    assert table(search) == table(stopped)
+    assert search.best_params_ == stopped.best_params_
+    assert found(search.fit(X, Y)) == found(unbroken)
+
+
 def test_a_search_that_stops_again_at_once_does_not_draw_all_of_its_plan(tmp_path):
     path = tmp_path / "j"
     options = {"checkpoint": path, "cv": 3, "n_loops": 300, "sampler": "random"}
