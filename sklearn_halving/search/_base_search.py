@@ -203,13 +203,21 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         Returns
         -------
         plan : DataFrame
-            One row for each rung or stage, or one row for all fits. The columns are ``bracket``
-            (the paper's s) and ``rung``, or ``stage``, and ``n_candidates``, ``n_initial`` (those
-            from ``initial_candidates``, if there are any), ``n_resources`` (of each fit) and
-            ``n_fits`` (the maximum for all candidates and splits, without the refit). For rungs,
-            ``full_fits`` is their cost in fits with ``max_resources``, if the cost of a fit is
-            proportional to its resource, and ``of_grid_search`` is the fraction of the cost of
-            GridSearchCV over these candidates. ``time_budget`` may end the search earlier.
+            One row for each rung or stage, or one row for all fits, with these columns:
+
+            - ``bracket`` (the paper's s) and ``rung``, or ``stage``, and ``loop`` if there are
+              several loops of brackets;
+            - ``n_candidates``, and ``n_initial``, those from ``initial_candidates``, if there
+              are any;
+            - ``n_resources`` of each fit, unless all fits have the full resource;
+            - ``n_fits``, for all candidates and splits, without the refit;
+            - for rungs, ``full_fits`` is their cost in fits with ``max_resources``, if the cost
+              of a fit is proportional to its resource, and ``of_grid_search`` is the fraction of
+              the cost of GridSearchCV over these candidates.
+
+            If ``plan.attrs["at_most"]`` is True, the numbers are maxima: the policy may stop
+            earlier or drop candidates within a rung, or there is a ``time_budget``. Otherwise, all
+            of these fits are made, unless something stops the search or fits fail.
         """
         validate_params(self)
         limits_of(self)  # raises if one of them cannot be read
@@ -227,6 +235,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         own._start_policy(prepared, candidates, seed)  # raises if the budget is too small
         resource = prepared.setup.resource
         table = plan_table(prepared.plan, resource)
+        table.attrs["at_most"] = prepared.plan.may_end_early or self.time_budget is not None
         if prepared.plan.schedule is not None:
             continues = not self.rescale and resource.can_continue(self.estimator)
             add_costs(table, prepared.plan.problem, continues=continues)

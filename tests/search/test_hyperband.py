@@ -101,6 +101,7 @@ def check_plan(plan, search):
     may_drop = is_last & (not is_grid and search.select == "max_resources")
     assert (fact["n_fits"] == plan["n_fits"])[~may_drop].all()
     assert fact["n_fits"].between(plan["n_candidates"], plan["n_fits"]).all()
+    assert plan.attrs["at_most"] or fact["n_fits"].sum() == plan["n_fits"].sum()
     amount = plan["n_fits"] * plan["n_resources"] / plan["n_resources"].max()
     assert costs["full_fits"].tolist() == pytest.approx(amount.tolist(), abs=0.005 + 1e-9)
     results = search.cv_results_

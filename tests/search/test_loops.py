@@ -118,6 +118,7 @@ def test_the_time_budget_decides_how_many_loops_are_played(capsys):
 
 def test_a_number_of_loops_is_planned_although_there_is_a_time_budget(capsys):
     search = search_of(n_loops=2, time_budget="1h", verbose=1).fit(X, Y)
+    assert search.plan(X, Y).attrs["at_most"]
     first, *_ = capsys.readouterr().out.splitlines()
     assert f"at most {search.plan(X, Y)['n_fits'].sum():,} fits" in first
     assert "decides" not in first + search.summary()

@@ -144,6 +144,9 @@ def plan_table(plan: SearchPlan, resource: Resource) -> pd.DataFrame:
             brackets = zip(plan.schedule.brackets, plan.fronts, strict=True)
             n_initial = [[len(front)] + [0] * (len(b.rungs) - 1) for b, front in brackets]
             table.insert(3, "n_initial", [n for of_bracket in n_initial for n in of_bracket])
+        if plan.n_loops > 1:
+            loops = [b.loop for b in plan.schedule.brackets for _ in b.rungs]
+            table.insert(0, "loop", loops)
         return table
     rows: list[tuple[object, ...]] = [
         (number, stage.n_arms, resource.to_amount(stage.level), stage.n_pulls)
