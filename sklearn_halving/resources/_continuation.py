@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_halving._typing import Estimator, Params
 from sklearn_halving.resources._cloning import own_params, set_params
-from sklearn_halving.resources._fitting import class_names, fit
+from sklearn_halving.resources._fitting import TrainingData, class_names, fit
 
 Way = Literal["total", "remaining", "lightgbm", "xgboost", "catboost", "refit"]
 
@@ -99,32 +99,28 @@ def _has_word(parameter: str, starts: tuple[str, ...]) -> bool:
     )
 
 
-def fit_first(
-    step: Estimator, whole: Estimator, X: object, y: object, way: Way, params: Params
-) -> Estimator:
+def fit_first(step: Estimator, whole: Estimator, data: TrainingData, way: Way) -> Estimator:
     """Fit ``whole``, whose last step is ``step``, so that training can continue later."""
     temporary = {"warm_start": True} if way in ("total", "remaining") else {}
     with set_for_a_while(step, temporary), expected_warnings():
-        return fit(whole, X, y, params)
+        return fit(whole, data)
 
 
 def train_on(
     step: Estimator,
-    X: object,
-    y: object,
+    data: TrainingData,
     parameter: str,
     level: int,
     previous_level: int,
     way: Way,
-    fit_params: Params,
 ) -> Estimator:
     """Train a fitted ``step`` from ``previous_level`` to ``level`` and return the model."""
     more = level - previous_level
     if way == "catboost":  # a fitted model refuses set_params
         longer = clone(step).set_params(**{parameter: more})
-        return fit(longer, X, y, {**fit_params, "init_model": step})
+        return fit(longer, data.with_params(init_model=step))
     if way in ("lightgbm", "xgboost"):
-        return _add_trees(step, X, y, parameter, level, more, fit_params)
+        return _add_trees(step, data, parameter, level, more)
     set_params(step, {parameter: level})
     if has_stopped(step, way, previous_level):
         return step
@@ -133,24 +129,16 @@ def train_on(
         temporary[parameter] = more
         setattr(step, _UNITS_ASKED, more)
     with set_for_a_while(step, temporary), expected_warnings():
-        return fit(step, X, y, fit_params)
+        return fit(step, data)
 
 
-def _add_trees(
-    step: Any,
-    X: object,
-    y: object,
-    parameter: str,
-    level: int,
-    more: int,
-    fit_params: Params,
-) -> Estimator:
+def _add_trees(step: Any, data: TrainingData, parameter: str, level: int, more: int) -> Estimator:
     """Add ``more`` trees to a model of LightGBM or XGBoost, and set its parameter to ``level``."""
     is_lightgbm = boosting_library(step) == "lightgbm"
     start = {"init_model": step} if is_lightgbm else {"xgb_model": step.get_booster()}
     _set_trees(step, parameter, more)
     try:
-        return fit(step, X, y, {**fit_params, **start})
+        return fit(step, data.with_params(**start))
     finally:
         _set_trees(step, parameter, level)
 

@@ -13,7 +13,7 @@ from sklearn_halving.resources._continuation import (
     EARLY_STOPPING_NAMES,
     boosting_library,
 )
-from sklearn_halving.resources._fitting import last_step, to_last_step
+from sklearn_halving.resources._fitting import TrainingData, last_step, to_last_step
 
 _CALLBACKS = ("EarlyStopping", "_EarlyStoppingCallback")
 
@@ -44,7 +44,8 @@ def evaluated_on(estimator: Estimator, X: object, y: object, weight: object) -> 
     library, own_fit = boosting_library(step), step.fit
 
     def fit(X_train: object, y_train: object, **params: object) -> object:
-        X_held_out = to_last_step(estimator, X, None, {}, first=False)[1]
+        held_out = TrainingData(X, None, {})
+        X_held_out = to_last_step(estimator, held_out, first=False)[1].X
         evaluation: Params = {"eval_set": [(X_held_out, y)]}
         if library == "lightgbm" and "eval_X" in signature(own_fit).parameters:
             evaluation = {"eval_X": (X_held_out,), "eval_y": (y,)}  # since LightGBM 4.7

@@ -5,13 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from time import perf_counter
 
-from sklearn_halving._typing import Estimator, Params
+from sklearn_halving._typing import Estimator
 from sklearn_halving.resources._continuation import has_stopped, way_to_continue
-from sklearn_halving.resources._fitting import keeps_training_rows, last_step, to_last_step
+from sklearn_halving.resources._fitting import (
+    TrainingData,
+    keeps_training_rows,
+    last_step,
+    to_last_step,
+)
 from sklearn_halving.resources._iterations import Iterations
 from sklearn_halving.resources._parameters import check_not_searched
 from sklearn_halving.resources._partial_fit import PartialFit, last_step_is_replaced
-from sklearn_halving.resources._types import Resource
+from sklearn_halving.resources._types import ContinuedResource
 
 MILLISECOND = 1e-3
 """Seconds per level."""
@@ -20,7 +25,7 @@ _COUNTS = ("n_estimators", "iterations", "max_iter", "n_iter", "max_epochs", "ep
 
 
 @dataclass(frozen=True)
-class FitTime(Resource):
+class FitTime(ContinuedResource):
     """Train each candidate for a given time.
 
     A level is a millisecond; amounts are in seconds. A candidate with ``partial_fit`` is trained
@@ -57,7 +62,6 @@ class FitTime(Resource):
     classes: tuple[object, ...] | None = None
 
     name = "fit_time"
-    subsamples_rows = False
 
     def for_target(self, y: object) -> FitTime:
         """Return a resource that knows all classes of ``y``."""
@@ -73,12 +77,6 @@ class FitTime(Resource):
         elif not hasattr(last_step(estimator), "partial_fit"):
             raise ValueError(_cannot_train(estimator))
 
-    def level_range(
-        self, estimator: Estimator, n_train: int, n_rows_needed: int
-    ) -> tuple[int, int]:
-        """Return 1 and 0: the user must set the largest time."""
-        return 1, 0
-
     def to_level(self, amount: float) -> int:
         """Return milliseconds for an amount in seconds."""
         return round(amount / MILLISECOND)
@@ -92,40 +90,25 @@ class FitTime(Resource):
         epochs = PartialFit().can_continue(estimator)
         return epochs or _count_of(estimator) is not None
 
-    def train(
-        self,
-        estimator: Estimator,
-        X: object,
-        y: object,
-        level: int,
-        previous_level: int,
-        fit_params: Params,
+    def train_to(
+        self, estimator: Estimator, data: TrainingData, level: int, previous_level: int
     ) -> Estimator:
         """Train for the time between the two levels."""
         seconds = (level - previous_level) * MILLISECOND
-        if seconds <= 0:
-            return estimator
         first = previous_level == 0
         if hasattr(last_step(estimator), "partial_fit"):
-            return self._run_epochs(estimator, X, y, seconds, fit_params, first=first)
-        return _run_iterations(estimator, X, y, seconds, fit_params, first=first)
+            return self._run_epochs(estimator, data, seconds, first=first)
+        return _run_iterations(estimator, data, seconds, first=first)
 
     def _run_epochs(
-        self,
-        estimator: Estimator,
-        X: object,
-        y: object,
-        seconds: float,
-        fit_params: Params,
-        *,
-        first: bool,
+        self, estimator: Estimator, data: TrainingData, seconds: float, *, first: bool
     ) -> Estimator:
         epochs = PartialFit(self.classes)
         begin = perf_counter()
-        step, Xt, params = to_last_step(estimator, X, y, fit_params, first=first)
+        step, step_data = to_last_step(estimator, data, first=first)
         end = took = 0.0
         while end == 0.0 or end + took < seconds:
-            epochs.run_epoch(step, Xt, y, params, first=first)
+            epochs.run_epoch(step, step_data, first=first)
             first = False
             now = perf_counter() - begin
             end, took = now, now - end
@@ -133,7 +116,7 @@ class FitTime(Resource):
 
 
 def _run_iterations(
-    estimator: Estimator, X: object, y: object, seconds: float, fit_params: Params, *, first: bool
+    estimator: Estimator, data: TrainingData, seconds: float, *, first: bool
 ) -> Estimator:
     parameter = _count_of(estimator)
     if parameter is None:
@@ -144,7 +127,7 @@ def _run_iterations(
     step, end = 1, 0.0
     begin = perf_counter()
     while True:
-        estimator = iterations.train(estimator, X, y, done + step, done, fit_params)
+        estimator = iterations.train_to(estimator, data, done + step, done)
         done += step
         now = perf_counter() - begin
         per_iteration, end = (now - end) / step, now

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sklearn import get_config
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import process_routing
@@ -21,12 +23,24 @@ _CROSS_FITTED = frozenset(
 )
 
 
-def fit(estimator: Estimator, X: object, y: object, fit_params: Params) -> Estimator:
+class TrainingData(NamedTuple):
+    """The training rows, their targets, and the fit parameters."""
+
+    X: object
+    y: object
+    fit_params: Params
+
+    def with_params(self, **more: object) -> TrainingData:
+        """Return the same rows with additional fit parameters."""
+        return self._replace(fit_params={**self.fit_params, **more})
+
+
+def fit(estimator: Estimator, data: TrainingData) -> Estimator:
     """Fit as scikit-learn's searches do: without ``y`` if it is None."""
-    if y is None:
-        estimator.fit(X, **fit_params)
+    if data.y is None:
+        estimator.fit(data.X, **data.fit_params)
     else:
-        estimator.fit(X, y, **fit_params)
+        estimator.fit(data.X, data.y, **data.fit_params)
     return estimator
 
 
@@ -81,15 +95,16 @@ def keeps_training_rows(estimator: Estimator) -> bool:
 
 
 def to_last_step(
-    estimator: Estimator, X: object, y: object, fit_params: Params, *, first: bool
-) -> tuple[Estimator, object, Params]:
+    estimator: Estimator, data: TrainingData, *, first: bool
+) -> tuple[Estimator, TrainingData]:
     """Pass the data through the earlier steps, fitting them at the first level.
 
     Returns
     -------
-    step, Xt, step_params
-        The last step, its input, and its fit parameters.
+    step, step_data
+        The last step, and its training data.
     """
+    X, y, fit_params = data
     while isinstance(estimator, Pipeline):
         head = estimator[:-1]
         step_params = _params_of_last(estimator, fit_params)
@@ -103,7 +118,7 @@ def to_last_step(
             else:
                 X = _transformed(head, X, _params_of_head(head, "transform", fit_params))
         estimator, fit_params = estimator.steps[-1][1], step_params
-    return estimator, X, fit_params
+    return estimator, TrainingData(X, y, fit_params)
 
 
 def _transformed(head: Pipeline, X: object, params: Params) -> object:

@@ -20,6 +20,7 @@ from sklearn_halving.resources._continuation import (
     way_to_continue,
 )
 from sklearn_halving.resources._fitting import (
+    TrainingData,
     fit,
     keeps_training_rows,
     owner_of,
@@ -32,13 +33,13 @@ from sklearn_halving.resources._parameters import (
     is_replaced,
     number_of,
 )
-from sklearn_halving.resources._types import Resource
+from sklearn_halving.resources._types import ContinuedResource
 
 ContinuationOption = Literal["auto", "total", "remaining", "refit"]
 
 
 @dataclass(frozen=True)
-class Iterations(Resource):
+class Iterations(ContinuedResource):
     """Train for more and more iterations, continuing from the previous level if possible.
 
     A level is the value of an integer parameter. If training can be continued, only the missing
@@ -84,8 +85,6 @@ class Iterations(Resource):
     parameter: str
     continuation: ContinuationOption = "auto"
 
-    subsamples_rows = False
-
     def __post_init__(self) -> None:
         """Check ``continuation``."""
         if self.continuation not in get_args(ContinuationOption):
@@ -128,18 +127,10 @@ class Iterations(Resource):
         """Return whether training of this estimator can be continued."""
         return self._way(estimator) != "refit"
 
-    def train(
-        self,
-        estimator: Estimator,
-        X: object,
-        y: object,
-        level: int,
-        previous_level: int,
-        fit_params: Params,
+    def train_to(
+        self, estimator: Estimator, data: TrainingData, level: int, previous_level: int
     ) -> Estimator:
-        """Train up to ``level`` iterations; if ``previous_level`` is 0, from scratch."""
-        if level == previous_level:
-            return estimator
+        """Continue training if possible, else fit from scratch."""
         way = self._way(estimator)
         leaf = self.parameter.rpartition("__")[2]
         if way == "refit" or previous_level == 0:
@@ -148,11 +139,11 @@ class Iterations(Resource):
             if way == "refit" or owner is None:  # without an owner, the way is always "refit"
                 set_params(fresh, self.params_at(level))
                 with expected_warnings():
-                    return fit(fresh, X, y, fit_params)
+                    return fit(fresh, data)
             set_params(owner, {leaf: level})
-            return fit_first(owner, fresh, X, y, way, fit_params)
-        step, Xt, params = to_last_step(estimator, X, y, fit_params, first=False)
-        trained = train_on(step, Xt, y, leaf, level, previous_level, way, params)
+            return fit_first(owner, fresh, data, way)
+        step, step_data = to_last_step(estimator, data, first=False)
+        trained = train_on(step, step_data, leaf, level, previous_level, way)
         return estimator if trained is step else replace_last_step(estimator, trained)
 
     def _check_warm_start(self, owner: Estimator | None, searched: frozenset[str]) -> None:

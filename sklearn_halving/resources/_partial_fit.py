@@ -18,19 +18,20 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.multiclass import type_of_target
 
-from sklearn_halving._typing import Estimator, Params
+from sklearn_halving._typing import Estimator
 from sklearn_halving._unstable_imports import NETWORK_VALIDATION, SGD_EPOCHS
 from sklearn_halving.resources._fitting import (
+    TrainingData,
     class_names,
     keeps_training_rows,
     last_step,
     to_last_step,
 )
-from sklearn_halving.resources._types import Resource
+from sklearn_halving.resources._types import ContinuedResource
 
 
 @dataclass(frozen=True)
-class PartialFit(Resource):
+class PartialFit(ContinuedResource):
     """Train by epochs of ``partial_fit``, each with all rows of the training fold.
 
     A level is the number of epochs, and each epoch is a call of ``partial_fit``.
@@ -70,7 +71,6 @@ class PartialFit(Resource):
     classes: tuple[object, ...] | None = None
 
     name = "partial_fit"
-    subsamples_rows = False
 
     def for_target(self, y: object) -> PartialFit:
         """Return a resource that knows all classes of ``y``."""
@@ -88,53 +88,28 @@ class PartialFit(Resource):
                 "parameters as the resource instead, or use 'n_samples'."
             )
 
-    def level_range(
-        self, estimator: Estimator, n_train: int, n_rows_needed: int
-    ) -> tuple[int, int]:
-        """Return 1 and 0: the user must set the largest number of epochs."""
-        return 1, 0
-
     def can_continue(self, estimator: Estimator) -> bool:
         """Return whether more epochs can be run on a fitted estimator."""
         return hasattr(last_step(estimator), "partial_fit") and keeps_training_rows(estimator)
 
-    def train(
-        self,
-        estimator: Estimator,
-        X: object,
-        y: object,
-        level: int,
-        previous_level: int,
-        fit_params: Params,
+    def train_to(
+        self, estimator: Estimator, data: TrainingData, level: int, previous_level: int
     ) -> Estimator:
-        """Run the epochs from ``previous_level`` to ``level``."""
-        if level == previous_level:
-            return estimator
+        """Run the missing epochs."""
         first = previous_level == 0
-        step, Xt, params = to_last_step(estimator, X, y, fit_params, first=first)
-        self._run_epochs(step, Xt, y, params, level - previous_level, first=first)
-        return estimator
-
-    def _run_epochs(
-        self,
-        step: Estimator,
-        X: object,
-        y: object,
-        fit_params: Params,
-        n_epochs: int,
-        *,
-        first: bool,
-    ) -> None:
-        run_epoch = partial(self.run_epoch, step, X, y, fit_params, first=first)
-        n_done = epochs_at_once(step, n_epochs, run_epoch)
+        step, step_data = to_last_step(estimator, data, first=first)
+        n_epochs = level - previous_level
+        n_done = epochs_at_once(
+            step, n_epochs, partial(self.run_epoch, step, step_data, first=first)
+        )
         with validated_once(step):
             for epoch in range(n_done, n_epochs):
-                self.run_epoch(step, X, y, fit_params, first=first and epoch == 0)
+                self.run_epoch(step, step_data, first=first and epoch == 0)
+        return estimator
 
-    def run_epoch(
-        self, step: Any, X: object, y: object, fit_params: Params, *, first: bool
-    ) -> None:
+    def run_epoch(self, step: Any, data: TrainingData, *, first: bool) -> None:
         """Call ``partial_fit`` once; the first call of a classifier gets the classes."""
+        X, y, fit_params = data
         if first and y is not None and is_classifier(step) and _takes_classes(step):
             fit_params = {"classes": self._classes_for(step, y), **fit_params}
         if y is None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Protocol, runtime_checkable
 
 from sklearn.base import clone
 
 from sklearn_halving._typing import Estimator, Params
 from sklearn_halving.resources._cloning import set_params
-from sklearn_halving.resources._fitting import fit
+from sklearn_halving.resources._fitting import TrainingData, fit
 
 
 @runtime_checkable
@@ -103,4 +104,39 @@ class Resource(Protocol):
         if params := self.params_at(level):
             estimator = clone(estimator) if previous_level else estimator
             set_params(estimator, params)
-        return fit(estimator, X, y, fit_params)
+        return fit(estimator, TrainingData(X, y, fit_params))
+
+
+class ContinuedResource(Resource):
+    """Base class of resources that continue training; the caller sets the largest level.
+
+    A subclass defines `train_to`.
+    """
+
+    subsamples_rows = False
+
+    def level_range(
+        self, estimator: Estimator, n_train: int, n_rows_needed: int
+    ) -> tuple[int, int]:
+        """Return 1 and 0: the user must set the largest level."""
+        return 1, 0
+
+    @abstractmethod
+    def train_to(
+        self, estimator: Estimator, data: TrainingData, level: int, previous_level: int
+    ) -> Estimator:
+        """Train up to ``level``, which is larger than ``previous_level``."""
+
+    def train(
+        self,
+        estimator: Estimator,
+        X: object,
+        y: object,
+        level: int,
+        previous_level: int,
+        fit_params: Params,
+    ) -> Estimator:
+        """Train up to ``level``; if ``previous_level`` is 0, from scratch."""
+        if level <= previous_level:
+            return estimator
+        return self.train_to(estimator, TrainingData(X, y, fit_params), level, previous_level)

@@ -183,6 +183,7 @@ def resource_classes() -> set[type]:
             importlib.import_module(f"{package.__name__}.{module.name}"), inspect.isclass
         )
         if cls is not Resource
+        and not inspect.isabstract(cls)
         and cls.__module__.startswith(package.__name__)
         and all(hasattr(cls, name) for name in methods)
     }
