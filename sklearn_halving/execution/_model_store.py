@@ -22,21 +22,14 @@ from sklearn_halving.policies._types import Pull
 
 @dataclass(frozen=True)
 class Kept:
-    """A model that may be trained further, or the description of a model that was lost.
-
-    Parameters
-    ----------
-    level : int
-        The level up to which it was trained.
-    levels : tuple of int
-        The levels through which it was trained, the current one last.
-    model : object or None
-        The model or its pickle; None if it was lost.
-    """
+    """A model that may be trained further, or the description of a model that was lost."""
 
     level: int = 0
+    """The level up to which it was trained."""
     levels: tuple[int, ...] = ()
+    """The levels through which it was trained, the current one last."""
     model: object = None
+    """The model or its pickle; None if it was lost."""
 
 
 NOTHING = Kept()
@@ -49,14 +42,10 @@ class ModelFolder:
     Models are pickles, and unpickling can run arbitrary code. A model is read only if its
     digest is in the journal. Models are written only to a folder that no other user can write
     to, and never through a link.
-
-    Parameters
-    ----------
-    path : Path
-        The folder. It is created when the first model is written.
     """
 
     path: Path
+    """The folder. It is created when the first model is written."""
 
     def put(self, pull: Pull, model: object) -> str | None:
         """Write a model or its pickle; return its digest, or None if it cannot be pickled.
@@ -146,14 +135,10 @@ class ModelStore:
 
     The store holds at most one model for each arm and split, and no model of an eliminated
     arm. The number of surviving arms therefore bounds the memory.
-
-    Parameters
-    ----------
-    folder : ModelFolder or None, default=None
-        Where models are written to disk. If None, they are kept in memory only.
     """
 
     folder: ModelFolder | None = None
+    """Where models are written to disk. If None, they are kept in memory only."""
     _models: dict[tuple[int, int], Kept] = field(default_factory=dict)
     _taken: dict[Pull, Kept] = field(default_factory=dict)
     _on_disk: dict[tuple[int, int], Pull] = field(default_factory=dict)

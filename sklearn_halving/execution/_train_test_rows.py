@@ -30,24 +30,18 @@ class Fold:
 
     Arrays may have 32-bit integers, which take half the memory. Methods return numbers of NumPy's
     index type.
-
-    Parameters
-    ----------
-    train, test : ndarray of int
-        Row numbers, in the splitter's order.
-    order : ndarray of int or None, default=None
-        Positions in ``train`` by priority: a training subset of n rows consists of the first n.
-        None if the resource is not the number of rows.
-    full_level : int or None, default=None
-        The level at which all rows are used: the size of the smallest training fold. Larger
-        folds use more rows at every level, so that a level is the same fraction of each fold.
-        If None, a level is a number of rows.
     """
 
     train: Rows
     test: Rows
+    """Row numbers, in the splitter's order."""
     order: Rows | None = None
+    """Positions in ``train`` by priority: a training subset of n rows consists of the first n.
+    None if the resource is not the number of rows."""
     full_level: int | None = None
+    """The level at which all rows are used: the size of the smallest training fold. Larger folds
+    use more rows at every level, so that a level is the same fraction of each fold. If None, a
+    level is a number of rows."""
 
     def train_rows(self, level: int) -> Rows:
         """Return the training rows at a level; all rows if they are not the resource."""
@@ -84,27 +78,18 @@ class Folds(Protocol):
 
 @dataclass(frozen=True)
 class SubsetOrders:
-    """Ranks the rows of each training fold, so that training subsets are nested.
-
-    Parameters
-    ----------
-    target : ndarray of int or None
-        The class of each row of the data, if every subset must contain all classes.
-    groups : ndarray or None
-        Group labels of all rows, if groups must stay together.
-    goes_forward : bool
-        Whether the rows are ordered by time.
-    min_per_class : int
-        Number of rows of each class in the smallest subset.
-    seed : numpy.random.SeedSequence
-        Seeds the orders.
-    """
+    """Ranks the rows of each training fold, so that training subsets are nested."""
 
     target: Rows | None
+    """The class of each row of the data, if every subset must contain all classes."""
     groups: np.ndarray | None
+    """Group labels of all rows, if groups must stay together."""
     goes_forward: bool
+    """Whether the rows are ordered by time."""
     min_per_class: int
+    """Number of rows of each class in the smallest subset."""
     seed: np.random.SeedSequence
+    """Seeds the orders."""
 
     def order(self, repetition: int, train: Rows) -> Rows:
         """Return positions in ``train`` by priority; the result is the same at every call."""
@@ -133,14 +118,10 @@ class HeldOutRows:
 
     The rows are stratified by class, or whole groups, or the most recent rows if the splitter
     goes forward in time. They are the same for all arms.
-
-    Parameters
-    ----------
-    orders : SubsetOrders
-        Ranks the rows; the first ones are held out.
     """
 
     orders: SubsetOrders
+    """Ranks the rows; the first ones are held out."""
 
     def cut(self, repetition: int, rows: Rows) -> tuple[Rows, Rows]:
         """Return the rows to train on, and those that are held out."""
@@ -190,21 +171,14 @@ class Stream(Protocol):
 
 @dataclass(frozen=True)
 class StreamedFolds:
-    """An unlimited number of folds. Each worker computes the folds that it needs.
-
-    Parameters
-    ----------
-    stream : Stream
-        The splits.
-    orders : SubsetOrders or None, default=None
-        The orders of the nested subsets, if the resource is the number of rows.
-    full_level : int or None, default=None
-        As for `Fold`.
-    """
+    """An unlimited number of folds. Each worker computes the folds that it needs."""
 
     stream: Stream
+    """The splits."""
     orders: SubsetOrders | None = None
+    """The orders of the nested subsets, if the resource is the number of rows."""
     full_level: int | None = None
+    """As for `Fold`."""
 
     def fold(self, repetition: int) -> Fold:
         """Return the fold of a repetition."""

@@ -18,60 +18,41 @@ Scores = float | dict[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a pull.
-
-    Parameters
-    ----------
-    pull : Pull
-        The pull.
-    test_scores, train_scores : float or dict of str to float
-        Scores on the test and the training rows: one number, or one number for each metric.
-        ``train_scores`` is None unless ``return_train_score=True``.
-    started : float
-        The time when the training started, in seconds since the epoch.
-    fit_seconds, score_seconds : float
-        Time for training and for scoring. If training was continued, only the new part counts.
-    n_train, n_test : int
-        Number of training and test rows.
-    previous_level : int
-        The level of the model whose training was continued; 0 for a fit from scratch.
-    error : str or None
-        The traceback if the fit failed.
-    score_error : str or None
-        The traceback if the fit succeeded and a scorer failed.
-    n_rounds : int or None
-        The number of boosting rounds if training stopped early on rows that were held out.
-    """
+    """The result of a pull."""
 
     pull: Pull
+    """The pull."""
     test_scores: Scores
     train_scores: Scores | None
+    """Scores on the test and the training rows: one number, or one number for each metric.
+    ``train_scores`` is None unless ``return_train_score=True``."""
     started: float
+    """The time when the training started, in seconds since the epoch."""
     fit_seconds: float
     score_seconds: float
+    """Time for training and for scoring. If training was continued, only the new part counts."""
     n_train: int
     n_test: int
+    """Number of training and test rows."""
     previous_level: int = 0
+    """The level of the model whose training was continued; 0 for a fit from scratch."""
     error: str | None = None
+    """The traceback if the fit failed."""
     score_error: str | None = None
+    """The traceback if the fit succeeded and a scorer failed."""
     n_rounds: int | None = None
+    """The number of boosting rounds if training stopped early on rows that were held out."""
 
 
 @dataclass(frozen=True)
 class PullLimits:
-    """Limits for a single pull. A pull that exceeds one of them counts as failed.
-
-    Parameters
-    ----------
-    seconds : float or None, default=None
-        Maximum wall time of the fit and its scoring. If None, there is no limit.
-    memory : int or None, default=None
-        Maximum number of bytes of address space that the fit may allocate in addition to those
-        of its process. If None, there is no limit.
-    """
+    """Limits for a single pull. A pull that exceeds one of them counts as failed."""
 
     seconds: float | None = None
+    """Maximum wall time of the fit and its scoring. If None, there is no limit."""
     memory: int | None = None
+    """Maximum number of bytes of address space that the fit may allocate in addition to those of
+    its process. If None, there is no limit."""
 
 
 NO_LIMITS = PullLimits()
@@ -110,58 +91,41 @@ class Landing(NamedTuple):
 
 @dataclass(frozen=True)
 class EvaluationTask:
-    """All data that a worker needs to evaluate a pull, without the search itself.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Cloned for every arm.
-    X, y : array-like
-        The data as passed by the user; y may be None.
-    candidates : tuple of dict
-        The parameters of each arm.
-    splits : Folds
-        Train and test rows of each repetition.
-    resource : Resource
-        The resource, which defines the meaning of a level.
-    scorer : callable
-        A scorer, or scikit-learn's container of several scorers.
-    fit_params, score_params : dict
-        Parameters for fitting and scoring. Parameters with one entry per row are indexed with
-        the rows in use.
-    error_score : "raise" or float
-        The score of a fit that fails.
-    rescaling : Rescaling or None
-        Parameters that change with the level.
-    seed : numpy.random.SeedSequence or None
-        Seeds every ``random_state`` that is None. If None, these are not seeded.
-    config : dict
-        scikit-learn's configuration in the calling process.
-    caller : estimator or None
-        The search, for callbacks only.
-    held_out : HeldOutRows or None
-        Holds out training rows for boosters that stop early. If None, there are no such boosters.
-    step_cache : StepCache or None
-        Fitted pipeline steps. If None, they are not cached.
-    """
+    """All data that a worker needs to evaluate a pull, without the search itself."""
 
     estimator: Estimator
+    """Cloned for every arm."""
     X: object
     y: object
+    """The data as passed by the user; y may be None."""
     candidates: Candidates
+    """The parameters of each arm."""
     splits: Folds
+    """Train and test rows of each repetition."""
     resource: Resource
+    """The resource, which defines the meaning of a level."""
     scorer: Scorer
+    """A scorer, or scikit-learn's container of several scorers."""
     fit_params: Params = field(default_factory=dict)
     score_params: Params = field(default_factory=dict)
+    """Parameters for fitting and scoring. Parameters with one entry per row are indexed with the
+    rows in use."""
     return_train_score: bool = False
     error_score: float | str = np.nan
+    """The score of a fit that fails."""
     verbose: int = 0
     n_repetitions: int | None = 1
     max_level: int = 1
     rescaling: Any = None
+    """Parameters that change with the level."""
     seed: np.random.SeedSequence | None = None
+    """Seeds every ``random_state`` that is None. If None, these are not seeded."""
     config: Params = field(default_factory=dict)
+    """scikit-learn's configuration in the calling process."""
     caller: Estimator | None = None
+    """The search, for callbacks only."""
     held_out: HeldOutRows | None = None
+    """Holds out training rows for boosters that stop early. If None, there are no such
+    boosters."""
     step_cache: StepCache | None = None
+    """Fitted pipeline steps. If None, they are not cached."""

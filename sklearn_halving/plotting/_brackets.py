@@ -22,27 +22,18 @@ BOX = 0.16
 
 @dataclass(frozen=True)
 class Lane:
-    """A bracket, drawn from left to right.
-
-    Parameters
-    ----------
-    name : str
-        Name of the bracket.
-    column : ndarray of shape (n_rungs,)
-        Position of each rung on the x axis.
-    n_candidates : ndarray of shape (n_rungs,)
-        Number of candidates in each rung.
-    best_score : float
-        Best mean score in the last rung.
-    has_winner : bool
-        Whether the bracket contains the winner.
-    """
+    """A bracket, drawn from left to right."""
 
     name: str
+    """Name of the bracket."""
     column: np.ndarray
+    """Position of each rung on the x axis. Shape ``(n_rungs,)``."""
     n_candidates: np.ndarray
+    """Number of candidates in each rung. Shape ``(n_rungs,)``."""
     best_score: float
+    """Best mean score in the last rung."""
     has_winner: bool
+    """Whether the bracket contains the winner."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -38,43 +38,29 @@ class Search(Protocol):
 
 @dataclass(frozen=True)
 class FittedSearch:
-    """The fitted attributes of a search that displays need.
-
-    Parameters
-    ----------
-    name : str
-        Class name of the search.
-    display : str
-        Class name of the display, for error messages.
-    results : dict of str to array
-        ``cv_results_``.
-    history : DataFrame
-        ``history_`` with a column ``score`` of the metric, NaN if not finite.
-    metric : str
-        Name of the metric, as in ``mean_test_<metric>``.
-    score_label : str
-        Name of the metric on an axis.
-    resource_label, resource_unit : str
-        Name of the resource on an axis, and a shorter one.
-    best_row : int or None
-        ``best_index_``, if there is one.
-    ranks_by_level : bool
-        Whether a row with more of the resource ranks before every row with less.
-    has_posterior : bool
-        Whether there is a posterior; it exists only for the metric that steered the search.
-    """
+    """The fitted attributes of a search that displays need."""
 
     name: str
+    """Class name of the search."""
     display: str
+    """Class name of the display, for error messages."""
     results: CvResults
+    """``cv_results_``."""
     history: pd.DataFrame
+    """``history_`` with a column ``score`` of the metric, NaN if not finite."""
     metric: str
+    """Name of the metric, as in ``mean_test_<metric>``."""
     score_label: str
+    """Name of the metric on an axis."""
     resource_label: str
     resource_unit: str
+    """Name of the resource on an axis, and a shorter one."""
     best_row: int | None
+    """``best_index_``, if there is one."""
     ranks_by_level: bool
+    """Whether a row with more of the resource ranks before every row with less."""
     has_posterior: bool
+    """Whether there is a posterior; it exists only for the metric that steered the search."""
 
     @property
     def best_candidate(self) -> int | None:
@@ -180,27 +166,18 @@ def finite(values: npt.ArrayLike) -> np.ndarray:
 
 @dataclass(frozen=True)
 class CandidateTable:
-    """One row for each candidate, in the order of the search's own ranks.
-
-    Parameters
-    ----------
-    candidate : ndarray of shape (n_candidates,)
-        Number of the candidate.
-    row : ndarray of shape (n_candidates,)
-        Row of ``cv_results_`` in which the candidate ranks best.
-    score : ndarray of shape (n_candidates,)
-        Mean score in that row.
-    n_pulls : ndarray of shape (n_candidates,)
-        Number of fits in all rungs.
-    best : ndarray of bool of shape (n_candidates,)
-        True for the winner.
-    """
+    """One row for each candidate, in the order of the search's own ranks."""
 
     candidate: np.ndarray
+    """Number of the candidate. Shape ``(n_candidates,)``."""
     row: np.ndarray
+    """Row of ``cv_results_`` in which the candidate ranks best. Shape ``(n_candidates,)``."""
     score: np.ndarray
+    """Mean score in that row. Shape ``(n_candidates,)``."""
     n_pulls: np.ndarray
+    """Number of fits in all rungs. Shape ``(n_candidates,)``."""
     best: np.ndarray
+    """True for the winner. Shape ``(n_candidates,)``."""
 
 
 def candidate_table(search: FittedSearch) -> CandidateTable:

@@ -13,28 +13,19 @@ from sklearn_halving.plotting._reading import FittedSearch, candidate_table
 
 @dataclass(frozen=True)
 class Axis:
-    """One parameter of all candidates.
-
-    Parameters
-    ----------
-    name : str
-        Name of the parameter, as in ``param_distributions``.
-    label : str
-        The shortest end of the name that no other parameter has.
-    position : ndarray of shape (n_candidates,)
-        Values of a numeric parameter, places of the categories otherwise. NaN for candidates
-        without the parameter.
-    categories : tuple of str
-        Names of the categories; empty for numbers.
-    is_log : bool
-        Whether values are spaced more evenly on a logarithmic scale.
-    """
+    """One parameter of all candidates."""
 
     name: str
+    """Name of the parameter, as in ``param_distributions``."""
     label: str
+    """The shortest end of the name that no other parameter has."""
     position: np.ndarray
+    """Values of a numeric parameter, places of the categories otherwise. NaN for candidates
+    without the parameter. Shape ``(n_candidates,)``."""
     categories: tuple[str, ...]
+    """Names of the categories; empty for numbers."""
     is_log: bool
+    """Whether values are spaced more evenly on a logarithmic scale."""
 
     @property
     def even(self) -> np.ndarray:
@@ -44,24 +35,16 @@ class Axis:
 
 @dataclass(frozen=True)
 class TriedSpace:
-    """The candidates that have a score, best first.
-
-    Parameters
-    ----------
-    axes : tuple of Axis
-        The parameters in which they differ.
-    score : ndarray of shape (n_candidates,)
-        Mean test score with the most resource.
-    level : ndarray of shape (n_candidates,)
-        That amount of resource; ones if there is none.
-    best : ndarray of bool of shape (n_candidates,)
-        True for the winner.
-    """
+    """The candidates that have a score, best first."""
 
     axes: tuple[Axis, ...]
+    """The parameters in which they differ."""
     score: np.ndarray
+    """Mean test score with the most resource. Shape ``(n_candidates,)``."""
     level: np.ndarray
+    """That amount of resource; ones if there is none. Shape ``(n_candidates,)``."""
     best: np.ndarray
+    """True for the winner. Shape ``(n_candidates,)``."""
 
 
 def tried_space(found: FittedSearch) -> TriedSpace:

@@ -83,29 +83,20 @@ class LevelStep(NamedTuple):
 
 @dataclass
 class DoublingMemory:
-    """Memory of the policy besides the rewards of the rung.
-
-    Parameters
-    ----------
-    steps : tuple of LevelStep
-    levels : list of int
-        All levels that occur, in increasing order.
-    mean : ndarray of shape (n_levels, n_problems, n_arms)
-        Mean reward over the splits; NaN if an arm was not pulled at a level.
-    standing : ndarray of shape (n_problems, n_arms)
-        The current level of each arm.
-    is_over : ndarray of bool of shape (n_problems,)
-        Whether the budget is spent.
-    has_winner : ndarray of bool of shape (n_problems,)
-        Whether a run is complete.
-    """
+    """Memory of the policy besides the rewards of the rung."""
 
     steps: tuple[LevelStep, ...]
     levels: list[int]
+    """All levels that occur, in increasing order."""
     mean: FloatArray
+    """Mean reward over the splits; NaN if an arm was not pulled at a level.
+    Shape ``(n_levels, n_problems, n_arms)``."""
     standing: IntArray
+    """The current level of each arm. Shape ``(n_problems, n_arms)``."""
     is_over: BoolArray
+    """Whether the budget is spent. Shape ``(n_problems,)``."""
     has_winner: BoolArray
+    """Whether a run is complete. Shape ``(n_problems,)``."""
 
     def value_from(self, place: int) -> FloatArray:
         """Return the mean of each arm at the smallest level, from a place on, with a pull."""

@@ -29,36 +29,22 @@ from sklearn_halving.policies.bases._separate_games import SeparateGames, Separa
 
 @dataclass
 class GrowingRung:
-    """A rung that arms enter one after the other.
-
-    Parameters
-    ----------
-    rung : Rung
-        The plan.
-
-    Attributes
-    ----------
-    arms : list of int
-        In the order in which they entered.
-    means : dict
-        Maps arms that have all their rewards to the mean. NaN if one of them is NaN.
-    leader : tuple or None
-        The largest mean, and minus its arm.
-    n_judged : int
-        The first ``n_judged`` arms have a mean and have been compared.
-    waiting : list of tuple
-        Heap of the judged arms that are not promoted: negative mean, tie break, arm.
-    is_closed : bool
-        Whether no further arm enters.
-    """
+    """A rung that arms enter one after the other."""
 
     rung: Rung
+    """The plan."""
     arms: list[int] = field(default_factory=list)
+    """In the order in which they entered."""
     means: dict[int, float] = field(default_factory=dict)
+    """Maps arms that have all their rewards to the mean. NaN if one of them is NaN."""
     leader: tuple[float, int] | None = None
+    """The largest mean, and minus its arm."""
     n_judged: int = 0
+    """The first ``n_judged`` arms have a mean and have been compared."""
     waiting: list[tuple[float, int, int]] = field(default_factory=list)
+    """Heap of the judged arms that are not promoted: negative mean, tie break, arm."""
     is_closed: bool = False
+    """Whether no further arm enters."""
 
     def add_mean(self, arm: int, mean: float) -> None:
         """Set the mean of an arm that has all its rewards."""
@@ -173,24 +159,16 @@ class AsynchronousBracket:
 
 @dataclass
 class AsynchronousGame:
-    """The brackets of a single problem.
-
-    Parameters
-    ----------
-    policy : ScheduledPolicy
-        The policy whose brackets are played.
-    problem : Problem
-    play : BracketsState
-        The state of the policy before its first pull, which holds the schedule and the brackets
-        in play.
-    by_level : bool
-        Whether only arms at the last level of their bracket can be recommended.
-    """
+    """The brackets of a single problem."""
 
     policy: ScheduledPolicy
+    """The policy whose brackets are played."""
     problem: Problem
     play: BracketsState
+    """The state of the policy before its first pull, which holds the schedule and the brackets in
+    play."""
     by_level: bool
+    """Whether only arms at the last level of their bracket can be recommended."""
     n_open: int = 0
     _brackets: dict[int, AsynchronousBracket] = field(default_factory=dict)
     _leaders: dict[int, tuple[float, int]] = field(default_factory=dict)

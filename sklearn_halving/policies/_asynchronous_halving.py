@@ -17,33 +17,20 @@ from sklearn_halving.policies.bases._separate_games import SeparateGames, Separa
 
 @dataclass
 class RungScores:
-    """Results of one rung.
-
-    Parameters
-    ----------
-    level : int
-        Level of its pulls.
-    n_splits : int
-        Number of splits on which an arm is pulled.
-
-    Attributes
-    ----------
-    rewards : dict
-        Maps arms to their rewards so far.
-    mean : dict
-        Maps arms that have all their rewards to the mean. NaN if one of them is NaN.
-    promoted : set of int
-        Arms that were started in the next rung.
-    n_open : int
-        Number of arms that were started in this rung and do not have all rewards.
-    """
+    """Results of one rung."""
 
     level: int
+    """Level of its pulls."""
     n_splits: int
+    """Number of splits on which an arm is pulled."""
     rewards: dict[int, list[float]] = field(default_factory=dict)
+    """Maps arms to their rewards so far."""
     mean: dict[int, float] = field(default_factory=dict)
+    """Maps arms that have all their rewards to the mean. NaN if one of them is NaN."""
     promoted: set[int] = field(default_factory=set)
+    """Arms that were started in the next rung."""
     n_open: int = 0
+    """Number of arms that were started in this rung and do not have all rewards."""
 
     def ranking(self) -> list[int]:
         """Return the arms with a mean, the best first; ties by index."""
@@ -58,22 +45,14 @@ class RungScores:
 
 @dataclass
 class Promotions:
-    """State of asynchronous halving of a single problem.
-
-    Parameters
-    ----------
-    rungs : list of RungScores
-        From the smallest level to the largest.
-    factor : float
-    n_arms : int
-    n_left : int
-        Number of pulls that are not yet planned.
-    """
+    """State of asynchronous halving of a single problem."""
 
     rungs: list[RungScores]
+    """From the smallest level to the largest."""
     factor: float
     n_arms: int
     n_left: int
+    """Number of pulls that are not yet planned."""
     clock: float = 0.0
     _n_started: int = 0
     _top: int = -1

@@ -28,30 +28,22 @@ ErrorKind = Literal["additive", "multiplicative"]
 
 @dataclass
 class StoppingMemory:
-    """Memory of the policy. Arrays have shape (n_problems, n_arms).
-
-    Parameters
-    ----------
-    width : float
-        The largest minus the smallest possible reward.
-    lower, upper : ndarray
-        Bounds of the absolute value of the mean (LB and UB in the paper).
-    estimate : ndarray
-        The final estimate of the mean if an arm is done, else its sample mean.
-    is_done, is_outside : ndarray of bool
-        Arms whose mean has the required precision, and arms with a reward out of range.
-    first_of_grid, next_of_grid : int
-        The interval of the grid that contains the number of pulls (t_k and t_(k+1) in the paper).
-    """
+    """Memory of the policy. Arrays have shape (n_problems, n_arms)."""
 
     width: float
+    """The largest minus the smallest possible reward."""
     lower: FloatArray
     upper: FloatArray
+    """Bounds of the absolute value of the mean (LB and UB in the paper)."""
     estimate: FloatArray
+    """The final estimate of the mean if an arm is done, else its sample mean."""
     is_done: BoolArray
     is_outside: BoolArray
+    """Arms whose mean has the required precision, and arms with a reward out of range."""
     first_of_grid: int
     next_of_grid: int
+    """The interval of the grid that contains the number of pulls (t_k and t_(k+1) in the
+    paper)."""
 
 
 @dataclass(frozen=True)

@@ -25,26 +25,18 @@ N_DRAWN = 256
 
 @dataclass
 class Weights:
-    """Memory of EXP3.
-
-    Parameters
-    ----------
-    log_weight : ndarray of shape (n_problems, n_arms)
-    generators : list of numpy.random.Generator
-        One for each problem, so that the results of a problem do not depend on the batch.
-    drawn : ndarray of shape (n_problems, N_DRAWN)
-        Uniform random numbers, drawn in advance.
-    n_used : int
-        Number of columns of ``drawn`` that were used.
-    in_flight : list of (arm, repetition, probability)
-        Pulls in flight, each entry of shape (n_problems,).
-    """
+    """Memory of EXP3."""
 
     log_weight: FloatArray
+    """Shape ``(n_problems, n_arms)``."""
     generators: list[np.random.Generator]
+    """One for each problem, so that the results of a problem do not depend on the batch."""
     drawn: FloatArray
+    """Uniform random numbers, drawn in advance. Shape ``(n_problems, N_DRAWN)``."""
     n_used: int = N_DRAWN
+    """Number of columns of ``drawn`` that were used."""
     in_flight: list[tuple[IntArray, IntArray, FloatArray]] = field(default_factory=list)
+    """Pulls in flight, each entry of shape (n_problems,)."""
 
     def next_uniform(self) -> FloatArray:
         """Return a uniform number for each problem."""

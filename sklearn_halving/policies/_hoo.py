@@ -30,32 +30,22 @@ Variant = Literal["truncated", "basic"]
 
 @dataclass
 class HOOState:
-    """State of HOO. Each problem of the batch is a row.
-
-    Parameters
-    ----------
-    problem : Problem
-    batch_shape : tuple of int
-    tree : CellTree
-        The cells that have a point, and their rewards.
-    reward_range : (float, float)
-        Failed points have the smallest possible reward in the means of the cells around them.
-    n_asked, n_told : ndarray of shape (n_problems,)
-        Number of requested pulls, and number of pulls with a reward.
-    is_open : ndarray of bool of shape (n_problems,)
-        Problems that are not finished.
-    stale : tuple of (ndarray of int, ndarray of int) or None
-        Rows and nodes of the last pulls, if no reward has been received since.
-    """
+    """State of HOO. Each problem of the batch is a row."""
 
     problem: Problem
     batch_shape: Shape
     tree: CellTree
+    """The cells that have a point, and their rewards."""
     reward_range: RewardRange
+    """Failed points have the smallest possible reward in the means of the cells around them."""
     n_asked: IntArray
     n_told: IntArray
+    """Number of requested pulls, and number of pulls with a reward.
+    Each has shape ``(n_problems,)``."""
     is_open: BoolArray
+    """Problems that are not finished. Shape ``(n_problems,)``."""
     stale: tuple[IntArray, IntArray] | None = None
+    """Rows and nodes of the last pulls, if no reward has been received since."""
 
 
 @dataclass(frozen=True)

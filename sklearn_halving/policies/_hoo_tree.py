@@ -27,35 +27,26 @@ class Slopes(NamedTuple):
 
 @dataclass
 class CellTree:
-    """Cells with pulls in them.
-
-    Parameters
-    ----------
-    slopes : Slopes
-    max_depth : int
-        Maximum depth of a cell. The points of the deepest cells are pulled repeatedly.
-    child : ndarray of int of shape (n_problems, n_points + 1, 2)
-        The nodes of the halves; ``NONE`` if a half has no pull.
-    centre : ndarray of shape (n_problems, n_points + 1, n_dimensions)
-        The center of each cell; NaN if the cell does not exist yet.
-    parent, depth : ndarray of int of shape (n_problems, n_points + 1)
-    horizon : int or None
-        The n in the logarithm. If None, it is the number of the round.
-    most_of_a_point : int or None
-        Maximum number of pulls of a point; None if it is unlimited.
-    has_failed : bool
-        Whether a point of any problem has failed.
-    """
+    """Cells with pulls in them."""
 
     slopes: Slopes
     max_depth: int
+    """Maximum depth of a cell. The points of the deepest cells are pulled repeatedly."""
     child: IntArray
+    """The nodes of the halves; ``NONE`` if a half has no pull.
+    Shape ``(n_problems, n_points + 1, 2)``."""
     centre: FloatArray
+    """The center of each cell; NaN if the cell does not exist yet.
+    Shape ``(n_problems, n_points + 1, n_dimensions)``."""
     parent: IntArray
     depth: IntArray
+    """Each has shape ``(n_problems, n_points + 1)``."""
     horizon: int | None = None
+    """The n in the logarithm. If None, it is the number of the round."""
     most_of_a_point: int | None = None
+    """Maximum number of pulls of a point; None if it is unlimited."""
     has_failed: bool = False
+    """Whether a point of any problem has failed."""
     n_nodes: IntArray = field(init=False)
     n_asked: IntArray = field(init=False)
     n_told: IntArray = field(init=False)

@@ -42,24 +42,16 @@ class Interval(NamedTuple):
 
 @dataclass
 class RaceMemory:
-    """Memory of a race besides the statistics. Arrays have shape (n_problems,).
-
-    Parameters
-    ----------
-    width : float
-        The largest minus the smallest possible reward.
-    best_lower : ndarray
-        The largest lower bound of an arm. With a positive epsilon, the largest so far.
-    holder : ndarray of int
-        The arm that has this bound; ``NO_ARM`` before the first round.
-    is_outside : ndarray of bool
-        Whether a reward was outside of ``reward_range``.
-    """
+    """Memory of a race besides the statistics. Arrays have shape (n_problems,)."""
 
     width: float
+    """The largest minus the smallest possible reward."""
     best_lower: FloatArray
+    """The largest lower bound of an arm. With a positive epsilon, the largest so far."""
     holder: IntArray
+    """The arm that has this bound; ``NO_ARM`` before the first round."""
     is_outside: BoolArray
+    """Whether a reward was outside of ``reward_range``."""
 
 
 class RoundsPolicy(ConfidentPolicy, PlannedPolicy):

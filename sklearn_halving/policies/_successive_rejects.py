@@ -98,26 +98,20 @@ class _Ahead:
 
     An arm survives if enough arms with complete rewards have smaller means, whatever the other
     rewards will be. Its pulls of the next phase can start.
-
-    Parameters
-    ----------
-    all_ends : ndarray of int
-        Pulls of each arm in play at the end of each phase.
-    ends : ndarray of int of shape (n_phases,)
-        The same for the phases with pulls.
-    n_kept : ndarray of int of shape (n_phases,)
-        Arms that are in play in the next of these phases.
-    rewards : ndarray of shape (n_arms, n_most)
-    is_told : ndarray of bool of shape (n_arms, n_most)
-    n_asked : ndarray of int of shape (n_arms,)
     """
 
     all_ends: IntArray
+    """Pulls of each arm in play at the end of each phase."""
     ends: IntArray
+    """The same for the phases with pulls. Shape ``(n_phases,)``."""
     n_kept: IntArray
+    """Arms that are in play in the next of these phases. Shape ``(n_phases,)``."""
     rewards: FloatArray
+    """Shape ``(n_arms, n_most)``."""
     is_told: BoolArray
+    """Shape ``(n_arms, n_most)``."""
     n_asked: IntArray
+    """Shape ``(n_arms,)``."""
 
     @classmethod
     def of(cls, problem: Problem, plan: tuple[Phase, ...]) -> _Ahead | None:

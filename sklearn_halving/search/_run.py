@@ -30,48 +30,32 @@ from sklearn_halving.search.watching._common_faults import CommonFaults
 
 @dataclass
 class Run:
-    """The state of a running `fit`.
-
-    Parameters
-    ----------
-    prepared : Preparation
-        The preparation, which does not depend on any pull.
-    task : EvaluationTask
-        The task of the workers.
-    state : object
-        The state of the policy.
-    checkpoint : Checkpoint
-        The journal of the search.
-    deadline : float
-        Time of ``time.monotonic`` after which no pull starts.
-    is_timed : bool
-        Whether the time budget decides how many loops are played.
-    log : StagedLog
-        The outcomes so far.
-    stopped_by : {"policy", "time_budget", "callback", "interrupt", "error"}
-        The reason for the end of the search.
-    rows : ResultRows or None
-        The rows of ``cv_results_``; None before they are computed.
-    n_local_jobs : int or None
-        Number of processes on this machine if the cluster was lost; None otherwise.
-    earlier : frozenset of Pull
-        The pulls of earlier sessions, which were in the journal at the start.
-    began : float
-        Time of ``time.monotonic`` at the start of the search.
-    """
+    """The state of a running `fit`."""
 
     prepared: Preparation
+    """The preparation, which does not depend on any pull."""
     task: EvaluationTask
+    """The task of the workers."""
     state: Any
+    """The state of the policy."""
     checkpoint: Checkpoint
+    """The journal of the search."""
     deadline: float
+    """Time of ``time.monotonic`` after which no pull starts."""
     is_timed: bool
+    """Whether the time budget decides how many loops are played."""
     log: StagedLog = field(init=False)
+    """The outcomes so far."""
     stopped_by: str = "policy"
+    """The reason for the end of the search."""
     rows: ResultRows | None = None
+    """The rows of ``cv_results_``; None before they are computed."""
     n_local_jobs: int | None = None
+    """Number of processes on this machine if the cluster was lost; None otherwise."""
     began: float = field(default_factory=time.monotonic)
+    """Time of ``time.monotonic`` at the start of the search."""
     earlier: frozenset[Pull] = field(init=False)
+    """The pulls of earlier sessions, which were in the journal at the start."""
 
     def __post_init__(self) -> None:
         """Open the log, which knows the stages of the policy and checks failed fits."""

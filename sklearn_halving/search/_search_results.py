@@ -65,21 +65,14 @@ REFIT = 2**31 - 1
 
 @dataclass(frozen=True)
 class ResultTable:
-    """The results of a search, computed from its outcomes.
-
-    Parameters
-    ----------
-    cv_results : dict
-        The attribute ``cv_results_``.
-    statistics : ChoiceStatistics or None, default=None
-        Statistics of the choice; None if the search does not have them.
-    regret_bounds : ndarray or None, default=None
-        The attribute ``regret_bounds_``; None if the policy does not have it.
-    """
+    """The results of a search, computed from its outcomes."""
 
     cv_results: CvResults
+    """The attribute ``cv_results_``."""
     statistics: ChoiceStatistics | None = None
+    """Statistics of the choice; None if the search does not have them."""
     regret_bounds: FloatArray | None = None
+    """The attribute ``regret_bounds_``; None if the policy does not have it."""
 
 
 class SearchResults(BaseSearchCV):

@@ -192,27 +192,16 @@ def simulate_workers(
 
 @dataclass
 class Clock:
-    """A problem that is played on workers.
-
-    Parameters
-    ----------
-    policy : BasePolicy
-    state : object
-        State of the policy before its first pull.
-    problem : Problem
-    arms : Arms
-        The arms of this problem alone.
-    randomness : Randomness
-        The randomness of this problem alone.
-    workers : Workers
-    by_arrival : bool
-    """
+    """A problem that is played on workers."""
 
     policy: BasePolicy
     state: Any
+    """State of the policy before its first pull."""
     problem: Problem
     arms: Arms
+    """The arms of this problem alone."""
     randomness: Randomness
+    """The randomness of this problem alone."""
     workers: Workers
     by_arrival: bool
     now: float = 0.0

@@ -190,21 +190,15 @@ class LearningCurves(EnvironmentDefaults):
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """Drawn curves.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_problems, n_arms)
-        Negative limits.
-    best_value : ndarray of shape (n_problems,)
-    deviation : ndarray of shape (n_problems, n_arms)
-        The factor u of the envelope by which each loss exceeds its limit.
-    envelope : callable
-    """
+    """Drawn curves."""
 
     values: FloatArray
+    """Negative limits. Shape ``(n_problems, n_arms)``."""
     best_value: FloatArray
+    """Shape ``(n_problems,)``."""
     deviation: FloatArray
+    """The factor u of the envelope by which each loss exceeds its limit.
+    Shape ``(n_problems, n_arms)``."""
     envelope: Callable[[FloatArray], FloatArray]
     candidate: None = None
 

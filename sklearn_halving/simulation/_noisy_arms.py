@@ -124,18 +124,12 @@ class GaussianArms(EnvironmentDefaults):
 
 @dataclass(frozen=True, eq=False)
 class NormalArms(DrawnArms):
-    """Drawn arms with normal rewards.
-
-    Parameters
-    ----------
-    randomness : Randomness
-    values, sds : ndarray of shape (n_problems, n_arms)
-    max_level : int
-    """
+    """Drawn arms with normal rewards."""
 
     randomness: Randomness
     values: FloatArray
     sds: FloatArray
+    """Each has shape ``(n_problems, n_arms)``."""
     max_level: int
 
     def rewards(

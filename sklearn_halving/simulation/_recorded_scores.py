@@ -183,19 +183,12 @@ class RecordedScores:
 
 @dataclass(frozen=True, eq=False)
 class Replays:
-    """Replays of recorded scores.
-
-    Parameters
-    ----------
-    randomness : Randomness
-    recorded : RecordedScores
-    row : ndarray of shape (n_problems, n_arms)
-        Row of the scores of each arm.
-    """
+    """Replays of recorded scores."""
 
     randomness: Randomness
     recorded: RecordedScores
     row: IntArray
+    """Row of the scores of each arm. Shape ``(n_problems, n_arms)``."""
     _columns: tuple[IntArray, IntArray] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -198,18 +198,12 @@ class RepeatedLearningTesting(BaseCrossValidator):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class _DrawnSplits:
-    """Draws splits one by one, each with its own seed.
-
-    Parameters
-    ----------
-    draw : callable
-        Returns the training and the test rows of a split, given a random generator.
-    seed : SeedSequence
-        The seed of the stream.
-    """
+    """Draws splits one by one, each with its own seed."""
 
     draw: Callable[[np.random.Generator], Split]
+    """Returns the training and the test rows of a split, given a random generator."""
     seed: np.random.SeedSequence
+    """The seed of the stream."""
     block_length = 1
 
     def block(self, index: int) -> Sequence[Split]:

@@ -148,34 +148,23 @@ def split_stream(
 
 @dataclass(frozen=True)
 class Reshuffles:
-    """Block m holds the splits of the m-th reshuffle.
-
-    Parameters
-    ----------
-    own : object
-        The splitter of the user.
-    n_own : int
-        Number of blocks of its own splits; 0 if they differ between calls.
-    shuffled : object
-        A splitter of one block, which is copied and given a ``random_state``.
-    seed : SeedSequence
-        The seed of the stream.
-    X, y : object
-        The data.
-    params : dict
-        Parameters of ``split``.
-    block_length : int
-        The number of splits of a block.
-    """
+    """Block m holds the splits of the m-th reshuffle."""
 
     own: Splitter
+    """The splitter of the user."""
     n_own: int
+    """Number of blocks of its own splits; 0 if they differ between calls."""
     shuffled: Any
+    """A splitter of one block, which is copied and given a ``random_state``."""
     seed: np.random.SeedSequence
+    """The seed of the stream."""
     X: object
     y: object
+    """The data."""
     params: Params
+    """Parameters of ``split``."""
     block_length: int
+    """The number of splits of a block."""
 
     def block(self, index: int) -> Sequence[Split]:
         """Return the splits of a reshuffle."""

@@ -20,22 +20,15 @@ MAX_CHUNK = 200
 
 @dataclass
 class ChunkQueue:
-    """Jobs that wait for a worker.
-
-    Parameters
-    ----------
-    max_chunks : int
-        Maximum number of chunks that are sent at a time.
-    waiting : deque of Job
-        Jobs in the order of submission.
-    suspects : deque of Job
-        Jobs that were lost because their worker died. One of them may have killed it, so they
-        are sent first and one at a time.
-    """
+    """Jobs that wait for a worker."""
 
     max_chunks: int
+    """Maximum number of chunks that are sent at a time."""
     waiting: deque[Job] = field(default_factory=deque)
+    """Jobs in the order of submission."""
     suspects: deque[Job] = field(default_factory=deque)
+    """Jobs that were lost because their worker died. One of them may have killed it, so they are
+    sent first and one at a time."""
     _n_held: Counter[int] = field(default_factory=Counter)
     _last_level: int | None = None
     _seconds: dict[int, float] = field(default_factory=dict)
@@ -103,24 +96,16 @@ class ChunkQueue:
 
 @dataclass
 class ChunksUnderWay:
-    """Chunks that were sent and have not returned.
-
-    Parameters
-    ----------
-    chunks : dict of int to list of Job
-        The chunks, in the order of sending.
-    done : SimpleQueue
-        Keys and results of the chunks that returned; filled by threads of joblib.
-    n_sent : int
-        Number of chunks that were sent so far.
-    awaited : set of int or None
-        After a stop, the keys of the chunks that a worker has started; None before a stop.
-    """
+    """Chunks that were sent and have not returned."""
 
     chunks: dict[int, list[Job]] = field(default_factory=dict)
+    """The chunks, in the order of sending."""
     done: SimpleQueue[tuple[int, object]] = field(default_factory=SimpleQueue)
+    """Keys and results of the chunks that returned; filled by threads of joblib."""
     n_sent: int = 0
+    """Number of chunks that were sent so far."""
     awaited: set[int] | None = None
+    """After a stop, the keys of the chunks that a worker has started; None before a stop."""
 
     def add(self, chunk: list[Job]) -> Callable[[object], None]:
         """Add a chunk; return the callback for its result."""

@@ -138,21 +138,14 @@ class SerialExecutor:
 
 @dataclass
 class Losses:
-    """Counts how often workers were lost.
-
-    Parameters
-    ----------
-    pending : LostWorkerError or None, default=None
-        A loss from which the executor has not yet recovered.
-    n : int, default=0
-        Number of losses.
-    n_in_vain : int, default=0
-        Number of losses since a chunk last returned.
-    """
+    """Counts how often workers were lost."""
 
     pending: LostWorkerError | None = None
+    """A loss from which the executor has not yet recovered."""
     n: int = 0
+    """Number of losses."""
     n_in_vain: int = 0
+    """Number of losses since a chunk last returned."""
 
     def note(self, loss: LostWorkerError) -> None:
         """Count a loss; raise after too many losses in a row."""

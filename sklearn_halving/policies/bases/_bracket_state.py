@@ -16,48 +16,34 @@ from sklearn_halving.policies.bases._last_rung_race import MIN_SPLITS, Finalists
 
 @dataclass
 class BracketState:
-    """State of a bracket.
-
-    Parameters
-    ----------
-    bracket : Bracket
-        The plan.
-    first_arm : int
-        The arms of the bracket are ``first_arm, first_arm + 1, ...``.
-    arms : ndarray of shape (*batch, n_arms of the rung)
-        The arms of the current rung in increasing order. Problems with fewer arms than others are
-        padded with ``NO_ARM``. No column is padding in all problems, because pulls are counted by
-        column and the rung would never be closed.
-    rewards : ndarray of shape (*batch, n_arms of the bracket, n_repetitions)
-        The rewards of the current rung; NaN if a reward is unknown. A rung may use only the first
-        repetitions.
-    pulls : Pulls
-        All pulls of the current rung, in the order in which they are requested.
-    rung, n_asked, n_told : int
-        Index of the current rung, number of its requested pulls, and number of its rewards.
-    is_abandoned : bool
-        Whether all rewards of a rung were NaN in every problem.
-    closed : list of ClosedRung
-        The closed rungs, if ``brackets_in_play`` is limited.
-    race_split : int or None
-        The split on which the arms of the last rung are compared with the best arm of earlier
-        brackets, before any of them is pulled on the other splits. None if there is no race.
-    dropped : dict
-        Maps arms that were dropped on this split to estimates of their means.
-    """
+    """State of a bracket."""
 
     bracket: Bracket
+    """The plan."""
     first_arm: int
+    """The arms of the bracket are ``first_arm, first_arm + 1, ...``."""
     arms: IntArray
+    """The arms of the current rung in increasing order. Problems with fewer arms than others are
+    padded with ``NO_ARM``. No column is padding in all problems, because pulls are counted by
+    column and the rung would never be closed. Shape ``(*batch, n_arms of the rung)``."""
     rewards: FloatArray
+    """The rewards of the current rung; NaN if a reward is unknown. A rung may use only the first
+    repetitions. Shape ``(*batch, n_arms of the bracket, n_repetitions)``."""
     pulls: Pulls = field(init=False)
+    """All pulls of the current rung, in the order in which they are requested."""
     rung: int = 0
     n_asked: int = 0
     n_told: int = 0
+    """Index of the current rung, number of its requested pulls, and number of its rewards."""
     is_abandoned: bool = False
+    """Whether all rewards of a rung were NaN in every problem."""
     closed: list[ClosedRung] = field(default_factory=list)
+    """The closed rungs, if ``brackets_in_play`` is limited."""
     race_split: int | None = None
+    """The split on which the arms of the last rung are compared with the best arm of earlier
+    brackets, before any of them is pulled on the other splits. None if there is no race."""
     dropped: dict[int, float] = field(default_factory=dict)
+    """Maps arms that were dropped on this split to estimates of their means."""
 
     def __post_init__(self) -> None:
         self.open_rung()

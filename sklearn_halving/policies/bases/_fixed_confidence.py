@@ -20,24 +20,18 @@ from sklearn_halving.policies.bases._parameter_checks import (
 
 @dataclass
 class Caution:
-    """Memory of a policy with a guarantee.
-
-    Parameters
-    ----------
-    is_outside : ndarray of bool of shape (n_problems,)
-        Whether a reward was outside of the range for which the guarantee holds.
-    queued : ndarray of int of shape (n_problems,)
-        The arm to pull next, independent of its index; ``NO_ARM`` if there is none.
-    comparison : object
-        The comparison of the arms after the last reward.
-    radii : ndarray or None
-        Half the width of the interval of an arm with 0, 1, ... pulls, if only that matters.
-    """
+    """Memory of a policy with a guarantee."""
 
     is_outside: BoolArray
+    """Whether a reward was outside of the range for which the guarantee holds.
+    Shape ``(n_problems,)``."""
     queued: IntArray
+    """The arm to pull next, independent of its index; ``NO_ARM`` if there is none.
+    Shape ``(n_problems,)``."""
     comparison: Any = None
+    """The comparison of the arms after the last reward."""
     radii: FloatArray | None = None
+    """Half the width of the interval of an arm with 0, 1, ... pulls, if only that matters."""
 
 
 class FixedConfidencePolicy(ConfidentPolicy, IndexPolicy):

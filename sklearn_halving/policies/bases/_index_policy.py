@@ -23,43 +23,31 @@ from sklearn_halving.policies.bases._ranking import best_known, largest_usable
 
 @dataclass
 class IndexState:
-    """State of an index policy.
-
-    Parameters
-    ----------
-    problem : Problem
-    batch_shape : tuple of int
-    width : float
-        The largest minus the smallest possible reward, by which bounds are multiplied.
-    statistics : ArmStatistics
-        Statistics of the known rewards.
-    mean : ndarray of shape (n_problems, n_arms)
-        Mean reward; NaN for arms without a reward and for failed arms.
-    n_asked : ndarray of shape (n_problems, n_arms)
-        Number of pulls including pulls in flight, which is the next repetition of an arm.
-    alive : ndarray of bool of shape (n_problems, n_arms)
-        Arms without a NaN reward.
-    is_open : ndarray of bool of shape (n_problems,)
-        Problems that are not finished.
-    is_decided : ndarray of bool of shape (n_problems,)
-        Problems that ended because of the stopping rule, or because no rival was left.
-    is_first : bool
-        Whether an arm has not had its first pulls.
-    memory : object
-        Memory of the subclass.
-    """
+    """State of an index policy."""
 
     problem: Problem
     batch_shape: Shape
     width: float
+    """The largest minus the smallest possible reward, by which bounds are multiplied."""
     statistics: ArmStatistics
+    """Statistics of the known rewards."""
     mean: FloatArray
+    """Mean reward; NaN for arms without a reward and for failed arms.
+    Shape ``(n_problems, n_arms)``."""
     n_asked: IntArray
+    """Number of pulls including pulls in flight, which is the next repetition of an arm.
+    Shape ``(n_problems, n_arms)``."""
     alive: BoolArray
+    """Arms without a NaN reward. Shape ``(n_problems, n_arms)``."""
     is_open: BoolArray
+    """Problems that are not finished. Shape ``(n_problems,)``."""
     is_first: bool = True
+    """Whether an arm has not had its first pulls."""
     memory: Any = None
+    """Memory of the subclass."""
     is_decided: BoolArray = field(init=False)
+    """Problems that ended because of the stopping rule, or because no rival was left.
+    Shape ``(n_problems,)``."""
     n_asked_of_row: IntArray = field(init=False)
     n_told_of_row: IntArray = field(init=False)
     rows: IntArray = field(init=False)

@@ -19,18 +19,12 @@ MIN_SPLITS = 3
 
 @dataclass(frozen=True)
 class Incumbent:
-    """The best arm of earlier brackets.
-
-    Parameters
-    ----------
-    rewards : ndarray of shape (n_repetitions,)
-        Its rewards.
-    tolerance : float
-        The largest difference on one split with which another arm is not behind.
-    """
+    """The best arm of earlier brackets."""
 
     rewards: FloatArray
+    """Its rewards. Shape ``(n_repetitions,)``."""
     tolerance: float
+    """The largest difference on one split with which another arm is not behind."""
 
     def is_ahead_of(self, rewards: FloatArray, repetition: int) -> BoolArray:
         """Return which rewards on a split are behind by more than the noise, or NaN."""
@@ -64,15 +58,10 @@ def noise_tolerance(table: FloatArray) -> float | None:
 
 @dataclass
 class Finalists:
-    """The arms with a reward on each split, added in the order of their brackets.
-
-    Parameters
-    ----------
-    incumbents : list of Incumbent or None
-        The incumbent after the first 0, 1, 2, ... brackets.
-    """
+    """The arms with a reward on each split, added in the order of their brackets."""
 
     incumbents: list[Incumbent | None] = field(default_factory=lambda: [None])
+    """The incumbent after the first 0, 1, 2, ... brackets."""
     _best: FloatArray | None = None
     _latest: FloatArray | None = None
 

@@ -21,26 +21,17 @@ from sklearn_halving.policies.bases._base_policy import BasePolicy
 
 
 class Step(NamedTuple):
-    """One plan: ``n_pulls`` pulls in a stage.
-
-    Parameters
-    ----------
-    n_pulls : int
-    is_even : bool
-        Whether all arms get equal numbers of pulls, so that variances can be estimated.
-    n_kept : int or None
-        The number of arms that are kept after the step; None if the step does not end a stage.
-    n_contenders : int or None, default=None
-        The number of arms that share the pulls, if arms are not eliminated.
-    stage : int, default=0
-        The stage to which the step belongs, counted from 0.
-    """
+    """One plan: ``n_pulls`` pulls in a stage."""
 
     n_pulls: int
     is_even: bool
+    """Whether all arms get equal numbers of pulls, so that variances can be estimated."""
     n_kept: int | None
+    """The number of arms that are kept after the step; None if the step does not end a stage."""
     n_contenders: int | None = None
+    """The number of arms that share the pulls, if arms are not eliminated."""
     stage: int = 0
+    """The stage to which the step belongs, counted from 0."""
 
 
 def n_stages_of(n_arms: int) -> int:
@@ -72,18 +63,12 @@ def in_plans(
 
 @dataclass
 class Plan:
-    """The pulls before the next decision, sorted by arm in each row.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (n_problems, n_arms)
-        Number of pulls of each arm.
-    first_repetition : ndarray of shape (n_problems, n_arms)
-        The repetition of the first of these pulls.
-    """
+    """The pulls before the next decision, sorted by arm in each row."""
 
     counts: IntArray
+    """Number of pulls of each arm. Shape ``(n_problems, n_arms)``."""
     first_repetition: IntArray
+    """The repetition of the first of these pulls. Shape ``(n_problems, n_arms)``."""
     n_asked: int = 0
     n_told: int = 0
     arm: IntArray = field(init=False)
@@ -136,42 +121,32 @@ class Plan:
 
 @dataclass
 class PlannedState:
-    """State of a policy with plans.
-
-    Parameters
-    ----------
-    problem : Problem
-    batch_shape : tuple of int
-    n_steps : int
-        Total number of plans.
-    alive : ndarray of bool of shape (n_problems, n_arms)
-    statistics : ArmStatistics
-        Statistics of the rewards, without those that were discarded.
-    n_pulls_ever : ndarray of shape (n_problems, n_arms)
-        Number of pulls including discarded ones, which is the next repetition of an arm.
-    best : ndarray of shape (n_problems,)
-        The arm to recommend.
-    stage : ndarray of shape (n_problems, n_arms)
-        The last stage in which an arm was in play, counted from 0.
-    stopped : ndarray of bool of shape (n_problems,)
-        Whether a stopping rule ended the problem before the budget was spent.
-    level : int
-        The level of the current pulls.
-    table : ndarray of shape (n_problems, n_arms, n_splits) or None
-        All rewards at this level, if arms are compared on common splits.
-    """
+    """State of a policy with plans."""
 
     problem: Problem
     batch_shape: Shape
     n_steps: int
+    """Total number of plans."""
     alive: BoolArray
+    """Shape ``(n_problems, n_arms)``."""
     statistics: ArmStatistics
+    """Statistics of the rewards, without those that were discarded."""
     n_pulls_ever: IntArray
+    """Number of pulls including discarded ones, which is the next repetition of an arm.
+    Shape ``(n_problems, n_arms)``."""
     best: IntArray
+    """The arm to recommend. Shape ``(n_problems,)``."""
     stage: IntArray
+    """The last stage in which an arm was in play, counted from 0.
+    Shape ``(n_problems, n_arms)``."""
     stopped: BoolArray
+    """Whether a stopping rule ended the problem before the budget was spent.
+    Shape ``(n_problems,)``."""
     level: int
+    """The level of the current pulls."""
     table: FloatArray | None = None
+    """All rewards at this level, if arms are compared on common splits.
+    Shape ``(n_problems, n_arms, n_splits)``."""
     step: int = 0
     plan: Plan | None = None
     settings: Any = None

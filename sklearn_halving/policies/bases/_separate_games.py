@@ -46,19 +46,12 @@ class Game(Protocol):
 
 @dataclass
 class SeparateState:
-    """State of a batch of games.
-
-    Parameters
-    ----------
-    n_arms : int
-    batch_shape : tuple of int
-    games : list of Game
-        One for each problem, in row-major order.
-    """
+    """State of a batch of games."""
 
     n_arms: int
     batch_shape: Shape
     games: list[Game]
+    """One for each problem, in row-major order."""
 
 
 class SeparateGames(BasePolicy):

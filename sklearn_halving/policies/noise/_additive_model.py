@@ -15,22 +15,16 @@ half of the arms. Rewards of diverged models would dominate the estimates of the
 
 
 class AdditiveFit(NamedTuple):
-    """Result of the fit of the additive model.
-
-    Parameters
-    ----------
-    mean : ndarray of shape (*batch, n_arms)
-        Arm effects; NaN for an arm without a reward.
-    squared_residual_sum : ndarray of shape (*batch, n_arms)
-        Sum of the squared residuals after subtracting the arm and split effects.
-    degrees_of_freedom : ndarray of shape (*batch, n_arms)
-        Degrees of freedom of this sum. Exact if all arms have the same splits, and approximate
-        otherwise.
-    """
+    """Result of the fit of the additive model."""
 
     mean: FloatArray
+    """Arm effects; NaN for an arm without a reward. Shape ``(*batch, n_arms)``."""
     squared_residual_sum: FloatArray
+    """Sum of the squared residuals after subtracting the arm and split effects.
+    Shape ``(*batch, n_arms)``."""
     degrees_of_freedom: FloatArray
+    """Degrees of freedom of this sum. Exact if all arms have the same splits, and approximate
+    otherwise. Shape ``(*batch, n_arms)``."""
 
 
 def fit_additive_model(

@@ -42,22 +42,15 @@ not lead, is reduced by this factor. It makes no difference with many arms on co
 
 @dataclass(frozen=True)
 class LikelihoodAllocation:
-    """The allocation for given numbers of arms and pulls.
-
-    Parameters
-    ----------
-    n_arms, n_pulls : int
-    common_splits : bool
-        Whether arms are compared on common splits. In this case, a pull is only useful if a rival
-        is pulled on the same split, and the weights do not depend on the noise of an arm.
-    shrinkage : float or None
-        Weight of the pooled variance in the variance of an arm, in degrees of freedom.
-    """
+    """The allocation for given numbers of arms and pulls."""
 
     n_arms: int
     n_pulls: int
     common_splits: bool
+    """Whether arms are compared on common splits. In this case, a pull is only useful if a rival
+    is pulled on the same split, and the weights do not depend on the noise of an arm."""
     shrinkage: float | None
+    """Weight of the pooled variance in the variance of an arm, in degrees of freedom."""
 
     def steps(self, plans_per_stage: int) -> tuple[Step, ...]:
         """Return all plans: the first pulls, then plans with a decreasing number of contenders."""

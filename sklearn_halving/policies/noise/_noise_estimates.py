@@ -63,25 +63,19 @@ def _estimate(
 
 @dataclass(frozen=True)
 class ArmEstimates:
-    """Estimates of each arm from a table of rewards.
-
-    Parameters
-    ----------
-    mean : ndarray of shape (n_arms,)
-        Mean in the additive model arm + split + noise; NaN if an arm failed or has no reward.
-    noise_variance : ndarray of shape (n_arms,)
-        Variance of a reward around arm + split, in squared units of reward, shrunk towards the
-        pooled variance of all arms; NaN if the mean is NaN.
-    n_pulls : ndarray of int of shape (n_arms,)
-        Number of rewards.
-    freedom : ndarray of shape (n_arms,)
-        Degrees of freedom of the variance of each arm. Their sum is that of the pooled variance.
-    """
+    """Estimates of each arm from a table of rewards."""
 
     mean: FloatArray
+    """Mean in the additive model arm + split + noise; NaN if an arm failed or has no reward.
+    Shape ``(n_arms,)``."""
     noise_variance: FloatArray
+    """Variance of a reward around arm + split, in squared units of reward, shrunk towards the
+    pooled variance of all arms; NaN if the mean is NaN. Shape ``(n_arms,)``."""
     n_pulls: IntArray
+    """Number of rewards. Shape ``(n_arms,)``."""
     freedom: FloatArray
+    """Degrees of freedom of the variance of each arm. Their sum is that of the pooled variance.
+    Shape ``(n_arms,)``."""
 
 
 def estimate_from_table(table: FloatArray, shrinkage: float = 3.0) -> ArmEstimates:

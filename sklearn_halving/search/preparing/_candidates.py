@@ -256,26 +256,18 @@ class MadeBySampler:
 
     They are based on the rungs that are certain to be closed when the bracket starts, and they
     are created after those of all earlier brackets.
-
-    Parameters
-    ----------
-    sampler : Sampler
-        Creates the candidates.
-    told : Told
-        The candidates so far and their scores.
-    seed : list of int
-        Seed of the sampler. It is combined with the index of the bracket.
-    initial : list of dict
-        Candidates with which the first brackets in the order of play begin.
-    rungs_before : callable
-        Returns the closed rungs that a bracket may use, given its index.
     """
 
     sampler: Sampler
+    """Creates the candidates."""
     told: Told
+    """The candidates so far and their scores."""
     seed: list[int]
+    """Seed of the sampler. It is combined with the index of the bracket."""
     initial: list[Params]
+    """Candidates with which the first brackets in the order of play begin."""
     rungs_before: Callable[[int], Iterable[ClosedRung]] = _nothing
+    """Returns the closed rungs that a bracket may use, given its index."""
     depends_on_scores: ClassVar[bool] = True
     _number: dict[int, int] = field(default_factory=dict)
     _rungs: list[ClosedRung] = field(default_factory=list)
@@ -348,15 +340,10 @@ class MadeBySampler:
 
 @dataclass
 class PointSampler:
-    """Sampler of the points that a policy creates itself, in the order of their creation.
-
-    Parameters
-    ----------
-    points : callable or None, default=None
-        Returns the points of the running policy, of shape (n_points, n_dimensions).
-    """
+    """Sampler of the points that a policy creates itself, in the order of their creation."""
 
     points: Callable[[], FloatArray | None] | None = None
+    """Returns the points of the running policy, of shape (n_points, n_dimensions)."""
 
     def propose(self, told: Told, n: int, rng: np.random.Generator) -> list[Params]:
         """Return the candidates at the next ``n`` points."""

@@ -67,24 +67,16 @@ HINTS = {
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The open journal of a search, its random state and its folder of models.
-
-    Parameters
-    ----------
-    journal : Journal or None
-        The journal; None without a checkpoint.
-    random_state : int, RandomState instance or None
-        Random state with which candidates and splits are drawn.
-    start : str or None
-        Initial state of ``random_state``, if it is not an int.
-    models : ModelFolder or None
-        Folder of the fitted models; None if they are not saved.
-    """
+    """The open journal of a search, its random state and its folder of models."""
 
     journal: Journal | None = None
+    """The journal; None without a checkpoint."""
     random_state: RandomState | None = None
+    """Random state with which candidates and splits are drawn."""
     start: str | None = None
+    """Initial state of ``random_state``, if it is not an int."""
     models: ModelFolder | None = None
+    """Folder of the fitted models; None if they are not saved."""
 
     def begin(self, search: BaseBanditSearchCV, task: EvaluationTask, plan: SearchPlan) -> None:
         """Compare the search with that of the journal, and write a new session to the journal.

@@ -28,24 +28,17 @@ DEEP_ROWS, DEEP_ROWS_OF_CLASS = 200, 10
 
 @dataclass(frozen=True)
 class EarlyRungs:
-    """Properties of the data and its splits that limit the early rungs.
-
-    Parameters
-    ----------
-    n_telling : int or None, default=None
-        Number of splits that are enough for a first evaluation of a candidate: the smallest
-        number such that the test folds of the first splits contain `TELLING_ROWS` rows and
-        `TELLING_PER_CLASS` of each class. None if it was not computed.
-    has_like_folds : bool, default=True
-        Whether the target of the first two test folds is distributed as that of all rows.
-    n_columns, n_classes : int, default=0
-        Number of columns of X and of classes of y; 0 if there are none or it is not known.
-    """
+    """Properties of the data and its splits that limit the early rungs."""
 
     n_telling: int | None = None
+    """Number of splits that are enough for a first evaluation of a candidate: the smallest number
+    such that the test folds of the first splits contain `TELLING_ROWS` rows and
+    `TELLING_PER_CLASS` of each class. None if it was not computed."""
     has_like_folds: bool = True
+    """Whether the target of the first two test folds is distributed as that of all rows."""
     n_columns: int = 0
     n_classes: int = 0
+    """Number of columns of X and of classes of y; 0 if there are none or it is not known."""
 
     @classmethod
     def of(

@@ -27,19 +27,14 @@ most a third of all rows."""
 
 @dataclass(frozen=True)
 class Levels:
-    """The range of levels of a search.
-
-    Parameters
-    ----------
-    smallest, largest : int
-        Level of the first rung of the widest bracket, and level of the last rung of all brackets.
-    n_eliminations : int or None
-        Number of eliminations between them; None for as many as are possible.
-    """
+    """The range of levels of a search."""
 
     smallest: int
     largest: int
+    """Level of the first rung of the widest bracket, and level of the last rung of all
+    brackets."""
     n_eliminations: int | None = None
+    """Number of eliminations between them; None for as many as are possible."""
 
 
 def choose_levels(

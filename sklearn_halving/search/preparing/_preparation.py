@@ -24,50 +24,33 @@ from sklearn_halving.search.preparing._splitting import SearchSplits
 
 @dataclass(frozen=True)
 class Setup:
-    """Everything that is known before the policy is created.
-
-    Parameters
-    ----------
-    inputs : FitInputs
-        Data, scorers and routed parameters.
-    space : SearchSpace
-        The search space, from which candidates are drawn.
-    sampler : Sampler or None
-        The sampler that creates candidates during the search; None if they are drawn from the
-        space.
-    resource : Resource
-        The resource, which defines the meaning of a level.
-    splits : SearchSplits
-        The splits, and what is known about them before the first fit.
-    levels : Levels
-        The range of levels.
-    """
+    """Everything that is known before the policy is created."""
 
     inputs: FitInputs
+    """Data, scorers and routed parameters."""
     space: SearchSpace
+    """The search space, from which candidates are drawn."""
     sampler: Sampler | None
+    """The sampler that creates candidates during the search; None if they are drawn from the
+    space."""
     resource: Resource
+    """The resource, which defines the meaning of a level."""
     splits: SearchSplits
+    """The splits, and what is known about them before the first fit."""
     levels: Levels
+    """The range of levels."""
 
 
 @dataclass(frozen=True)
 class Preparation:
-    """Everything that is known before the first pull; the same for `plan` and `fit`.
-
-    Parameters
-    ----------
-    setup : Setup
-        What the policy was created from.
-    policy : BasePolicy
-        The policy.
-    plan : SearchPlan
-        The plan of the policy.
-    """
+    """Everything that is known before the first pull; the same for `plan` and `fit`."""
 
     setup: Setup
+    """What the policy was created from."""
     policy: BasePolicy
+    """The policy."""
     plan: SearchPlan
+    """The plan of the policy."""
 
 
 def rescaling_of(

@@ -41,35 +41,24 @@ N_LOOKED_AT = 10
 
 @dataclass(frozen=True)
 class SearchSplits:
-    """The splits of a search, and what is known about them before the first fit.
-
-    Parameters
-    ----------
-    folds : Folds
-        The rows of each repetition.
-    n_repetitions : int or None
-        Number of splits; None if it is unlimited.
-    n_train, n_test, n_rows : int
-        Number of rows of the smallest training fold, of the smallest test fold, and of the data.
-    n_rows_needed : int
-        Number of rows that a subset needs to contain every class.
-    early : EarlyRungs
-        What the early rungs need.
-    n_named : int
-        Number of splits that ``cv`` stands for, such as 5 for ``cv=5``.
-    held_out : HeldOutRows or None
-        Holds out training rows for the early stopping of boosters.
-    """
+    """The splits of a search, and what is known about them before the first fit."""
 
     folds: Folds
+    """The rows of each repetition."""
     n_repetitions: int | None
+    """Number of splits; None if it is unlimited."""
     n_train: int
     n_test: int
     n_rows: int
+    """Number of rows of the smallest training fold, of the smallest test fold, and of the data."""
     n_rows_needed: int = 1
+    """Number of rows that a subset needs to contain every class."""
     early: EarlyRungs = field(default_factory=EarlyRungs)
+    """What the early rungs need."""
     n_named: int = 5
+    """Number of splits that ``cv`` stands for, such as 5 for ``cv=5``."""
     held_out: HeldOutRows | None = None
+    """Holds out training rows for the early stopping of boosters."""
 
 
 class Pairs(Protocol):
