@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import ceil, floor
 from typing import Literal
+
+import numpy as np
 
 from sklearn_halving.policies._types import Bracket, PolicyDescription, Problem, Schedule
 from sklearn_halving.policies.bases._bracket_policy import ScheduledPolicy
 from sklearn_halving.policies.bases._parameter_checks import check_choice, check_count
-from sklearn_halving.policies.bases._rungs import hyperband_brackets
+from sklearn_halving.policies.bases._rungs import (
+    exact_factor,
+    floor_log,
+    halving_rungs,
+    round_half_up,
+)
 
 Select = Literal["max_resources", "all_rungs"]
 ScheduleRule = Literal["algorithm_1", "table_1"]
@@ -111,25 +120,10 @@ class Hyperband(ScheduledPolicy):
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
         """Return the brackets of each loop, starting with the most exploratory.
 
-        Parameters
-        ----------
-        min_level, max_level : int
-            Smallest and largest level. The last rung of each bracket is at ``max_level``.
-        n_available : int or None, default=None
-            Maximum number of arms at the start of a bracket.
+        No rung is below ``min_level``, the last one of each bracket is at ``max_level``, and none
+        starts with more than ``n_available`` arms.
         """
-        brackets = hyperband_brackets(
-            min_level,
-            max_level,
-            self.factor,
-            brackets=self.brackets,
-            min_candidates=self.min_candidates,
-            max_candidates=self.max_candidates,
-            max_eliminations=self.max_eliminations,
-            printed_table=self.schedule_rule == "table_1",
-            n_available=n_available,
-            min_loop_cost=self.min_loop_cost,
-        )
+        brackets = tuple(self._one_loop(min_level, max_level, n_available))
         if self.early_repetitions is not None:
             brackets = tuple(self._with_early_repetitions(b, max_level) for b in brackets)
         # A search with a time budget may plan thousands of loops, which share their rungs.
@@ -140,6 +134,76 @@ class Hyperband(ScheduledPolicy):
         """Return the description; ``select`` determines how arms at different levels rank."""
         is_by_level = self.select == "max_resources"
         return replace(super().describe(problem), ranks_by_level=is_by_level, races=self.races)
+
+    def _one_loop(
+        self, min_level: int, max_level: int, n_available: int | None
+    ) -> Iterator[Bracket]:
+        """Yield the brackets of a loop of Algorithm 1, the widest one first."""
+        eta = exact_factor(self.factor)
+        s_of_levels = self._s_of_levels(min_level, max_level, eta)
+        s_max = s_of_levels
+        least = Fraction(self.min_loop_cost, s_of_levels + 1)
+        if self.max_candidates is not None:  # n_max in section 2.6
+            s_max = min(s_max, floor_log(self.max_candidates, eta))
+            least = min(least, self.max_candidates * (s_max + 1) / eta**s_max)
+        cost = max(Fraction(s_max + 1), least)
+        widths = {s: self._width(s, cost, eta) for s in self._chosen(s_max)}
+        if max(widths.values()) < (self.min_candidates or 0):
+            raise ValueError(
+                f"min_candidates={self.min_candidates} leaves no bracket: the widest of "
+                f"brackets={self.brackets!r} starts with {max(widths.values())} candidates. "
+                "Lower min_candidates. With a lower min_resources or a higher max_candidates, "
+                "brackets are wider."
+            )
+        for s, n_arms in widths.items():
+            if n_arms < (self.min_candidates or 0):
+                continue
+            levels = [
+                max(min_level, round_half_up(max_level / eta ** (s - i))) for i in range(s + 1)
+            ]
+            n_known = n_arms if n_available is None else min(n_arms, n_available)
+            yield Bracket(s, halving_rungs(n_known, levels, eta))
+
+    def _width(self, s: int, cost: Fraction, eta: Fraction) -> int:
+        """Return the number of arms at the start of bracket s, which costs ``cost`` full pulls.
+
+        In line 3 of Algorithm 1, it is ``n = ceil((B / R) eta^s / (s + 1))`` with the cost
+        ``B / R = s_max + 1``. Table 1 uses ``floor((B / R) / (s + 1)) eta^s`` instead, which gives
+        81, 27, 9, 6, 5 for R = 81 and eta = 3.
+        """
+        if self.schedule_rule == "table_1":
+            return floor(cost // (s + 1) * eta**s)
+        return ceil(cost / (s + 1) * eta**s)
+
+    def _s_of_levels(self, min_level: int, max_level: int, eta: Fraction) -> int:
+        """Return the number of eliminations that the levels allow."""
+        if not 1 <= min_level <= max_level:
+            raise ValueError(
+                "min_level must be at least 1 and at most max_level, got "
+                f"min_level={min_level} and max_level={max_level}. Use 1 for min_level."
+            )
+        if self.max_eliminations is not None:
+            return self.max_eliminations
+        return floor_log(Fraction(max_level, min_level), eta)
+
+    def _chosen(self, s_max: int) -> list[int]:
+        """Return the values of s of the brackets to play, with the most exploratory first."""
+        brackets = self.brackets
+        if isinstance(brackets, str):
+            if brackets == "most_exploratory":
+                return [s_max]
+            if brackets == "all":
+                return list(range(s_max, -1, -1))
+        wanted: list[int] = [] if np.ndim(brackets) == 0 else list(brackets)  # type: ignore[arg-type]
+        is_known = set(wanted) <= set(range(s_max + 1))
+        if not wanted or len(set(wanted)) < len(wanted) or not is_known:
+            raise ValueError(
+                f"brackets must be 'all', 'most_exploratory' or a list of different whole numbers "
+                f"s with 0 <= s <= {s_max} (the number of eliminations that the resources, factor "
+                f"and max_candidates allow), got {brackets!r}. For a larger s, lower "
+                "min_resources or factor, or raise max_candidates."
+            )
+        return sorted(map(int, wanted), reverse=True)
 
     def _with_early_repetitions(self, bracket: Bracket, max_level: int) -> Bracket:
         """Limit the rungs below the largest level to the first ``early_repetitions`` splits."""

@@ -56,16 +56,10 @@ class InfiniteHyperband(ScheduledPolicy):
         check_budget("budget", self.budget, 2, "for a first round of two arms with a unit each")
 
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
-        """Return the brackets of all rounds.
+        """Return the brackets of all rounds, which start with at most ``n_available`` arms.
 
-        Parameters
-        ----------
-        min_level : int
-            The level of the first rungs. All other levels are multiples of it.
-        max_level : int
-            Not used. The horizon is infinite.
-        n_available : int or None, default=None
-            Maximum number of arms at the start of a bracket; at least 2.
+        The first rungs are at ``min_level``, and all other levels are multiples of it.
+        ``max_level`` is not used, because the horizon is infinite.
         """
         why = f"for a first round of two arms with {min_level} units each"
         check_budget("budget", self.budget, 2 * min_level, why)
@@ -160,16 +154,10 @@ class GrowingHyperband(ScheduledPolicy):
         exact_factor(self.factor)
 
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
-        """Return the brackets of all rounds.
+        """Return the brackets of all rounds, which start with at most ``n_available`` arms.
 
-        Parameters
-        ----------
-        min_level : int
-            Not used. The budget determines the level of the first rung.
-        max_level : int
-            The level of the last rung, R.
-        n_available : int or None, default=None
-            Maximum number of arms at the start of a bracket.
+        ``min_level`` is not used, because the budget determines the level of the first rung. The
+        last rung is at ``max_level``, R.
         """
         eta, first = exact_factor(self.factor), (max_level - 1).bit_length()
         check_budget("budget", self.budget, max_level, f"to train one arm to level {max_level}")

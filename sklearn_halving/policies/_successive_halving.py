@@ -48,16 +48,10 @@ class _BudgetedHalving(ScheduledPolicy):
         raise NotImplementedError
 
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
-        """Return the bracket.
+        """Return the bracket, with ``n_available`` arms if that is less than ``n_arms``.
 
-        Parameters
-        ----------
-        min_level : int
-            Not used. The budget determines the level of the first rung.
-        max_level : int
-            The level of the last rung, if the variant has a finite horizon.
-        n_available : int or None, default=None
-            Number of available candidates, if it is smaller than ``n_arms``.
+        ``min_level`` is not used, because the budget determines the level of the first rung.
+        ``max_level`` is the level of the last rung if the variant has a finite horizon.
         """
         n_arms = self.n_arms if n_available is None else min(self.n_arms, n_available)
         rungs = self._rungs(n_arms, max_level)
@@ -214,14 +208,9 @@ class GridHalving(ScheduledPolicy):
         exact_factor(self.factor)
 
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
-        """Return the bracket.
+        """Return the bracket, with ``n_available`` arms if that is less than ``n_arms``.
 
-        Parameters
-        ----------
-        min_level, max_level : int
-            Smallest allowed level, and level of the last rung.
-        n_available : int or None, default=None
-            Number of available candidates, if it is smaller than ``n_arms``.
+        No rung is below ``min_level``, and the last one is at ``max_level``.
         """
         n_arms = self.n_arms if n_available is None else min(self.n_arms, n_available)
         everything = Bracket(0, (Rung(n_arms, max_level),))

@@ -175,15 +175,13 @@ class SuccessiveRejects(PhasedPolicy):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sklearn_halving.policies import Problem, SuccessiveRejects
     >>> policy = SuccessiveRejects(n_pulls=10)
     >>> state = policy.start(Problem(n_arms=3))
-    >>> means = np.array([0.1, 0.5, 0.7])
     >>> while not policy.is_finished(state):
     ...     pulls = policy.ask(state, max_pulls=10)
     ...     print(pulls.arm)
-    ...     policy.tell(state, pulls, means[pulls.arm])
+    ...     policy.tell(state, pulls, rewards=pulls.arm / 10)
     [0 0 1 1 2 2]
     [1 2]
     >>> int(policy.recommend(state))
@@ -273,15 +271,13 @@ class AnytimeSuccessiveRejects(PhasedPolicy):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sklearn_halving.policies import AnytimeSuccessiveRejects, Problem
     >>> policy = AnytimeSuccessiveRejects(n_pulls=8)
     >>> state = policy.start(Problem(n_arms=3))
-    >>> means = np.array([0.1, 0.5, 0.7])
     >>> while not policy.is_finished(state):
     ...     pulls = policy.ask(state, max_pulls=10)
     ...     print(pulls.arm, pulls.repetition)
-    ...     policy.tell(state, pulls, means[pulls.arm])
+    ...     policy.tell(state, pulls, rewards=pulls.arm / 10)
     [0 1 2] [0 0 0]
     [0 1 2] [1 1 1]
     """

@@ -29,14 +29,13 @@ class UniformAllocation(PlannedPolicy):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sklearn_halving.policies import Problem, UniformAllocation
     >>> policy = UniformAllocation(n_pulls=7)
     >>> state = policy.start(Problem(n_arms=3))
     >>> pulls = policy.ask(state, max_pulls=10)
     >>> pulls.arm, pulls.repetition
     (array([0, 0, 1, 1, 2, 2]), array([0, 1, 0, 1, 0, 1]))
-    >>> policy.tell(state, pulls, np.array([0.5, 0.7, 0.9, 0.8, 0.1, 0.2]))
+    >>> policy.tell(state, pulls, rewards=-abs(pulls.arm - 1.0))
     >>> int(policy.recommend(state))
     1
     """

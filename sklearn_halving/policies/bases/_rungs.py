@@ -11,11 +11,7 @@ from fractions import Fraction
 from math import ceil, floor
 from numbers import Real
 
-import numpy as np
-
-from sklearn_halving.policies._types import Bracket, Rung
-
-MOST_EXPLORATORY = "most_exploratory"
+from sklearn_halving.policies._types import Rung
 
 
 def exact_factor(factor: Real | float) -> Fraction:
@@ -51,20 +47,6 @@ def round_half_up(value: Fraction) -> int:
     return floor(value + Fraction(1, 2))
 
 
-def hyperband_widths(
-    s: int, cost: Fraction | int, factor: Fraction, *, printed_table: bool = False
-) -> int:
-    """Return the number of arms at the start of bracket s, which costs ``cost`` full pulls.
-
-    In line 3 of Algorithm 1 of Li et al. (2018), it is ``n = ceil((B / R) eta^s / (s + 1))`` with
-    the cost ``B / R = s_max + 1``. Their Table 1 uses ``floor((B / R) / (s + 1)) eta^s`` instead,
-    which gives 81, 27, 9, 6, 5 for R = 81 and eta = 3.
-    """
-    if printed_table:
-        return floor(cost // (s + 1) * factor**s)
-    return ceil(Fraction(cost) / (s + 1) * factor**s)
-
-
 def halving_rungs(n_arms: int, levels: Sequence[int], factor: Fraction) -> tuple[Rung, ...]:
     """Return rungs of ``floor(n eta^-i)`` arms at the given levels, in increasing order.
 
@@ -81,86 +63,6 @@ def halving_rungs(n_arms: int, levels: Sequence[int], factor: Fraction) -> tuple
             rungs.pop()
         rungs.append(Rung(width, level))
     return tuple(rungs)
-
-
-def hyperband_brackets(
-    min_level: int,
-    max_level: int,
-    factor: float = 3,
-    *,
-    brackets: str | Sequence[int] = "all",
-    min_candidates: int | None = None,
-    max_candidates: int | None = None,
-    max_eliminations: int | None = None,
-    printed_table: bool = False,
-    n_available: int | None = None,
-    min_loop_cost: int = 1,
-) -> tuple[Bracket, ...]:
-    """Return the brackets of a loop of Algorithm 1 of Li et al. (2018), the widest one first."""
-    eta = exact_factor(factor)
-    s_max = _largest_s(min_level, max_level, eta, max_candidates, max_eliminations)
-    s_of_levels = _largest_s(min_level, max_level, eta, None, max_eliminations)
-    least = Fraction(min_loop_cost, s_of_levels + 1)
-    if max_candidates is not None:
-        least = min(least, max_candidates * (s_max + 1) / eta**s_max)
-    cost = max(Fraction(s_max + 1), least)
-    one_loop = []
-    for s in _chosen(brackets, s_max):
-        n_arms = hyperband_widths(s, cost, eta, printed_table=printed_table)
-        if min_candidates is not None and n_arms < min_candidates:
-            continue
-        if n_available is not None:
-            n_arms = min(n_arms, n_available)
-        levels = [max(min_level, round_half_up(max_level / eta ** (s - i))) for i in range(s + 1)]
-        one_loop.append(Bracket(s, halving_rungs(n_arms, levels, eta)))
-    if not one_loop:
-        widest = max(hyperband_widths(s, cost, eta) for s in _chosen(brackets, s_max))
-        raise ValueError(
-            f"min_candidates={min_candidates} leaves no bracket: the widest of "
-            f"brackets={brackets!r} starts with {widest} candidates. "
-            "Lower min_candidates. With a lower min_resources or a higher max_candidates, "
-            "brackets are wider."
-        )
-    return tuple(one_loop)
-
-
-def _largest_s(
-    min_level: int,
-    max_level: int,
-    eta: Fraction,
-    max_candidates: int | None,
-    max_eliminations: int | None,
-) -> int:
-    """Return s_max, the number of eliminations that the levels and n_max (section 2.6) allow."""
-    if not 1 <= min_level <= max_level:
-        raise ValueError(
-            "min_level must be at least 1 and at most max_level, got "
-            f"min_level={min_level} and max_level={max_level}. Use 1 for min_level."
-        )
-    s_max = max_eliminations
-    if s_max is None:
-        s_max = floor_log(Fraction(max_level, min_level), eta)
-    if max_candidates is not None:
-        s_max = min(s_max, floor_log(max_candidates, eta))
-    return s_max
-
-
-def _chosen(brackets: str | Sequence[int], s_max: int) -> list[int]:
-    """Return the values of s of the brackets to play, with the most exploratory first."""
-    if isinstance(brackets, str):
-        if brackets == MOST_EXPLORATORY:
-            return [s_max]
-        if brackets == "all":
-            return list(range(s_max, -1, -1))
-    wanted: list[int] = [] if np.ndim(brackets) == 0 else list(brackets)  # type: ignore[arg-type]
-    if not wanted or len(set(wanted)) < len(wanted) or not set(wanted) <= set(range(s_max + 1)):
-        raise ValueError(
-            f"brackets must be 'all', 'most_exploratory' or a list of different whole numbers s "
-            f"with 0 <= s <= {s_max} (the number of eliminations that the resources, factor and "
-            f"max_candidates allow), got {brackets!r}. For a larger s, lower min_resources or "
-            "factor, or raise max_candidates."
-        )
-    return sorted(map(int, wanted), reverse=True)
 
 
 def fixed_budget_rungs(n_arms: int, budget: int) -> tuple[Rung, ...]:

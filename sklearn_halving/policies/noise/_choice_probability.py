@@ -76,7 +76,7 @@ def expected_regret(mean: ArrayLike, standard_error: ArrayLike, arm: int) -> flo
     Parameters
     ----------
     mean, standard_error : array-like of shape (n_arms,)
-        As for `probability_of_best`.
+        As for `probability_of_best`, with the same errors.
     arm : int
         The arm that was chosen.
 
@@ -85,11 +85,6 @@ def expected_regret(mean: ArrayLike, standard_error: ArrayLike, arm: int) -> flo
     regret : float
         Expected regret in units of the mean. Infinite if the mean of any arm is uninformative, NaN
         if the chosen arm has no estimate.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ or a standard error is negative.
 
     Examples
     --------

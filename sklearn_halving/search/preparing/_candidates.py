@@ -16,7 +16,6 @@ from itertools import accumulate, count, takewhile
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from sklearn.base import clone
 
 from sklearn_halving._typing import Candidates, Estimator, Params
 from sklearn_halving.policies._arrays import FloatArray
@@ -32,7 +31,7 @@ from sklearn_halving.samplers import (
 )
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._preparation import Preparation
-from sklearn_halving.search.preparing._search_space import SearchSpace, unknown_parameter
+from sklearn_halving.search.preparing._search_space import SearchSpace, estimator_with
 
 SAMPLERS: dict[str, Callable[[], Sampler]] = {
     "evolution": EvolutionSampler,
@@ -127,17 +126,7 @@ def check_candidates(estimator: Estimator, candidates: Candidates) -> None:
         if kind in seen:
             continue
         seen.add(kind)
-        own = clone(params, safe=False)
-        try:
-            clone(estimator).set_params(**own)
-        except ValueError as error:
-            unknown = unknown_parameter(estimator, own)
-            if unknown is None:
-                raise
-            name, hint = unknown
-            raise ValueError(
-                f"Invalid parameter {name!r} for estimator {estimator}.{hint}"
-            ) from error
+        estimator_with(estimator, params, "Invalid parameter {name!r} for estimator {estimator}.")
 
 
 class Source(Protocol):

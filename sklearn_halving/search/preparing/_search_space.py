@@ -308,29 +308,32 @@ def with_initial_candidates(
             )
         # The rows of another search may contain the resource, which the search itself sets.
         own = {name: v for name, v in params.items() if name not in resource.params_at(1)}
-        complete = _completed(own, _estimator_with(search.estimator, own, place), space)
+        must = "initial_candidates must have parameters of {estimator.__class__.__name__}; got "
+        changed = estimator_with(search.estimator, own, f"{must}{{name!r}} at position {place}.")
+        complete = _completed(own, changed, space)
         different.setdefault(content_hash(complete), complete)
     return SearchSpace(search.param_distributions, list(different.values()))
 
 
-def _estimator_with(estimator: Estimator, params: Params, place: int) -> Estimator:
-    """Return the estimator with some parameters; raise if it lacks one of them."""
+def estimator_with(estimator: Estimator, params: Params, message: str) -> Estimator:
+    """Return a clone of the estimator with some parameters.
+
+    If the estimator lacks a parameter, the error begins with the message, in which ``{name}`` and
+    ``{estimator}`` are replaced.
+    """
     own = clone(params, safe=False)
     try:
         changed: Estimator = clone(estimator).set_params(**own)
     except (ValueError, TypeError) as error:
-        unknown = unknown_parameter(estimator, own)
+        unknown = _unknown_parameter(estimator, own)
         if unknown is None:
             raise
         name, hint = unknown
-        raise ValueError(
-            f"initial_candidates must have parameters of {type(estimator).__name__}; got "
-            f"{name!r} at position {place}.{hint}"
-        ) from error
+        raise ValueError(message.format(name=name, estimator=estimator) + hint) from error
     return changed
 
 
-def unknown_parameter(estimator: Estimator, params: Params) -> tuple[str, str] | None:
+def _unknown_parameter(estimator: Estimator, params: Params) -> tuple[str, str] | None:
     """Return a parameter that the estimator lacks, with a hint; None if it has all of them."""
     unfitted: Estimator = clone(estimator)
     objects = {name: value for name, value in params.items() if hasattr(value, "get_params")}
