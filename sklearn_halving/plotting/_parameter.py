@@ -36,7 +36,7 @@ AREAS = (14.0, 160.0)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ParameterDisplay(Display):
+class ParameterDisplay(Display, example="parameters"):
     """Score of each candidate against its value of one parameter.
 
     Use `from_estimator` to create a display. The size of a marker shows how much a candidate
@@ -63,14 +63,7 @@ class ParameterDisplay(Display):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_wine
-    >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from sklearn_halving import VarianceHalvingSearchCV
     >>> from sklearn_halving.plotting import ParameterDisplay
-    >>> X, y = load_wine(return_X_y=True)
-    >>> search = VarianceHalvingSearchCV(
-    ...     DecisionTreeClassifier(), {"ccp_alpha": [1e-4, 1e-3, 1e-2, 1e-1]}, random_state=0
-    ... ).fit(X, y)
     >>> display = ParameterDisplay.from_estimator(search, "ccp_alpha")
     >>> display.ax_.get_xscale()
     'log'

@@ -31,9 +31,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sklearn_halving.policies._anytime_halving import DoublingHalving as DoublingHalving
-    from sklearn_halving.policies._anytime_halving import (
-        InfiniteHorizonHalving as InfiniteHorizonHalving,
-    )
     from sklearn_halving.policies._asynchronous_brackets import (
         AsynchronousBrackets as AsynchronousBrackets,
     )
@@ -63,6 +60,9 @@ if TYPE_CHECKING:
         FiniteHorizonHalving as FiniteHorizonHalving,
     )
     from sklearn_halving.policies._successive_halving import GridHalving as GridHalving
+    from sklearn_halving.policies._successive_halving import (
+        InfiniteHorizonHalving as InfiniteHorizonHalving,
+    )
     from sklearn_halving.policies._successive_halving import SuccessiveHalving as SuccessiveHalving
     from sklearn_halving.policies._successive_rejects import (
         AnytimeSuccessiveRejects as AnytimeSuccessiveRejects,
@@ -101,7 +101,7 @@ if TYPE_CHECKING:
 # A search needs only one policy. Importing all of them would take most of the time that it takes
 # to import the package.
 _NAMES_IN = {
-    "_anytime_halving": ("DoublingHalving", "InfiniteHorizonHalving"),
+    "_anytime_halving": ("DoublingHalving",),
     "_asynchronous_brackets": ("AsynchronousBrackets",),
     "_asynchronous_halving": ("AsynchronousHalving",),
     "_bayes_gap": ("BayesGap",),
@@ -115,7 +115,12 @@ _NAMES_IN = {
     "_incumbent_race": ("IncumbentRace",),
     "_infinite_hyperband": ("GrowingHyperband", "InfiniteHyperband"),
     "_races": ("BernsteinRace", "HoeffdingRace"),
-    "_successive_halving": ("FiniteHorizonHalving", "GridHalving", "SuccessiveHalving"),
+    "_successive_halving": (
+        "FiniteHorizonHalving",
+        "GridHalving",
+        "InfiniteHorizonHalving",
+        "SuccessiveHalving",
+    ),
     "_successive_rejects": ("AnytimeSuccessiveRejects", "SuccessiveRejects"),
     "_types": (
         *("Bracket", "NO_ARM", "Policy", "PolicyDescription", "Problem", "Pull", "Pulls"),

@@ -1,4 +1,4 @@
-"""Variants of successive halving: with an infinite horizon, and with a doubling budget."""
+"""Successive halving with a budget that doubles, which can be stopped at any time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Shape
-from sklearn_halving.policies._successive_halving import _BudgetedHalving
 from sklearn_halving.policies._types import Problem, Rung, Stage
 from sklearn_halving.policies.bases._parameter_checks import check_budget
 from sklearn_halving.policies.bases._planned_pulls import (
@@ -19,58 +18,6 @@ from sklearn_halving.policies.bases._planned_pulls import (
 )
 from sklearn_halving.policies.bases._ranking import best_known, keep_best
 from sklearn_halving.policies.bases._rungs import fixed_budget_rungs
-
-
-def infinite_horizon_rungs(n_arms: int, budget: int) -> tuple[Rung, ...]:
-    """Return the rungs of Fig. 9 of Li et al. (2018): ``floor(B / (|S_k| ceil(log2 n)))``.
-
-    Examples
-    --------
-    >>> [(rung.n_arms, rung.level) for rung in infinite_horizon_rungs(16, 1000)]
-    [(16, 15), (8, 31), (4, 62), (2, 125)]
-    """
-    rungs, below = [], 0
-    for rung in fixed_budget_rungs(n_arms, budget):
-        # These levels are cumulative over the rounds.
-        rungs.append(Rung(rung.n_arms, rung.level - below))
-        below = rung.level
-    return tuple(rungs)
-
-
-@dataclass(frozen=True)
-class InfiniteHorizonHalving(_BudgetedHalving):
-    """Halve the number of arms ``ceil(log2 n)`` times, with a separate budget for each round.
-
-    Unlike in `SuccessiveHalving`, ``r_k = floor(budget / (|S_k| ceil(log2 n)))`` is the level of
-    round k, and not the number of additional units. The budget is not exceeded even if every arm
-    is trained from scratch in every round.
-
-    Parameters
-    ----------
-    n_arms : int
-        Number of arms, n.
-    budget : int
-        Maximum number of units of resource for all arms together, B.
-
-    References
-    ----------
-    Li et al. Hyperband. JMLR 18 (2018), Fig. 9 (infinite horizon).
-
-    Examples
-    --------
-    >>> from sklearn_halving.policies import InfiniteHorizonHalving
-    >>> rungs = InfiniteHorizonHalving(n_arms=16, budget=1000).schedule(1, 1000).brackets[0].rungs
-    >>> [(rung.n_arms, rung.level) for rung in rungs]
-    [(16, 15), (8, 31), (4, 62), (2, 125)]
-    """
-
-    def __post_init__(self) -> None:
-        """Check that the budget is large enough to pull every arm once."""
-        super().__post_init__()
-        infinite_horizon_rungs(self.n_arms, self.budget)
-
-    def _rungs(self, n_arms: int, max_level: int) -> tuple[Rung, ...]:
-        return infinite_horizon_rungs(n_arms, self.budget)
 
 
 class LevelStep(NamedTuple):

@@ -109,7 +109,7 @@ class GapEV(GivenExploration, _GapIndex):
     n_pulls : int
         Maximum number of pulls of all arms together (n in the paper). At least two per arm.
     a : float
-        Exploration parameter, at least 0. Larger values spread the pulls more evenly.
+        Exploration parameter, as in `GapE`.
     reward_range : (float, float)
         Smallest and largest possible reward. Their difference is b in the paper.
 

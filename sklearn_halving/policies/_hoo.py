@@ -198,9 +198,15 @@ class HOO(BasePolicy):
             )
         n_problems = prod(batch_shape)
         slopes = Slopes(self.nu1, self._rate, width)
-        tree = CellTree.of(n_problems, self.n_points, self.n_dimensions, self.max_depth, slopes)
-        tree.most_of_a_point = problem.max_repetitions
-        tree.horizon = self.n_pulls if self.variant == "truncated" else None
+        tree = CellTree(
+            n_problems,
+            self.n_points,
+            self.n_dimensions,
+            self.max_depth,
+            slopes,
+            horizon=self.n_pulls if self.variant == "truncated" else None,
+            most_of_a_point=problem.max_repetitions,
+        )
         counts = np.zeros((2, n_problems), dtype=np.int64)
         is_open = np.ones(n_problems, dtype=bool)
         return HOOState(problem, batch_shape, tree, reward_range, counts[0], counts[1], is_open)

@@ -6,12 +6,11 @@ created. Arrays have shape ``(n_problems, n_points + 1)``. Each problem of the b
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._arrays import FloatArray, IntArray
 
 NONE = -1
 """Placeholder for a half without a pull."""
@@ -25,63 +24,48 @@ class Slopes(NamedTuple):
     width: float
 
 
-@dataclass
 class CellTree:
-    """Cells with pulls in them."""
+    """Cells with pulls in them. Arrays have a row for each problem and a column for each cell.
 
-    slopes: Slopes
-    max_depth: int
-    """Maximum depth of a cell. The points of the deepest cells are pulled repeatedly."""
-    child: IntArray
-    """The nodes of the halves; ``NONE`` if a half has no pull.
-    Shape ``(n_problems, n_points + 1, 2)``."""
-    centre: FloatArray
-    """The center of each cell; NaN if the cell does not exist yet.
-    Shape ``(n_problems, n_points + 1, n_dimensions)``."""
-    parent: IntArray
-    depth: IntArray
-    """Each has shape ``(n_problems, n_points + 1)``."""
-    horizon: int | None = None
-    """The n in the logarithm. If None, it is the number of the round."""
-    most_of_a_point: int | None = None
-    """Maximum number of pulls of a point; None if it is unlimited."""
-    has_failed: bool = False
-    """Whether a point of any problem has failed."""
-    n_nodes: IntArray = field(init=False)
-    n_asked: IntArray = field(init=False)
-    n_told: IntArray = field(init=False)
-    n_good: IntArray = field(init=False)
-    n_of_point: IntArray = field(init=False)
-    n_good_of_point: IntArray = field(init=False)
-    made_in_round: IntArray = field(init=False)
-    total: FloatArray = field(init=False)
-    guess: FloatArray = field(init=False)
-    b: FloatArray = field(init=False)
-    alive: BoolArray = field(init=False)
-    is_closed: BoolArray = field(init=False)
+    Parameters
+    ----------
+    n_problems, n_points, n_dimensions : int
+        Number of trees, maximum number of points of each, and dimensions of the cube, which is
+        the only cell at first.
+    max_depth : int
+        Maximum depth of a cell. The points of the deepest cells are pulled repeatedly.
+    slopes : Slopes
+    horizon : int or None
+        The n in the logarithm. If None, it is the number of the round.
+    most_of_a_point : int or None
+        Maximum number of pulls of a point; None if it is unlimited.
+    """
 
-    def __post_init__(self) -> None:
-        """Set all counts to zero."""
-        shape = self.parent.shape
-        self.n_nodes = np.ones(shape[0], dtype=np.int64)
-        for name in ("asked", "told", "good", "of_point", "good_of_point"):
-            setattr(self, f"n_{name}", np.zeros(shape, dtype=np.int64))
+    def __init__(
+        self,
+        n_problems: int,
+        n_points: int,
+        n_dimensions: int,
+        max_depth: int,
+        slopes: Slopes,
+        horizon: int | None,
+        most_of_a_point: int | None,
+    ) -> None:
+        shape = n_problems, n_points + 1
+        self.slopes, self.max_depth = slopes, max_depth
+        self.horizon, self.most_of_a_point = horizon, most_of_a_point
+        self.has_failed = False  # whether a point of any problem has failed
+        self.n_nodes = np.ones(n_problems, dtype=np.int64)
+        self.child = np.full((*shape, 2), NONE)  # NONE if a half has no pull
+        self.parent, self.depth = np.zeros((2, *shape), dtype=np.int64)
+        self.centre = np.full((*shape, n_dimensions), np.nan)  # NaN if the cell does not exist yet
+        self.centre[:, 0] = 0.5
+        self.n_asked, self.n_told, self.n_good = np.zeros((3, *shape), dtype=np.int64)
+        self.n_of_point, self.n_good_of_point = np.zeros((2, *shape), dtype=np.int64)
         self.made_in_round = np.zeros(shape, dtype=np.int64)
-        self.total, self.guess = np.zeros(shape), np.zeros(shape)
+        self.total, self.guess = np.zeros((2, *shape))
         self.b = np.full(shape, np.inf)
         self.alive, self.is_closed = np.ones(shape, dtype=bool), np.zeros(shape, dtype=bool)
-
-    @classmethod
-    def of(
-        cls, n_problems: int, n_points: int, n_dimensions: int, max_depth: int, slopes: Slopes
-    ) -> CellTree:
-        """Return a tree with the whole cube as its only cell."""
-        shape = n_problems, n_points + 1
-        centre = np.full((*shape, n_dimensions), np.nan)
-        centre[:, 0] = 0.5
-        child = np.full((*shape, 2), NONE)
-        zeros = np.zeros((2, *shape), dtype=np.int64)
-        return cls(slopes, max_depth, child, centre, zeros[0], zeros[1])
 
     def next_node(self, row: IntArray, round_: IntArray) -> IntArray:
         """Return the node to pull in each row, and create it if it is new."""

@@ -9,13 +9,17 @@ from math import floor
 
 import numpy as np
 
-from sklearn_halving.policies._anytime_halving import infinite_horizon_rungs
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.policies._types import NO_ARM, Bracket, Problem, Rung, Schedule
 from sklearn_halving.policies.bases._bracket_policy import ScheduledPolicy
 from sklearn_halving.policies.bases._bracket_state import BracketsState, BracketState
 from sklearn_halving.policies.bases._parameter_checks import check_budget
-from sklearn_halving.policies.bases._rungs import exact_factor, finite_horizon_rungs, floor_log
+from sklearn_halving.policies.bases._rungs import (
+    exact_factor,
+    finite_horizon_rungs,
+    floor_log,
+    infinite_horizon_rungs,
+)
 
 
 @dataclass(frozen=True)

@@ -247,13 +247,11 @@ class BernsteinRace(_BoundedRace):
     Parameters
     ----------
     n_rounds : int
-        Maximum number of pulls of an arm (n in the paper). The width of the bounds increases
-        slowly with it.
+        Maximum number of pulls of an arm (n in the paper).
     delta : float, default=0.05
         Accepted probability that the best arm is dropped.
     epsilon : float, default=0.0
-        Tolerated regret, in units of reward. Arms that cannot be better than the leader by more
-        than epsilon are dropped, too.
+        Tolerated regret, as in `HoeffdingRace`.
     reward_range : (float, float)
         Smallest and largest possible reward. Their difference is b.
 

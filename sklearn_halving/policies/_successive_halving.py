@@ -19,6 +19,7 @@ from sklearn_halving.policies.bases._rungs import (
     finite_horizon_rungs,
     fixed_budget_rungs,
     floor_log,
+    infinite_horizon_rungs,
     round_half_up,
 )
 
@@ -93,10 +94,41 @@ class SuccessiveHalving(_BudgetedHalving):
     def __post_init__(self) -> None:
         """Check that the budget is large enough to pull every arm once."""
         super().__post_init__()
-        fixed_budget_rungs(self.n_arms, self.budget)
+        self._rungs(self.n_arms, 1)
 
     def _rungs(self, n_arms: int, max_level: int) -> tuple[Rung, ...]:
         return fixed_budget_rungs(n_arms, self.budget)
+
+
+@dataclass(frozen=True)
+class InfiniteHorizonHalving(SuccessiveHalving):
+    """Halve the number of arms ``ceil(log2 n)`` times, with a separate budget for each round.
+
+    Unlike in `SuccessiveHalving`, ``r_k = floor(budget / (|S_k| ceil(log2 n)))`` is the level of
+    round k, and not the number of additional units. The budget is not exceeded even if every arm
+    is trained from scratch in every round.
+
+    Parameters
+    ----------
+    n_arms : int
+        Number of arms, n.
+    budget : int
+        Maximum number of units of resource for all arms together, B.
+
+    References
+    ----------
+    Li et al. Hyperband. JMLR 18 (2018), Fig. 9 (infinite horizon).
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import InfiniteHorizonHalving
+    >>> rungs = InfiniteHorizonHalving(n_arms=16, budget=1000).schedule(1, 1000).brackets[0].rungs
+    >>> [(rung.n_arms, rung.level) for rung in rungs]
+    [(16, 15), (8, 31), (4, 62), (2, 125)]
+    """
+
+    def _rungs(self, n_arms: int, max_level: int) -> tuple[Rung, ...]:
+        return infinite_horizon_rungs(n_arms, self.budget)
 
 
 @dataclass(frozen=True)

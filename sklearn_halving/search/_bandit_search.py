@@ -8,19 +8,8 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from sklearn_halving import _typing as t
 from sklearn_halving import policies
-from sklearn_halving._typing import (
-    Candidates,
-    CrossValidation,
-    Estimator,
-    FilePath,
-    ParamDistributions,
-    Params,
-    RandomState,
-    Refit,
-    Rescale,
-    Scoring,
-)
 from sklearn_halving.policies._types import Policy
 from sklearn_halving.policies.bases._base_policy import BasePolicy, as_policy, name_of
 from sklearn_halving.resources import Resource
@@ -157,8 +146,8 @@ class BanditSearchCV(AdaptiveSearchCV):
 
     def __init__(
         self,
-        estimator: Estimator,
-        param_distributions: ParamDistributions,
+        estimator: t.Estimator,
+        param_distributions: t.ParamDistributions,
         *,
         policy: str | Policy = "successive_rejects",
         n_candidates: int | Literal["exhaust"] = "exhaust",
@@ -169,18 +158,18 @@ class BanditSearchCV(AdaptiveSearchCV):
         resource: str | Resource | None = None,
         min_resources: float | str = "auto",
         max_resources: float | str = "auto",
-        initial_candidates: Sequence[Params] | None = None,
-        rescale: Rescale | None = None,
-        scoring: Scoring | None = None,
+        initial_candidates: Sequence[t.Params] | None = None,
+        rescale: t.Rescale | None = None,
+        scoring: t.Scoring | None = None,
         n_jobs: int | None = None,
-        refit: Refit = True,
-        cv: CrossValidation | None = None,
+        refit: t.Refit = True,
+        cv: t.CrossValidation | None = None,
         verbose: int = 0,
         pre_dispatch: int | str = "2*n_jobs",
-        random_state: RandomState | None = None,
+        random_state: t.RandomState | None = None,
         error_score: float | Literal["raise"] = np.nan,
         return_train_score: bool = False,
-        checkpoint: FilePath | None = None,
+        checkpoint: t.FilePath | None = None,
         checkpoint_models: bool = False,
         cache_transformers: bool | Literal["auto"] = "auto",
         time_budget: float | str | None = None,
@@ -299,7 +288,7 @@ class BanditSearchCV(AdaptiveSearchCV):
             return float(low), float(high)
         return range_of_steering_score(self)
 
-    def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Candidates:
+    def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> t.Candidates:
         problem, description = prepared.plan.problem, prepared.plan.description
         most = problem.n_arms if description.max_pulls is None else description.max_pulls
         may_arrive = prepared.setup.sampler or description.arms_may_arrive
@@ -319,7 +308,7 @@ class BanditSearchCV(AdaptiveSearchCV):
             _warn_of_range(run)
             _warn_of_doubt(run)
 
-    def _warn_of_candidates(self, prepared: Preparation, candidates: Candidates) -> None:
+    def _warn_of_candidates(self, prepared: Preparation, candidates: t.Candidates) -> None:
         if prepared.plan.schedule is None:
             super()._warn_of_candidates(prepared, candidates)
 

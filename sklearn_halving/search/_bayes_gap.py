@@ -10,18 +10,7 @@ from typing import Annotated, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_halving._typing import (
-    Candidates,
-    CrossValidation,
-    Estimator,
-    FilePath,
-    ParamDistributions,
-    Params,
-    RandomState,
-    Refit,
-    Rescale,
-    Scoring,
-)
+from sklearn_halving import _typing as t
 from sklearn_halving._unstable_imports import Interval
 from sklearn_halving.policies import UniformAllocation
 from sklearn_halving.policies._bayes_gap import Acquisition, BetaRule
@@ -254,8 +243,8 @@ default=None
 
     def __init__(
         self,
-        estimator: Estimator,
-        param_distributions: ParamDistributions,
+        estimator: t.Estimator,
+        param_distributions: t.ParamDistributions,
         *,
         n_candidates: int | Literal["auto"] = "auto",
         n_pulls: int | Literal["auto"] = "auto",
@@ -269,18 +258,18 @@ default=None
         pulls_in_flight: int | Literal["auto"] = "auto",
         resource: str | Resource | None = None,
         max_resources: float | str = "auto",
-        initial_candidates: Sequence[Params] | None = None,
-        rescale: Rescale | None = None,
-        scoring: Scoring | None = None,
+        initial_candidates: Sequence[t.Params] | None = None,
+        rescale: t.Rescale | None = None,
+        scoring: t.Scoring | None = None,
         n_jobs: int | None = None,
-        refit: Refit = True,
-        cv: CrossValidation | None = None,
+        refit: t.Refit = True,
+        cv: t.CrossValidation | None = None,
         verbose: int = 0,
         pre_dispatch: int | str = "2*n_jobs",
-        random_state: RandomState | None = None,
+        random_state: t.RandomState | None = None,
         error_score: float | Literal["raise"] = np.nan,
         return_train_score: bool = False,
-        checkpoint: FilePath | None = None,
+        checkpoint: t.FilePath | None = None,
         checkpoint_models: bool = False,
         cache_transformers: bool | Literal["auto"] = "auto",
         time_budget: float | str | None = None,
@@ -336,7 +325,7 @@ default=None
         self._check_splits(n_arms, setup.splits)
         return UniformAllocation(n_pulls) if n_arms == 1 else policy
 
-    def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Candidates:
+    def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> t.Candidates:
         given = self.param_distributions
         spaces = [given] if isinstance(given, Mapping) else list(given)
         setup, evenly = prepared.setup, None

@@ -7,17 +7,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from sklearn_halving._typing import (
-    Candidates,
-    CrossValidation,
-    Estimator,
-    FilePath,
-    ParamDistributions,
-    RandomState,
-    Refit,
-    Rescale,
-    Scoring,
-)
+from sklearn_halving import _typing as t
 from sklearn_halving.policies import AsynchronousBrackets
 from sklearn_halving.policies.bases._bracket_policy import ScheduledPolicy
 from sklearn_halving.resources import Resource
@@ -278,8 +268,8 @@ class HyperbandSearchCV(BaseBanditSearchCV):
 
     def __init__(
         self,
-        estimator: Estimator,
-        param_distributions: ParamDistributions,
+        estimator: t.Estimator,
+        param_distributions: t.ParamDistributions,
         *,
         resource: str | Resource = "n_samples",
         min_resources: float | str = "auto",
@@ -294,18 +284,18 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         promotion: Literal["synchronous", "asynchronous"] = "synchronous",
         sampler: str | Sampler = "auto",
         early_splits: int | Literal["auto", "all"] = "auto",
-        initial_candidates: Candidates | None = None,
-        rescale: Rescale | None = None,
-        scoring: Scoring | None = None,
+        initial_candidates: Sequence[t.Params] | None = None,
+        rescale: t.Rescale | None = None,
+        scoring: t.Scoring | None = None,
         n_jobs: int | None = None,
-        refit: Refit = True,
-        cv: CrossValidation | None = None,
+        refit: t.Refit = True,
+        cv: t.CrossValidation | None = None,
         verbose: int = 0,
         pre_dispatch: int | str = "2*n_jobs",
-        random_state: RandomState | None = None,
+        random_state: t.RandomState | None = None,
         error_score: float | Literal["raise"] = np.nan,
         return_train_score: bool = False,
-        checkpoint: FilePath | None = None,
+        checkpoint: t.FilePath | None = None,
         checkpoint_models: bool = False,
         cache_transformers: bool | Literal["auto"] = "auto",
         time_budget: float | str | None = None,
@@ -333,7 +323,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         is_cut = self.n_loops == "auto" or plan.n_loops < self.n_loops
         return is_cut and plan.n_loops > 1
 
-    def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Candidates:
+    def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> t.Candidates:
         if not prepared.setup.space.is_grid:
             check_width(self, prepared.plan)
         return super()._draw_candidates(prepared, rng)
@@ -371,13 +361,13 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         return AsynchronousBrackets(policy) if self.promotion == "asynchronous" else policy
 
     def _tie_break(
-        self, setup: Setup, candidates: Candidates, seed: np.random.SeedSequence
+        self, setup: Setup, candidates: t.Candidates, seed: np.random.SeedSequence
     ) -> tuple[int, ...] | None:
         if not halves_grid(self, setup.space, setup.sampler):
             return None
         return tie_break_of(candidates, seed)
 
-    def _warn_of_candidates(self, prepared: Preparation, candidates: Candidates) -> None:
+    def _warn_of_candidates(self, prepared: Preparation, candidates: t.Candidates) -> None:
         setup = prepared.setup
         if not halves_grid(self, setup.space, setup.sampler):
             warn_of_small_grid(prepared)

@@ -23,20 +23,8 @@ from typing import (
     get_type_hints,
 )
 
+from sklearn_halving import _typing as t
 from sklearn_halving._docstrings import entries, with_section
-from sklearn_halving._typing import (
-    CrossValidation,
-    CvResults,
-    Estimator,
-    FilePath,
-    ParamDistributions,
-    Params,
-    RandomState,
-    Refit,
-    Rescale,
-    Scorer,
-    Scoring,
-)
 from sklearn_halving._unstable_imports import BaseSearchCV, Interval, StrOptions
 
 PositiveFloat = Annotated[float, Interval(Real, 0, None, closed="neither")]
@@ -209,21 +197,21 @@ class SharedParameters:
 
     _parameter_constraints: ClassVar[dict[str, list[object]]]
 
-    estimator: Estimator
-    param_distributions: Annotated[ParamDistributions, object]  # checked by `SearchSpace`
-    initial_candidates: Annotated[Sequence[Params], list, tuple] | None
-    rescale: Annotated[Rescale, dict] | None
+    estimator: t.Estimator
+    param_distributions: Annotated[t.ParamDistributions, object]  # checked by `SearchSpace`
+    initial_candidates: Annotated[Sequence[t.Params], list, tuple] | None
+    rescale: Annotated[t.Rescale, dict] | None
     # Parameters of GridSearchCV, which have the constraints of scikit-learn.
-    scoring: Scoring | None
+    scoring: t.Scoring | None
     n_jobs: Annotated[int, *NOT_ZERO] | None
-    refit: Refit
-    cv: CrossValidation | None
+    refit: t.Refit
+    cv: t.CrossValidation | None
     verbose: int
     pre_dispatch: int | str
-    random_state: Annotated[RandomState | None, "random_state"]
+    random_state: Annotated[t.RandomState | None, "random_state"]
     error_score: float | Literal["raise"]
     return_train_score: bool
-    checkpoint: FilePath | None
+    checkpoint: t.FilePath | None
     checkpoint_models: bool
     cache_transformers: bool | Literal["auto"]
     time_budget: PositiveFloat | str | None
@@ -233,12 +221,12 @@ class SharedParameters:
     lost_cluster: Literal["raise", "continue"]
     progress_bar: bool
 
-    cv_results_: CvResults
+    cv_results_: t.CvResults
     best_estimator_: Any
     best_score_: float
-    best_params_: Params
+    best_params_: t.Params
     best_index_: int
-    scorer_: Scorer | dict[str, Scorer]
+    scorer_: t.Scorer | dict[str, t.Scorer]
     n_splits_: int
     n_fits_: int
     n_resources_spent_: float

@@ -10,17 +10,7 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_halving._typing import (
-    CrossValidation,
-    Estimator,
-    FilePath,
-    ParamDistributions,
-    Params,
-    RandomState,
-    Refit,
-    Rescale,
-    Scoring,
-)
+from sklearn_halving import _typing as t
 from sklearn_halving._unstable_imports import Interval
 from sklearn_halving.policies import IncumbentRace, UniformAllocation, VarianceHalving
 from sklearn_halving.policies._variance_halving import Allocation
@@ -207,8 +197,8 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
 
     def __init__(
         self,
-        estimator: Estimator,
-        param_distributions: ParamDistributions,
+        estimator: t.Estimator,
+        param_distributions: t.ParamDistributions,
         *,
         n_candidates: int | Literal["exhaust"] = "exhaust",
         n_pulls: int | Literal["auto"] = "auto",
@@ -222,18 +212,18 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
         resource: str | Resource | None = None,
         min_resources: float | str | None = None,
         max_resources: float | str = "auto",
-        initial_candidates: Sequence[Params] | None = None,
-        rescale: Rescale | None = None,
-        scoring: Scoring | None = None,
+        initial_candidates: Sequence[t.Params] | None = None,
+        rescale: t.Rescale | None = None,
+        scoring: t.Scoring | None = None,
         n_jobs: int | None = None,
-        refit: Refit = True,
-        cv: CrossValidation | None = None,
+        refit: t.Refit = True,
+        cv: t.CrossValidation | None = None,
         verbose: int = 0,
         pre_dispatch: int | str = "2*n_jobs",
-        random_state: RandomState | None = None,
+        random_state: t.RandomState | None = None,
         error_score: float | Literal["raise"] = np.nan,
         return_train_score: bool = False,
-        checkpoint: FilePath | None = None,
+        checkpoint: t.FilePath | None = None,
         checkpoint_models: bool = False,
         cache_transformers: bool | Literal["auto"] = "auto",
         time_budget: float | str | None = None,

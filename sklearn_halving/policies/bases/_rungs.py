@@ -84,6 +84,22 @@ def fixed_budget_rungs(n_arms: int, budget: int) -> tuple[Rung, ...]:
     return tuple(rungs)
 
 
+def infinite_horizon_rungs(n_arms: int, budget: int) -> tuple[Rung, ...]:
+    """Return the rungs of Fig. 9 of Li et al. (2018): ``floor(B / (|S_k| ceil(log2 n)))``.
+
+    Examples
+    --------
+    >>> [(rung.n_arms, rung.level) for rung in infinite_horizon_rungs(16, 1000)]
+    [(16, 15), (8, 31), (4, 62), (2, 125)]
+    """
+    rungs, below = [], 0
+    for rung in fixed_budget_rungs(n_arms, budget):
+        # These levels are cumulative over the rounds.
+        rungs.append(Rung(rung.n_arms, rung.level - below))
+        below = rung.level
+    return tuple(rungs)
+
+
 def finite_horizon_rungs(
     n_arms: int, budget: int, max_level: int, factor: float
 ) -> tuple[Rung, ...]:

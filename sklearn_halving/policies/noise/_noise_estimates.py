@@ -132,6 +132,8 @@ def standard_errors(
 ) -> FloatArray:
     """Return the standard errors of means of rewards, ``sqrt((1 / n + overlap) v)``.
 
+    With an overlap, they are those of the corrected resampled t-test (Nadeau and Bengio 2003).
+
     Parameters
     ----------
     n_pulls : ndarray of int of shape (*batch, n_arms)
@@ -150,11 +152,6 @@ def standard_errors(
     ------
     ValueError
         If overlap is negative or not finite.
-
-    References
-    ----------
-    C. Nadeau and Y. Bengio (2003). Inference for the generalization error. Machine Learning
-    52, 239-281, section 4 (corrected resampled t-test).
 
     Examples
     --------
