@@ -63,12 +63,17 @@ class Display(ABC):
     The docstrings of a subclass leave out the attributes below, and the parameters, values and
     errors of the methods that it overrides. They are inserted, and ``example`` names the search of
     `EXAMPLES` with which its example begins.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes.
+    figure_ : matplotlib Figure
+        The figure.
     """
 
     ax_: Axes
-    """The axes."""
     figure_: Figure | SubFigure
-    """The figure."""
 
     def __init_subclass__(cls, example: str | None = None) -> None:
         super().__init_subclass__()
