@@ -90,7 +90,7 @@ class FitTime(ContinuedResource):
         epochs = PartialFit().can_continue(estimator)
         return epochs or _count_of(estimator) is not None
 
-    def train_to(
+    def _train_to(
         self, estimator: Estimator, data: TrainingData, level: int, previous_level: int
     ) -> Estimator:
         """Train for the time between the two levels."""
@@ -127,7 +127,7 @@ def _run_iterations(
     step, end = 1, 0.0
     begin = perf_counter()
     while True:
-        estimator = iterations.train_to(estimator, data, done + step, done)
+        estimator = iterations.train(estimator, data.X, data.y, done + step, done, data.fit_params)
         done += step
         now = perf_counter() - begin
         per_iteration, end = (now - end) / step, now

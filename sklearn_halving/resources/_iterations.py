@@ -127,7 +127,7 @@ class Iterations(ContinuedResource):
         """Return whether training of this estimator can be continued."""
         return self._way(estimator) != "refit"
 
-    def train_to(
+    def _train_to(
         self, estimator: Estimator, data: TrainingData, level: int, previous_level: int
     ) -> Estimator:
         """Continue training if possible, else fit from scratch."""

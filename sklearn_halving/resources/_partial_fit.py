@@ -92,7 +92,7 @@ class PartialFit(ContinuedResource):
         """Return whether more epochs can be run on a fitted estimator."""
         return hasattr(last_step(estimator), "partial_fit") and keeps_training_rows(estimator)
 
-    def train_to(
+    def _train_to(
         self, estimator: Estimator, data: TrainingData, level: int, previous_level: int
     ) -> Estimator:
         """Run the missing epochs."""

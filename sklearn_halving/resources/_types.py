@@ -110,7 +110,7 @@ class Resource(Protocol):
 class ContinuedResource(Resource):
     """Base class of resources that continue training; the caller sets the largest level.
 
-    A subclass defines `train_to`.
+    A subclass defines `_train_to`.
     """
 
     subsamples_rows = False
@@ -122,7 +122,7 @@ class ContinuedResource(Resource):
         return 1, 0
 
     @abstractmethod
-    def train_to(
+    def _train_to(
         self, estimator: Estimator, data: TrainingData, level: int, previous_level: int
     ) -> Estimator:
         """Train up to ``level``, which is larger than ``previous_level``."""
@@ -139,4 +139,4 @@ class ContinuedResource(Resource):
         """Train up to ``level``; if ``previous_level`` is 0, from scratch."""
         if level <= previous_level:
             return estimator
-        return self.train_to(estimator, TrainingData(X, y, fit_params), level, previous_level)
+        return self._train_to(estimator, TrainingData(X, y, fit_params), level, previous_level)

@@ -49,6 +49,12 @@ def suits(display_class, search) -> bool:
     return display_class is not ParameterPairDisplay
 
 
+@every_display
+def test_attributes_that_all_displays_share_are_documented(display_class) -> None:
+    assert "\nax_ : matplotlib Axes\n" in display_class.__doc__
+    assert "\nfigure_ : matplotlib Figure\n" in display_class.__doc__
+
+
 @pytest.mark.walk
 @every_display
 @pytest.mark.parametrize("name", SEARCHES)
