@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil, prod
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
 from sklearn_halving.policies._types import NO_ARM, Problem, Pulls
 from sklearn_halving.policies.bases._base_policy import BasePolicy
-from sklearn_halving.policies.bases._gap_rule import OneChoice, choose_by_gap, first_largest
+from sklearn_halving.policies.bases._gap_rule import choose_by_gap, first_largest
 from sklearn_halving.policies.bases._parameter_checks import (
     check_choice,
     check_count,
@@ -22,9 +22,10 @@ from sklearn_halving.policies.bases._parameter_checks import (
     refuse_unless,
 )
 from sklearn_halving.policies.posterior._acquisitions import SCORES, Outlook
-from sklearn_halving.policies.posterior._hyperparameters import Hyperparameters
-from sklearn_halving.policies.posterior._prior import PriorRecipe
-from sklearn_halving.policies.posterior._state import PosteriorState
+from sklearn_halving.policies.posterior._arm_covariance import as_arm_covariance
+from sklearn_halving.policies.posterior._hyperparameters import Hyperparameters, KernelFamily
+from sklearn_halving.policies.posterior._prior import PriorRecipe, Refits
+from sklearn_halving.policies.posterior._state import ArmCounts, PosteriorState, Units
 
 Acquisition = Literal["bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi"]
 Recommendation = Literal["largest_mean", "smallest_bound"]
@@ -152,50 +153,50 @@ class BayesGap(BasePolicy):
         self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None
     ) -> PosteriorState:
         """Return the state before the first pull. Only Thompson sampling uses the seed."""
-        n_problems = prod(batch_shape)
-        recipe = PriorRecipe(
-            self.covariance,
-            Hyperparameters(np.zeros(0), self.noise_variance, self.split_variance),
-            self.beta,
-            self.n_pulls,
-            problem.n_arms,
-            n_problems,
-            # Many problems pull most of the arms.
-            covers_all=self.acquisition == "thompson" or n_problems > 1,
-        )
-        recipe.check_family(self.standardize)
-        posterior, exploration = recipe.make(recipe.guess())
-        shape = n_problems, problem.n_arms
+        n_problems, n_arms = prod(batch_shape), problem.n_arms
+        # Many problems pull most of the arms.
+        covers_all = self.acquisition == "thompson" or n_problems > 1
+        recipe = PriorRecipe(self.beta, self.n_pulls, n_problems, covers_all)
+        parameters = Hyperparameters(np.zeros(0), self.noise_variance, self.split_variance)
+        given, refits = self.covariance, None
+        if isinstance(given, KernelFamily):
+            self._check_family(n_problems)
+            parameters = replace(parameters, log_lengths=np.log(np.asarray(given.lengths)))
+            refits = Refits(recipe, given, parameters, np.full(n_arms, -np.inf))
+            given = given.at(parameters.log_lengths)
+        posterior, exploration = recipe.make(as_arm_covariance(given, n_arms), parameters)
         return PosteriorState(
             problem,
             batch_shape,
+            np.random.default_rng(seed if seed is not None else 0),
+            ArmCounts.none((n_problems, n_arms)),
+            _checked_prior_mean(self.prior_mean, n_arms),
+            Units(*np.zeros((2, n_problems))) if self.standardize else None,
             posterior,
             exploration,
-            self.standardize,
-            _checked_prior_mean(self.prior_mean, problem.n_arms),
-            np.random.default_rng(seed if seed is not None else 0),
-            alive=np.ones(shape, dtype=bool),
-            n_asked=np.zeros(shape, dtype=np.int64),
-            n_told=np.zeros(shape, dtype=np.int64),
-            infinite=np.zeros(shape),
-            lowest=np.full(n_problems, np.inf),
-            zero=np.zeros(n_problems),
-            unit=np.zeros(n_problems),
-            refit=recipe.refit if recipe.is_open else None,
+            refits,
         )
+
+    def _check_family(self, n_problems: int) -> None:
+        """Raise if a family is combined with several problems, or with a fixed scale."""
+        if n_problems != 1 or not self.standardize:
+            raise ValueError(
+                "A KernelFamily needs a single problem and standardize=True, got "
+                f"{n_problems} problems and standardize={self.standardize}. Use "
+                "covariance=family.at(...), whose length scales are fixed."
+            )
 
     def ask(self, state: PosteriorState, max_pulls: int) -> Pulls:
         """Return the next pulls, with at most ``pulls_in_flight`` pulls in flight."""
-        n_open = len(state.pending)
+        n_open = len(state.in_flight.pending)
         room = min(max_pulls, self.pulls_in_flight - n_open, self.n_pulls - state.n_rounds)
         if room == 1 and self.acquisition == "bayesgap":
-            choice = state.choose_by_gap(self.epsilon)
-            if choice is not None:
+            one_arm = state.choose_in_single(self.epsilon)
+            if one_arm is not None:
                 if self._is_confirming(state):
-                    arm = self._confirmed(state, np.array([choice.arm]), state.may_pull())
-                    choice = choice._replace(arm=arm.item())
-                return _pull_of_one(state, choice)
-        rows = np.arange(len(state.alive))
+                    one_arm = self._confirmed(state, np.array([one_arm]), state.may_pull()).item()
+                return state.pull_in_single(one_arm)
+        rows, n_asked = np.arange(len(state.lowest)), state.arms.n_asked
         chosen: list[tuple[IntArray, IntArray]] = []
         for _ in range(room):
             may_pull = state.may_pull()
@@ -206,8 +207,8 @@ class BayesGap(BasePolicy):
             if self._is_confirming(state):
                 arm = self._confirmed(state, arm, may_pull)
             arm = np.where(can, arm, NO_ARM)
-            repetition = state.n_asked[rows, arm]
-            state.n_asked[rows[can], arm[can]] += 1
+            repetition = n_asked[rows, arm]
+            n_asked[rows[can], arm[can]] += 1
             state.open_pulls(arm, repetition)
             chosen.append((arm, repetition))
         shape = (*state.batch_shape, len(chosen))
@@ -220,7 +221,7 @@ class BayesGap(BasePolicy):
         if not state.batch_shape and len(pulls) == 1:
             state.take_in_one(pulls.arm.item(0), pulls.repetition.item(0), float(rewards[0]))
             return
-        shape = len(state.alive), len(pulls)
+        shape = len(state.lowest), len(pulls)
         arms, repetitions = pulls.arm.reshape(shape), pulls.repetition.reshape(shape)
         values = np.asarray(rewards, dtype=np.float64).reshape(shape)
         for i in range(shape[1]):
@@ -228,36 +229,36 @@ class BayesGap(BasePolicy):
 
     def is_finished(self, state: PosteriorState) -> bool:
         """Return whether the rewards of all pulls are known, or no arm can be pulled."""
-        if state.pending:
+        if state.in_flight.pending:
             return False
-        return state.n_rounds >= self.n_pulls or not state.goes_on()
+        goes_on = state.has_room() or bool(state.may_pull().any())
+        return state.n_rounds >= self.n_pulls or not goes_on
 
     def is_alive(self, state: PosteriorState) -> BoolArray:
         """Return which arms may still be pulled."""
-        return state.alive.reshape(*state.batch_shape, -1).copy()
+        return state.arms.alive.reshape(*state.batch_shape, -1).copy()
 
     def recommend(self, state: PosteriorState) -> IntArray:
         """Return the arm to choose; ``NO_ARM`` if no arm has a reward."""
         best = self._favorite(state, state.beliefs().mean, only_pulled=self.confirm)
-        is_known = state.is_known()
+        is_known, infinite = state.arms.is_known(), state.arms.infinite
         if state.problem.n_arms == 1 and not state.n_rounds:
             is_known[:] = True
-        worst = (state.infinite == -np.inf).argmax(axis=1)
-        is_bad = (state.infinite == -np.inf).any(axis=1)
-        best = np.where(is_known, best, np.where(is_bad, worst, NO_ARM))
-        is_great = state.infinite == np.inf
+        is_bad, is_great = infinite == -np.inf, infinite == np.inf
+        rest = np.where(is_bad.any(axis=1), is_bad.argmax(axis=1), NO_ARM)
+        best = np.where(is_known, best, rest)
         best = np.where(is_great.any(axis=1), is_great.argmax(axis=1), best)
         return best.reshape(state.batch_shape)
 
     def _favorite(self, state: PosteriorState, mean: FloatArray, *, only_pulled: bool) -> IntArray:
         """Return the arm that looks best in each problem, whether or not its reward is known."""
-        may_win = state.alive & ~state.is_hopeless() if state.told else state.alive
+        may_win, has_reward = state.may_win(), state.arms.n_told > 0
         if only_pulled:
-            was_pulled = may_win & (state.n_told > 0)
+            was_pulled = may_win & has_reward
             may_win = np.where(was_pulled.any(axis=1, keepdims=True), was_pulled, may_win)
-        has_reward = np.where(state.n_told > 0, 2.0, 1.0)  # prefer pulled arms in ties
-        best = first_largest(np.where(may_win, mean, -np.inf), has_reward)
-        if self.recommendation == "smallest_bound" and state.bounds:
+        # Pulled arms are preferred in ties.
+        best = first_largest(np.where(may_win, mean, -np.inf), np.where(has_reward, 2.0, 1.0))
+        if self.recommendation == "smallest_bound" and state.rounds:
             return state.leader_of_least_bound(best, may_win)
         return best
 
@@ -270,10 +271,10 @@ class BayesGap(BasePolicy):
         """Return the arms that look best, or the given arms if these need no confirmation."""
         mean, deviation = state.beliefs().mean, np.sqrt(state.posterior.variance)
         rows, best = np.arange(len(arm)), self._favorite(state, mean, only_pulled=False)
-        is_near = state.alive & (mean + deviation >= mean[rows, best][:, np.newaxis])
-        n_near = np.where(is_near, state.n_asked, 0).max(axis=1)
-        has_fewer = state.n_asked[rows, best] < np.maximum(n_near, 1)
-        confirms = state.is_known() & has_fewer & may_pull[rows, best]
+        is_near = state.arms.alive & (mean + deviation >= mean[rows, best][:, np.newaxis])
+        n_near = np.where(is_near, state.arms.n_asked, 0).max(axis=1)
+        has_fewer = state.arms.n_asked[rows, best] < np.maximum(n_near, 1)
+        confirms = state.arms.is_known() & has_fewer & may_pull[rows, best]
         return np.where(confirms, best, arm)
 
     def regret_bounds(self, state: PosteriorState) -> FloatArray:
@@ -282,9 +283,8 @@ class BayesGap(BasePolicy):
         The latest estimate of the scale is used: NaN if all rewards are equal, and 1 after a
         single reward. The array is empty unless the acquisition is "bayesgap".
         """
-        bounds = np.array(state.bounds).reshape(len(state.bounds), len(state.alive))
-        bounds = bounds * self._known_scale(state)
-        return bounds.T.reshape(*state.batch_shape, -1)
+        bounds = state.bounds() * state.beliefs().known_scale[:, np.newaxis]
+        return bounds.reshape(*state.batch_shape, -1)
 
     def posterior(self, state: PosteriorState) -> tuple[FloatArray, FloatArray]:
         """Return posterior means and standard deviations of all arms in reward units.
@@ -294,53 +294,29 @@ class BayesGap(BasePolicy):
         are NaN if all rewards are equal, because the scale is then unknown. After a single
         reward the scale is 1.
         """
-        beliefs = state.beliefs()
-        scale, shape = beliefs.scale[:, np.newaxis], (*state.batch_shape, -1)
-        mean = beliefs.offset[:, np.newaxis] + scale * beliefs.mean
-        known_scale = self._known_scale(state)[:, np.newaxis]
-        deviation = known_scale * np.sqrt(state.posterior.variance)
+        beliefs, shape = state.beliefs(), (*state.batch_shape, -1)
+        mean = beliefs.offset[:, np.newaxis] + beliefs.scale[:, np.newaxis] * beliefs.mean
+        deviation = beliefs.known_scale[:, np.newaxis] * np.sqrt(state.posterior.variance)
         return mean.reshape(shape), deviation.reshape(shape)
-
-    def _known_scale(self, state: PosteriorState) -> FloatArray:
-        """Return the scale of the rewards, or NaN if all rewards are equal."""
-        scale = state.beliefs().scale
-        if not self.standardize:
-            return scale
-        return np.where(state.posterior.has_equal_rewards(), np.nan, scale)
 
     def _choose(self, state: PosteriorState, may_pull: BoolArray) -> IntArray:
         """Return the next arm of each problem. The variances include pulls in flight."""
-        posterior = state.posterior_ahead()
-        beliefs = state.beliefs()
+        posterior, beliefs = state.in_flight.ahead_of(state.posterior), state.beliefs()
         if self.acquisition == "thompson":
             score = beliefs.mean + posterior.sample(state.rng)
             return first_largest(np.where(may_pull, score, -np.inf))
-        deviation = np.sqrt(posterior.variance)
+        alive, deviation = state.arms.alive, np.sqrt(posterior.variance)
         if self.acquisition == "bayesgap":
             epsilon = self.epsilon / beliefs.scale
-            beta = state.exploration.beta(beliefs.mean, deviation, state.alive, epsilon)
+            beta = state.exploration.beta(beliefs.mean, deviation, alive, epsilon)
             width = beta[:, np.newaxis] * deviation
-            choice = choose_by_gap(beliefs.mean, width, state.alive, may_pull, state.priority)
-            is_one = len(choice.arm) == 1
-            state.leaders.append(int(choice.leader[0]) if is_one else choice.leader)
-            state.bounds.append(float(choice.bound[0]) if is_one else choice.bound)
+            choice = choose_by_gap(beliefs.mean, width, alive, may_pull, state.priority)
+            state.rounds.append((choice.leader, choice.bound))
             return choice.arm
-        was_pulled = (state.n_told > 0) & state.alive
+        was_pulled = (state.arms.n_told > 0) & alive
         outlook = Outlook(beliefs.mean, deviation, was_pulled, state.n_rounds + 1)
         score = SCORES[self.acquisition](outlook)
         return first_largest(np.where(may_pull, score, -np.inf), state.priority)
-
-
-def _pull_of_one(state: PosteriorState, choice: OneChoice) -> Pulls:
-    """Record the choice of a round of a single problem, and return its pull."""
-    arm, leader, bound = choice
-    state.leaders.append(leader)
-    state.bounds.append(bound)
-    repetition = state.n_asked.item(0, arm)
-    state.n_asked[0, arm] = repetition + 1
-    pulls = Pulls(np.array([arm]), np.array([state.problem.max_level]), np.array([repetition]))
-    state.open_pulls(pulls.arm, pulls.repetition)
-    return pulls
 
 
 def _checked_prior_mean(prior_mean: npt.ArrayLike, n_arms: int) -> FloatArray:

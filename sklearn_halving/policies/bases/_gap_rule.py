@@ -1,14 +1,8 @@
-"""Gap-based exploration: the choice of the next arm, and the width of the bounds.
-
-`choose_by_gap` and `Exploration.beta` handle a batch of problems. `GapRound` applies the same
-rules to a single problem with fewer NumPy calls, because a search waits for it between fits. The
-tests compare the two implementations.
-"""
+"""Gap-based exploration: the choice of the next arm, and the width of the bounds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from math import sqrt
 from typing import NamedTuple
 
@@ -113,29 +107,22 @@ class Exploration:
 
     Parameters
     ----------
-    rule : {"effective", "printed"} or float
-        The rule for beta, or a constant beta.
-    n_pulls : int
-        The horizon T.
-    noise_variance : float
-    n_counted : float
-        The number of arms in T - K and in the sums over arms: K if "printed", otherwise `K_eff`.
     weight : float
-        ``n_counted / K``.
-    kappa : float
-        ``sum_k 1 / G_kk``, times the weight. Arms with a prior variance of 0 are left out.
+        Number of arms that count in the sums over arms, as a share of all arms.
+    information : float
+        The numerator ``(T - K) / sigma^2 + kappa`` of beta, where T - K is at least 0.
+    least_gap : float
+        Lower limit of half a gap in the hardness. It is the standard error of an arm after T
+        pulls, so that smaller gaps cannot be resolved. It also prevents a division by zero.
     least, most : float
-        Lower and upper limit of beta.
+        Lower and upper limit of beta, which are equal if beta is a constant.
     """
 
-    rule: str | float
-    n_pulls: int
-    noise_variance: float
-    n_counted: float = 1.0
-    weight: float = 1.0
-    kappa: float = 0.0
-    least: float = 0.0
-    most: float = np.inf
+    weight: float
+    information: float
+    least_gap: float
+    least: float
+    most: float
 
     @classmethod
     def of(
@@ -146,34 +133,33 @@ class Exploration:
         n_pulls: int,
         noise_variance: float,
     ) -> Exploration:
-        """Compute the quantities that are the same in all rounds, from the prior variances."""
-        if not isinstance(rule, str):
-            return cls(rule, n_pulls, noise_variance)
-        weight = n_counted / len(variance)
+        """Compute the quantities that are the same in all rounds, from the prior variances.
+
+        Parameters
+        ----------
+        rule : {"effective", "printed"} or float
+            The rule for beta, or a constant beta.
+        variance : ndarray of shape (n_arms,)
+            Prior variances. Arms with a variance of 0 are left out of kappa.
+        n_counted : float
+            The number of arms in T - K and in the sums over arms: K if "printed", otherwise
+            `effective_n_arms`.
+        n_pulls : int
+            The horizon T.
+        noise_variance : float
+        """
+        weight, least, most = n_counted / len(variance), 0.0, np.inf
         varied = variance[variance > 1e-12 * variance.max()]
         kappa = weight * float((1 / varied).sum())
-        least, most = 0.0, np.inf
-        if rule == "effective":
+        information = max(n_pulls - n_counted, 0.0) / noise_variance + kappa
+        if not isinstance(rule, str):
+            least = most = float(rule)
+        elif rule == "effective":
             # By Theorem 1, the choice is good with probability 1 - K T exp(-beta^2 / 2). For long
             # horizons and small gaps, eq. (9) leaves the range in which this is informative.
             least = float(np.sqrt(2 * np.log(max(n_counted * n_pulls, 2.0))))
             most = float(np.sqrt(2 * np.log(n_counted * n_pulls / LEAST_DELTA)))
-        return cls(rule, n_pulls, noise_variance, n_counted, weight, kappa, least, most)
-
-    @cached_property
-    def least_gap(self) -> float:
-        """Lower limit of half a gap in the hardness.
-
-        It is the standard error of an arm after T pulls, so that smaller gaps cannot be resolved.
-        It also prevents a division by zero if epsilon is 0.
-        """
-        return sqrt(self.noise_variance / self.n_pulls)
-
-    @cached_property
-    def information(self) -> float:
-        """The numerator ``(T - K) / sigma^2 + kappa`` of beta, where T - K is at least 0."""
-        n_left = max(self.n_pulls - self.n_counted, 0.0)
-        return n_left / self.noise_variance + self.kappa
+        return cls(weight, information, sqrt(noise_variance / n_pulls), least, most)
 
     def beta(
         self, mean: FloatArray, deviation: FloatArray, alive: BoolArray, epsilon: FloatArray
@@ -187,8 +173,8 @@ class Exploration:
         epsilon : ndarray of shape (n_problems,)
             Tolerated regret, in the units of ``mean``.
         """
-        if not isinstance(self.rule, str):
-            return np.full(len(mean), float(self.rule))
+        if self.least == self.most:
+            return np.full(len(mean), self.least)
         hardness = self.weight * _hardness(mean, deviation, alive, epsilon, self.least_gap)
         beta = np.sqrt(self.information / (4 * np.maximum(hardness, 1e-300)))
         return np.minimum(np.maximum(beta, self.least), self.most)
@@ -222,123 +208,4 @@ def _two_largest(values: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
     values.put(place, NOWHERE)
     others = largest_of_each(values)
     values.put(place, best)
-    return best, others, place
-
-
-class OneChoice(NamedTuple):
-    """Result of one round of a single problem; see `GapChoice`."""
-
-    arm: int
-    leader: int
-    bound: float
-
-
-class GapRound:
-    """Work arrays for the rounds of a single problem.
-
-    Parameters
-    ----------
-    n_arms : int
-        At least 2.
-    priority : ndarray of shape (n_arms,) or None, default=None
-        Ties go to the arm with the largest priority, or to the first arm if None.
-    """
-
-    def __init__(self, n_arms: int, priority: FloatArray | None = None) -> None:
-        self.priority = priority
-        self._sums = np.empty((2, n_arms))
-        self._upper, self._lower = self._sums
-        self._weights = np.zeros((2, 3))
-        self._is_tied = np.empty(n_arms, dtype=bool)
-        self._number = np.zeros(())  # comparisons with an array are faster than with a float
-
-    def __reduce__(self) -> tuple[type[GapRound], tuple[int, FloatArray | None]]:
-        """Create new arrays when copying and pickling, because the arrays share memory."""
-        return GapRound, (len(self._is_tied), self.priority)
-
-    def choose(
-        self,
-        exploration: Exploration,
-        board: FloatArray,
-        weights: tuple[float, float],
-        epsilon: float,
-        out: IntArray | None,
-    ) -> OneChoice:
-        """Return the leader or the runner-up, whichever has the larger standard deviation.
-
-        Parameters
-        ----------
-        exploration : Exploration
-        board : ndarray of shape (3, n_arms)
-            Posterior means given the rewards, posterior means given rewards of 1, and standard
-            deviations.
-        weights : tuple of float
-            Weights of the first two rows, whose weighted sum is the mean.
-        epsilon : float
-            Tolerated regret, in the units of the mean.
-        out : ndarray of int or None
-            Arms that cannot win.
-        """
-        upper, lower, w = self._upper, self._lower, self._weights
-        w[0, 0], w[0, 1] = weights
-        beta = exploration.rule
-        if isinstance(beta, str):
-            beta = self._beta(exploration, board, epsilon, out)
-        w[1, 0], w[1, 1] = weights
-        w[0, 2], w[1, 2] = beta, -beta
-        w.dot(board, self._sums)
-        if out is not None:
-            upper[out] = lower[out] = NOWHERE
-        best, others, place = _two_largest_of_one(upper)
-        # The gap of an arm is its lower bound minus the largest upper bound of the others.
-        lower[place] = lower.item(place) + (best - others)
-        top, next_to_top, leader = _two_largest_of_one(lower)
-        least = top - TIE * abs(top - best)
-        if next_to_top >= least:
-            leader = self._first(lower, least)
-        bound = best - lower.item(leader)
-        runner_up, top = place, others if leader == place else best
-        if leader == place or others >= best - TIE * abs(best):
-            upper[leader] = NOWHERE
-            runner_up = self._first(upper, top - TIE * abs(top))
-        first, second = (leader, runner_up) if leader < runner_up else (runner_up, leader)
-        is_second = board.item(2, second) > board.item(2, first) * (1 + TIE)
-        return OneChoice(second if is_second else first, leader, bound)
-
-    def _first(self, score: FloatArray, least: float) -> int:
-        """Return the first place where a score is at least ``least``."""
-        self._number[()] = least
-        is_tied = np.greater_equal(score, self._number, self._is_tied)
-        return int((is_tied if self.priority is None else is_tied * self.priority).argmax())
-
-    def _beta(
-        self, exploration: Exploration, board: FloatArray, epsilon: float, out: IntArray | None
-    ) -> float:
-        """Return beta by eq. (9), with gaps between bounds of three standard deviations."""
-        upper, gap, w, number = self._upper, self._lower, self._weights, self._number
-        w[1, 0], w[1, 1] = -w.item(0, 0), -w.item(0, 1)
-        w[0, 2] = w[1, 2] = 3.0
-        w.dot(board, self._sums)
-        if out is not None:
-            upper[out], gap[out] = NOWHERE, -NOWHERE  # an infinite gap, which adds nothing
-        best, others, place = _two_largest_of_one(upper)
-        number[()] = best + epsilon
-        np.add(gap, number, gap)
-        # The gap of an arm that leads by more than three standard deviations is negative.
-        gap[place] = abs(gap.item(place) - epsilon - (best - others)) + epsilon
-        number[()] = 2 * max(epsilon, exploration.least_gap)  # gaps are not halved here
-        np.maximum(gap, number, out=gap)
-        np.reciprocal(gap, gap)
-        hardness = 4 * exploration.weight * gap.dot(gap).item()
-        beta = sqrt(exploration.information / (4 * max(hardness, 1e-300)))
-        return min(max(beta, exploration.least), exploration.most)
-
-
-def _two_largest_of_one(values: FloatArray) -> tuple[float, float, int]:
-    """Return the two largest values, and the place of the largest."""
-    place = int(values.argmax())
-    best: float = values.item(place)
-    values[place] = NOWHERE
-    others: float = values.item(values.argmax())
-    values[place] = best
     return best, others, place

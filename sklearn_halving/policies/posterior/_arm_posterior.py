@@ -19,6 +19,7 @@ earlier ones, is therefore ``(f - c g)' z`` plus independent noise of variance
 
 from __future__ import annotations
 
+from copy import deepcopy
 from math import sqrt
 
 import numpy as np
@@ -30,18 +31,6 @@ from sklearn_halving.policies._types import NO_ARM
 from sklearn_halving.policies.posterior._arm_covariance import PriorFeatures
 from sklearn_halving.policies.posterior._hyperparameters import ArmRewards
 from sklearn_halving.policies.posterior._single_update import SingleUpdate
-
-COPIED = (
-    "variance",
-    "board",
-    "n_told",
-    "_squares",
-    "_root",
-    "_state",
-    "_split_features",
-    "_split_sums",
-)
-"""Arrays that pulls change."""
 
 
 class ArmPosterior:
@@ -58,10 +47,23 @@ class ArmPosterior:
 
     Attributes
     ----------
+    n_told : ndarray of int of shape (n_problems,)
+        Number of rewards.
     variance : ndarray of shape (n_problems, n_arms)
         Posterior variances of the arms, given the pulls so far.
     board : ndarray of shape (n_problems, 3, n_arms)
         `answers`, and a row for standard deviations. Bounds are weighted sums of the three rows.
+    root : ndarray of shape (n_problems, n_max, n_max)
+        A square root of the covariance of the variables z. Places beyond the number of features
+        are reserved for later ones, and are independent of all others.
+    means : ndarray of shape (n_problems, 2, n_max)
+        Means of the variables, given the rewards, and given rewards of 1.
+    split_features : ndarray of shape (n_problems, n_splits, n_max)
+        Sums of the features of the pulls of each split.
+    split_sums : ndarray of shape (n_problems, n_splits, 2)
+        Sum of the rewards, and number of the pulls of each split.
+    squares : ndarray of shape (n_problems, 3)
+        Sums of products of the innovations: rewards, mixed, ones.
     """
 
     def __init__(
@@ -75,18 +77,15 @@ class ArmPosterior:
         self.features = features
         self.noise_variance = noise_variance
         self.split_variance = split_variance
+        self.n_told = np.zeros(n_problems, dtype=np.int64)
         self.variance = np.tile(features.covariance.diagonal, (n_problems, 1))
         self.board = np.zeros((n_problems, 3, n_arms))
-        self.n_told = np.zeros(n_problems, dtype=np.int64)
-        self._rows = np.arange(n_problems)
-        self._squares = np.zeros((n_problems, 3))  # of innovations: rewards, mixed, ones
-        # Arrays over variables have reserved places, which are independent of all others.
+        self.root = np.zeros((n_problems, 0, 0))
+        self.means = np.zeros((n_problems, 2, 0))
+        self.split_features = np.zeros((n_problems, 0, 0))
+        self.split_sums = np.zeros((n_problems, 0, 2))
+        self.squares = np.zeros((n_problems, 3))
         self._n = 0
-        self._root = np.zeros((n_problems, 0, 0))
-        self._state = np.zeros((n_problems, 2, 0))  # means given the rewards, and given ones
-        # Of the pulls of each split: sum of the features, sum of the rewards, number.
-        self._split_features = np.zeros((n_problems, 0, 0))
-        self._split_sums = np.zeros((n_problems, 0, 2))
         self._single: SingleUpdate | None = None
 
     @property
@@ -104,11 +103,7 @@ class ArmPosterior:
 
     def copy(self) -> ArmPosterior:
         """Return a copy that can be updated independently. The features are shared."""
-        other = object.__new__(ArmPosterior)
-        other.__dict__.update(self.__getstate__())
-        for name in COPIED:
-            setattr(other, name, getattr(self, name).copy())
-        return other
+        return deepcopy(self, {id(self.features): self.features})
 
     def update(self, arm: IntArray, split: IntArray, rewards: FloatArray | None) -> None:
         """Update the posterior with one pull in each problem.
@@ -129,7 +124,7 @@ class ArmPosterior:
         is_pull = arm != NO_ARM
         self._cover(arm, split, is_pull)
         seen, noise, shrinkage = self._direction(arm, split, is_pull, rewards)
-        root = self._root[:, : self._n, : self._n]
+        root = self.root[:, : self._n, : self._n]
         inner = np.matmul(seen[:, np.newaxis, :], root)
         step = np.matmul(root, inner.transpose(0, 2, 1))[:, :, 0]
         total = np.vecdot(inner, inner) + noise[:, np.newaxis]  # (n_problems, 1)
@@ -152,25 +147,11 @@ class ArmPosterior:
         if features.unexplained.item(arm) > 0:
             features.cover(arm)
         self._resize(split)
-        single = self._single or self._make_single()
-        single.add(arm, split, reward)
+        if self._single is None:
+            self._single = SingleUpdate(self)
+        self._single.add(arm, split, reward)
         if reward is not None:
             self.n_told[0] = self.n_told.item(0) + 1
-
-    def _make_single(self) -> SingleUpdate:
-        self._single = SingleUpdate(
-            self._root[0],
-            self._state[0],
-            self._split_features[0],
-            self._split_sums[0],
-            self.answers[0],
-            self.variance[0],
-            self._squares[0],
-            self.features.rows,
-            self.noise_variance,
-            self.split_variance,
-        )
-        return self._single
 
     def _direction(
         self, arm: IntArray, split: IntArray, is_pull: BoolArray, rewards: FloatArray | None
@@ -183,13 +164,13 @@ class ArmPosterior:
         noise = np.full(len(arm), self.noise_variance)
         if self.split_variance == 0:
             return seen, noise, np.zeros((len(arm), 2))
-        place = self._rows, np.where(is_pull, split, 0)
-        earlier, sums = self._split_features[place], self._split_sums[place]
+        place = np.arange(len(arm)), np.where(is_pull, split, 0)
+        earlier, sums = self.split_features[place], self.split_sums[place]
         weight = np.where(is_pull, self._weight_of_split(sums[:, 1]), 0.0)
-        self._split_features[*place, : self._n] += seen
-        self._split_sums[*place, 1] += is_pull
+        self.split_features[*place, : self._n] += seen
+        self.split_sums[*place, 1] += is_pull
         if rewards is not None:
-            self._split_sums[*place, 0] += np.where(is_pull, rewards, 0.0)
+            self.split_sums[*place, 0] += np.where(is_pull, rewards, 0.0)
         seen = seen - weight[:, np.newaxis] * earlier[:, : self._n]
         return seen, noise * (1 + weight), weight[:, np.newaxis] * sums
 
@@ -205,14 +186,14 @@ class ArmPosterior:
         total: FloatArray,
         values: FloatArray,
     ) -> None:
-        state, answers = self._state[:, :, : self._n], self.answers
+        state, answers = self.means[:, :, : self._n], self.answers
         surprise = values[:, :, np.newaxis] - np.matmul(state, seen[:, :, np.newaxis])
         state += surprise * gain[:, np.newaxis, :]
         answers += surprise * gain_across[:, np.newaxis, :]
         of_rewards, of_ones = surprise[:, 0, 0], surprise[:, 1, 0]
-        self._squares[:, 0] += of_rewards * of_rewards / total
-        self._squares[:, 1] += of_rewards * of_ones / total
-        self._squares[:, 2] += of_ones * of_ones / total
+        self.squares[:, 0] += of_rewards * of_rewards / total
+        self.squares[:, 1] += of_rewards * of_ones / total
+        self.squares[:, 2] += of_ones * of_ones / total
 
     def learn_all(self, told: ArmRewards) -> None:
         """Update a posterior of a single problem that has no pulls with many pulls at once."""
@@ -224,10 +205,10 @@ class ArmPosterior:
         precision, answers = seen.T @ seen, seen.T @ values
         squares = values.T @ values
         if self.split_variance > 0:
-            shape = self._split_sums.shape[1], n_told
+            shape = self.split_sums.shape[1], n_told
             on_split = csr_array((np.ones(n_told), (told.split, np.arange(n_told))), shape)
             of_splits, sums = on_split @ seen, on_split @ values
-            self._split_features[0, :, : self._n], self._split_sums[0] = of_splits, sums
+            self.split_features[0, :, : self._n], self.split_sums[0] = of_splits, sums
             weight = self._weight_of_split(sums[:, 1])[:, np.newaxis]
             precision -= of_splits.T @ (weight * of_splits)
             answers -= of_splits.T @ (weight * sums)
@@ -236,9 +217,9 @@ class ArmPosterior:
         root = solve_triangular(factor, np.eye(self._n), lower=True).T
         state = root @ (root.T @ answers) / noise
         squares = (squares - answers.T @ state) / noise
-        self._root[0, : self._n, : self._n], self._state[0, :, : self._n] = root, state.T
+        self.root[0, : self._n, : self._n], self.means[0, :, : self._n] = root, state.T
         self.answers[0] = state.T @ rows
-        self._squares[0] = squares[[0, 0, 1], [0, 1, 1]]
+        self.squares[0] = squares[[0, 0, 1], [0, 1, 1]]
         explained = np.square(rows).sum(axis=0) - np.square(root.T @ rows).sum(axis=0)
         self.variance[0] = np.maximum(self.variance[0] - explained, 0.0)
         self.n_told[0] = n_told
@@ -247,29 +228,19 @@ class ArmPosterior:
         """Estimate the prior mean and the scale from the rewards, each of shape (n_problems,).
 
         The mean is estimated by generalized least squares, and the scale by restricted maximum
-        likelihood. All standard deviations are multiplied by the scale. It is 1 until there are
-        two different rewards.
+        likelihood. All standard deviations are multiplied by the scale. It is 1 after a single
+        reward, and NaN if all rewards are equal.
         """
-        offset, left, knows = self._fit_of_level()
-        scale = np.sqrt(np.where(knows, left, 1.0) / np.where(knows, self.n_told - 1, 1))
-        return offset, scale
-
-    def has_equal_rewards(self) -> BoolArray:
-        """Return which problems have at least two rewards, all equal, shape (n_problems,)."""
-        _, _, knows = self._fit_of_level()
-        return ~knows & (self.n_told > 1)
-
-    def _fit_of_level(self) -> tuple[FloatArray, FloatArray, BoolArray]:
-        """Return the level, the residual sum of squares, and whether it is positive."""
-        of_rewards, mixed, of_ones = self._squares.T
+        of_rewards, mixed, of_ones = self.squares.T
         offset = mixed / np.where(of_ones > 0, of_ones, 1.0)
         left = of_rewards - mixed * offset
-        knows: BoolArray = (self.n_told > 1) & (left > 1e-14 * of_rewards)
-        return offset, left, knows
+        left = np.where(left > 1e-14 * of_rewards, left, np.nan)
+        scale = np.sqrt(left / np.maximum(self.n_told - 1, 1))
+        return offset, np.where(self.n_told > 1, scale, 1.0)
 
     def offset_and_scale_of_one(self) -> tuple[float, float]:
-        """Variant of `offset_and_scale` for a single problem."""
-        of_rewards, mixed, of_ones = self._squares[0].tolist()
+        """Variant of `offset_and_scale` for a single problem; a scale of NaN is replaced by 1."""
+        of_rewards, mixed, of_ones = self.squares[0].tolist()
         n_told = self.n_told.item(0)
         offset = mixed / of_ones if of_ones > 0 else 0.0
         left = of_rewards - mixed * offset
@@ -284,8 +255,8 @@ class ArmPosterior:
         that the variances are correct. With `PriorFeatures.cover_all`, the features explain all.
         """
         self._resize()
-        n_problems = len(self._rows)
-        root = self._root[:, : self._n, : self._n]
+        n_problems = len(self.n_told)
+        root = self.root[:, : self._n, : self._n]
         normal = rng.standard_normal((n_problems, self._n, 1))
         sample: FloatArray = np.matmul(root, normal)[:, :, 0] @ self.features.rows
         unexplained = np.sqrt(self.features.unexplained)
@@ -299,7 +270,7 @@ class ArmPosterior:
         """
         self._resize()
         normal = rng.standard_normal((n_draws, self._n + self.variance.shape[1]))
-        weights = self._root[0, : self._n, : self._n].T @ self.features.rows
+        weights = self.root[0, : self._n, : self._n].T @ self.features.rows
         unexplained = np.sqrt(self.features.unexplained)
         draws: FloatArray = normal[:, : self._n] @ weights
         if unexplained.any():
@@ -316,20 +287,20 @@ class ArmPosterior:
 
     def _resize(self, split: int = -1) -> None:
         """Make room for all features and for a split. A new variable has mean 0, variance 1."""
-        n, n_splits = self.features.n_rows, self._split_sums.shape[1]
+        n, n_splits = self.features.n_rows, self.split_sums.shape[1]
         if self.split_variance > 0 and split >= n_splits:
             n_splits = max(split + 1, 8, 2 * n_splits)
         elif n == self._n:
             return
-        old = n_max = self._root.shape[1]
+        old = n_max = self.root.shape[1]
         if n > n_max:
             n_max = max(16, n + n // 8)
-            self._root = _enlarged(self._root, n_max, n_max)
-            self._root[:, np.arange(old, n_max), np.arange(old, n_max)] = 1.0
-            self._state = _enlarged(self._state, 2, n_max)
-        if (n_splits, n_max) != self._split_features.shape[1:]:
-            self._split_features = _enlarged(self._split_features, n_splits, n_max)
-            self._split_sums = _enlarged(self._split_sums, n_splits, 2)
+            self.root = _enlarged(self.root, n_max, n_max)
+            self.root[:, np.arange(old, n_max), np.arange(old, n_max)] = 1.0
+            self.means = _enlarged(self.means, 2, n_max)
+        if (n_splits, n_max) != self.split_features.shape[1:]:
+            self.split_features = _enlarged(self.split_features, n_splits, n_max)
+            self.split_sums = _enlarged(self.split_sums, n_splits, 2)
         self._n, self._single = n, None
 
 

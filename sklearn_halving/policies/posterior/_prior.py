@@ -1,16 +1,16 @@
-"""Construction of the prior from the parameters of BayesGap."""
+"""The prior of BayesGap, and its hyperparameters, which are fitted to the rewards."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from sklearn_halving.policies._arrays import BoolArray, FloatArray
 from sklearn_halving.policies.bases._gap_rule import Exploration
 from sklearn_halving.policies.posterior._arm_covariance import (
+    ArmCovariance,
     PriorFeatures,
-    as_arm_covariance,
     effective_n_arms,
 )
 from sklearn_halving.policies.posterior._arm_posterior import ArmPosterior
@@ -24,73 +24,103 @@ from sklearn_halving.policies.posterior._hyperparameters import (
 MAX_FEATURES_AT_START = 1024
 """Maximum number of features in Thompson sampling; see `ArmPosterior.sample`."""
 
+REFITS = frozenset(5 * 2**i for i in range(30))
+"""Numbers of rewards after which the hyperparameters are estimated."""
 
-@dataclass(frozen=True, eq=False)
+OUTLIER_SPREADS = 3.0
+"""Limit for the distance of a reward below the median, as a multiple of the distance of the best
+reward above it. Lower rewards are raised to the limit, so that a few poor arms do not determine
+the scale."""
+
+
+@dataclass(frozen=True)
 class PriorRecipe:
-    """Parameters of the prior, which is computed again when hyperparameters are fitted.
+    """What the prior depends on besides its covariance and its hyperparameters.
 
     Parameters
     ----------
-    covariance : array-like, ArmCovariance, KernelFamily or None
-        The parameter of `BayesGap`.
-    variances : Hyperparameters
-        The given noise variance and split variance.
     beta : str or float
-    n_pulls, n_arms, n_problems : int
+        The parameter of `BayesGap`.
+    n_pulls, n_problems : int
     covers_all : bool
         Whether the features of all arms are computed at the start.
     """
 
-    covariance: Any = field(repr=False)
-    variances: Hyperparameters
     beta: str | float
     n_pulls: int
-    n_arms: int
     n_problems: int
     covers_all: bool
 
-    @property
-    def is_open(self) -> bool:
-        """Whether the prior has hyperparameters that are estimated from the rewards."""
-        return isinstance(self.covariance, KernelFamily)
-
-    def check_family(self, standardize: bool) -> None:
-        """Raise if a family is combined with several problems, or with a fixed scale."""
-        if self.is_open and (self.n_problems != 1 or not standardize):
-            raise ValueError(
-                "A KernelFamily needs a single problem and standardize=True, got "
-                f"{self.n_problems} problems and standardize={standardize}. Use "
-                "covariance=family.at(...), whose length scales are fixed."
-            )
-
-    def guess(self) -> Hyperparameters:
-        """Return the initial hyperparameters."""
-        if not self.is_open:
-            return self.variances
-        lengths = np.asarray(self.covariance.lengths, dtype=np.float64)
-        return replace(self.variances, log_lengths=np.log(lengths))
-
-    def make(self, parameters: Hyperparameters) -> tuple[ArmPosterior, Exploration]:
+    def make(
+        self, covariance: ArmCovariance, parameters: Hyperparameters
+    ) -> tuple[ArmPosterior, Exploration]:
         """Return the posterior before the first reward, and the constants of its bounds."""
-        given, noise = self.covariance, parameters.noise_variance
-        if self.is_open:
-            given = given.at(parameters.log_lengths)
-        covariance = as_arm_covariance(given, self.n_arms)
-        features = PriorFeatures(covariance)
+        features, noise = PriorFeatures(covariance), parameters.noise_variance
         if self.covers_all:
             features.cover_all(MAX_FEATURES_AT_START)
         posterior = ArmPosterior(features, self.n_problems, noise, parameters.split_variance)
-        variance, n_counted = np.asarray(covariance.diagonal), float(self.n_arms)
+        variance = np.asarray(covariance.diagonal)
+        n_counted = float(len(variance))
         if self.beta == "effective":
             n_counted = effective_n_arms(covariance)
         return posterior, Exploration.of(self.beta, variance, n_counted, self.n_pulls, noise)
 
-    def refit(self, told: ArmRewards) -> tuple[ArmPosterior, Exploration]:
-        """Return the posterior and the constants after fitting the hyperparameters to rewards."""
-        family = self.covariance
+
+@dataclass(eq=False)
+class Refits:
+    """The rewards of a single problem, to which hyperparameters are fitted from time to time.
+
+    Parameters
+    ----------
+    recipe : PriorRecipe
+    family : KernelFamily
+    guess : Hyperparameters
+        The initial hyperparameters.
+    highest : ndarray of shape (n_arms,)
+        The highest standardized reward of each arm, minus infinity without one.
+    told : list of tuple
+        Arms, repetitions and standardized rewards.
+    floor : float
+        Limit to which lower rewards are raised before updates, set by the last fit.
+    """
+
+    recipe: PriorRecipe
+    family: KernelFamily
+    guess: Hyperparameters
+    highest: FloatArray
+    told: list[tuple[int, int, float]] = field(default_factory=list)
+    floor: float = -np.inf
+
+    def add(self, arm: int, split: int, reward: float) -> bool:
+        """Store a reward, and return whether it is time for a fit."""
+        self.told.append((arm, split, reward))
+        self.highest[arm] = max(reward, self.highest.item(arm))
+        return len(self.told) in REFITS
+
+    def fit(self) -> tuple[ArmPosterior, Exploration]:
+        """Return the posterior given all rewards, with hyperparameters that are fitted to them."""
+        told = ArmRewards(*map(np.array, zip(*self.told, strict=True)))
+        self.floor = floor_of(told.rewards)
+        told = told._replace(rewards=np.maximum(told.rewards, self.floor))
+        family = self.family
         found = fit_hyperparameters(
-            family.among, told, self.guess(), family.length_bounds, family.gradient
+            family.among, told, self.guess, family.length_bounds, family.gradient
         )
-        posterior, exploration = self.make(found)
+        posterior, exploration = self.recipe.make(family.at(found.log_lengths), found)
         posterior.learn_all(told)
         return posterior, exploration
+
+    def is_hopeless(self) -> BoolArray:
+        """Return which arms only have rewards below the floor, shape ``(n_arms,)``.
+
+        An arm with any reward above the floor is not hopeless, because a single low reward may be
+        due to its split.
+        """
+        return (self.highest > -np.inf) & (self.highest < self.floor)
+
+
+def floor_of(rewards: FloatArray) -> float:
+    """Return the limit to which lower rewards are raised in the model of a search."""
+    median = float(np.median(rewards))
+    spread = float(rewards.max()) - median
+    return median - OUTLIER_SPREADS * spread if spread > 0 else -np.inf

@@ -158,7 +158,9 @@ def bounds_of(gap: BayesGap, state: PosteriorState) -> dict[str, FloatArray]:
     """Return the columns for the posterior mean of each candidate, and for its bounds."""
     mean, deviation = gap.posterior(state)
     beliefs, width = state.beliefs(), np.sqrt(state.posterior.variance)
-    beta = state.exploration.beta(beliefs.mean, width, state.alive, gap.epsilon / beliefs.scale)
+    beta = state.exploration.beta(
+        beliefs.mean, width, state.arms.alive, gap.epsilon / beliefs.scale
+    )
     return {
         "posterior_mean": mean,
         "posterior_sd": deviation,
@@ -173,8 +175,8 @@ def _misfit_variance(state: PosteriorState) -> FloatArray:
     With few scores, length scales and noise are hardly known, and the posterior of candidates
     without scores of their own is too certain. A kernel of the user is taken as it is.
     """
-    n_told = state.n_told[0]
-    if state.refit is None or not n_told.any():
+    n_told = state.arms.n_told[0]
+    if state.refits is None or not n_told.any():
         return np.zeros(len(n_told))
     prior = min(1.0, (MISFIT_SCORES / n_told.sum()) ** 2)
     return prior / (1 + prior * n_told / state.posterior.noise_variance)
@@ -194,8 +196,8 @@ def _draw_jointly(
     rng, n_arms = np.random.default_rng(0), len(mean)
     n_draws = int(np.clip(MAX_DRAWN // n_arms, 100, 2000))
     n_best, sums, sum_of_largest = np.zeros(n_arms, dtype=np.int64), np.zeros(n_arms), 0.0
-    in_play = np.where(state.alive[0], 0.0, -np.inf)
-    if not state.alive.any() or state.n_told.sum() < LEAST_SCORES:
+    in_play = np.where(state.arms.alive[0], 0.0, -np.inf)
+    if not state.arms.alive.any() or state.arms.n_told.sum() < LEAST_SCORES:
         return JointDraws(mean, deviation, n_best, sums, np.nan, 0)
     for start in range(0, n_draws, DRAWN_AT_ONCE):
         n_here = min(DRAWN_AT_ONCE, n_draws - start)

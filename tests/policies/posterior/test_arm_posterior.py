@@ -132,9 +132,8 @@ def test_a_pull_costs_the_same_after_thousands_of_splits() -> None:
         for arm in (0, repetition % 5):
             posterior.update_one(arm, repetition, 1.0)
         if repetition in (20, 1499):
-            single = posterior._single
-            arrays = (getattr(single, name) for name in single.__slots__)
-            by_split = single.split_features.size + single.split_sums.size
+            arrays = vars(posterior._single).values()
+            by_split = posterior.split_features.size + posterior.split_sums.size
             sizes.append(sum(a.size for a in arrays if isinstance(a, np.ndarray)) - by_split)
     assert sizes[0] == sizes[1]
 
