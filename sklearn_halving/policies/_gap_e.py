@@ -56,6 +56,18 @@ def sample_variance(state: IndexState) -> FloatArray:
     return state.statistics.squared_deviation_sum / n_free
 
 
+def bernstein_hardness(state: IndexState, variance: FloatArray, gap: FloatArray) -> FloatArray:
+    """Return ``((s + sqrt(s^2 + 16 b gap / 3)) / gap)^2`` of each arm.
+
+    s is a lower bound of the standard deviation, ``max(sqrt(variance) - b sqrt(2 / (N - 1)), 0)``.
+    """
+    n = np.maximum(state.n_pulls, 2).astype(np.float64)
+    deviation = np.maximum(np.sqrt(variance) - state.width * np.sqrt(2 / (n - 1)), 0.0)
+    root = deviation + np.sqrt(deviation**2 + 16 / 3 * state.width * gap)
+    hardness: FloatArray = (root / gap) ** 2
+    return hardness
+
+
 @dataclass(frozen=True)
 class GapE(GivenExploration, _GapIndex):
     """Pull ``argmax -gap + b sqrt(a / N)`` and choose the arm with the best mean.
@@ -177,13 +189,11 @@ class AdaptiveGapEV(_GapIndex):
         check_not_negative("eta", self.eta, "Use 8/9, the default.")
 
     def _radius(self, state: IndexState, gap: FloatArray) -> FloatArray:
-        n, width = np.maximum(state.n_pulls, 2).astype(np.float64), state.width
+        n = np.maximum(state.n_pulls, 2).astype(np.float64)
         has_gap = state.alive & np.isfinite(gap) & (state.n_pulls >= self.n_first)
-        largest_gap = gap + width * np.sqrt(0.5 / n)
         variance = sample_variance(state)
-        deviation = np.maximum(np.sqrt(variance) - width * np.sqrt(2 / (n - 1)), 0.0)
-        root = deviation + np.sqrt(deviation**2 + 16 / 3 * width * largest_gap)
-        hardness = np.where(has_gap, (root / largest_gap) ** 2, 0.0).sum(axis=1, keepdims=True)
+        each = bernstein_hardness(state, variance, gap + state.width * np.sqrt(0.5 / n))
+        hardness = np.where(has_gap, each, 0.0).sum(axis=1, keepdims=True)
         n_left = max(self.n_pulls - 2 * state.problem.n_arms, 0)
         x = self.eta * n_left / np.maximum(hardness, 1e-300)
         return bernstein_radius(state, x, state.n_asked, variance)

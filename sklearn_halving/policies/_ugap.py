@@ -11,7 +11,11 @@ from typing import Literal
 import numpy as np
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed
-from sklearn_halving.policies._gap_e import bernstein_radius, sample_variance
+from sklearn_halving.policies._gap_e import (
+    bernstein_hardness,
+    bernstein_radius,
+    sample_variance,
+)
 from sklearn_halving.policies._types import NO_ARM
 from sklearn_halving.policies.bases._base_policy import RangedBudget
 from sklearn_halving.policies.bases._fixed_confidence import FixedConfidencePolicy
@@ -312,9 +316,8 @@ class AdaptiveUGapEb(RangedBudget, _ComparedBounds):
         gap = np.abs(_where(has_gap, others, 0.0) - (mean - radius))
         half = np.maximum((gap + self.epsilon) / 2, max(self.epsilon, 1e-12 * b))
         if self.bounds == "bernstein":
-            spread = _where(is_known, np.sqrt(sample_variance(state)), 0.0)
-            deviation = np.maximum(spread - b * np.sqrt(2 / (n - 1)), 0.0)
-            hardness = ((deviation + np.sqrt(deviation**2 + 16 / 3 * b * half)) / half) ** 2
+            variance = _where(is_known, sample_variance(state), 0.0)
+            hardness = bernstein_hardness(state, variance, half)
         else:
             hardness = (b / half) ** 2
         total = _where(has_gap, hardness, 0.0).sum(axis=1, keepdims=True)
