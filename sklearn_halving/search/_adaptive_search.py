@@ -100,7 +100,7 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
         """Return the number of candidates, or the maximum number if a sampler creates them."""
         space = setup.space
         if setup.sampler is not None and isinstance(self.n_candidates, str):
-            n_pulls = N_SAMPLED if isinstance(self.n_pulls, str) else int(self.n_pulls)
+            n_pulls = self._count_pulls(1, setup)
             return min(n_pulls, space.size or n_pulls)
         if not isinstance(self.n_candidates, str):
             return min(int(self.n_candidates), space.size or int(self.n_candidates))

@@ -12,9 +12,10 @@ from sklearn_halving import _typing as t
 from sklearn_halving import policies
 from sklearn_halving.policies._types import Policy
 from sklearn_halving.policies.bases._base_policy import BasePolicy, as_policy, name_of
+from sklearn_halving.policies.bases._parameter_checks import is_outside
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
-from sklearn_halving.search._adaptive_search import N_SAMPLED, AdaptiveSearchCV
+from sklearn_halving.search._adaptive_search import AdaptiveSearchCV
 from sklearn_halving.search._base_search import BaseBanditSearchCV
 from sklearn_halving.search._run import Run
 from sklearn_halving.search._search_results import ResultTable
@@ -227,8 +228,8 @@ class BanditSearchCV(AdaptiveSearchCV):
         """Return the policy with this name, with a budget."""
         described = description_of(name)
         if described.n_dimensions is not None:
-            n_pulls = N_SAMPLED if isinstance(self.n_pulls, str) else int(self.n_pulls)
             n_dimensions = self._count_dimensions(setup.space)
+            n_pulls = self._count_pulls(1, setup)
             return point_policy(name, n_pulls, n_dimensions, setup.splits.n_repetitions)
         n_arms = self._count_candidates(setup)
         n_pulls = self._count_pulls(n_arms, setup)
@@ -328,14 +329,11 @@ def _warn_of_doubt(run: Run) -> None:
 def _warn_of_range(run: Run) -> None:
     """Warn if scores are outside the range that the policy assumes."""
     reward_range = run.prepared.plan.description.reward_range
-    if reward_range is None:
-        return
     rewards = np.array([run.reward(outcome) for outcome in run.outcomes])
-    low, high = reward_range
-    outside = rewards[(rewards < low) | (rewards > high)]
+    outside = rewards[is_outside(reward_range, rewards)]
     if len(outside):
         warn_user(
-            f"{len(outside)} scores are outside reward_range=({low}, {high}), such as "
+            f"{len(outside)} scores are outside reward_range={reward_range}, such as "
             f"{outside[0]:.6g}, so the confidence bounds of the policy are not valid. Set "
             "reward_range to the range of the score."
         )
