@@ -28,6 +28,7 @@ from sklearn_halving.search._shared_parameters import (
     document_search,
 )
 from sklearn_halving.search._user_warnings import warn_user
+from sklearn_halving.search.preparing._inputs import check_defaults
 from sklearn_halving.search.preparing._levels import Levels, choose_levels
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._preparation import Setup
@@ -286,14 +287,8 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
 
     def _make_race(self, n_arms: int, setup: Setup) -> IncumbentRace:
         """Return the policy for candidates that a sampler creates."""
-        for name, default in NOT_FOR_SAMPLERS.items():
-            value = getattr(self, name)
-            if value is not default and value != default:
-                raise ValueError(
-                    f"{name}={value!r} cannot be combined with sampler={self.sampler!r}, whose "
-                    "candidates race against the best one so far. Use "
-                    f"{name}={default!r}, or sampler='random'."
-                )
+        other = f"sampler={self.sampler!r}, whose candidates race against the best one so far"
+        check_defaults(self, NOT_FOR_SAMPLERS, other, "sampler='random'")
         self._check_splits(n_arms, setup.splits)
         n_splits = max(IncumbentRace.n_splits, setup.splits.n_named)
         return IncumbentRace(self._count_pulls(n_arms, setup), n_splits=n_splits)

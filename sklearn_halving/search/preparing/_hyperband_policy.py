@@ -16,7 +16,7 @@ from sklearn_halving.search._formatting import counted
 from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._candidates import BRACKETS_IN_PLAY
 from sklearn_halving.search.preparing._content_hash import content_hash
-from sklearn_halving.search.preparing._inputs import read_seconds
+from sklearn_halving.search.preparing._inputs import check_defaults, read_seconds
 from sklearn_halving.search.preparing._levels import MAX_ELIMINATIONS
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._preparation import Preparation, Setup
@@ -153,21 +153,15 @@ def _n_early_splits(search: HyperbandSearchCV, splits: SearchSplits) -> int | No
     return None if wanted is None or wanted >= splits.n_repetitions else wanted
 
 
-def _check_grid_options(search: HyperbandSearchCV) -> None:
-    """Raise if a parameter does not apply to the bracket that starts the whole grid."""
-    for name, default in ONLY_FOR_BRACKETS.items():
-        value = getattr(search, name)
-        if value != default:
-            raise ValueError(
-                f"{name}={value!r} cannot be combined with brackets='auto' for a grid, which is "
-                "one bracket that starts every candidate once and compares the last ones on all "
-                f"splits. Use {name}={default!r}, or brackets='all' for the brackets of Hyperband."
-            )
-
-
 def make_grid_policy(search: HyperbandSearchCV, setup: Setup) -> GridHalving:
     """Return the policy for a grid, with the minimum numbers of rows if rows are the resource."""
-    _check_grid_options(search)
+    other = (
+        "brackets='auto' for a grid, which is one bracket that starts every candidate once and "
+        "compares the last ones on all splits"
+    )
+    check_defaults(
+        search, ONLY_FOR_BRACKETS, other, "brackets='all' for the brackets of Hyperband"
+    )
     splits = setup.splits
     n_splits = splits.n_repetitions or 1
     if search.early_splits == "auto":

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, overload
 
+import numpy as np
 import pandas as pd
 from sklearn.utils import indexable
 
@@ -134,3 +136,16 @@ def limits_of(search: SharedParameters) -> tuple[float, PullLimits]:
     seconds = read_seconds("pull_timeout", search.pull_timeout)
     memory = read_bytes("memory_limit", search.memory_limit)
     return budget or float("inf"), PullLimits(seconds, memory)
+
+
+def check_defaults(
+    search: SharedParameters, defaults: Mapping[str, object], other: str, instead: str
+) -> None:
+    """Raise if a parameter differs from its default but does not apply together with another."""
+    for name, default in defaults.items():
+        value = getattr(search, name)
+        if value is not default and np.any(value != default):
+            raise ValueError(
+                f"{name}={value!r} cannot be combined with {other}. Use {name}={default!r}, or "
+                f"{instead}."
+            )
