@@ -45,10 +45,12 @@ class Told:
     candidates: list[Params] = field(default_factory=list)
     keys: set[Hashable] = field(default_factory=set)
     _scores: dict[int, dict[int, float]] = field(default_factory=dict)
+    _pending: dict[int, None] = field(default_factory=dict)
     _points: dict[int, FloatArray | None] = field(default_factory=dict)
 
     def add(self, params: Params) -> None:
         """Add a candidate, which becomes the next arm."""
+        self._pending[len(self.candidates)] = None
         self.candidates.append(params)
         self.keys.add(self.space.key(params))
 
@@ -58,6 +60,7 @@ class Told:
         An earlier score of the same arm at the same level is replaced.
         """
         self._scores.setdefault(level, {})[arm] = score
+        self._pending.pop(arm, None)
 
     def at_level(self, level: int) -> tuple[IntArray, FloatArray]:
         """Return the arms that have a score at a level, and their scores.
@@ -73,6 +76,10 @@ class Told:
         scores = np.array(list(of_arm.values()), dtype=np.float64)
         arms = np.array(list(of_arm), dtype=np.int64)
         return arms, np.where(np.isnan(scores), -np.inf, scores)
+
+    def without_score(self) -> list[int]:
+        """Return the arms that have no score at any level yet, in the order of their creation."""
+        return list(self._pending)
 
     def top_level(self, n_least: int) -> int | None:
         """Return the largest level at which at least ``n_least`` arms have a score, or None."""

@@ -77,7 +77,8 @@ class BanditSearchCV(AdaptiveSearchCV):
         Maximum number of fits, for a policy given by name. ``"auto"`` is 5 for each candidate, and
         50 for ``"hoo"``. A policy with a confidence level may need fewer fits. A policy object has
         its own budget.
-    sampler : {"random", "evolution", "kernel_density", "mixed"} or Sampler, default="random"
+    sampler : {"random", "evolution", "kernel_density", "gaussian_process"} or Sampler, \
+default="random"
         How candidates are made, see HyperbandSearchCV. Samplers other than ``"random"`` are for
         ``policy="incumbent_race"``: each new candidate is made when its turn comes, from the
         scores so far. With ``n_candidates="exhaust"``, ``n_pulls`` is the only limit (50 for

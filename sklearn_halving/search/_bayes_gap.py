@@ -87,7 +87,8 @@ class BayesGapSearchCV(AdaptiveSearchCV):
         candidates, but at least 20 and at most 100, and never more than 5 for each candidate
         or than ``cv`` has splits for. With an ``acquisition`` of UGap, it is 5 for each candidate.
         With a sampler, it is 50.
-    sampler : {"random", "evolution", "kernel_density", "mixed"} or Sampler, default="random"
+    sampler : {"random", "evolution", "kernel_density", "gaussian_process"} or Sampler, \
+default="random"
         Where further candidates come from, see HyperbandSearchCV. Except with ``"random"``,
         BayesGap makes a quarter of the fits, but at least 25. The candidates among which it
         cannot decide then race on the remaining fits, followed by new candidates. Each of these is

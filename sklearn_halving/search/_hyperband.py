@@ -132,7 +132,8 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         goes on, then the best that is left of the first six, and so on [2]_. The plan is the
         same, and results come a little earlier with many workers, but a candidate may go on
         before a better one is known. The result does not depend on the number of workers.
-    sampler : {"auto", "random", "evolution", "kernel_density", "mixed"} or Sampler, default="auto"
+    sampler : {"auto", "random", "evolution", "kernel_density", "gaussian_process"} or Sampler, \
+default="auto"
         How candidates are generated:
 
         - ``"auto"``: ``"evolution"`` for distributions and ``"random"`` for a grid.
@@ -141,8 +142,9 @@ class HyperbandSearchCV(BaseBanditSearchCV):
           (`sklearn_halving.samplers.EvolutionSampler`). Its gain grows with ``n_loops``.
         - ``"kernel_density"``: two out of three are drawn from kernel densities of good and bad
           candidates, as in BOHB (`sklearn_halving.samplers.KernelDensitySampler`).
-        - ``"mixed"``: about half are mutations, a quarter is drawn from kernel densities, and a
-          fifth is random (`sklearn_halving.samplers.MixedSampler`).
+        - ``"gaussian_process"``: four out of five have a large expected improvement under a
+          Gaussian process of the scores so far
+          (`sklearn_halving.samplers.GaussianProcessSampler`). A bracket takes 10 to 30 ms.
         - an object with the method of `sklearn_halving.samplers.Sampler`.
 
         Except with ``"random"``, the candidates of a bracket are generated when it starts, from

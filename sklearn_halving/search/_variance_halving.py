@@ -70,7 +70,8 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
         Maximum number of fits. ``"auto"`` is 5 for each candidate, as in GridSearchCV, or the
         smallest number that allows one fit of each candidate in every stage, if that is larger.
         With a sampler, it is 50.
-    sampler : {"random", "evolution", "kernel_density", "mixed"} or Sampler, default="random"
+    sampler : {"random", "evolution", "kernel_density", "gaussian_process"} or Sampler, \
+default="random"
         How candidates are made, see HyperbandSearchCV. Except with ``"random"``, each new
         candidate is made when its turn comes, from the scores so far. It races against the best
         candidate so far, on the splits of the latter, and is dropped as soon as it is behind

@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 import sklearn_halving.samplers
-from sklearn_halving.samplers import MixedSampler, RandomSampler, Sampler, Space, Told
+from sklearn_halving.samplers import RandomSampler, Sampler, Space, Told
 
 
 def all_samplers() -> list[Any]:
@@ -105,7 +105,7 @@ def given(request: pytest.FixtureRequest) -> Any:
 
 
 def test_all_were_found() -> None:
-    names = {"EvolutionSampler", "KernelDensitySampler", "MixedSampler", "RandomSampler"}
+    names = {"EvolutionSampler", "GaussianProcessSampler", "KernelDensitySampler"}
     assert names <= {type(sampler).__name__ for sampler in SAMPLERS}
 
 
@@ -195,19 +195,3 @@ def test_a_proposal_costs_no_more_when_there_are_many_arms(sampler: Any) -> None
         return min(times) / 20
 
     assert seconds_each(3000) < 4 * seconds_each(150)
-
-
-def test_mixed_sampler_draws_a_share_from_densities_and_a_share_at_random() -> None:
-    """Mutations keep most values of the parent, densities and random draws keep none."""
-    names = [f"x{i}" for i in range(6)]
-    space = Space.of({name: uniform(0, 1) for name in names})
-    told = filled(space, 60)
-    rng = np.random.default_rng(0)
-    made = MixedSampler(share_density=0.5, share_random=0.2).propose(told, 400, rng)
-    known = {(name, round(one[name], 9)) for one in told.candidates for name in names}
-    is_new = [all((name, round(one[name], 9)) not in known for name in names) for one in made]
-    assert 0.5 < np.mean(is_new) < 0.7
-    none_from_densities = MixedSampler(share_density=1e-9, share_random=0.2)
-    made = none_from_densities.propose(told, 400, rng)
-    is_new = [all((name, round(one[name], 9)) not in known for name in names) for one in made]
-    assert 0.1 < np.mean(is_new) < 0.3

@@ -23,8 +23,8 @@ from sklearn_halving.policies._types import ClosedRung
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.samplers import (
     EvolutionSampler,
+    GaussianProcessSampler,
     KernelDensitySampler,
-    MixedSampler,
     Sampler,
     Space,
     Told,
@@ -36,7 +36,7 @@ from sklearn_halving.search.preparing._search_space import SearchSpace, estimato
 SAMPLERS: dict[str, Callable[[], Sampler]] = {
     "evolution": EvolutionSampler,
     "kernel_density": KernelDensitySampler,
-    "mixed": MixedSampler,
+    "gaussian_process": GaussianProcessSampler,
 }
 """Samplers by name, except ``"random"``, which draws all candidates before the first fit."""
 DEFAULT_SAMPLER = "evolution"

@@ -1,0 +1,306 @@
+"""Expected improvement under a Gaussian process: Bayesian optimization as a sampler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from math import log
+from typing import Self
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.special import erfcx, ndtr
+
+from sklearn_halving.samplers._dimensions import NEUTRAL, Choices, Opaque
+from sklearn_halving.samplers._matern_process import JITTER, Process
+from sklearn_halving.samplers._random import Batch
+from sklearn_halving.samplers._space import FloatArray, IntArray, Params, Space
+from sklearn_halving.samplers._types import Told, check_share
+
+MAX_POINTS = 100
+"""Maximum number of scores to which the process is fitted: the best half, and others at random."""
+MAX_PENDING = 50
+"""Maximum number of candidates without a score that are taken into account, the latest ones."""
+N_PARENTS = 5
+"""Half of the pool are steps from this many of the best candidates."""
+STEPS = 0.05, 0.2
+"""Range of the standard deviation of such a step, as a share of the range of a parameter."""
+P_NUMBER, P_CATEGORY = 0.5, 0.25
+"""Probabilities that a number, or an unordered value, is changed by such a step."""
+
+
+@dataclass(frozen=True)
+class GaussianProcessSampler:
+    """Propose candidates with a large expected improvement under a Gaussian process.
+
+    A Gaussian process is fitted to the scores at the largest level at which at least ``min_told``
+    candidates have a score. Among ``n_pool`` points, the one with the largest expected improvement
+    becomes a candidate. Half of these points are random, and the others are steps from the five
+    best candidates.
+
+    Parameters
+    ----------
+    share_random : float, default=0.2
+        Share of the candidates that are drawn at random, so that no part of the space is excluded.
+        It is above 0 and at most 1.
+    min_told : int, default=8
+        Minimum number of candidates with a score. All candidates are random until it is reached.
+    n_pool : int, default=1000
+        Number of points among which the expected improvement is maximized.
+
+    Notes
+    -----
+    The kernel is Matern 5/2 with a length scale for each parameter. Two different values of an
+    unordered list are at distance 1. The hyperparameters maximize their posterior density; the
+    prior median of the length scales grows with the square root of the number of parameters [3]_.
+    Scores below the median are compressed logarithmically, since the differences between poor
+    candidates do not matter. If there are more than 100 scores, the process is fitted to the best
+    50 and 50 others, so that the time for a proposal does not grow with the number of candidates.
+
+    Candidates without a score, and those of the same batch, are assumed to get the score that the
+    process predicts (the "Kriging believer" [2]_). This reduces the variance around them, so that
+    candidates that are proposed at the same time differ.
+
+    References
+    ----------
+    .. [1] Jones, Schonlau and Welch. Efficient global optimization of expensive black-box
+       functions. Journal of Global Optimization 13, 1998.
+    .. [2] Ginsbourger, Le Riche and Carraro. Kriging is well-suited to parallelize optimization.
+       In: Computational Intelligence in Expensive Optimization Problems, 2010.
+    .. [3] Hvarfner, Hellsten and Nardi. Vanilla Bayesian optimization performs great in high
+       dimensions. ICML 2024.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.stats import uniform
+    >>> from sklearn_halving.samplers import GaussianProcessSampler, Space, Told
+    >>> told = Told(Space.of({"x": uniform(0, 1)}))
+    >>> for arm in range(10):
+    ...     told.add({"x": arm / 10})
+    ...     told.tell(arm, level=1, score=-((arm / 10 - 0.44) ** 2))
+    >>> sampler = GaussianProcessSampler(share_random=0.01)
+    >>> [params] = sampler.propose(told, 1, np.random.default_rng(0))
+    >>> round(params["x"], 1)
+    0.4
+    """
+
+    share_random: float = 0.2
+    min_told: int = 8
+    n_pool: int = 1000
+
+    def __post_init__(self) -> None:
+        """Validate the parameters."""
+        check_share(self, "share_random", "Use 0.2, the default, or RandomSampler.", may_be_1=True)
+
+    def propose(self, told: Told, n: int, rng: np.random.Generator) -> list[Params]:
+        """Return ``n`` candidates, by expected improvement or at random."""
+        pool = self._pool(told, rng)
+
+        def make(pool: Pool, batch: Batch) -> Params | None:
+            for place in pool.ranked():
+                params = told.space.params_at(pool.points[place], rng)
+                if told.space.key(params) not in batch:
+                    pool.chosen = place
+                    return params
+            return None
+
+        best = None if pool is None else partial(make, pool)
+        return Batch(told).filled(n, rng, best, self.share_random)
+
+    def _pool(self, told: Told, rng: np.random.Generator) -> Pool | None:
+        """Return points to choose from; None if there are too few scores, or no axes."""
+        axes, (arms, scores) = Axes.of(told.space), _known(told, self.min_told)
+        if len(arms) < max(self.min_told, 2) or not len(axes.of_column):
+            return None
+        values = compressed(scores)
+        if len(arms) > MAX_POINTS:
+            n_best = MAX_POINTS // 2
+            others = rng.choice(len(arms) - n_best, MAX_POINTS - n_best, replace=False)
+            kept = np.concatenate([np.arange(n_best), n_best + np.sort(others)])
+            arms, values = arms[kept], values[kept]
+        known = _points_of(told, arms.tolist())
+        process = Process.fitted(axes.columns(known), axes.of_column, values)
+        pending = _points_of(told, told.without_score()[-MAX_PENDING:])
+        n_steps = self.n_pool // 2
+        drawn = (
+            axes.random(self.n_pool - n_steps, rng),
+            axes.steps(known[:N_PARENTS], n_steps, rng),
+        )
+        points = np.concatenate([pending, *drawn])
+        return Pool.of(process, points, axes.columns(points), n_pending=len(pending))
+
+
+def _known(told: Told, min_told: int) -> tuple[IntArray, FloatArray]:
+    """Return the arms to which the process is fitted and their scores, best first."""
+    level = told.top_level(min_told)
+    if level is None:
+        return np.zeros(0, dtype=np.int64), np.zeros(0)
+    arms, scores = told.at_level(level)
+    is_inside = np.array([told.point(arm) is not None for arm in arms.tolist()], dtype=bool)
+    is_known = is_inside & np.isfinite(scores)
+    order = np.lexsort((arms, -scores))
+    order = order[is_known[order]]
+    return arms[order], scores[order]
+
+
+def _points_of(told: Told, arms: list[int]) -> FloatArray:
+    """Return the points of those arms that are in the space, shape (n_points, n_dimensions)."""
+    points = [point for arm in arms if (point := told.point(arm)) is not None]
+    return np.array(points).reshape(-1, told.space.n_dimensions)
+
+
+def compressed(scores: FloatArray) -> FloatArray:
+    """Return scores minus their median, relative to the spread of the better half.
+
+    A score below the median by z becomes -log(1 + z).
+    """
+    centred = scores - np.median(scores)
+    spread = np.sqrt(np.mean(np.sort(centred)[len(centred) // 2 :] ** 2))
+    z = centred / (spread if spread > 0 else 1.0)
+    return np.where(z < 0, -np.log1p(np.maximum(-z, 0)), z)
+
+
+@dataclass(frozen=True)
+class Axes:
+    """The axes of a space, and the columns that they have as inputs of a process.
+
+    An ordered axis is a column. An unordered axis has a column for each value (one-hot encoding).
+
+    Parameters
+    ----------
+    space : Space
+    of_column : ndarray of int of shape (n_columns,)
+        The axis of each column. Axes that cannot change have no columns.
+    cell : ndarray of shape (n_columns,)
+        The coordinate of the value that a column stands for; NaN for an ordered axis.
+    """
+
+    space: Space
+    of_column: IntArray
+    cell: FloatArray
+
+    @classmethod
+    def of(cls, space: Space) -> Self:
+        """Return the axes of a space."""
+        columns: list[tuple[int, float]] = []
+        for axis, dimension in enumerate(space.dimensions):
+            if isinstance(dimension, Opaque) or dimension.n_cells == 1:
+                continue
+            n_values = 0 if dimension.is_ordered else dimension.n_cells or 0
+            cells = (np.arange(n_values) + 0.5) / max(n_values, 1)
+            columns += [(axis, cell) for cell in (cells.tolist() or [np.nan])]
+        of_column = np.array([axis for axis, _ in columns], dtype=np.int64)
+        return cls(space, of_column, np.array([cell for _, cell in columns]))
+
+    def columns(self, points: FloatArray) -> FloatArray:
+        """Return the inputs of the process, shape (n_points, n_columns)."""
+        x = points[:, self.of_column]
+        is_this = np.abs(x - self.cell) < 1e-9
+        return np.where(np.isnan(self.cell), x, is_this / np.sqrt(2))
+
+    def random(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Return random points, shape (n, n_dimensions)."""
+        return self._settled(rng.random((n, self.space.n_dimensions)))
+
+    def steps(self, parents: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
+        """Return random steps from some points, shape (n, n_dimensions)."""
+        start = parents[np.arange(n) % len(parents)]
+        size = np.exp(rng.uniform(log(STEPS[0]), log(STEPS[1]), (n, 1)))
+        near = np.abs(start + size * rng.standard_normal(start.shape)) % 2
+        near = np.where(near > 1, 2 - near, near)  # reflected at 0 and 1
+        is_ordered = np.array([d.is_ordered for d in self.space.dimensions])
+        chance = np.where(is_ordered, P_NUMBER, P_CATEGORY)
+        other = np.where(is_ordered, near, rng.random(start.shape))
+        return self._settled(np.where(rng.random(start.shape) < chance, other, start))
+
+    def _settled(self, points: FloatArray) -> FloatArray:
+        """Return points with the centres of the cells of lists, and inactive axes reset."""
+        for axis, dimension in enumerate(self.space.dimensions):
+            if isinstance(dimension, Choices):
+                n_cells = dimension.n_cells
+                points[:, axis] = (np.floor(points[:, axis] * n_cells) + 0.5) / n_cells
+        branches = self.space.branches
+        if len(branches) == 1:
+            return points
+        is_active = np.array([np.isin(range(points.shape[1]), (0, *own)) for own in branches])
+        return np.where(is_active[(points[:, 0] * len(branches)).astype(int)], points, NEUTRAL)
+
+
+@dataclass
+class Pool:
+    """Points, among which candidates are chosen by their expected improvement.
+
+    Parameters
+    ----------
+    process : Process
+    points : ndarray of shape (n_points, n_dimensions)
+    inputs : ndarray of shape (n_points, n_columns)
+    mean, variance : ndarray of shape (n_points,)
+        Those of the posterior. The mean of a point that was chosen is -inf.
+    factors : ndarray of shape (n_known, n_points)
+        The posterior covariance is the prior one minus ``factors.T @ factors``.
+    best : float
+        The largest posterior mean at a known point.
+    chosen : int or None
+        The point that was chosen last.
+    """
+
+    process: Process
+    points: FloatArray
+    inputs: FloatArray
+    mean: FloatArray
+    variance: FloatArray
+    factors: FloatArray
+    best: float
+    chosen: int | None = None
+
+    @classmethod
+    def of(
+        cls, process: Process, points: FloatArray, columns: FloatArray, n_pending: int = 0
+    ) -> Self:
+        """Return a pool without its first points, which will have their predicted scores."""
+        inputs = columns / process.scales
+        prior = process.covariance(process.inputs, inputs)
+        factors = solve_triangular(process.lower, prior, lower=True)
+        variance = process.signal - (factors**2).sum(axis=0)
+        best = (process.covariance(process.inputs, process.inputs) @ process.weights).max()
+        pool = cls(
+            process, points, inputs, process.weights @ prior, variance, factors, float(best)
+        )
+        for place in range(n_pending):
+            pool._believe(place)
+        return pool
+
+    def ranked(self) -> Iterator[int]:
+        """Yield the points in the order of their expected improvement, the largest first."""
+        if self.chosen is not None:  # not before another point is needed, as it takes time
+            self._believe(self.chosen)
+        deviation = np.sqrt(np.maximum(self.variance, JITTER * self.process.signal))
+        gain = log_improvement((self.mean - self.best) / deviation) + np.log(deviation)
+        # Rounded like the length scales; the first of equal points is taken.
+        order = np.argsort(-gain.round(6), kind="stable")
+        yield from order[np.isfinite(self.mean[order])].tolist()
+
+    def _believe(self, place: int) -> None:
+        """Condition on the predicted score of a point, which leaves all means as they are."""
+        own = self.process.covariance(self.inputs[place : place + 1], self.inputs)[0]
+        own -= self.factors[:, place] @ self.factors
+        noise = self.process.noise + JITTER * self.process.signal
+        row = own / np.sqrt(max(self.variance[place], 0.0) + noise)
+        self.factors = np.vstack([self.factors, row])
+        self.variance = self.variance - row**2
+        self.mean[place] = -np.inf
+
+
+def log_improvement(z: FloatArray) -> FloatArray:
+    """Return the logarithm of the expected improvement over 0 of a variable with mean z, sd 1.
+
+    It is ``log(pdf(z) + z * cdf(z))``, which would underflow for z far below 0.
+    """
+    near, far = np.maximum(z, -1.0), np.clip(z, -1e6, -1.0)
+    ratio = np.sqrt(np.pi / 2) * erfcx(-far / np.sqrt(2))  # cdf over pdf
+    log_far = -0.5 * far**2 - 0.5 * log(2 * np.pi) + np.log1p(far * ratio)
+    density = np.exp(-0.5 * near**2) / np.sqrt(2 * np.pi)
+    return np.where(z > -1, np.log(density + near * ndtr(near)), log_far)

@@ -1,0 +1,126 @@
+"""A Gaussian process with a Matern kernel and fitted hyperparameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+from typing import Self
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.optimize import minimize
+
+from sklearn_halving.samplers._space import FloatArray, IntArray
+
+MAX_ITERATIONS = 15
+"""Maximum number of iterations for the hyperparameters."""
+LOG_NOISE = -6.0
+"""Prior mean of the logarithm of the noise variance. Its standard deviation is 2."""
+JITTER = 1e-6
+"""Smallest ratio of the noise variance to the signal variance."""
+
+
+@dataclass(frozen=True)
+class Process:
+    """A Gaussian process with a Matern 5/2 kernel, conditioned on values at some inputs.
+
+    Parameters
+    ----------
+    scales : ndarray of shape (n_columns,)
+        Length scale of each column.
+    signal, noise : float
+        Variances.
+    inputs : ndarray of shape (n_points, n_columns)
+        Divided by the length scales.
+    lower : ndarray of shape (n_points, n_points)
+        Cholesky factor of the covariance of the values.
+    weights : ndarray of shape (n_points,)
+        The inverse covariance times the values.
+    """
+
+    scales: FloatArray
+    signal: float
+    noise: float
+    inputs: FloatArray
+    lower: FloatArray
+    weights: FloatArray
+
+    @classmethod
+    def fitted(cls, columns: FloatArray, of_column: IntArray, values: FloatArray) -> Self:
+        """Return the process whose hyperparameters have the largest posterior density."""
+        of_axis, place = np.unique(of_column, return_inverse=True)
+        squares = np.zeros((len(of_axis), len(values), len(values)))
+        for column, own in zip(columns.T, place.tolist(), strict=True):
+            squares[own] += np.subtract.outer(column, column) ** 2
+        centre = np.append(np.full(len(of_axis), 0.5 * log(len(of_axis) / 8)), [0.0, LOG_NOISE])
+        width = np.append(np.ones(len(of_axis) + 1), 2.0)
+        fit = minimize(
+            negative_log_posterior,
+            centre,
+            (squares.reshape(len(of_axis), -1), values, centre, width),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=list(zip(centre - 3 * width, centre + 3 * width, strict=True)),
+            options={"maxiter": MAX_ITERATIONS},
+        )
+        # Rounded, so that rounding errors of another machine do not change the candidates.
+        *scales, signal, noise = np.exp(fit.x.round(4)).tolist()
+        inputs = columns / np.array(scales)[place]
+        covariance = signal * matern(squared_distances(inputs, inputs))[0]
+        covariance[np.diag_indices(len(values))] += noise + JITTER * signal
+        lower = cho_factor(covariance, lower=True)
+        weights = cho_solve(lower, values)
+        return cls(np.array(scales)[place], signal, noise, inputs, np.tril(lower[0]), weights)
+
+    def covariance(self, inputs: FloatArray, others: FloatArray) -> FloatArray:
+        """Return the prior covariance of the values at inputs that are divided by the scales."""
+        return self.signal * matern(squared_distances(inputs, others))[0]
+
+
+def squared_distances(points: FloatArray, others: FloatArray) -> FloatArray:
+    """Return squared Euclidean distances, shape (n_points, n_others)."""
+    squares = (points**2).sum(axis=1)[:, np.newaxis] + (others**2).sum(axis=1)
+    return np.maximum(squares - 2 * points @ others.T, 0)
+
+
+def matern(squares: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the Matern 5/2 correlation and its derivative by the squared distance."""
+    r = np.sqrt(5 * squares)
+    decay = np.exp(-r)
+    return (1 + r + r**2 / 3) * decay, -5 / 6 * (1 + r) * decay
+
+
+def negative_log_posterior(
+    logs: FloatArray,
+    squares: FloatArray,
+    values: FloatArray,
+    centre: FloatArray,
+    width: FloatArray,
+) -> tuple[float, FloatArray]:
+    """Return the negative log posterior density of hyperparameters, and its gradient.
+
+    Parameters
+    ----------
+    logs : ndarray of shape (n_axes + 2,)
+        Logarithms of the length scales, the signal variance and the noise variance.
+    squares : ndarray of shape (n_axes, n_points * n_points)
+        Squared distances along each axis.
+    values : ndarray of shape (n_points,)
+    centre, width : ndarray of shape (n_axes + 2,)
+        Mean and standard deviation of the normal prior of ``logs``.
+    """
+    n, weights = len(values), np.exp(-2 * logs[:-2])
+    signal, noise = np.exp(logs[-2:])
+    correlation, slope = matern((weights @ squares).reshape(n, n))
+    covariance = signal * correlation
+    covariance[np.diag_indices(n)] += noise + JITTER * signal
+    lower = np.linalg.cholesky(covariance)
+    root = solve_triangular(lower, np.eye(n), lower=True)
+    inverse = root.T @ root
+    alpha = inverse @ values
+    outer = 0.5 * (inverse - np.outer(alpha, alpha))  # derivative by the covariance
+    by_scale = -2 * weights * (squares @ (signal * outer * slope).ravel())
+    by_signal = signal * ((outer * correlation).sum() + JITTER * np.trace(outer))
+    z = (logs - centre) / width
+    value = 0.5 * values @ alpha + np.log(np.diag(lower)).sum() + 0.5 * z @ z
+    return float(value), np.append(by_scale, [by_signal, noise * np.trace(outer)]) + z / width

@@ -1,0 +1,166 @@
+"""The Gaussian process sampler: its model against scikit-learn's, and what it proposes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import check_grad
+from scipy.stats import norm, uniform
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+
+from sklearn_halving.samplers import EvolutionSampler, GaussianProcessSampler, Space, Told
+from sklearn_halving.samplers._gaussian_process import Axes, Pool, compressed, log_improvement
+from sklearn_halving.samplers._matern_process import JITTER, Process, negative_log_posterior
+
+
+def data(n: int = 20, n_axes: int = 3, seed: int = 0) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    columns = rng.random((n, n_axes))
+    return columns, np.sin(5 * columns).sum(axis=1) + 0.1 * rng.standard_normal(n)
+
+
+def peer(process: Process, n_axes: int) -> GaussianProcessRegressor:
+    """Return scikit-learn's regressor with the hyperparameters of a process."""
+    kernel = ConstantKernel(process.signal) * Matern(process.scales, nu=2.5)
+    noise = WhiteKernel(process.noise + JITTER * process.signal)
+    return GaussianProcessRegressor(kernel + noise, optimizer=None, alpha=0)
+
+
+def without_noise(process: Process, variance: Any) -> Any:
+    return variance - process.noise - JITTER * process.signal
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_gradient_is_that_of_the_density(seed: int) -> None:
+    columns, values = data(12, 2, seed)
+    squares = np.array([np.subtract.outer(x, x).ravel() ** 2 for x in columns.T])
+    args = squares, values, np.array([-0.7, -0.7, 0.0, -6.0]), np.array([1.0, 1.0, 1.0, 2.0])
+    logs = np.random.default_rng(seed).normal([-0.5, -0.5, 0, -3], 0.5)
+    error = check_grad(
+        lambda x: negative_log_posterior(x, *args)[0],
+        lambda x: negative_log_posterior(x, *args)[1],
+        logs,
+    )
+    assert error < 1e-4 * (1 + np.abs(negative_log_posterior(logs, *args)[1]).max())
+
+
+def test_posterior_is_that_of_scikit_learn() -> None:
+    columns, values = data()
+    process = Process.fitted(columns, np.arange(3), values)
+    new = np.random.default_rng(1).random((50, 3))
+    pool = Pool.of(process, new, new)
+    mean, deviation = peer(process, 3).fit(columns, values).predict(new, return_std=True)
+    np.testing.assert_allclose(pool.mean, mean, atol=1e-6)
+    np.testing.assert_allclose(pool.variance, without_noise(process, deviation**2), atol=1e-6)
+
+
+def test_pending_points_have_their_predicted_scores() -> None:
+    """Scikit-learn's regressor gets them as data."""
+    columns, values = data()
+    process = Process.fitted(columns, np.arange(3), values)
+    new = np.random.default_rng(1).random((50, 3))
+    pool = Pool.of(process, new, new, n_pending=2)
+    both = np.vstack([columns, new[:2]])
+    believed = Pool.of(process, new[:2], new[:2]).mean
+    model = peer(process, 3).fit(both, np.append(values, believed))
+    mean, deviation = model.predict(new[2:], return_std=True)
+    np.testing.assert_allclose(pool.mean[2:], mean, atol=1e-6)
+    np.testing.assert_allclose(pool.variance[2:], without_noise(process, deviation**2), atol=1e-6)
+    assert not {0, 1} & set(pool.ranked())
+
+
+def test_length_scales_tell_what_matters() -> None:
+    columns, _ = data(40, 2)
+    process = Process.fitted(columns, np.arange(2), np.sin(6 * columns[:, 0]))
+    assert process.scales[1] > 3 * process.scales[0]
+
+
+@given(st.floats(-30, 30))
+def test_expected_improvement(z: float) -> None:
+    log_value = float(log_improvement(np.array([z]))[0])
+    if z > -5:
+        assert np.exp(log_value) == pytest.approx(norm.pdf(z) + z * norm.cdf(z), rel=1e-6)
+    else:  # between the bounds of the Mills ratio, pdf / z**2 * (1 - 3 / z**2) and pdf / z**2
+        upper = norm.logpdf(z) - 2 * np.log(-z)
+        assert upper + np.log1p(-3 / z**2) <= log_value + 1e-6
+        assert log_value <= upper + 1e-6
+
+
+@given(st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=30), st.floats(0.01, 100))
+def test_compressed_scores_keep_their_order_and_ignore_the_scale(
+    scores: list[float], scale: float
+) -> None:
+    values = compressed(np.array(scores))
+    order = np.argsort(scores, kind="stable")
+    assert np.all(np.diff(values[order]) >= 0)
+    if np.ptp(scores) > 1e-6:
+        np.testing.assert_allclose(compressed(scale * np.array(scores) + 1), values, atol=1e-4)
+
+
+def test_points_of_the_pool_are_points_of_the_space() -> None:
+    given = [
+        {"kind": ["a"], "x": uniform(0, 1), "list": [1, 2, 4]},
+        {"kind": ["b"], "word": ["u", "v", "w"], "y": uniform(0, 1)},
+    ]
+    space, rng = Space.of(given), np.random.default_rng(0)
+    axes = Axes.of(space)
+    points = axes.random(200, rng)
+    points = np.concatenate([points, axes.steps(points[:5], 200, rng)])
+    for point in points:
+        np.testing.assert_allclose(space.point_of(space.params_at(point)), point, atol=1e-9)
+
+
+def peak(params: dict[str, float]) -> float:
+    return -sum((value - 0.3 - 0.1 * i) ** 2 for i, value in enumerate(params.values()))
+
+
+def best_of_40(sampler: Any, seed: int) -> float:
+    told = Told(Space.of({name: uniform(0, 1) for name in "abcd"}))
+    rng = np.random.default_rng(seed)
+    for arm in range(40):
+        [params] = sampler.propose(told, 1, rng)
+        told.add(params)
+        told.tell(arm, 1, peak(params))
+    return max(map(peak, told.candidates))
+
+
+def test_finds_a_peak_faster_than_mutations() -> None:
+    gaps = [
+        (-best_of_40(GaussianProcessSampler(), seed), -best_of_40(EvolutionSampler(), seed))
+        for seed in range(5)
+    ]
+    own, other = np.median(gaps, axis=0)
+    assert own < 0.2 * other
+
+
+def told_of_two_peaks() -> Told:
+    told = Told(Space.of({"x": uniform(0, 1)}))
+    for arm in range(8):
+        x = (arm + 0.5) / 8
+        told.add({"x": x})
+        told.tell(arm, 1, -(min(abs(x - 0.25), abs(x - 0.75)) ** 2))
+    return told
+
+
+def test_candidates_without_a_score_are_not_proposed_again_nearby() -> None:
+    """Of two equal peaks, the second proposal tries the other one."""
+    told = told_of_two_peaks()
+    sampler = GaussianProcessSampler(share_random=1e-9)
+    [first] = sampler.propose(told, 1, np.random.default_rng(0))
+    told.add(first)
+    assert told.without_score() == [8]
+    [second] = sampler.propose(told, 1, np.random.default_rng(0))
+    assert sorted([first["x"], second["x"]]) == pytest.approx([0.25, 0.75], abs=0.1)
+    told.tell(8, 1, 0.0)
+    assert told.without_score() == []
+
+
+def test_candidates_of_one_batch_differ_in_the_same_way() -> None:
+    told = told_of_two_peaks()
+    made = GaussianProcessSampler(share_random=1e-9).propose(told, 2, np.random.default_rng(0))
+    assert sorted(params["x"] for params in made) == pytest.approx([0.25, 0.75], abs=0.1)
