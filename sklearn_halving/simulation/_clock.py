@@ -16,7 +16,7 @@ from sklearn_halving.policies.bases._base_policy import BasePolicy, name_of, win
 from sklearn_halving.policies.bases._parameter_checks import check_count
 from sklearn_halving.simulation._randomness import Randomness
 from sklearn_halving.simulation._result import Estimate, estimate_of
-from sklearn_halving.simulation._simulate import checked_policy, number_of_arms
+from sklearn_halving.simulation._simulate import checked_policy, problem_of
 from sklearn_halving.simulation._types import Arms, Environment
 from sklearn_halving.simulation._workers import Workers
 
@@ -162,12 +162,7 @@ def simulate_workers(
     """
     chosen = checked_policy(policy, environment)
     check_count("n_problems", n_problems)
-    problem = Problem(
-        n_arms=number_of_arms(chosen, environment),
-        min_level=environment.min_level,
-        max_level=environment.max_level,
-        max_repetitions=environment.max_repetitions,
-    )
+    problem = problem_of(chosen, environment)
     root = np.random.SeedSequence(seed)
     clocks = []
     for number in range(n_problems):

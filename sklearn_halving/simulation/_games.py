@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from sklearn_halving.policies import Problem, Pulls
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._types import NO_ARM
 from sklearn_halving.policies.bases._base_policy import BasePolicy, name_of
+from sklearn_halving.simulation._result import Outcomes
 from sklearn_halving.simulation._types import Arms
 
 N_ASKED = 2**18
@@ -19,20 +19,6 @@ N_ASKED = 2**18
 
 MAX_IDLE = 3
 """Number of consecutive times that a policy may return only padding."""
-
-
-@dataclass
-class Outcomes:
-    """Results of each problem; see `SimulationResult`."""
-
-    recommended: IntArray
-    regret: FloatArray
-    is_mistake: BoolArray
-    n_pulls: IntArray
-    n_units: IntArray
-    is_confident: BoolArray | None
-    checkpoint_regret: FloatArray
-    checkpoint_is_mistake: BoolArray
 
 
 class Games:

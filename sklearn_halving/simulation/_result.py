@@ -43,7 +43,21 @@ class Estimate(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class SimulationResult:
+class Outcomes:
+    """Results of each problem; see `SimulationResult`."""
+
+    recommended: IntArray = field(repr=False)
+    regret: FloatArray = field(repr=False)
+    is_mistake: BoolArray = field(repr=False)
+    n_pulls: IntArray = field(repr=False)
+    n_units: IntArray = field(repr=False)
+    is_confident: BoolArray | None = field(repr=False)
+    checkpoint_regret: FloatArray = field(repr=False)
+    checkpoint_is_mistake: BoolArray = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class SimulationResult(Outcomes):
     """The outcome of a policy in each problem, and averages.
 
     Parameters
@@ -85,15 +99,7 @@ class SimulationResult:
 
     policy: Policy
     environment: Environment = field(repr=False)
-    recommended: IntArray = field(repr=False)
-    regret: FloatArray = field(repr=False)
-    is_mistake: BoolArray = field(repr=False)
-    n_pulls: IntArray = field(repr=False)
-    n_units: IntArray = field(repr=False)
-    is_confident: BoolArray | None = field(repr=False)
     checkpoints: IntArray = field(repr=False)
-    checkpoint_regret: FloatArray = field(repr=False)
-    checkpoint_is_mistake: BoolArray = field(repr=False)
 
     @property
     def n_problems(self) -> int:

@@ -11,9 +11,9 @@ import numpy as np
 from sklearn_halving.policies import Policy, Problem
 from sklearn_halving.policies.bases._base_policy import BasePolicy, as_policy, name_of
 from sklearn_halving.policies.bases._parameter_checks import check_count
-from sklearn_halving.simulation._games import Games, Outcomes
+from sklearn_halving.simulation._games import Games
 from sklearn_halving.simulation._randomness import Randomness
-from sklearn_halving.simulation._result import SimulationResult
+from sklearn_halving.simulation._result import Outcomes, SimulationResult
 from sklearn_halving.simulation._types import Environment
 
 N_VALUES = 2**16
@@ -90,12 +90,7 @@ def simulate(
     if batch_size is not None:
         check_count("batch_size", batch_size)
     marks = _checked_checkpoints(checkpoints)
-    problem = Problem(
-        n_arms=number_of_arms(policy, environment),
-        min_level=environment.min_level,
-        max_level=environment.max_level,
-        max_repetitions=environment.max_repetitions,
-    )
+    problem = problem_of(policy, environment)
     root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
     played: list[Outcomes] = []
     n_played = n_most = 0
@@ -147,18 +142,19 @@ def _checked_checkpoints(checkpoints: Sequence[int]) -> list[int]:
     return marks
 
 
-def number_of_arms(policy: Policy, environment: Environment) -> int:
-    """Return the environment's number of arms, or that of the policy's schedule."""
-    if environment.n_arms is not None:
-        return environment.n_arms
-    schedule = policy.schedule(environment.min_level, environment.max_level)
-    if schedule is None:
-        raise ValueError(
-            "n_arms of the environment must be given for a policy without a schedule, got None "
-            f"and {name_of(policy)}. Give n_arms, the number of arms to draw for each "
-            "problem."
-        )
-    return schedule.n_arms
+def problem_of(policy: Policy, environment: Environment) -> Problem:
+    """Return what the policy knows; the schedule may determine the number of arms."""
+    n_arms, levels = environment.n_arms, (environment.min_level, environment.max_level)
+    if n_arms is None:
+        schedule = policy.schedule(*levels)
+        if schedule is None:
+            raise ValueError(
+                "n_arms of the environment must be given for a policy without a schedule, got "
+                f"None and {name_of(policy)}. Give n_arms, the number of arms to draw for each "
+                "problem."
+            )
+        n_arms = schedule.n_arms
+    return Problem(n_arms, *levels, environment.max_repetitions)
 
 
 def _batch_size(policy: BasePolicy, problem: Problem, n_most: int) -> int:
@@ -186,4 +182,6 @@ def _result(
         parts = [getattr(one, field.name) for one in played]
         joined[field.name] = None if parts[0] is None else np.concatenate(parts)
     checkpoints = np.array(marks, dtype=np.int64)
-    return SimulationResult(policy, environment, checkpoints=checkpoints, **joined)
+    return SimulationResult(
+        policy=policy, environment=environment, checkpoints=checkpoints, **joined
+    )
