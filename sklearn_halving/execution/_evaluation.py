@@ -61,22 +61,8 @@ def evaluate(task: EvaluationTask, job: Job) -> Landing:
     fit = _train(task, job, estimator, fit_rows, held_out)
     scoring = _failed(task) if fit.error is not None else _score(task, fit, fold, fit_rows)
     stopped_early = held_out is not None and fit.error is None
-    outcome = Outcome(
-        pull,
-        scoring.test,
-        scoring.train,
-        fit.started,
-        fit_seconds=fit.seconds,
-        score_seconds=scoring.seconds,
-        n_train=len(rows),
-        n_test=len(fold.test),
-        previous_level=job.previous_level,
-        error=fit.error,
-        score_error=scoring.error,
-        n_rounds=rounds_found(fit.estimator) if stopped_early else None,
-    )
-    if task.verbose > 1:
-        write_line(end_message(task, outcome))
+    n_rounds = rounds_found(fit.estimator) if stopped_early else None
+    outcome = _outcome(task, job, (len(rows), len(fold.test)), fit, scoring, n_rounds)
     # Training that stopped early must not start to wait again.
     keep = job.keep_model and held_out is None and _can_continue(task, fit)
     return Landing(outcome, fit.estimator if keep else None, fit.stop)
@@ -87,22 +73,36 @@ def failed_landing(
 ) -> Landing:
     """Return the landing of a pull that timed out or killed its process."""
     fold = task.splits.fold(job.pull.repetition)
-    scoring = _failed(task)
+    sizes = len(fold.train_rows(job.pull.level)), len(fold.test)
+    fit = Fit(task.estimator, error, stop=False, started=started, seconds=seconds, train=None)
+    return Landing(_outcome(task, job, sizes, fit, _failed(task)))
+
+
+def _outcome(
+    task: EvaluationTask,
+    job: Job,
+    sizes: tuple[int, int],
+    fit: Fit,
+    scoring: Scoring,
+    n_rounds: int | None = None,
+) -> Outcome:
+    """Return the outcome of a pull, and write its line; ``sizes`` are those of the two sides."""
     outcome = Outcome(
         job.pull,
         scoring.test,
         scoring.train,
-        started,
-        fit_seconds=seconds,
-        score_seconds=0.0,
-        n_train=len(fold.train_rows(job.pull.level)),
-        n_test=len(fold.test),
+        fit.started,
+        fit.seconds,
+        scoring.seconds,
+        *sizes,
         previous_level=job.previous_level,
-        error=error,
+        error=fit.error,
+        score_error=scoring.error,
+        n_rounds=n_rounds,
     )
     if task.verbose > 1:
         write_line(end_message(task, outcome))
-    return Landing(outcome)
+    return outcome
 
 
 def arm_estimator(task: EvaluationTask, pull: Pull) -> Estimator:

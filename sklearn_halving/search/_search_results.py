@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -21,7 +21,7 @@ from sklearn_halving._unstable_imports import (
     propagated_callbacks,
     select_best_index,
 )
-from sklearn_halving.execution._evaluation import arm_estimator, seed_random_states
+from sklearn_halving.execution._evaluation import arm_estimator
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.policies._types import NO_ARM, Pull
@@ -276,7 +276,9 @@ class SearchResults(BaseSearchCV):
             return
         task, inputs = run.task, run.prepared.setup.inputs
         arm, level = (int(column[self.best_index_]) for column in (run.rows.arm, run.rows.level))
-        self.best_estimator_ = _unfitted_winner(task, arm, level)
+        # Parameters are rescaled to the data of the refit.
+        of_data = num_samples(task.X) if task.resource.subsamples_rows else level
+        self.best_estimator_ = arm_estimator(task, Pull(arm, of_data, REFIT))
         level, fit_params = _fix_rounds_of_winner(
             self.best_estimator_, task, run.outcomes, Pull(arm, level, REFIT)
         )
@@ -299,22 +301,6 @@ class SearchResults(BaseSearchCV):
         found = [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]
         for name in [*found, *(n for n in ("_record", "_statistics") if n in vars(self))]:
             delattr(self, name)
-
-
-def _unfitted_winner(task: EvaluationTask, arm: int, level: int) -> Any:
-    """Return the estimator of an arm, with its parameters rescaled to the data of the refit."""
-    as_drawn = replace(task, rescaling=None, seed=None)
-    estimator = arm_estimator(as_drawn, Pull(arm, level, REFIT))
-    if task.rescaling is not None:
-        is_of_rows = task.resource.subsamples_rows
-        amount = num_samples(task.X) if is_of_rows else task.resource.to_amount(level)
-        max_amount = task.resource.to_amount(task.max_level)
-        changed = task.rescaling.apply(task.candidates[arm], estimator, amount, max_amount)
-        if changed:
-            estimator.set_params(**changed)
-    if task.seed is not None:
-        seed_random_states(estimator, task.seed, (arm, REFIT))
-    return estimator
 
 
 def _fix_rounds_of_winner(
