@@ -139,8 +139,8 @@ def split_stream(
         return cv.stream(X, y, **params)
     source = _reshuffles(cv, X, y, params, random_state)
     if source is None:
-        splits = _asked_for(cv, X, y, params)
-        return SplitStream(FixedSplits(splits), len(splits))
+        splits = listed_splits(cv, X, y, params)
+        return SplitStream(FixedSplits(tuple(splits)), len(splits))
     stream = SplitStream(source)
     stream.split(0)  # invalid splitters raise scikit-learn's own error here
     return stream
@@ -220,12 +220,12 @@ def _reshuffles(
     return Reshuffles(cv, n_blocks if is_constant else 0, shuffled, seed, X, y, params, length)
 
 
-def _asked_for(cv: Splitter, X: object, y: object, params: Params) -> tuple[Split, ...]:
-    """Return all splits of a splitter."""
+def listed_splits(cv: Splitter, X: object, y: object, params: Params) -> list[Split]:
+    """Return all splits of a splitter, which is called only once."""
     n_splits = cv.get_n_splits(X, y, **params)
     splits = _as_rows(cv.split(X, y, **params))
-    check_count(len(splits), n_splits)
-    return tuple(splits)
+    _check_count(len(splits), n_splits)
+    return splits
 
 
 def check_groups(cv: object, params: Params) -> None:
@@ -237,7 +237,7 @@ def check_groups(cv: object, params: Params) -> None:
         )
 
 
-def check_count(n_made: int, n_splits: int) -> None:
+def _check_count(n_made: int, n_splits: int) -> None:
     """Raise if a splitter made no splits, or not as many as it says."""
     if n_made == 0:
         raise ValueError(

@@ -11,7 +11,8 @@ from sklearn.utils import check_random_state
 
 from sklearn_halving._typing import Candidates, Estimator, RandomState
 from sklearn_halving.policies.bases._base_policy import BasePolicy
-from sklearn_halving.resources import FitTime, Iterations, PartialFit, Rescaling, Resource
+from sklearn_halving.resources import Iterations, Rescaling, Resource
+from sklearn_halving.resources._types import ContinuedResource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._shared_parameters import SharedParameters
 from sklearn_halving.search._user_warnings import warn_user
@@ -75,7 +76,7 @@ def rescaling_of(
 
 def _warn_of_refitting(resource: Resource, estimator: Estimator, *, rescales: bool) -> None:
     """Warn if models are fitted from scratch in each rung of a resource that could continue."""
-    if not isinstance(resource, (Iterations, PartialFit, FitTime)):
+    if not isinstance(resource, ContinuedResource):
         return
     if isinstance(resource, Iterations) and resource.continuation == "refit":
         return

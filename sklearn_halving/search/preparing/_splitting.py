@@ -28,7 +28,7 @@ from sklearn_halving.resources._training_size import class_codes
 from sklearn_halving.search.preparing._early_rungs import EarlyRungs
 from sklearn_halving.search.preparing._inputs import FitInputs
 from sklearn_halving.splits import SplitStream, split_stream
-from sklearn_halving.splits._split_stream import Reshuffles, check_count, check_groups, row_numbers
+from sklearn_halving.splits._split_stream import Reshuffles, check_groups, listed_splits
 from sklearn_halving.splits._stream import narrow
 
 HELD_OUT = 2**31 - 3
@@ -218,13 +218,8 @@ def _ask_splitter(search: BaseSearchCV, inputs: FitInputs) -> list[tuple[Rows, R
     """Return the splits of the splitter. It is called only once in each `fit`."""
     splitter = check_cv(search.cv, inputs.y, classifier=is_classifier(search.estimator))
     check_groups(splitter, inputs.split_params)
-    n_splits = splitter.get_n_splits(inputs.X, inputs.y, **inputs.split_params)
-    pairs = [
-        (row_numbers(train), row_numbers(test))
-        for train, test in splitter.split(inputs.X, inputs.y, **inputs.split_params)
-    ]
+    pairs = listed_splits(splitter, inputs.X, inputs.y, inputs.split_params)
     _check_sides(pairs)
-    check_count(len(pairs), n_splits)
     return pairs
 
 
