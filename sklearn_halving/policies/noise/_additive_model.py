@@ -14,22 +14,22 @@ WILD = 1e3
 half of the arms. Rewards of diverged models would dominate the estimates of the split effects."""
 
 
-class AdditiveFit(NamedTuple):
-    """Result of the fit of the additive model."""
+class Estimates(NamedTuple):
+    """Mean of each arm, sum of its squared residuals, and the degrees of freedom of this sum."""
 
     mean: FloatArray
-    """Arm effects; NaN for an arm without a reward. Shape ``(*batch, n_arms)``."""
-    squared_residual_sum: FloatArray
-    """Sum of the squared residuals after subtracting the arm and split effects.
+    """NaN for an arm without a reward. Shape ``(*batch, n_arms)``."""
+    squares: FloatArray
+    """In the additive model, the effects of the arm and of the splits are subtracted from rewards.
     Shape ``(*batch, n_arms)``."""
-    degrees_of_freedom: FloatArray
-    """Degrees of freedom of this sum. Exact if all arms have the same splits, and approximate
-    otherwise. Shape ``(*batch, n_arms)``."""
+    freedom: FloatArray
+    """Exact if all arms have the same splits, and approximate otherwise.
+    Shape ``(*batch, n_arms)``."""
 
 
 def fit_additive_model(
     rewards: FloatArray, observed: BoolArray, *, split_effects: str = "random"
-) -> AdditiveFit:
+) -> Estimates:
     """Estimate arm means and the noise around them when arms have different splits.
 
     Parameters
@@ -48,7 +48,7 @@ def fit_additive_model(
 
     Returns
     -------
-    AdditiveFit
+    Estimates
 
     Examples
     --------
@@ -82,7 +82,7 @@ def fit_additive_model(
     residual = np.where(seen > 0, y - arm[:, :, np.newaxis] - split[:, np.newaxis, :], 0.0)
     mean = np.where(seen.any(axis=2), arm + centre[:, :, 0], np.nan)
     squared = (residual**2).sum(axis=2)
-    return AdditiveFit(
+    return Estimates(
         mean.reshape(*batch, n_arms),
         squared.reshape(*batch, n_arms),
         freedom.reshape(*batch, n_arms),

@@ -19,8 +19,8 @@ from sklearn_halving.policies.bases._planned_pulls import (
     widths_of,
 )
 from sklearn_halving.policies.bases._ranking import keep_best
+from sklearn_halving.policies.noise._additive_model import Estimates
 from sklearn_halving.policies.noise._noise_estimates import (
-    Estimates,
     estimate_arms,
     likelihood_of_leading,
     shrunk_variances,

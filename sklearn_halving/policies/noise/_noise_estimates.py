@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +13,7 @@ from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
 from sklearn_halving.policies.bases._parameter_checks import check_not_negative
 from sklearn_halving.policies.bases._planned_pulls import PlannedState
 from sklearn_halving.policies.bases._ranking import best_alive
-from sklearn_halving.policies.noise._additive_model import fit_additive_model
+from sklearn_halving.policies.noise._additive_model import Estimates, fit_additive_model
 
 LEAST_FREEDOM = 3.0
 """Minimum degrees of freedom of the noise of all arms in play for the stopping rules."""
@@ -23,14 +22,6 @@ FREEDOM_OF_PRIOR = 3.0
 """What the pooled variance adds to the degrees of freedom of an arm; see `tail_factor`."""
 QUANTILE = 0.975
 """The quantile in which widened normal errors agree with Student's t distribution."""
-
-
-class Estimates(NamedTuple):
-    """Mean of each arm, sum of its squared residuals, and the degrees of freedom of this sum."""
-
-    mean: FloatArray
-    squares: FloatArray
-    freedom: FloatArray
 
 
 def estimate_arms(state: PlannedState) -> Estimates:
@@ -55,8 +46,8 @@ def _estimate(
         usable = alive & np.isfinite(mean) & np.isfinite(squares)
         fit = fit_additive_model(table, observed & usable[..., np.newaxis])
         mean = np.where(usable, fit.mean, mean)
-        squares = np.where(usable, fit.squared_residual_sum, squares)
-        freedom = np.where(usable, fit.degrees_of_freedom, freedom)
+        squares = np.where(usable, fit.squares, squares)
+        freedom = np.where(usable, fit.freedom, freedom)
     is_finite = np.isfinite(squares)
     return Estimates(mean, np.where(is_finite, squares, 0.0), np.where(is_finite, freedom, 0.0))
 

@@ -17,11 +17,9 @@ def test_equal_splits_give_plain_means_and_two_way_residuals() -> None:
     for split_effects in ("fixed", "random"):
         fit = fit_additive_model(rewards, np.ones((4, 6), bool), split_effects=split_effects)
         np.testing.assert_allclose(fit.mean, rewards.mean(axis=1), atol=1e-6)
-        np.testing.assert_allclose(fit.degrees_of_freedom, 5 * 3 / 4)
+        np.testing.assert_allclose(fit.freedom, 5 * 3 / 4)
         if split_effects == "fixed":
-            np.testing.assert_allclose(
-                fit.squared_residual_sum, (residual**2).sum(axis=1), rtol=1e-5
-            )
+            np.testing.assert_allclose(fit.squares, (residual**2).sum(axis=1), rtol=1e-5)
 
 
 @pytest.mark.parametrize("shape", [(3, 8), (8, 3)], ids=["arms solved", "splits solved"])
@@ -45,7 +43,7 @@ def test_without_noise_nothing_is_left() -> None:
     observed = np.arange(5) < np.array([5, 3, 2])[:, np.newaxis]
     fit = fit_additive_model(rewards, observed)
     np.testing.assert_allclose(np.diff(fit.mean), [1, 2], atol=1e-5)
-    np.testing.assert_allclose(fit.squared_residual_sum, 0, atol=1e-9)
+    np.testing.assert_allclose(fit.squares, 0, atol=1e-9)
 
 
 def test_splits_that_do_not_matter_leave_plain_means() -> None:
