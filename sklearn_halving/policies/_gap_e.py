@@ -45,15 +45,9 @@ def bernstein_radius(
 ) -> FloatArray:
     """Return ``sqrt(2 x V / N) + 7 x b / (3 (N - 1))``, where N is at least 2."""
     n = np.maximum(n_pulls, 2).astype(np.float64)  # faster than to convert it in every division
-    variance = sample_variance(state) if variance is None else variance
+    variance = state.statistics.variance() if variance is None else variance
     radius: FloatArray = np.sqrt(2 * x * variance / n)
     return radius + 7 * x * state.width / (3 * (n - 1))
-
-
-def sample_variance(state: IndexState) -> FloatArray:
-    """Return the unbiased sample variance of the rewards of each arm."""
-    n_free = np.maximum(state.n_pulls - 1, 1).astype(np.float64)
-    return state.statistics.squared_deviation_sum / n_free
 
 
 def bernstein_hardness(state: IndexState, variance: FloatArray, gap: FloatArray) -> FloatArray:
@@ -191,7 +185,7 @@ class AdaptiveGapEV(_GapIndex):
     def _radius(self, state: IndexState, gap: FloatArray) -> FloatArray:
         n = np.maximum(state.n_pulls, 2).astype(np.float64)
         has_gap = state.alive & np.isfinite(gap) & (state.n_pulls >= self.n_first)
-        variance = sample_variance(state)
+        variance = state.statistics.variance()
         each = bernstein_hardness(state, variance, gap + state.width * np.sqrt(0.5 / n))
         hardness = np.where(has_gap, each, 0.0).sum(axis=1, keepdims=True)
         n_left = max(self.n_pulls - 2 * state.problem.n_arms, 0)

@@ -273,6 +273,5 @@ class BernsteinRace(_BoundedRace):
     def _interval(self, state: PlannedState, memory: RaceMemory) -> Interval:
         mean, t = state.statistics.mean(), np.maximum(state.statistics.n_pulls, 1)
         x = self._log_term(state) / t
-        variance = state.statistics.squared_deviation_sum / t
-        radius = np.sqrt(2 * variance * x) + 3 * memory.width * x
+        radius = np.sqrt(2 * state.statistics.variance(ddof=0) * x) + 3 * memory.width * x
         return Interval(mean - radius, mean + radius)

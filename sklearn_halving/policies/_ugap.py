@@ -11,11 +11,7 @@ from typing import Literal
 import numpy as np
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed
-from sklearn_halving.policies._gap_e import (
-    bernstein_hardness,
-    bernstein_radius,
-    sample_variance,
-)
+from sklearn_halving.policies._gap_e import bernstein_hardness, bernstein_radius
 from sklearn_halving.policies._types import NO_ARM
 from sklearn_halving.policies.bases._base_policy import RangedBudget
 from sklearn_halving.policies.bases._fixed_confidence import FixedConfidencePolicy
@@ -316,7 +312,7 @@ class AdaptiveUGapEb(RangedBudget, _ComparedBounds):
         gap = np.abs(_where(has_gap, others, 0.0) - (mean - radius))
         half = np.maximum((gap + self.epsilon) / 2, max(self.epsilon, 1e-12 * b))
         if self.bounds == "bernstein":
-            variance = _where(is_known, sample_variance(state), 0.0)
+            variance = _where(is_known, state.statistics.variance(), 0.0)
             hardness = bernstein_hardness(state, variance, half)
         else:
             hardness = (b / half) ** 2

@@ -238,7 +238,7 @@ class UCBV(_CumulativeReward):
         check_not_negative("alpha", self.alpha, "Use 1.2, the default; the bound needs over 1.")
 
     def _index(self, state: IndexState) -> FloatArray:
-        variance = state.statistics.squared_deviation_sum / np.maximum(state.n_pulls, 1)
+        variance = state.statistics.variance(ddof=0)
         x = self.alpha * np.log(state.n_asked_of_row + 1)[:, np.newaxis]
         x = x / np.maximum(state.n_asked, 1)
         return state.mean + np.sqrt(2 * variance * x) + 3 * state.width * x

@@ -87,17 +87,16 @@ class VarianceRejects(PhasedPolicy):
 
     def _variances(self, state: PlannedState, in_play: BoolArray) -> FloatArray:
         """Return positive weights for the arms in play, and 0 for the other arms."""
-        n, squares = state.statistics.n_pulls, state.statistics.squared_deviation_sum
-        known = in_play & (n >= N_FOR_VARIANCE)
-        variance = np.where(known & np.isfinite(squares), squares / np.maximum(n - 1, 1), 0.0)
+        variance = state.statistics.variance()
+        known = in_play & (state.statistics.n_pulls >= N_FOR_VARIANCE)
+        variance = np.where(known & np.isfinite(variance), variance, 0.0)
         # Weights are equal if a variance is unknown, or if no variance is positive.
         is_known = (known | ~in_play).all(axis=1, keepdims=True)
         return positive_weights(np.where(is_known, variance, 1.0), in_play)
 
     def _conclude(self, state: PlannedState) -> None:
-        n, squares = state.statistics.n_pulls, state.statistics.squared_deviation_sum
-        mean = state.statistics.mean()
-        error = np.sqrt(squares / np.maximum(n - 1, 1) / np.maximum(n, 1))
+        mean, n = state.statistics.mean(), np.maximum(state.statistics.n_pulls, 1)
+        error = np.sqrt(state.statistics.variance() / n)
         with np.errstate(invalid="ignore"):
             upper = mean + self.gamma * np.where(np.isfinite(error), error, 0.0)
         state.alive = keep_best(upper, state.alive, state.settings[state.step].n_kept)

@@ -42,6 +42,10 @@ class ArmStatistics:
         """Return the mean reward of each arm; NaN for an arm without a pull."""
         return self.reward_sum / np.where(self.n_pulls > 0, self.n_pulls, np.nan)
 
+    def variance(self, ddof: int = 1) -> FloatArray:
+        """Return the variance of each arm, by default the unbiased one; 0 for too few pulls."""
+        return self.squared_deviation_sum / np.maximum(self.n_pulls - ddof, 1)
+
     def add(self, counts: IntArray, rewards: FloatArray) -> None:
         """Update the statistics with rewards that are sorted by problem and arm.
 
