@@ -24,7 +24,7 @@ from sklearn_halving.policies.bases._parameter_checks import (
     check_exploration,
     check_tolerance,
 )
-from sklearn_halving.policies.bases._ranking import best_known, best_of_others, places
+from sklearn_halving.policies.bases._ranking import best_known, best_of_others, usable_or_first
 
 Bounds = Literal["hoeffding", "bernstein"]
 
@@ -59,12 +59,8 @@ def _compare(state: IndexState, half_width: FloatArray, usable: BoolArray) -> Ga
     mean = state.mean if known.all() else np.where(known, state.mean, -np.inf)
     with np.errstate(invalid="ignore"):
         choice = choose_by_gap(mean, half_width, known, usable)
-    is_usable = usable.take(places(usable, choice.arm))
-    if is_usable.all():
-        return choice
     # Bounds are undefined for infinite means.
-    first = np.where(usable.any(axis=1), usable.argmax(axis=1), NO_ARM)
-    return choice._replace(arm=np.where(is_usable, choice.arm, first))
+    return choice._replace(arm=usable_or_first(choice.arm, usable))
 
 
 def _where(mask: BoolArray, values: FloatArray, otherwise: float) -> FloatArray:

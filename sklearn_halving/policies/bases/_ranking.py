@@ -143,8 +143,13 @@ def largest_usable(index: FloatArray, usable: BoolArray) -> IntArray:
     if np.isnan(index.take(places(index, arm))).any():
         index = np.where(np.isnan(index), -np.inf, index)
         arm = index.argmax(axis=1)
-    wrong = ~usable.take(places(index, arm))
+    return usable_or_first(arm, usable)
+
+
+def usable_or_first(arm: IntArray, usable: BoolArray) -> IntArray:
+    """Return the arm of each row, or the first usable one if it is not; ``NO_ARM`` for none."""
+    wrong = ~usable.take(places(usable, arm))
     if wrong.any():
-        first = usable.argmax(axis=1)
-        arm = np.where(wrong, np.where(usable.any(axis=1), first, NO_ARM), arm)
+        first = np.where(usable.any(axis=1), usable.argmax(axis=1), NO_ARM)
+        arm = np.where(wrong, first, arm)
     return arm
