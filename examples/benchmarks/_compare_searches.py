@@ -173,12 +173,20 @@ def _without(params: Params, task: Search) -> Params:
     return {name: value for name, value in params.items() if name != task.resource}
 
 
-def hyperband(task: Search, seconds: float, seed: int, resource: str = "") -> SearchRun:
+def hyperband(
+    task: Search, seconds: float, seed: int, resource: str = "", sampler: str = "auto"
+) -> SearchRun:
     """HyperbandSearchCV with its defaults, over and over until the time is up."""
     name = resource or ("partial_fit" if hasattr(task.estimator, "partial_fit") else task.resource)
     options = {"max_resources": task.max_resource} if name == "partial_fit" else {}
     search = HyperbandSearchCV(
-        task.estimator, task.distributions, resource=name, cv=task.cv, n_loops="auto", **options
+        task.estimator,
+        task.distributions,
+        resource=name,
+        sampler=sampler,
+        cv=task.cv,
+        n_loops="auto",
+        **options,
     )
     return run_ours(search, task, seconds, seed)
 
@@ -299,8 +307,11 @@ OURS: dict[str, Run] = {
     "VarianceHalvingSearchCV": variance_halving,
     "BayesGapSearchCV": bayes_gap,
     "BanditSearchCV": successive_rejects,
-    "VarianceHalvingSearchCV, race": partial(variance_halving, sampler="evolution"),
-    "BayesGapSearchCV, race": partial(bayes_gap, sampler="evolution"),
+    'HyperbandSearchCV, "gaussian_process"': partial(hyperband, sampler="gaussian_process"),
+    'VarianceHalvingSearchCV, "gaussian_process"': partial(
+        variance_halving, sampler="gaussian_process"
+    ),
+    'BayesGapSearchCV, "gaussian_process"': partial(bayes_gap, sampler="gaussian_process"),
 }
 SKLEARN: dict[str, Run] = {
     RANDOM: random_search,

@@ -20,7 +20,7 @@ from sklearn_halving import (
 
 BUDGETS = (25, 50, 100, 200)
 N_OF_BAYES_GAP = 500
-"""Candidates of BayesGapSearchCV, among which it chooses those that it fits."""
+"""Candidates of BayesGapSearchCV without a sampler, among which it chooses those that it fits."""
 OF_LOOP = 4 + 11 / 3 + 4 + 4
 """Full fits of one loop of Hyperband over the levels 1, 3, 9 and 27 on one split.
 
@@ -174,14 +174,17 @@ SEARCHES: dict[str, Runner] = {
     "HyperbandSearchCV": hyperband(),
     'HyperbandSearchCV, "random"': hyperband(sampler="random"),
     'HyperbandSearchCV, "kernel_density"': hyperband(sampler="kernel_density"),
+    'HyperbandSearchCV, "gaussian_process"': hyperband(sampler="gaussian_process"),
     "BayesGapSearchCV": of_budget(BayesGapSearchCV, N_OF_BAYES_GAP),
-    'BayesGapSearchCV, "evolution"': of_budget(
-        BayesGapSearchCV, N_OF_BAYES_GAP, sampler="evolution"
+    'BayesGapSearchCV, "gaussian_process"': of_budget(
+        BayesGapSearchCV, "auto", sampler="gaussian_process"
     ),
     "VarianceHalvingSearchCV": _variance_halving(),
     'VarianceHalvingSearchCV, "evolution"': _variance_halving(sampler="evolution"),
+    'VarianceHalvingSearchCV, "gaussian_process"': _variance_halving(sampler="gaussian_process"),
     "BanditSearchCV, race": _race(),
     'BanditSearchCV, race, "evolution"': _race(sampler="evolution"),
+    'BanditSearchCV, race, "gaussian_process"': _race(sampler="gaussian_process"),
     "HalvingRandomSearchCV": halving,
     "RandomizedSearchCV": random_search(1),
     "RandomizedSearchCV, 2 times": random_search(2),

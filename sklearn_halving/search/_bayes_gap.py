@@ -86,16 +86,17 @@ class BayesGapSearchCV(AdaptiveSearchCV):
         Maximum number of fits (the paper's horizon T). ``"auto"`` is a quarter of the number of
         candidates, but at least 20 and at most 100, and never more than 5 for each candidate
         or than ``cv`` has splits for. With an ``acquisition`` of UGap, it is 5 for each candidate.
-        With a sampler, it is 50.
     sampler : {"random", "evolution", "kernel_density", "gaussian_process"} or Sampler, \
 default="random"
-        Where further candidates come from, see HyperbandSearchCV. Except with ``"random"``,
-        BayesGap makes a quarter of the fits, but at least 25. The candidates among which it
-        cannot decide then race on the remaining fits, followed by new candidates. Each of these is
-        made when its turn comes, from the scores so far
+        Where further candidates come from, see HyperbandSearchCV. With ``"random"``, none are
+        added, as in the paper. Otherwise, BayesGap makes a quarter of the fits, but at least 10.
+        The candidates among which it cannot decide then race on the remaining fits, followed by
+        new candidates. Each of these is made when its turn comes, from the scores so far
         (`~sklearn_halving.policies.IncumbentRace`). The winner is fitted on at least 10 splits,
         or as many as ``cv`` has, if that is more. ``n_candidates`` is the number of candidates
         before the race. Not available for a whole grid, nor with an ``acquisition`` of UGap.
+        With distributions and no plan to extend the search, ``"gaussian_process"`` finds better
+        candidates.
     epsilon : float, default=0.0
         Difference of scores that does not matter.
     beta : {"effective", "printed"} or float, default="effective"
@@ -135,7 +136,7 @@ default=None
         maximum marginal likelihood, after 5, 10, 20, 40, ... fits. A number disables this.
     pulls_in_flight : "auto" or int, default="auto"
         Maximum number of fits that are chosen, but whose scores are not known when the next one is
-        chosen. ``"auto"`` is an eighth of ``n_pulls``, at most 20, or 4 with a sampler. The result
+        chosen. ``"auto"`` is an eighth of ``n_pulls``, at most 20. The result
         depends on this number, but not on ``n_jobs``. Scores are used in the order in which fits
         were chosen, so that two to three times the number of workers keeps all of them busy. With
         1, every decision uses all scores, and more than one worker is of no use.
@@ -304,21 +305,21 @@ default=None
     def _count_pulls(self, n_arms: int, setup: Setup) -> int:
         if not isinstance(self.n_pulls, str):
             return int(self.n_pulls)
-        if self.acquisition in BOUNDS or setup.sampler is not None:
+        if self.acquisition in BOUNDS:
             return super()._count_pulls(n_arms, setup)
         least, most = AUTO_PULLS
         n_each = min(PULLS_OF_GRID_SEARCH, setup.splits.n_repetitions or PULLS_OF_GRID_SEARCH)
         return min(n_each * n_arms, max(least, min(most, n_arms // 4)))
 
     def _make_policy(self, setup: Setup) -> BasePolicy:
-        n_arms = self._count_candidates(setup)
-        n_pulls = self._count_pulls(n_arms, setup)
+        n_arms, n_drawn = self._count_candidates(setup), self._count_drawn(setup)
+        n_pulls = self._count_pulls(n_drawn, setup)
         in_flight = self.pulls_in_flight
         if isinstance(in_flight, str):
             in_flight = default_window(n_pulls)
         policy: BasePolicy
         if setup.sampler is not None:
-            policy = make_gap_then_race(self, n_pulls, self._count_drawn(setup), setup)
+            policy = make_gap_then_race(self, n_pulls, in_flight, n_drawn, setup)
         elif self.acquisition in BOUNDS:
             policy = make_ugap(self, n_pulls, in_flight, setup.splits.n_repetitions)
         else:

@@ -29,9 +29,8 @@ if TYPE_CHECKING:
 
 SHARE_OF_GAP = 4
 """One of this many fits is made by BayesGap, before the race."""
-LEAST_OF_GAP = 25
-"""Minimum number of fits of BayesGap. On six surrogates, the choice after 25 fits was worse if
-only a quarter of them came before the race."""
+LEAST_OF_GAP = 10
+"""Minimum number of fits of BayesGap."""
 
 
 @dataclass
@@ -158,7 +157,7 @@ def most_arms(n_pulls: int, n_drawn: int) -> int:
 
 
 def make_gap_then_race(
-    search: BayesGapSearchCV, n_pulls: int, n_drawn: int, setup: Setup
+    search: BayesGapSearchCV, n_pulls: int, in_flight: int, n_drawn: int, setup: Setup
 ) -> GapThenRace:
     """Return the policy of a search with a sampler. Raise an error if it has no use for one."""
     if search.acquisition in BOUNDS:
@@ -179,9 +178,6 @@ def make_gap_then_race(
             f"first compares the drawn candidates; got {search.n_candidates!r}. Set it to 2 or "
             "more, or leave it out."
         )
-    in_flight = search.pulls_in_flight
-    if isinstance(in_flight, str):
-        in_flight = IncumbentRace.pulls_in_flight
     n_splits = max(IncumbentRace.n_splits, setup.splits.n_named)
     race = IncumbentRace(n_pulls, n_splits=n_splits, pulls_in_flight=in_flight)
     return GapThenRace(make_gap(search, n_of_gap(n_pulls), in_flight), race, n_drawn)

@@ -52,7 +52,7 @@ N_SPLITS = 3
 MAX_SHOWN = 60
 RULES = {"race in the last rung": False, "brackets in play": 2, "rules of the race": 1}
 """Rules that decide when a sampler creates candidates, and their values in older journals."""
-RULES_OF_THE_RACE = 2
+RULES_OF_THE_RACE = 3
 """Changes when a race with a sampler makes other pulls, and thus other candidates."""
 UNSTATED = {"sampler": "random", "promotion": "synchronous", **RULES}
 """Values of settings that a journal leaves out."""

@@ -29,7 +29,7 @@ def test_a_checkpoint_is_refused_if_other_candidates_would_arrive(other, tmp_pat
         search_of("evolution", checkpoint=path, **other).fit(X, Y)
 
 
-@pytest.mark.parametrize("n_pulls", [1, 2, 24, 25, 26, 40, 80, 200])
+@pytest.mark.parametrize("n_pulls", [1, 2, 9, 10, 11, 40, 80, 200])
 def test_the_budget_and_the_plan_are_kept(n_pulls):
     search = search_of("evolution", n_pulls=n_pulls)
     plan = search.plan(X, Y)
@@ -38,12 +38,13 @@ def test_the_budget_and_the_plan_are_kept(n_pulls):
     assert search.n_fits_ <= n_pulls
     assert search.n_fits_ + search.n_pulls_left_ == n_pulls
     assert search.cv_results_["rank_test_score"][search.best_index_] == 1
-    if n_pulls <= 25:
+    if n_pulls <= 10:
         assert max(search.cv_results_["candidate"]) < N_DRAWN
 
 
-def test_the_default_number_of_fits_is_50():
-    assert search_of("evolution", n_pulls="auto", n_candidates="auto").fit(X, Y).n_fits_ == 50
+def test_the_default_number_of_fits_is_a_quarter_of_the_drawn_candidates():
+    assert search_of("evolution", n_pulls="auto", n_candidates="auto").fit(X, Y).n_fits_ == 25
+    assert search_of("evolution", n_pulls="auto", n_candidates=200).fit(X, Y).n_fits_ == 50
 
 
 @pytest.mark.parametrize(("cv", "n_splits"), [(4, 10), (12, 12), (list(KFold(3).split(X)), 3)])
@@ -98,7 +99,7 @@ def test_the_races_of_few_arms_end():
 @pytest.mark.parametrize("n_pulls", [20, 80, 400])
 def test_only_candidates_that_can_come_are_planned(n_pulls):
     search = search_of("evolution", n_pulls=n_pulls)
-    n_of_gap = min(n_pulls, max(25, n_pulls // 4))
+    n_of_gap = min(n_pulls, max(10, n_pulls // 4))
     n_planned = N_DRAWN + n_pulls - min(n_of_gap, N_DRAWN)
     assert search.plan(X, Y)["n_candidates"].tolist() == [n_planned]
 
@@ -173,18 +174,18 @@ def test_the_certainty_of_candidates_that_arrived():
     assert search.best_probability_ == results["probability_best"][search.best_index_]
     assert search.best_regret_ >= 0
     assert np.isfinite(search.best_corrected_score_)
-    assert len(search.regret_bounds_) == 25
+    assert len(search.regret_bounds_) == 20
 
 
 def test_the_first_part_is_the_search_without_a_sampler():
     """The fits of a search with as many fits as the first part, in the same order."""
-    alone = search_of("random", n_pulls=25, pulls_in_flight=4).fit(X, Y)
+    alone = search_of("random", n_pulls=20, pulls_in_flight=10).fit(X, Y)
     joint = search_of("evolution", n_pulls=80).fit(X, Y)
     pulls = [
         list(zip(search.history_["candidate"], search.history_["split"], strict=True))
         for search in (alone, joint)
     ]
-    assert sorted(pulls[0]) == sorted(pulls[1][:25])
+    assert sorted(pulls[0]) == sorted(pulls[1][:20])
 
 
 def test_candidates_of_a_sampler_are_better_than_those_that_were_drawn():
