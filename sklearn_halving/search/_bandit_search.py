@@ -79,9 +79,9 @@ class BanditSearchCV(AdaptiveSearchCV):
         its own budget.
     sampler : {"random", "evolution", "kernel_density", "gaussian_process"} or Sampler, \
 default="random"
-        How candidates are made, see HyperbandSearchCV. Samplers other than ``"random"`` are for
-        ``policy="incumbent_race"``: each new candidate is made when its turn comes, from the
-        scores so far. With ``n_candidates="exhaust"``, ``n_pulls`` is the only limit (50 for
+        How candidates are generated, see HyperbandSearchCV. Samplers other than ``"random"`` are
+        for ``policy="incumbent_race"``: each new candidate is generated when its turn comes, from
+        the scores so far. With ``n_candidates="exhaust"``, ``n_pulls`` is the only limit (50 for
         ``"auto"``).
     confidence : float, default=0.95
         Confidence level at which a policy given by name stops, if it is one that stops when the
@@ -103,9 +103,9 @@ default="random"
     Raises
     ------
     ValueError
-        Before any fit: if the name of the policy is unknown, or the policy needs parameters that a
-        name cannot give; if the budget is too small for the number of candidates; or if the
-        policy needs the range of the score and it is not known.
+        Before any fit: if the name of the policy is unknown, or if the policy has parameters
+        without defaults and must be given as an object; if the budget is too small for the number
+        of candidates; or if the policy needs the range of the score and it is not known.
 
     Warns
     -----

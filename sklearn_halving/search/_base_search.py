@@ -223,8 +223,8 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         limits_of(self)  # raises if one of them cannot be read
         if isinstance(self.cv, Iterator):
             raise ValueError(
-                f"plan would use up the iterator cv={self.cv!r}, so that fit has no splits. Pass "
-                "a list of splits."
+                f"plan would exhaust the iterator cv={self.cv!r} and leave no splits for fit. "
+                "Pass a list of splits."
             )
         # The plan must not change the splits and candidates that `fit` draws later.
         own = copy(self)

@@ -59,7 +59,7 @@ Kernel = Annotated[Callable[..., ArrayLike], callable] | Annotated[ArrayLike, "a
 
 @document_search
 class BayesGapSearchCV(AdaptiveSearchCV):
-    """Search over parameters with fewer fits than candidates, by a model of their scores.
+    """Search over parameters with fewer fits than candidates, using a model of their scores.
 
     A drop-in replacement for GridSearchCV and RandomizedSearchCV. Use it if fits are expensive
     and there are many candidates.
@@ -84,14 +84,15 @@ class BayesGapSearchCV(AdaptiveSearchCV):
         RandomizedSearchCV.
     n_pulls : "auto" or int, default="auto"
         Maximum number of fits (the paper's horizon T). ``"auto"`` is a quarter of the number of
-        candidates, but at least 20 and at most 100, and never more than 5 for each candidate
-        or than ``cv`` has splits for. With an ``acquisition`` of UGap, it is 5 for each candidate.
+        candidates, but at least 20 and at most 100, and never more than 5 for each candidate or
+        than the splits of ``cv`` allow. With an ``acquisition`` of UGap, it is 5 for each
+        candidate.
     sampler : {"random", "evolution", "kernel_density", "gaussian_process"} or Sampler, \
 default="random"
         Where further candidates come from, see HyperbandSearchCV. With ``"random"``, none are
         added, as in the paper. Otherwise, BayesGap makes a quarter of the fits, but at least 10.
         The candidates among which it cannot decide then race on the remaining fits, followed by
-        new candidates. Each of these is made when its turn comes, from the scores so far
+        new candidates. Each of these is generated when its turn comes, from the scores so far
         (`~sklearn_halving.policies.IncumbentRace`). The winner is fitted on at least 10 splits,
         or as many as ``cv`` has, if that is more. ``n_candidates`` is the number of candidates
         before the race. Not available for a whole grid, nor with an ``acquisition`` of UGap.
@@ -135,11 +136,11 @@ default=None
         value: both variances and one length scale for each parameter are then estimated by
         maximum marginal likelihood, after 5, 10, 20, 40, ... fits. A number disables this.
     pulls_in_flight : "auto" or int, default="auto"
-        Maximum number of fits that are chosen, but whose scores are not known when the next one is
-        chosen. ``"auto"`` is an eighth of ``n_pulls``, at most 20. The result
+        Maximum number of fits that are chosen before the score of the first of them is known.
+        ``"auto"`` is an eighth of ``n_pulls``, at most 20. The result
         depends on this number, but not on ``n_jobs``. Scores are used in the order in which fits
-        were chosen, so that two to three times the number of workers keeps all of them busy. With
-        1, every decision uses all scores, and more than one worker is of no use.
+        were chosen. Two to three times the number of workers therefore keeps all of them busy.
+        With 1, every decision uses all scores, and only one worker is used.
 
     Attributes
     ----------

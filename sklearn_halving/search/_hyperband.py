@@ -45,7 +45,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
 
     A drop-in replacement for GridSearchCV and RandomizedSearchCV. Use it if a fit with little of
     a resource, such as few rows or few boosting iterations, is much cheaper than a full fit and
-    tells something about it.
+    indicates how good the full fit will be.
 
     For a **grid**, the default is one bracket that starts every candidate. From rung to rung, the
     better half of the candidates gets twice the resource. Rungs below ``max_resources`` use two
@@ -58,8 +58,9 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     ``max_resources / factor ** s`` of the resource. From rung to rung, one of every ``factor``
     candidates is kept and gets ``factor`` times the resource, up to ``max_resources``. The
     brackets are a hedge: the first one relies on cheap fits the most, and the last one (s = 0) not
-    at all. Later brackets vary the best candidates of earlier ones; in the paper, and with
-    ``sampler="random"``, all are random. ``brackets="all"`` plays these brackets with a grid.
+    at all. Later brackets include variations of the best candidates so far. In the paper, and with
+    ``sampler="random"``, all candidates are random. ``brackets="all"`` uses these brackets for a
+    grid.
 
     Parameters
     ----------
@@ -70,7 +71,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         Candidates are drawn without replacement. If candidates of a grid are left out, a warning
         gives their number.
     resource : str or Resource, default="n_samples"
-        The resource that a fit gets more or less of:
+        The resource that differs from rung to rung:
 
         - ``"n_samples"``: the number of training rows. Subsets are nested, contain at least two
           rows of every class and do not divide groups. If the splitter goes forward in time, they
@@ -83,24 +84,24 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         - ``"fit_time"``: the training time in seconds. ``max_resources`` may have a unit, as
           in ``"30s"``.
         - the name of any other integer or float parameter, such as
-          ``"rbfsampler__n_components"``. The model is fitted anew in each rung.
+          ``"rbfsampler__n_components"``. The model is fitted from scratch in each rung.
         - an object from `sklearn_halving.resources`, or of your own.
     min_resources : "auto", float or str, default="auto"
         Smallest resource of a fit. For Hyperband's brackets, ``"auto"`` is
         ``max_resources / factor ** 4``, which allows five brackets, but at least one iteration, or
         enough rows for every class. With ``brackets="auto"``, rungs have at least 50 rows, 5 per
-        class on average, and as many as there are columns, if the training fold has. Two or more
-        rungs below all rows, those of a grid have at least 200 rows and 10 per class. If this
-        leaves less than five of Hyperband's brackets, they start more candidates than in the paper
-        and cost as much as five, as far as ``max_candidates`` permits.
+        class on average, and as many as there are columns, if the training fold has. For a grid,
+        rungs two or more steps below the training fold have at least 200 rows and 10 per class. If
+        this leaves fewer than five of Hyperband's brackets, they start more candidates than in the
+        paper and cost as much as five, unless ``max_candidates`` limits them.
     max_resources : "auto", float or str, default="auto"
         Resource of the fits in the last rung of every bracket. ``"auto"`` is the size of the
         smallest training fold, or the value of the parameter in ``estimator``.
     factor : "auto" or float, default="auto"
         The paper's eta, at least 2 and usually at most 5: one of every ``factor`` candidates of a
-        rung goes on. ``"auto"`` is 2 for the bracket of a grid and 3 for Hyperband's brackets.
+        rung is promoted. ``"auto"`` is 2 for the bracket of a grid and 3 for Hyperband's brackets.
     brackets : {"auto", "all", "most_exploratory"} or list of int, default="auto"
-        Which brackets to play. ``"auto"`` is one bracket that starts every candidate of a grid,
+        Which brackets to run. ``"auto"`` is one bracket that starts every candidate of a grid,
         and Hyperband with a minimum number of rows for distributions, see ``min_resources``.
         ``"all"`` is Hyperband as in the paper; numbers are values of its s, as in
         ``brackets=[4]``.
@@ -113,8 +114,8 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     min_candidates : int or None, default=None
         Leave out brackets that start with fewer candidates than this (n_min in the paper).
     max_candidates : int or None, default=None
-        Maximum number of candidates of a grid that start; they are drawn at random. For
-        Hyperband's brackets, it is the maximum with which a bracket starts (n_max in the paper).
+        For a grid, the maximum number of candidates, which are drawn at random. For Hyperband's
+        brackets, the maximum number with which a bracket starts (n_max in the paper).
         With ``brackets="all"``, a given ``min_resources`` or a resource other than rows, it is
         rounded down to a power of ``factor``, such as 9 for any number from 9 to 26. All brackets
         together have about twice as many candidates: 9 gives brackets of 9, 5 and 3 candidates.
@@ -127,17 +128,18 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         on which published results are based (for R = 81, brackets of 81, 27, 9, 6 and 5 candidates
         rather than 81, 34, 15, 8 and 5).
     promotion : {"synchronous", "asynchronous"}, default="synchronous"
-        When candidates go on to the next rung. ``"synchronous"``: when their rung is complete.
-        ``"asynchronous"``: one by one. With ``factor=3``, the best of the first three candidates
-        goes on, then the best that is left of the first six, and so on [2]_. The plan is the
-        same, and results come a little earlier with many workers, but a candidate may go on
-        before a better one is known. The result does not depend on the number of workers.
+        When candidates are promoted to the next rung. ``"synchronous"``: when their rung is
+        complete. ``"asynchronous"``: one by one. With ``factor=3``, the best of the first three
+        candidates is promoted, then the best remaining one of the first six, and so on [2]_. The
+        plan is the same, and results come a little earlier with many workers, but a candidate may
+        be promoted before a better one is known. The result does not depend on the number of
+        workers.
     sampler : {"auto", "random", "evolution", "kernel_density", "gaussian_process"} or Sampler, \
 default="auto"
         How candidates are generated:
 
         - ``"auto"``: ``"evolution"`` for distributions and ``"random"`` for a grid.
-        - ``"random"``: those of a loop are drawn before its first fit, as in the paper.
+        - ``"random"``: all candidates of a loop are drawn before its first fit, as in the paper.
         - ``"evolution"``: four out of five candidates are mutations of the best candidates so far
           (`sklearn_halving.samplers.EvolutionSampler`). Its gain grows with ``n_loops``.
         - ``"kernel_density"``: two out of three are drawn from kernel densities of good and bad
@@ -155,15 +157,15 @@ default="auto"
         planned. This does not apply with ``select="all_rungs"`` or asynchronous promotion.
     early_splits : "auto", "all" or int, default="auto"
         Number of splits on which rungs below ``max_resources`` are evaluated: the first ones of
-        ``cv``. Rungs at ``max_resources`` end on all splits. ``"all"`` uses all splits in all
-        rungs, as in the paper; a grid is then searched exhaustively. For the bracket of a grid,
-        ``"auto"`` uses two splits, or one if test folds have 2,000 rows. For Hyperband's
-        brackets, it uses as few splits as contain 100 test rows, 10 rows of each class, and about
-        the same mean target as all rows. It uses all splits with ``groups``, if the splitter goes
-        forward in time, with ``select="all_rungs"``, and for a grid if the target of the first two
-        test folds differs from that of all rows. With a number and ``select="all_rungs"``, means
-        over few splits are compared with means over all, and the former are more often much too
-        high.
+        ``cv``. The best candidates at ``max_resources`` are fitted on all splits. ``"all"`` uses
+        all splits in all rungs, as in the paper; a grid is then searched exhaustively. For the
+        bracket of a grid, ``"auto"`` uses two splits, or one if test folds have 2,000 rows. For
+        Hyperband's brackets, it uses as few splits as contain 100 test rows, 10 rows of each
+        class, and about the same mean target as all rows. It uses all splits with ``groups``, if
+        the splitter goes forward in time, with ``select="all_rungs"``, and for a grid if the
+        target of the first two test folds differs from that of all rows. With a number and
+        ``select="all_rungs"``, means over few splits are compared with means over all splits, and
+        are more often too high.
     cv : int, cross-validation generator or iterable, default=None
         Determines the cross-validation splitting strategy, as in GridSearchCV. The default is
         5-fold cross-validation.
@@ -179,8 +181,8 @@ default="auto"
         Probability that the best candidate is the best of the finalists, by their scores and the
         noise between splits, as in VarianceHalvingSearchCV. The finalists are the rows at
         ``max_resources`` with all splits; candidates that were eliminated or dropped do not count,
-        and equal ones count once.
-        NaN, like ``best_regret_``, with fewer than two finalists or too few splits.
+        and identical ones count once. NaN, like ``best_regret_``, with fewer than two finalists or
+        too few splits.
     best_regret_ : float
         Expected difference between the score of the best finalist and that of the best candidate.
 
@@ -196,7 +198,7 @@ default="auto"
     See Also
     --------
     VarianceHalvingSearchCV : For few candidates whose scores differ by less than the noise.
-    BayesGapSearchCV : For expensive fits, fewer than there are candidates.
+    BayesGapSearchCV : For fewer fits than candidates.
     sklearn_halving.policies.GridHalving, sklearn_halving.policies.Hyperband : The policies, which
         do not depend on scikit-learn.
 

@@ -104,7 +104,8 @@ class SearchResults(BaseSearchCV):
         (True, {'ok'})
         """
         if not hasattr(self, "_record"):
-            raise AttributeError(f"This {type(self).__name__} has no history_: it is not fitted.")
+            name = type(self).__name__
+            raise AttributeError(f"This {name} is not fitted yet, so it has no history_.")
         return make_history(self._record)
 
     def summary(self) -> str:
@@ -136,8 +137,7 @@ class SearchResults(BaseSearchCV):
         """
         if not (hasattr(self, "_record") and hasattr(self, "cv_results_")):
             raise NotFittedError(
-                f"summary tells what a search found, and this {type(self).__name__} is not "
-                "fitted: it has no cv_results_. Call fit first."
+                f"This {type(self).__name__} has no results to summarize yet. Call fit first."
             )
         return summary_text(self)
 

@@ -63,8 +63,8 @@ class SharedParameters:
         Candidates that are tried first, such as the best parameters of an earlier search, rows of
         its ``cv_results_["params"]``, or ``{}`` for the estimator as it is. They may be outside
         of ``param_distributions``. A parameter that a dict leaves out has the value of
-        ``estimator``. With a grid, they are added in front of it, and not tried again as a part of
-        it. With distributions, they replace the first candidates that would be drawn. A value of
+        ``estimator``. With a grid, they are tried before it, and not again as a part of it. With
+        distributions, they replace the first candidates that would be drawn. A value of
         the parameter that ``resource`` varies is ignored. `plan` shows where they start.
     rescale : dict of str to {"inverse", "proportional"} or callable, default=None
         Parameters to adjust when a candidate is fitted with less than ``max_resources``, and the
@@ -113,8 +113,8 @@ class SharedParameters:
     error_score : "raise" or float, default=np.nan
         Score of a fit that fails. With ``"raise"``, the error is raised. With a number, a
         ``FitFailedWarning`` is raised; NaN is worse than any other score. If the estimator
-        refuses X, y or a fit parameter no matter which candidate it is, an error is raised after
-        one fit of each kind of candidate.
+        rejects X, y or a fit parameter for every candidate, an error is raised after one fit of
+        each kind of candidate.
     return_train_score : bool, default=False
         Whether ``cv_results_`` includes the scores on the training rows.
     checkpoint : str, path-like or None, default=None
@@ -147,13 +147,14 @@ class SharedParameters:
     refit_on_interrupt : bool, default=False
         What happens after the first Ctrl-C. The search always waits for the running fits and sets
         ``cv_results_`` and ``best_*``. If False, it then raises KeyboardInterrupt. If True, it
-        refits the best candidate so far, and ``fit`` returns. A second Ctrl-C stops at once.
+        refits the best candidate so far, and ``fit`` returns. A second Ctrl-C stops it
+        immediately.
     lost_cluster : {"raise", "continue"}, default="raise"
         What happens if the scheduler of Dask or the head of Ray is gone. With ``"raise"``, a
         ConnectionError is raised, and the results so far are kept. With ``"continue"``, a warning
-        is raised, and the search and the refit continue in processes on this machine: ``n_jobs``
-        of them, or one for each CPU after Dask, which ignores ``n_jobs``, and never more than
-        that.
+        is raised, and the search and the refit continue in processes on this machine: at most one
+        for each CPU, and at most ``n_jobs`` unless the cluster was one of Dask, which ignores
+        ``n_jobs``.
     progress_bar : bool, default=False
         Whether to show a progress bar with the best score so far and an estimate of the remaining
         time, in a terminal or a notebook. Requires tqdm, which

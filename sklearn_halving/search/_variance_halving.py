@@ -55,9 +55,9 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
     candidates whose scores differ by less than the noise of cross-validation.
 
     A fit is one candidate on one train/test split, with all rows of the training fold. All
-    candidates start on the same first split or splits. The search then proceeds in stages, and in
-    each stage the fits go to the candidates that may still be the best, half as many as in
-    the stage before. The j-th fit of every candidate is on split j, so that candidates are
+    candidates start on the same first split or splits. The search then proceeds in stages. Each
+    stage only fits the candidates that may still be the best, half as many as in the stage
+    before. The j-th fit of every candidate is on split j, so that candidates are
     compared on the same splits. There is no limit to the number of splits.
 
     Parameters
@@ -72,13 +72,13 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
         With a sampler, it is 50.
     sampler : {"random", "evolution", "kernel_density", "gaussian_process"} or Sampler, \
 default="random"
-        How candidates are made, see HyperbandSearchCV. Except with ``"random"``, each new
-        candidate is made when its turn comes, from the scores so far. It races against the best
-        candidate so far, on the splits of the latter, and is dropped as soon as it is behind
+        How candidates are generated, see HyperbandSearchCV. Except with ``"random"``, each new
+        candidate is generated when its turn comes, from the scores so far. It races against the
+        best candidate so far, on the splits of the latter, and is dropped as soon as it is behind
         (`~sklearn_halving.policies.IncumbentRace`). The winner is fitted on 10 splits, or on as
-        many as ``cv`` has, if that is more. With ``n_candidates="exhaust"``, ``n_pulls``
-        is the only limit. The parameters from ``allocation`` to ``tolerance`` and
-        ``min_resources`` do not apply.
+        many as ``cv`` has, if that is more. With ``n_candidates="exhaust"``, ``n_pulls`` is the
+        only limit. The parameters from ``allocation`` to ``tolerance`` and ``min_resources`` do
+        not apply.
     allocation : {"likelihood", "pooled", "ucb", "known", "uniform"}, default="likelihood"
         Which candidates are fitted:
 
@@ -136,7 +136,7 @@ default="random"
     ValueError
         Before any fit: if ``n_pulls`` is too small for the number of candidates, or larger than
         the number of fits that a finite ``cv`` allows; if ``reward_variances`` are negative, or
-        their number is not that of the candidates.
+        there is not one for each candidate.
 
     Warns
     -----
@@ -149,7 +149,7 @@ default="random"
     See Also
     --------
     HyperbandSearchCV : For many candidates whose scores differ a lot.
-    BayesGapSearchCV : For expensive fits, fewer than there are candidates.
+    BayesGapSearchCV : For fewer fits than candidates.
     sklearn_halving.policies.VarianceHalving : The policy, which does not depend on scikit-learn.
 
     Notes

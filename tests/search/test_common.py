@@ -839,7 +839,7 @@ def test_plan_leaves_the_splits_and_candidates_of_fit_alone():
             search.plan(X, y)
         scores.append(search.fit(X, y).cv_results_["mean_test_score"])
     np.testing.assert_array_equal(*scores)
-    with pytest.raises(ValueError, match="use up the iterator"):
+    with pytest.raises(ValueError, match="exhaust the iterator"):
         search.set_params(cv=KFold(3).split(X)).plan(X, y)
 
 

@@ -282,4 +282,4 @@ def test_plan_and_summary_state_the_cost_beside_grid_search():
     assert plan["of_grid_search"].sum() == pytest.approx(plan["full_fits"].sum() / 80, abs=0.002)
     summary = " ".join(search.fit(X, y).summary().split())
     assert f"{plan['n_fits'].sum()} fits; GridSearchCV would make 80 fits" in summary
-    assert f"as much as {plan['full_fits'].sum():.1f} full fits: 41 % of that search" in summary
+    assert f"as much as {plan['full_fits'].sum():.1f} full fits: 41 % of GridSearchCV" in summary

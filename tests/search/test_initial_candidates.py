@@ -232,7 +232,7 @@ def test_refuses_more_than_start():
     search = VarianceHalvingSearchCV(
         Steady(), {"value": uniform(0, 1)}, n_candidates=3, initial_candidates=given
     )
-    with pytest.raises(ValueError, match="has 5 candidates, but only 3"):
+    with pytest.raises(ValueError, match="has 5 candidates, but the search starts only 3"):
         search.fit(X, Y)
 
 

@@ -125,5 +125,5 @@ def test_a_number_of_loops_is_planned_although_there_is_a_time_budget(capsys):
 
 
 def test_auto_needs_a_time_budget():
-    with pytest.raises(ValueError, match="n_loops='auto' plays loops until the time is up"):
+    with pytest.raises(ValueError, match="n_loops='auto' needs a time budget"):
         search_of(n_loops="auto").fit(X, Y)

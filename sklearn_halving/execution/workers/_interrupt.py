@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
 
-MESSAGE = b"\nStopping when the fits under way are done; Ctrl-C again stops at once.\n"
+MESSAGE = b"\nStopping after the running fits. Press Ctrl-C again to stop immediately.\n"
 STDERR = 2
 
 

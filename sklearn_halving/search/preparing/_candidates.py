@@ -317,8 +317,8 @@ class MadeBySampler:
         made = list(self.sampler.propose(self.told, n, rng))
         if len(made) != n or not all(isinstance(params, dict) for params in made):
             raise ValueError(
-                f"sampler={self.sampler!r} must propose {n} dicts of parameters, as many as it is "
-                f"asked for; got {made!r}."
+                f"sampler={self.sampler!r} must propose {n} dicts of parameters, one for each "
+                f"candidate; got {made!r}."
             )
         return made
 

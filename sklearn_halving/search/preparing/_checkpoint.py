@@ -234,7 +234,7 @@ def _warn_of_versions(former: Session, session: Session) -> None:
     if changed:
         warn_user(
             f"Some versions differ from those of the checkpoint: {'; '.join(changed)}. The "
-            "results combine fits of both. To make all fits again, use a new checkpoint."
+            "results combine fits made with both. To repeat all fits, use a new checkpoint."
         )
 
 

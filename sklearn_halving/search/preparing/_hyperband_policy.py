@@ -124,8 +124,8 @@ def _n_planned_loops(search: HyperbandSearchCV, loop: Hyperband, setup: Setup) -
     if seconds is None:
         if search.n_loops == "auto":
             raise ValueError(
-                "n_loops='auto' plays loops until the time is up; got time_budget=None. Set "
-                "time_budget, or give n_loops as a number."
+                "n_loops='auto' needs a time budget; got time_budget=None. Set time_budget, or "
+                "give n_loops as a number."
             )
         return int(search.n_loops)
     size = setup.space.size
@@ -156,7 +156,7 @@ def _n_early_splits(search: HyperbandSearchCV, splits: SearchSplits) -> int | No
 def make_grid_policy(search: HyperbandSearchCV, setup: Setup) -> GridHalving:
     """Return the policy for a grid, with the minimum numbers of rows if rows are the resource."""
     other = (
-        "brackets='auto' for a grid, which is one bracket that starts every candidate once and "
+        "brackets='auto' for a grid, which has one bracket that starts every candidate once and "
         "compares the last ones on all splits"
     )
     check_defaults(
@@ -208,7 +208,7 @@ def check_width(search: HyperbandSearchCV, plan: SearchPlan) -> None:
         warn_user(
             f"factor={factor!r} is unusually large: only 1 of {factor!r} candidates is kept from "
             f"rung to rung. Up to {plan.n_fits} fits of {sum(plan.n_of_bracket)} candidates are "
-            "planned. Usually factor is from 2 to 5."
+            "planned. Usual values are 2 to 5."
         )
 
 
@@ -242,14 +242,14 @@ def warn_of_small_grid(prepared: Preparation) -> None:
     short = [b.label for b in wanted.brackets if b.n_arms > size and b.loop == 0]
     what = "grid has" if setup.space.is_grid else "distributions have"
     message = (
-        f"The {what} {counted(size, 'candidate')}, fewer than the brackets {short} start with: "
-        "these brackets take all of them."
+        f"The {what} {counted(size, 'candidate')}, fewer than the brackets {short} would start. "
+        "Each of these brackets starts all of them."
     )
     if schedule.n_pulls > size and len(schedule.brackets) > 1:
         n_fits = schedule.n_pulls_on(n_splits)
         message += (
-            f" A candidate may be fitted in several brackets: {n_fits} fits in all. All "
-            f"candidates on all splits would be {size * n_splits}. The defaults never make more "
-            "fits than that for a grid, whose values are lists."
+            f" Candidates may be fitted in several brackets, with {n_fits} fits in total. Fitting "
+            f"all candidates on all splits would take {size * n_splits} fits. For a grid, in "
+            "which all values are lists, the defaults never make more fits than that."
         )
     warn_user(message)

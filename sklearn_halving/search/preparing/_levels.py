@@ -81,7 +81,7 @@ def choose_levels(
     if resource.subsamples_rows and max_level < smallest and max_level < largest:
         raise ValueError(
             f"max_resources={max_resources} is too small: a training subset needs at least "
-            f"{smallest} rows to hold every class. Use max_resources='auto' for all rows."
+            f"{smallest} rows to contain every class. Use max_resources='auto' for all rows."
         )
     if resource.subsamples_rows and max_level > largest:
         raise ValueError(
@@ -106,7 +106,7 @@ def choose_levels(
     if min_level < smallest:
         raise ValueError(
             f"min_resources={min_resources} is too small: a training subset needs at least "
-            f"{smallest} rows to hold every class. Use min_resources='auto' or at least "
+            f"{smallest} rows to contain every class. Use min_resources='auto' or at least "
             f"{smallest}."
         )
     return Levels(min_level, max_level)
@@ -158,9 +158,9 @@ def _automatic_levels(
     n_eliminations = n_fitting + has_raised_rung
     if n_eliminations == 0 and max_level > 1 and resource.subsamples_rows:
         warn_user(
-            f"The smallest training fold has {max_level} rows, and a subset needs at least "
-            f"{needed}. There is only one rung, with all rows, and no candidate is eliminated "
-            "early."
+            f"The smallest training fold has {max_level} rows, which are too few for a rung with "
+            f"part of the rows, at least {needed}. All candidates are therefore fitted on all "
+            "rows, and none is eliminated early."
         )
     smallest = max(needed, round_half_up(max_level / eta**n_eliminations))
     return Levels(min(max_level, smallest), max_level, n_eliminations)

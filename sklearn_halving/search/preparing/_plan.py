@@ -121,8 +121,8 @@ def fronts_of(
         fronts[place], n_placed = range(n_placed, end), end
     if n_placed < n_initial:
         raise ValueError(
-            f"initial_candidates has {n_initial} candidates, but only {sum(n_of_bracket)} "
-            "candidates start. Pass fewer of them, or let the search start more candidates."
+            f"initial_candidates has {n_initial} candidates, but the search starts only "
+            f"{sum(n_of_bracket)}. Pass fewer of them, or let the search start more candidates."
         )
     return tuple(fronts)
 

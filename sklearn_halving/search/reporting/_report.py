@@ -117,7 +117,7 @@ def _searched(found: Findings) -> str:
     if found.n_unfitted:
         text += f", of which {record.n_candidates - found.n_unfitted:,} were fitted"
     if found.resource is None:
-        return f"{text}; every fit is a full one"
+        return f"{text}; full fits only"
     amounts = found.history["n_resources"]
     low, high = number_text(amounts.min()), number_text(amounts.max())
     reach = f"{low} to {high}" if low != high else high
@@ -125,7 +125,7 @@ def _searched(found: Findings) -> str:
 
 
 def _spent(found: Findings) -> Iterator[str]:
-    search, record, n_grid_fits = found.search, found.record, 0
+    search, record, n_grid_fits, peer = found.search, found.record, 0, ""
     text = counted(len(found.history), "fit")
     if record.n_grid_splits is not None:
         n_grid_fits = record.n_grid_splits * record.n_different
@@ -137,14 +137,15 @@ def _spent(found: Findings) -> Iterator[str]:
     yield text
     if found.resource is not None:
         n_full_fits = search.n_resources_spent_ / _units_of_a_full_fit(found)
+        unit = "training rows" if record.resource.subsamples_rows else f"units of {found.resource}"
         units = (
-            f"{number_text(search.n_resources_spent_)} units of {found.resource}, as much as "
+            f"{number_text(search.n_resources_spent_)} {unit}, as much as "
             f"{n_full_fits:,.1f} full fits"
         )
         if n_grid_fits:
             share = 100 * n_full_fits / n_grid_fits
             percent = f"{share:.0f}" if share >= 1 else f"{share:.1g}"
-            units += f": {percent} % of that search"
+            units += f": {percent} % of {peer}"
         yield units
     seconds = float(found.history[["fit_time", "score_time"]].to_numpy().sum())
     times = (
@@ -174,7 +175,7 @@ def _ended(found: Findings) -> str:
     if by == "time_budget" and found.record.is_timed:
         text += ", which decides how many loops are played"
     elif by != "policy" and found.n_unfitted:
-        text += f"; {counted(found.n_unfitted, 'candidate')} not fitted at all"
+        text += f"; {counted(found.n_unfitted, 'candidate')} not fitted"
     if search.refit and not hasattr(search, "best_estimator_"):
         text += "; nothing was refitted"
     return text
@@ -206,7 +207,7 @@ def _brackets(found: Findings) -> Section:
     rest = [f"and {counted(n_left, 'other bracket')}"] if n_left else []
     if found.record.n_dropped:
         dropped = counted(found.record.n_dropped, "candidate")
-        rest.append(f"{dropped} dropped in the last rung after one split, behind the best")
+        rest.append(f"{dropped} dropped after one split of the last rung")
     title = f"candidates: best {found.metric}"
     return Section("brackets", [title, *rest], Table(head, table, winner))
 
@@ -263,8 +264,8 @@ def _winner(found: Findings) -> Section:
     if winner is None:
         return Section("winner", [_no_winner(found)])
     results = search.cv_results_
-    n_rows = counted(len(results["params"]), "row")
-    place = f"candidate {winner.candidate}, rank {winner.rank:,} of {n_rows}"
+    n_rows = len(results["params"])
+    place = f"candidate {winner.candidate}, rank {winner.rank:,} of {n_rows:,} in cv_results_"
     others = [
         f"{name} {score_text(results[f'mean_test_{name}'][found.best_row])}"
         for name in found.metrics

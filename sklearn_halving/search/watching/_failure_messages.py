@@ -32,7 +32,7 @@ class FitTypeError(ValueError, TypeError):
 
 MAX_NAMED = 5
 """Maximum number of errors in a message, and of candidates for each error."""
-WAY_OUT = "If more of the resource would avoid this, use a larger min_resources."
+WAY_OUT = "If this does not happen with more of the resource, use a larger min_resources."
 NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+(\.\d+)?([eE][-+]?\d+)?")
 """Numbers and memory addresses, which may differ between equal errors."""
 SOURCE = re.compile(r'^(  File ".*", line )\d+(.*\n)(?: {4}.*\n)*', re.MULTILINE)
@@ -90,7 +90,7 @@ def _when(failed: Sequence[Outcome], earlier: Container[Pull]) -> str:
     if n_old == 0:
         return ""
     how_many = "All" if n_old == len(failed) else f"{n_old:,}"
-    return f"{how_many} of them are from an earlier session, by the checkpoint. "
+    return f"{how_many} of them are from an earlier session of this checkpoint. "
 
 
 def _hint(task: EvaluationTask, outcomes: Sequence[Outcome], failed: Sequence[Outcome]) -> str:
@@ -104,7 +104,7 @@ def _hint(task: EvaluationTask, outcomes: Sequence[Outcome], failed: Sequence[Ou
         return ""
     amount = task.resource.to_amount(max(small))
     whose = "They" if len(small) == len(groups) else "Some of the errors"
-    return f" {whose} occurred only with at most {task.resource.name}={amount}. {WAY_OUT}"
+    return f" {whose} only occurred with at most {task.resource.name}={amount}. {WAY_OUT}"
 
 
 def _may_be_cured(failed: Outcome) -> bool:
@@ -125,7 +125,7 @@ def _details(task: EvaluationTask, failed: Sequence[Outcome], what: str) -> str:
         if len(arms) > MAX_NAMED:
             who.append(f"and {counted(len(arms) - MAX_NAMED, 'more candidate')}")
         texts = {_error_of(outcome) for outcome in same}
-        like = "the following error" if len(texts) == 1 else "this error, up to its numbers"
+        like = "the following error" if len(texts) == 1 else "this error, apart from numbers"
         shown.append(
             f"{'-' * 80}\n{len(same)} {what} with {like}:\n{_error_of(same[0])}"
             "with the parameters of\n" + "".join(f"{line}\n" for line in who)
@@ -184,8 +184,8 @@ def report_abandoned(task: EvaluationTask, plan: SearchPlan, outcomes: Iterable[
                 )
     if narrowed:
         warn_user(
-            "Rungs had fewer candidates than planned, because candidates whose mean score is NaN "
-            f"are eliminated. {WAY_OUT}\n{''.join(narrowed).rstrip()}"
+            "Some rungs had fewer candidates than planned, because candidates whose mean score is "
+            f"NaN are eliminated. {WAY_OUT}\n{''.join(narrowed).rstrip()}"
         )
 
 
@@ -295,7 +295,7 @@ def stopped_message(
     ``n_loops`` is the number of loops that began if the time budget decides it, None otherwise.
     """
     n_fitted = len({outcome.pull.arm for outcome in outcomes})
-    top = sum(outcome.pull.level == task.max_level for outcome in outcomes)
+    n_full = sum(outcome.pull.level == task.max_level for outcome in outcomes)
     fitted = f"{n_fitted:,} of {len(task.candidates):,} planned candidates were fitted"
     if n_loops is not None:
         fitted = (
@@ -303,7 +303,7 @@ def stopped_message(
             f"{counted(n_loops, 'loop')} began, with {counted(n_fitted, 'candidate')}"
         )
     return (
-        f"The search was stopped by {by} after {len(outcomes):,} fits, {top:,} of them with all "
-        f"of the resource. {fitted}, and the search chooses among them. With a checkpoint, fit "
-        "resumes the search."
+        f"The search was stopped by {by} after {counted(len(outcomes), 'fit')}, "
+        f"{n_full or 'none'} of them with the full resource. {fitted}, and the best of these is "
+        "chosen. With a checkpoint, fit resumes the search."
     )

@@ -119,7 +119,7 @@ def headline(plan: SearchPlan, *, is_timed: bool = False, has_deadline: bool = F
         )
     if plan.makes_candidates:
         return (
-            f"Fitting candidates that are made during the search, at most {n_arms:,}, totalling "
+            f"Fitting at most {candidates}, which are created during the search, totalling "
             f"{at_most}{counted(n_fits or 0, 'fit')}"
         )
     if n_fits is None:
@@ -239,7 +239,7 @@ def _best_text(
     texts = [] if (amount, n_splits) == said else [counted(n_splits, "split")]
     if amount != said[0] and resource_text(resource, amount):
         texts.append(resource_text(resource, amount))
-    text = f"best so far {score_text(report.best_score)}"
+    text = f"best score {score_text(report.best_score)}"
     return f"{text} ({', '.join(texts)})" if texts else text
 
 

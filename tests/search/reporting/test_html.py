@@ -79,8 +79,8 @@ def test_brackets_are_rows_and_amounts_columns():
     assert page.captions == [
         "Brackets · candidates: best score",
         (
-            "Winner · candidate 1, rank 1 of 6 rows: score 0.7 (standard deviation 0 over 3 fits) "
-            "at n_samples=40"
+            "Winner · candidate 1, rank 1 of 6 in cv_results_: score 0.7 (standard deviation 0 "
+            "over 3 fits) at n_samples=40"
         ),
     ]
     assert "probability of being the best of the finalists 1, expected regret 0" in text

@@ -43,14 +43,14 @@ def test_hyperband_line_by_line():
 HyperbandSearchCV of Known()
   searched   4 candidates, started 5 times; resource n_samples: 13 to 40 in a fit
   spent      18 fits; GridSearchCV would make 12 fits, 4 candidates x 3 splits
-             477 units of n_samples, as much as 11.9 full fits: 99 % of that search
+             477 training rows, as much as 11.9 full fits: 99 % of GridSearchCV
   ended      finished as planned
   brackets   candidates: best score; * marks the winner
              n_samples   13       40
              bracket 1   3: 0.7   1: 0.7*
              bracket 0            2: 0.5
-  winner     candidate 1, rank 1 of 6 rows: score 0.7 (standard deviation 0 over 3 fits)
-               at n_samples=40
+  winner     candidate 1, rank 1 of 6 in cv_results_: score 0.7 (standard deviation 0
+               over 3 fits) at n_samples=40
              value=0.7
              probability of being the best of the finalists 1, expected regret 0
   runner-up  candidate 4, 0.2 behind
@@ -65,7 +65,7 @@ def test_successive_rejects_line_by_line():
         "\n".join(said(search))
         == """\
 BanditSearchCV of Known()
-  searched   4 candidates; every fit is a full one
+  searched   4 candidates; full fits only
   spent      19 fits; GridSearchCV would make 12 fits, 4 candidates x 3 splits
   ended      finished as planned
   stages     candidates and fits
@@ -79,7 +79,8 @@ BanditSearchCV of Known()
              2      2           6      0.5     0.00      value=0.5
              3      1           4      0.2     0.00      value=0.2
              4      0           3      0.1     0.00      value=0.1
-  winner     candidate 3, rank 1 of 4 rows: score 0.7 (standard deviation 0 over 6 fits)
+  winner     candidate 3, rank 1 of 4 in cv_results_: score 0.7 (standard deviation 0
+               over 6 fits)
              value=0.7
              probability of being the best 1, expected regret 0, score corrected for
                being chosen 0.7
@@ -154,7 +155,7 @@ def test_candidates_that_are_made_on_the_way():
     search = BanditSearchCV(Known(), space, policy="hoo", n_pulls=12, cv=2, random_state=0)
     lines = said(search.fit(*data()))
     n_made = len(search.cv_results_["params"])
-    assert lines[1] == f"  searched   {n_made} candidates; every fit is a full one"
+    assert lines[1] == f"  searched   {n_made} candidates; full fits only"
     assert f"12 fits; RandomizedSearchCV would make {2 * n_made} fits" in lines[2]
 
 
@@ -224,7 +225,7 @@ def test_a_rank_other_than_the_first():
     table, index = search.cv_results_, search.best_index_
     rank, ahead = table["rank_test_score"][index], 0.7 - table["mean_test_score"][index]
     assert rank > 1
-    assert f"candidate {table['candidate'][index]}, rank {rank} of 4 rows" in text
+    assert f"candidate {table['candidate'][index]}, rank {rank} of 4 in cv_results_" in text
     assert f"runner-up  candidate 3, {ahead:.2g} ahead, yet ranked behind" not in text
     assert f"runner-up  candidate 3, {ahead:.2g} ahead" in text
 
@@ -319,7 +320,7 @@ def test_folds_of_unlike_size_and_candidates_in_several_brackets_are_counted_rig
     n_train = search.history_.query("n_resources == n_resources.max()")["n_train"].mean()
     of_grid = 4 * 4 * n_train  # four candidates, four splits
     share = search.n_resources_spent_ / of_grid
-    assert f"as much as {16 * share:.1f} full fits: {share:.0%} of that search" in text.replace(
+    assert f"as much as {16 * share:.1f} full fits: {share:.0%} of GridSearchCV" in text.replace(
         " % of", "% of"
     )
     runner_up = text.partition("runner-up")[2]

@@ -173,11 +173,11 @@ def test_scorers_that_fail_are_reported_once_with_their_errors():
     (text,) = [text for text in texts if text.startswith("Scoring failed")]
     assert n_failed > 5
     assert f"Scoring failed for {n_failed} of {len(search.history_)} fits." in text
-    assert f"{n_failed} scores failed with this error, up to its numbers:\n" in text
+    assert f"{n_failed} scores failed with this error, apart from numbers:\n" in text
     assert text.count("Traceback") == 1
     assert "'n_neighbors': " in text
     level = search.history_.loc[search.history_["outcome"] == "scorer_failed", "n_resources"].max()
-    assert f"at most n_samples={level}. If more of the resource would avoid this, use a" in text
+    assert f"at most n_samples={level}. If this does not happen with more" in text
 
 
 def test_each_metric_that_fails_gets_the_error_score_and_the_others_their_scores():
@@ -205,7 +205,7 @@ def test_errors_that_only_small_fits_have_come_with_a_hint():
         search.fit(X[:250], y[:250])
 
 
-@pytest.mark.filterwarnings("ignore:One or more", "ignore:Rungs had fewer")
+@pytest.mark.filterwarnings("ignore:One or more", "ignore:Some rungs had fewer")
 def test_invalid_parameters_do_not_come_with_a_hint_at_min_resources():
     X, y = load_breast_cancer(return_X_y=True)
     search = HyperbandSearchCV(DecisionTreeClassifier(), {"max_depth": [1, 2, 3, 4, -1, -2]})
@@ -237,7 +237,7 @@ def test_errors_that_differ_in_lines_and_addresses_are_the_same():
     (text,) = [str(w.message) for w in caught if w.category is FitFailedWarning]
     n_failed = int(search.history_["failed"].sum())
     assert text.count("Traceback") == 1
-    assert f"{n_failed} fits failed with this error, up to its numbers" in text
+    assert f"{n_failed} fits failed with this error, apart from numbers" in text
     assert "'value': 0.3" in text
     assert "'value': 0.9" in text
 
@@ -279,4 +279,4 @@ def test_more_rows_are_not_advised_against_a_limit_of_memory():
         search.fit(*numbered(108))
     (text,) = [str(w.message) for w in caught if w.category is FitFailedWarning]
     assert {"failed", "memory"} <= set(search.history_["outcome"])
-    assert "Some of the errors occurred only with at most n_samples=6. If more" in text
+    assert "Some of the errors only occurred with at most n_samples=6. If this" in text

@@ -62,7 +62,7 @@ def lines_of(search, capsys, n_jobs=1, Xy=None):
 
 # ------------------------------------------------------------------------------------ lines
 
-BEST = "best so far 0.4"
+BEST = "best score 0.4"
 HYPERBAND = [
     "Fitting 3 folds for 5 candidates, brackets: 2, totalling 18 fits",
     f"bracket 1, rung 0: 3 candidates on 3 splits at 13 rows; {BEST}; 9 of 18 fits, T elapsed",
@@ -83,9 +83,9 @@ def test_lines_of_stages(capsys):
     lines = lines_of(small(BanditSearchCV, Known(), KNOWN, verbose=1), capsys)
     # Successive rejects with K = 4 and n = 20: n_1, n_2, n_3 = 3, 4, 6 pulls of each arm so far.
     assert lines[1:-1] == [
-        "stage 0: 4 candidates; best so far 0.4 (3 splits); 12 of 19 fits, T elapsed",
-        "stage 1: 3 candidates; best so far 0.4 (4 splits); 15 of 19 fits, T elapsed",
-        "stage 2: 2 candidates; best so far 0.4 (6 splits); 19 of 19 fits, T elapsed",
+        "stage 0: 4 candidates; best score 0.4 (3 splits); 12 of 19 fits, T elapsed",
+        "stage 1: 3 candidates; best score 0.4 (4 splits); 15 of 19 fits, T elapsed",
+        "stage 2: 2 candidates; best score 0.4 (6 splits); 19 of 19 fits, T elapsed",
     ]
 
 
@@ -96,7 +96,7 @@ def test_lines_where_there_are_neither_rungs_nor_stages(capsys):
     counts = [line.partition(":")[0] for line in lines[1:-1]]
     assert counts == [f"{n} of 10 fits" for n in range(1, 11)]
     n_best = search.cv_results_["n_pulls"][search.best_index_]
-    assert lines[-2].endswith(f"; best so far 0.4 ({n_best} splits); T elapsed")
+    assert lines[-2].endswith(f"; best score 0.4 ({n_best} splits); T elapsed")
     assert lines[-1] == "Done: 10 fits in T; best score 0.4"
 
 
@@ -111,7 +111,7 @@ def test_lines_are_the_same_for_any_number_of_workers(search_class, capsys):
         assert heads[0] == heads[1]
 
 
-@pytest.mark.filterwarnings("ignore:One or more", "ignore:Bracket", "ignore:Rungs had fewer")
+@pytest.mark.filterwarnings("ignore:One or more", "ignore:Bracket", "ignore:Some rungs had fewer")
 def test_plans_shrink_with_the_candidates_that_cannot_go_on(capsys):
     search = small(HyperbandSearchCV, Known(nan_below=40), KNOWN, verbose=1)
     lines = lines_of(search, capsys)
@@ -132,10 +132,10 @@ def test_best_so_far_is_of_the_level_that_decides(capsys):
     search = small(HyperbandSearchCV, Worse(), KNOWN, verbose=1)
     texts = [line.split("; ")[1] for line in lines_of(search, capsys)[1:-1]]
     # 0.4 - 13 / 1000 at the first rung, then 0.4 - 40 / 1000
-    assert texts == ["best so far 0.387", "best so far 0.36", "best so far 0.36"]
+    assert texts == ["best score 0.387", "best score 0.36", "best score 0.36"]
     search.set_params(select="all_rungs")
     texts = [line.split("; ")[1] for line in lines_of(search, capsys)[1:-1]]
-    assert texts == ["best so far 0.387", *["best so far 0.387 (3 splits, 13 rows)"] * 2]
+    assert texts == ["best score 0.387", *["best score 0.387 (3 splits, 13 rows)"] * 2]
     assert search.best_score_ == pytest.approx(0.387)
 
 
@@ -146,7 +146,7 @@ def test_one_candidate(search_class, capsys):
     n_fits = lines[-1].split()[1]
     assert "1 candidate" in lines[-2]
     assert f"{n_fits} of " in lines[-2]
-    assert "best so far 0.3" in lines[-2]
+    assert "best score 0.3" in lines[-2]
 
 
 @parametrize_searches
@@ -157,7 +157,7 @@ def test_several_metrics_show_the_one_that_steers(search_class, capsys):
 
     search = small(search_class, Known(), KNOWN, scoring=scores, refit="second", verbose=1)
     lines = lines_of(search, capsys)
-    assert "best so far 0.4" in lines[-2]
+    assert "best score 0.4" in lines[-2]
     assert lines[-1].endswith("; best score 0.4")
     search.set_params(scoring={"first": "accuracy", "second": "f1"}, refit=False)
     assert "best score" not in lines_of(search, capsys)[-1]
@@ -213,8 +213,8 @@ def test_loops_rungs_and_stages_have_the_numbers_of_the_tables(capsys):
 def test_a_rung_of_a_grid_says_on_how_many_splits_it_is_compared(capsys):
     search = HyperbandSearchCV(Known(), {"value": [i / 12 for i in range(12)]}, verbose=1)
     lines = lines_of(search, capsys, Xy=data(400))
-    assert "12 candidates on 2 splits at 160 rows; best so far 0.9167; 24 of" in lines[1]
-    assert "3 candidates on 5 splits at 320 rows; best so far 0.9167;" in lines[-2]
+    assert "12 candidates on 2 splits at 160 rows; best score 0.9167; 24 of" in lines[1]
+    assert "3 candidates on 5 splits at 320 rows; best score 0.9167;" in lines[-2]
 
 
 # ------------------------------------------------------------------------------------- texts
@@ -244,12 +244,12 @@ def test_a_long_search():
     part = parts_of(plan_of(schedule, n_splits=5))[1]
     report = ProgressReport(1200, 2000, 0, 300, "", 0.97, 1200, 5, 4000.0, 62.0)
     assert part_line(part, report, TrainingSize()) == (
-        "bracket 1, rung 1: 100 candidates on 5 splits at 1,200 rows; best so far 0.97; "
+        "bracket 1, rung 1: 100 candidates on 5 splits at 1,200 rows; best score 0.97; "
         "1,200 of 2,000 fits, 1:06:40 elapsed, about 1:02 left"
     )
     report = ProgressReport(20, None, 0, 12, "", 0.9, 1, 1, 3.0, None)
     text = milestone_line(report, WholeFit())
-    assert text == "20 fits: 12 candidates tried; best so far 0.9 (1 split); 0:03 elapsed"
+    assert text == "20 fits: 12 candidates tried; best score 0.9 (1 split); 0:03 elapsed"
 
 
 @given(st.integers(1, 5000))
@@ -267,7 +267,7 @@ def test_milestones_without_an_end_come_less_and_less_often():
     assert [n for n in range(1, 100) if milestones.is_reached(n)] == [10, 20, 40, 80]
 
 
-# ------------------------------------------------------------------- best so far, time left
+# -------------------------------------------------------------------- best score, time left
 
 
 @given(

@@ -216,7 +216,7 @@ def test_ctrl_c_in_a_terminal_which_reaches_the_workers_too(tmp_path, pull_timeo
     os.killpg(process.pid, signal.SIGINT)
     output, errors = process.communicate(timeout=300)
     assert output.splitlines() == ["interrupted interrupt True", "gone on policy 18"], errors
-    assert "Ctrl-C again stops at once" in errors
+    assert "Press Ctrl-C again to stop immediately" in errors
     assert "Traceback" not in errors
 
 
