@@ -29,8 +29,8 @@ from sklearn.model_selection import ParameterSampler
 
 from sklearn_halving.policies import AdaptiveUGapEb, Problem
 from sklearn_halving.search.candidate_model._features import draw_evenly
-from sklearn_halving.search.candidate_model._posterior import GapOverCandidates, OpenPrior
-from sklearn_halving.search.candidate_model._prior import make_prior
+from sklearn_halving.search.candidate_model._posterior import GapOverCandidates
+from sklearn_halving.search.candidate_model._prior import NOISE, make_prior
 from sklearn_halving.splits import RepeatedLearningTesting
 
 N_CANDIDATES, N_SPLITS = 100, 40
@@ -72,9 +72,9 @@ def table_of(name: str, cache: Path, n_candidates: int, n_splits: int) -> np.nda
 
 def bayes_gap(n_fits: int, window: int, task: Task, n_arms: int) -> GapOverCandidates:
     """Return the policy of BayesGapSearchCV."""
-    prior = OpenPrior()
-    prior.set(make_prior(None, candidates_of(task, n_arms), [task.space]), "auto", n_arms)
-    return GapOverCandidates(n_fits, covariance=prior, confirm=True, pulls_in_flight=window)
+    covariance = make_prior(None, candidates_of(task, n_arms), [task.space])
+    options = {"confirm": True, "pulls_in_flight": window}
+    return GapOverCandidates(n_fits, covariance, NOISE, NOISE, **options)
 
 
 def replay(policy: object, window: int, table: np.ndarray, seed: int) -> int:

@@ -232,6 +232,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         rng, seed = seed_of(deepcopy(check_random_state(self.random_state)))
         prepared = own._prepare(check_inputs(own, X, y, params), seed)
         candidates = own._draw_candidates(prepared, rng)
+        prepared = own._with_candidates(prepared, candidates)
         own._start_policy(prepared, candidates, seed)  # raises if the budget is too small
         resource = prepared.setup.resource
         table = plan_table(prepared.plan, resource)
@@ -260,6 +261,10 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         self._warn_of_candidates(prepared, candidates)
         return candidates
 
+    def _with_candidates(self, prepared: Preparation, candidates: Candidates) -> Preparation:
+        """Return the preparation with what a policy needs to know of the candidates, if any."""
+        return prepared
+
     def _start(
         self,
         prepared: Preparation,
@@ -269,6 +274,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         deadline: float,
     ) -> Run:
         """Compare the search with its journal, start the policy, and drop earlier results."""
+        prepared = self._with_candidates(prepared, task.candidates)
         checkpoint.begin(self, task, prepared.plan)
         state = self._start_policy(prepared, task.candidates, seed)
         self._forget()

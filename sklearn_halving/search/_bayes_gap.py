@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import Annotated, Literal, cast
@@ -42,7 +42,11 @@ from sklearn_halving.search.candidate_model._posterior import (
     make_gap,
     posterior_columns,
 )
-from sklearn_halving.search.candidate_model._prior import KernelName, make_prior
+from sklearn_halving.search.candidate_model._prior import (
+    CandidatePrior,
+    KernelName,
+    make_prior,
+)
 from sklearn_halving.search.preparing._candidates import check_candidates, followed_by_a_sampler
 from sklearn_halving.search.preparing._preparation import Preparation, Setup
 from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics
@@ -313,6 +317,10 @@ default=None
         return min(n_each * n_arms, max(least, min(most, n_arms // 4)))
 
     def _make_policy(self, setup: Setup) -> BasePolicy:
+        return self._policy_with(CandidatePrior(), setup)
+
+    def _policy_with(self, prior: CandidatePrior, setup: Setup) -> BasePolicy:
+        """Return the policy, given the prior of the candidates."""
         n_arms, n_drawn = self._count_candidates(setup), self._count_drawn(setup)
         n_pulls = self._count_pulls(n_drawn, setup)
         in_flight = self.pulls_in_flight
@@ -320,39 +328,47 @@ default=None
             in_flight = default_window(n_pulls)
         policy: BasePolicy
         if setup.sampler is not None:
-            policy = make_gap_then_race(self, n_pulls, in_flight, n_drawn, setup)
+            policy = make_gap_then_race(self, n_pulls, in_flight, n_drawn, setup, prior)
         elif self.acquisition in BOUNDS:
             policy = make_ugap(self, n_pulls, in_flight, setup.splits.n_repetitions)
         else:
-            policy = make_gap(self, n_pulls, in_flight)
+            policy = make_gap(self, n_pulls, in_flight, prior)
         self._check_splits(n_arms, setup.splits)
         return UniformAllocation(n_pulls) if n_arms == 1 else policy
 
     def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> t.Candidates:
-        given = self.param_distributions
-        spaces = [given] if isinstance(given, Mapping) else list(given)
         setup, evenly = prepared.setup, None
         n_drawn, space = self._count_drawn(setup), setup.space
         if space.size is None:
-            evenly = draw_evenly(spaces, n_drawn - len(space.initial), rng)
+            evenly = draw_evenly(space.distributions, n_drawn - len(space.initial), rng)
         if evenly is None:
             drawn = space.draw([n_drawn], rng, prepared.plan.fronts)
         else:
             drawn = (*space.initial, *evenly)
         check_candidates(self.estimator, drawn)
         self._warn_of_candidates(prepared, drawn)
-        is_whole = space.is_grid and space.size == len(drawn)
-        is_whole = is_whole and not space.initial  # an array is in the order of the grid
-        has_model = len(drawn) > 1 and self.acquisition not in BOUNDS
-        if has_model or self.kernel is not None:
-            args = (self.kernel, drawn, spaces, self.branch_correlation)
-            prior = make_prior(*args, is_whole_grid=is_whole)
-            if has_model:
-                gap = cast(GapOverCandidates, prepared.policy)
-                if setup.sampler is not None:
-                    gap = cast(GapThenRace, prepared.policy).gap
-                gap.covariance.set(prior, self.noise, len(drawn))
         return followed_by_a_sampler(self.estimator, drawn, prepared, rng)
+
+    def _with_candidates(self, prepared: Preparation, candidates: t.Candidates) -> Preparation:
+        """Return the preparation with a policy that has the prior of the candidates."""
+        setup, drawn = prepared.setup, list(candidates)  # those of a sampler arrive later
+        space = setup.space
+        has_model = len(drawn) > 1 and self.acquisition not in BOUNDS
+        if not has_model and self.kernel is None:
+            return prepared
+        is_whole = space.is_grid and space.size == len(drawn)
+        covariance = make_prior(
+            self.kernel,
+            drawn,
+            space.distributions,
+            self.branch_correlation,
+            # An array is in the order of the grid.
+            is_whole_grid=is_whole and not space.initial,
+        )
+        if not has_model:
+            return prepared
+        prior = CandidatePrior.of(covariance, self.noise)
+        return replace(prepared, policy=self._policy_with(prior, setup))
 
     def _make_results(self, run: Run, rows: ResultRows) -> ResultTable:
         policy, state = run.prepared.policy, run.state

@@ -151,6 +151,14 @@ class KernelCovariance:
         return float(np.mean(np.concatenate(sums))) * n_arms
 
 
+class BlockCovariance(KernelCovariance):
+    """Covariances by a kernel that is also defined for two sets of points."""
+
+    def columns(self, arms: IntArray) -> FloatArray:
+        """Return the covariances of some arms with all arms, shape ``(len(arms), n_arms)``."""
+        return self.kernel(self.points[arms], self.points)
+
+
 def spread_places(n_most: int, n_places: int) -> IntArray:
     """Return at most ``n_most`` of the places 0, 1, ..., spread over all of them.
 
@@ -194,19 +202,13 @@ def as_arm_covariance(covariance: npt.ArrayLike | ArmCovariance, n_arms: int) ->
         If the size is wrong, entries are not finite, variances are negative or all zero, or a
         matrix is not symmetric or has a negative eigenvalue.
     """
-    if covariance is None:
-        return IndependentCovariance(np.ones(n_arms))
     prior: ArmCovariance
-    if isinstance(covariance, ArmCovariance):
+    if covariance is None:
+        prior = IndependentCovariance(np.ones(n_arms))
+    elif isinstance(covariance, ArmCovariance):
         prior = covariance
     else:
-        matrix = np.ascontiguousarray(covariance, dtype=np.float64)
-        if matrix.shape != (n_arms, n_arms):
-            raise ValueError(
-                f"covariance must have shape ({n_arms}, {n_arms}), with a row and a column for "
-                f"each arm, got {matrix.shape}."
-            )
-        prior = DenseCovariance(checked_covariance(matrix))
+        prior = checked_covariance(covariance, n_arms)
     _check_diagonal(np.asarray(prior.diagonal), n_arms)
     return prior
 
@@ -223,8 +225,20 @@ def _check_diagonal(diagonal: FloatArray, n_arms: int, name: str = "covariance")
         )
 
 
-def checked_covariance(matrix: FloatArray, name: str = "covariance") -> FloatArray:
-    """Return a square matrix, or raise a ValueError if it is not a covariance matrix."""
+def checked_covariance(
+    given: npt.ArrayLike,
+    n_arms: int,
+    name: str = "covariance",
+    arm: str = "arm",
+    advice: str = "",
+) -> DenseCovariance:
+    """Return a covariance matrix, or raise a ValueError if it is not one of so many arms."""
+    matrix = np.ascontiguousarray(given, dtype=np.float64)
+    if matrix.shape != (n_arms, n_arms):
+        raise ValueError(
+            f"{name} must have shape ({n_arms}, {n_arms}), with a row and a column for each "
+            f"{arm}, got {matrix.shape}.{advice}"
+        )
     if not np.isfinite(matrix).all():
         raise ValueError(
             f"{name} must be finite, got NaN or infinity in {np.sum(~np.isfinite(matrix))} of "
@@ -247,7 +261,7 @@ def checked_covariance(matrix: FloatArray, name: str = "covariance") -> FloatArr
                 f"{name} must be positive semi-definite, got a smallest eigenvalue of "
                 f"{least:.3g}. Add {-2 * least:.3g} to the diagonal, or use another kernel."
             ) from None
-    return matrix
+    return DenseCovariance(matrix)
 
 
 def effective_n_arms(covariance: ArmCovariance) -> float:

@@ -19,7 +19,11 @@ from scipy.optimize import minimize
 
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.policies.bases._parameter_checks import refuse_unless
-from sklearn_halving.policies.posterior._arm_covariance import KernelCovariance, spread_places
+from sklearn_halving.policies.posterior._arm_covariance import (
+    BlockCovariance,
+    KernelCovariance,
+    spread_places,
+)
 
 VARIANCE_BOUNDS = (1e-4, 1e2)
 """Bounds of the noise and split variance, as multiples of the prior variance of the arms."""
@@ -113,14 +117,18 @@ class KernelFamily:
                 f"each feature, got {self.lengths!r}. Scale the features, or widen length_bounds."
             )
 
+    def scaled(self, points: FloatArray, log_lengths: FloatArray) -> FloatArray:
+        """Return points divided by the length scales."""
+        return points / np.exp(log_lengths)
+
     def at(self, log_lengths: FloatArray) -> KernelCovariance:
         """Return the covariance of all arms for given length scales."""
-        scaled = self.points / np.exp(log_lengths)
-        return KernelCovariance(self.kernel, scaled, np.ones(len(scaled)))
+        scaled = self.scaled(self.points, log_lengths)
+        return BlockCovariance(self.kernel, scaled, np.ones(len(scaled)))
 
     def among(self, log_lengths: FloatArray, arms: IntArray) -> FloatArray:
         """Return the covariance matrix of the given arms."""
-        scaled = self.points[arms] / np.exp(log_lengths)
+        scaled = self.scaled(self.points[arms], log_lengths)
         return self.kernel(scaled, scaled)
 
     def gradient(self, log_lengths: FloatArray, arms: IntArray, weights: FloatArray) -> FloatArray:

@@ -22,6 +22,7 @@ from sklearn_halving.search.candidate_model._posterior import (
     bounds_of,
     make_gap,
 )
+from sklearn_halving.search.candidate_model._prior import CandidatePrior
 from sklearn_halving.search.preparing._preparation import Setup
 
 if TYPE_CHECKING:
@@ -157,7 +158,12 @@ def most_arms(n_pulls: int, n_drawn: int) -> int:
 
 
 def make_gap_then_race(
-    search: BayesGapSearchCV, n_pulls: int, in_flight: int, n_drawn: int, setup: Setup
+    search: BayesGapSearchCV,
+    n_pulls: int,
+    in_flight: int,
+    n_drawn: int,
+    setup: Setup,
+    prior: CandidatePrior,
 ) -> GapThenRace:
     """Return the policy of a search with a sampler. Raise an error if it has no use for one."""
     if search.acquisition in BOUNDS:
@@ -180,4 +186,4 @@ def make_gap_then_race(
         )
     n_splits = max(IncumbentRace.n_splits, setup.splits.n_named)
     race = IncumbentRace(n_pulls, n_splits=n_splits, pulls_in_flight=in_flight)
-    return GapThenRace(make_gap(search, n_of_gap(n_pulls), in_flight), race, n_drawn)
+    return GapThenRace(make_gap(search, n_of_gap(n_pulls), in_flight, prior), race, n_drawn)

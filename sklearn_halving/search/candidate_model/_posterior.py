@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from sklearn_halving.policies import BayesGap, KernelFamily
+from sklearn_halving.policies import BayesGap
 from sklearn_halving.policies._arrays import FloatArray, IntArray, Seed, Shape
 from sklearn_halving.policies._bayes_gap import Acquisition
 from sklearn_halving.policies._types import Problem
-from sklearn_halving.policies.posterior._arm_covariance import as_arm_covariance
 from sklearn_halving.policies.posterior._state import PosteriorState
-from sklearn_halving.search._user_warnings import warn_user
-from sklearn_halving.search.candidate_model._prior import ParameterFamily
+from sklearn_halving.search.candidate_model._prior import CandidatePrior
 from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics
 
 if TYPE_CHECKING:
     from sklearn_halving.search._bayes_gap import BayesGapSearchCV
 
-NOISE = 0.25
-"""Initial variance of the noise of a fit, and of the effect of a split, in prior variances of a
-candidate."""
 MAX_DRAWN = 4 * 10**6
 """Number of draws for the probabilities of being the best, over all candidates."""
 LEAST_SCORES = 3
@@ -35,58 +30,29 @@ choice after 20 scores was the best candidate in 10 % of cases. The model claime
 term and claims 23 % with it. From 60 scores on, it was not overconfident."""
 DRAWN_AT_ONCE = 50
 """Number of joint draws of all candidates that are in memory at a time."""
-NO_NUMBERS = (
-    "No numeric parameter varies, so the model of BayesGapSearchCV only knows which values the "
-    "candidates have in common: a fit tells little or nothing about other candidates. "
-    "VarianceHalvingSearchCV compares candidates without a model, and kernel= sets another one."
-)
-
-
-@dataclass
-class OpenPrior:
-    """The prior of candidates that are drawn after the policy is created."""
-
-    covariance: Any = None
-    noise_variance: float = NOISE
-
-    def set(self, covariance: Any, noise: float | str, n_arms: int) -> None:
-        """Set the covariance of the candidates, and the noise that the user passed."""
-        if isinstance(covariance, ParameterFamily) and not covariance.has_numbers:
-            warn_user(NO_NUMBERS)
-        if isinstance(covariance, KernelFamily) and not isinstance(noise, str):
-            covariance = covariance.at(np.log(covariance.lengths))
-        self.covariance = covariance
-        if not isinstance(noise, str):
-            self.noise_variance = float(noise)
-        elif not isinstance(covariance, KernelFamily):
-            variance = as_arm_covariance(covariance, n_arms).diagonal
-            self.noise_variance = NOISE * float(variance.mean())
 
 
 class GapOverCandidates(BayesGap):
-    """BayesGap with an `OpenPrior` as covariance, which is set before it starts."""
+    """BayesGap, with ties that are broken at random."""
 
     def start(
         self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None
     ) -> PosteriorState:
-        prior: OpenPrior = self.covariance
-        known = replace(
-            self,
-            covariance=prior.covariance,
-            noise_variance=prior.noise_variance,
-            split_variance=prior.noise_variance,
-        )
-        state = BayesGap.start(known, problem, batch_shape=batch_shape, seed=seed)
+        state = super().start(problem, batch_shape=batch_shape, seed=seed)
         if seed is not None:
             state.break_ties(seed)
         return state
 
 
-def make_gap(search: BayesGapSearchCV, n_pulls: int, pulls_in_flight: int) -> GapOverCandidates:
+def make_gap(
+    search: BayesGapSearchCV, n_pulls: int, pulls_in_flight: int, prior: CandidatePrior
+) -> GapOverCandidates:
     """Return the policy of a search."""
     return GapOverCandidates(
         n_pulls,
-        covariance=OpenPrior(),
+        covariance=prior.covariance,
+        noise_variance=prior.noise_variance,
+        split_variance=prior.noise_variance,
         acquisition=cast(Acquisition, search.acquisition),
         beta=search.beta,
         epsilon=search.epsilon,

@@ -13,7 +13,13 @@ from scipy.spatial.distance import cdist
 from sklearn_halving._typing import Params
 from sklearn_halving.policies import KernelCovariance, KernelFamily
 from sklearn_halving.policies._arrays import FloatArray, IntArray
-from sklearn_halving.policies.posterior._arm_covariance import DenseCovariance, checked_covariance
+from sklearn_halving.policies.posterior._arm_covariance import (
+    ArmCovariance,
+    DenseCovariance,
+    as_arm_covariance,
+    checked_covariance,
+)
+from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.candidate_model._features import (
     CandidateFeatures,
     Space,
@@ -25,19 +31,19 @@ Kernel = Callable[[FloatArray, FloatArray], FloatArray]
 LENGTH = 8**-0.5
 """Initial length scale if one parameter varies. With d parameters it is sqrt(d) times this, such
 that the correlation between opposite corners of a space of numbers is exp(-4)."""
-
-
-class BlockCovariance(KernelCovariance):
-    """Covariances by a kernel that is also defined for two sets of points."""
-
-    def columns(self, arms: IntArray) -> FloatArray:
-        """Return the covariances of some arms with all arms, shape ``(len(arms), n_arms)``."""
-        return self.kernel(self.points[arms], self.points)
+NOISE = 0.25
+"""Initial variance of the noise of a fit, and of the effect of a split, in prior variances of a
+candidate."""
+NO_NUMBERS = (
+    "No numeric parameter varies, so the model of BayesGapSearchCV only knows which values the "
+    "candidates have in common: a fit tells little or nothing about other candidates. "
+    "VarianceHalvingSearchCV compares candidates without a model, and kernel= sets another one."
+)
 
 
 @dataclass(frozen=True, eq=False)
 class ParameterFamily(KernelFamily):
-    """Kernels with a length scale for each parameter, and a lower correlation between branches.
+    """Kernels with a length scale for each parameter.
 
     Parameters
     ----------
@@ -46,14 +52,11 @@ class ParameterFamily(KernelFamily):
         there is a length for each parameter.
     parameter : ndarray of int of shape (n_columns,)
         Parameter of each column.
-    branch_correlation : float, default=0.0
-        Factor for the covariance of candidates from different branches.
-    steepness : callable, default=squared_exponential
+    steepness : callable
         Minus twice the derivative of the kernel by the squared distance.
     """
 
     parameter: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    branch_correlation: float = 0.0
     steepness: Kernel = field(default_factory=lambda: squared_exponential, repr=False)
 
     def __post_init__(self) -> None:
@@ -64,36 +67,55 @@ class ParameterFamily(KernelFamily):
         """Whether a numeric parameter varies. Only these have a single column."""
         return bool((np.bincount(self.parameter) == 1).any())
 
-    def at(self, log_lengths: FloatArray) -> KernelCovariance:
-        """Return the covariance of all candidates for some length scales."""
-        scaled = self._scaled(self.points, log_lengths)
-        return BlockCovariance(self._over_branches, scaled, np.ones(len(scaled)))
-
-    def among(self, log_lengths: FloatArray, arms: IntArray) -> FloatArray:
-        """Return the covariance matrix of some candidates."""
-        scaled = self._scaled(self.points[arms], log_lengths)
-        return self._over_branches(scaled, scaled)
+    def scaled(self, points: FloatArray, log_lengths: FloatArray) -> FloatArray:
+        """Return points divided by the length scales. The branch is not changed."""
+        scaled = points.copy()
+        scaled[:, :-1] /= np.exp(log_lengths)[self.parameter]
+        return scaled
 
     def gradient(self, log_lengths: FloatArray, arms: IntArray, weights: FloatArray) -> FloatArray:
         """Return the derivatives of ``sum(weights * among(log_lengths, arms))``."""
-        scaled = self._scaled(self.points[arms], log_lengths)
+        scaled = self.scaled(self.points[arms], log_lengths)
         columns = scaled[:, :-1]
-        steepness = over_branches(self.steepness, self.branch_correlation)
-        weights = weights * steepness(scaled, scaled)
+        weights = weights * self.steepness(scaled, scaled)
         # The sum of weights[i, j] * (x[i] - x[j]) ** 2 for each column x.
         squares = weights.sum(axis=1) @ columns**2 - np.vecdot(columns.T, columns.T @ weights)
         derivatives = np.zeros(len(log_lengths))
         np.add.at(derivatives, self.parameter, 2 * squares)
         return derivatives
 
-    def _scaled(self, points: FloatArray, log_lengths: FloatArray) -> FloatArray:
-        scaled = points.copy()
-        scaled[:, :-1] /= np.exp(log_lengths)[self.parameter]
-        return scaled
 
-    @property
-    def _over_branches(self) -> Kernel:
-        return over_branches(self.kernel, self.branch_correlation)
+@dataclass(frozen=True)
+class CandidatePrior:
+    """The parameters of `BayesGap` that depend on the candidates.
+
+    Parameters
+    ----------
+    covariance : KernelFamily, ArmCovariance or None
+        None for independent candidates.
+    noise_variance : float
+        Variance of the noise of a fit, and of the effect of a split.
+    """
+
+    covariance: KernelFamily | ArmCovariance | None = None
+    noise_variance: float = NOISE
+
+    @classmethod
+    def of(cls, covariance: KernelFamily | ArmCovariance, noise: float | str) -> CandidatePrior:
+        """Return the prior of candidates with a covariance and the noise that the user passed.
+
+        Length scales and noise are estimated together, unless the noise is given.
+        """
+        if isinstance(covariance, ParameterFamily) and not covariance.has_numbers:
+            warn_user(NO_NUMBERS)
+        if isinstance(covariance, KernelFamily):
+            if isinstance(noise, str):
+                return cls(covariance)
+            covariance = covariance.at(np.log(covariance.lengths))
+        if not isinstance(noise, str):
+            return cls(covariance, float(noise))
+        diagonal = as_arm_covariance(covariance, len(covariance.diagonal)).diagonal
+        return cls(covariance, NOISE * float(diagonal.mean()))
 
 
 def over_branches(kernel: Kernel, branch_correlation: float) -> Kernel:
@@ -143,7 +165,7 @@ def make_prior(
     branch_correlation: float = 0.0,
     *,
     is_whole_grid: bool = True,
-) -> Any:
+) -> KernelFamily | ArmCovariance:
     """Return the prior covariance of candidates, in a form that `BayesGap` takes.
 
     Parameters
@@ -192,12 +214,11 @@ def make_prior(
         lengths = np.full(len(features.names), LENGTH)
         points = features.points()
         return ParameterFamily(
-            function,
+            over_branches(function, branch_correlation),
             points,
             lengths,
             parameter=features.parameter,
-            branch_correlation=branch_correlation,
-            steepness=steepness,
+            steepness=over_branches(steepness, branch_correlation),
         )
     if is_kernel:
         return _of_scikit_learn(kernel, features, branch_correlation)
@@ -207,19 +228,14 @@ def make_prior(
 def checked_matrix(matrix: npt.ArrayLike, n_candidates: int) -> DenseCovariance:
     """Return a user's covariance matrix. Raise an error if it is not valid."""
     try:
-        covariance = np.ascontiguousarray(matrix, dtype=np.float64)
+        numbers = np.asarray(matrix, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"kernel must return numbers; got {matrix!r}. Compute it with a function of the "
             "features that measures similarity."
         ) from error
-    if covariance.shape != (n_candidates, n_candidates):
-        raise ValueError(
-            f"kernel must return a matrix of shape ({n_candidates}, {n_candidates}), with a row "
-            f"and a column for each candidate; got {covariance.shape}. Put candidates in the "
-            "order of ParameterGrid, and use all of the grid."
-        )
-    return DenseCovariance(checked_covariance(covariance, "kernel"))
+    advice = " Put candidates in the order of ParameterGrid, and use all of the grid."
+    return checked_covariance(numbers, n_candidates, "kernel", "candidate", advice)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from search.resuming import Steady
 from search.sampling import SPACE, X, Y, sampled
 from sklearn_halving.policies import IncumbentRace, Problem, Pull, Pulls
 from sklearn_halving.search.candidate_model._gap_then_race import GapThenRace
-from sklearn_halving.search.candidate_model._posterior import GapOverCandidates, OpenPrior
+from sklearn_halving.search.candidate_model._posterior import GapOverCandidates
 
 N_DRAWN = 30
 FEW_ARMS = ((2, 6), (30, 121), (1, 6))
@@ -74,7 +74,7 @@ def test_the_races_of_few_arms_end():
         rng = np.random.default_rng(seed)
         n_drawn, n_pulls, in_flight = (int(rng.integers(*ends)) for ends in FEW_ARMS)
         gap = GapOverCandidates(
-            min(n_pulls, 30), pulls_in_flight=in_flight, confirm=True, covariance=OpenPrior()
+            min(n_pulls, 30), pulls_in_flight=in_flight, confirm=True, split_variance=0.25
         )
         race = IncumbentRace(n_pulls, pulls_in_flight=in_flight)
         policy = GapThenRace(gap, race, n_drawn)
@@ -252,7 +252,7 @@ def test_candidates_come_for_the_fits_that_drawn_candidates_did_not_need():
 
 
 def test_the_race_goes_on_if_all_drawn_candidates_failed():
-    policy = GapThenRace(GapOverCandidates(10, covariance=OpenPrior()), IncumbentRace(300), 4)
+    policy = GapThenRace(GapOverCandidates(10, split_variance=0.25), IncumbentRace(300), 4)
     state = policy.start(Problem(30), seed=np.random.SeedSequence(0))
     pulls: list[Pull] = []
     while not policy.is_finished(state):
@@ -265,7 +265,7 @@ def test_the_race_goes_on_if_all_drawn_candidates_failed():
 
 
 def test_arms_that_may_still_be_pulled():
-    policy = GapThenRace(GapOverCandidates(5, covariance=OpenPrior()), IncumbentRace(60), 10)
+    policy = GapThenRace(GapOverCandidates(5, split_variance=0.25), IncumbentRace(60), 10)
     state = policy.start(Problem(30), seed=np.random.SeedSequence(0))
     may_be_pulled = np.full(30, True)
     while not policy.is_finished(state):
