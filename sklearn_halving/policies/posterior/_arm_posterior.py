@@ -30,7 +30,7 @@ from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._types import NO_ARM
 from sklearn_halving.policies.posterior._arm_covariance import PriorFeatures
 from sklearn_halving.policies.posterior._hyperparameters import ArmRewards
-from sklearn_halving.policies.posterior._single_update import SingleUpdate
+from sklearn_halving.policies.posterior._single_problem import SingleUpdate
 
 
 class ArmPosterior:
@@ -62,8 +62,8 @@ class ArmPosterior:
         Sums of the features of the pulls of each split.
     split_sums : ndarray of shape (n_problems, n_splits, 2)
         Sum of the rewards, and number of the pulls of each split.
-    squares : ndarray of shape (n_problems, 3)
-        Sums of products of the innovations: rewards, mixed, ones.
+    squares : ndarray of shape (n_problems, 2, 2)
+        Sums of products of the innovations, given the rewards, and given rewards of 1.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class ArmPosterior:
         self.means = np.zeros((n_problems, 2, 0))
         self.split_features = np.zeros((n_problems, 0, 0))
         self.split_sums = np.zeros((n_problems, 0, 2))
-        self.squares = np.zeros((n_problems, 3))
+        self.squares = np.zeros((n_problems, 2, 2))
         self._n = 0
         self._single: SingleUpdate | None = None
 
@@ -133,7 +133,12 @@ class ArmPosterior:
         across = step @ self.features.rows
         if rewards is not None:
             values = np.stack([np.where(is_pull, rewards, 0.0), is_pull], axis=1) - shrinkage
-            self._learn(seen, step / total, across / total, total[:, 0], values)
+            means = self.means[:, :, : self._n]
+            surprise = values[:, :, np.newaxis] - np.matmul(means, seen[:, :, np.newaxis])
+            means += surprise * (step / total)[:, np.newaxis, :]
+            self.answers[:] += surprise * (across / total)[:, np.newaxis, :]
+            products = surprise * surprise.transpose(0, 2, 1)
+            self.squares += products / total[:, :, np.newaxis]
             self.n_told += is_pull
         root -= step[:, :, np.newaxis] * inner
         across *= across
@@ -178,23 +183,6 @@ class ArmPosterior:
         """Return c, the posterior mean of a split effect as a share of the sum of residuals."""
         return self.split_variance / (self.noise_variance + n_pulls * self.split_variance)
 
-    def _learn(
-        self,
-        seen: FloatArray,
-        gain: FloatArray,
-        gain_across: FloatArray,
-        total: FloatArray,
-        values: FloatArray,
-    ) -> None:
-        state, answers = self.means[:, :, : self._n], self.answers
-        surprise = values[:, :, np.newaxis] - np.matmul(state, seen[:, :, np.newaxis])
-        state += surprise * gain[:, np.newaxis, :]
-        answers += surprise * gain_across[:, np.newaxis, :]
-        of_rewards, of_ones = surprise[:, 0, 0], surprise[:, 1, 0]
-        self.squares[:, 0] += of_rewards * of_rewards / total
-        self.squares[:, 1] += of_rewards * of_ones / total
-        self.squares[:, 2] += of_ones * of_ones / total
-
     def learn_all(self, told: ArmRewards) -> None:
         """Update a posterior of a single problem that has no pulls with many pulls at once."""
         for arm in dict.fromkeys(told.arm.tolist()):
@@ -219,7 +207,7 @@ class ArmPosterior:
         squares = (squares - answers.T @ state) / noise
         self.root[0, : self._n, : self._n], self.means[0, :, : self._n] = root, state.T
         self.answers[0] = state.T @ rows
-        self.squares[0] = squares[[0, 0, 1], [0, 1, 1]]
+        self.squares[0] = squares
         explained = np.square(rows).sum(axis=0) - np.square(root.T @ rows).sum(axis=0)
         self.variance[0] = np.maximum(self.variance[0] - explained, 0.0)
         self.n_told[0] = n_told
@@ -231,7 +219,7 @@ class ArmPosterior:
         likelihood. All standard deviations are multiplied by the scale. It is 1 after a single
         reward, and NaN if all rewards are equal.
         """
-        of_rewards, mixed, of_ones = self.squares.T
+        (of_rewards, mixed), (_, of_ones) = self.squares.transpose(1, 2, 0)
         offset = mixed / np.where(of_ones > 0, of_ones, 1.0)
         left = of_rewards - mixed * offset
         left = np.where(left > 1e-14 * of_rewards, left, np.nan)
@@ -240,7 +228,7 @@ class ArmPosterior:
 
     def offset_and_scale_of_one(self) -> tuple[float, float]:
         """Variant of `offset_and_scale` for a single problem; a scale of NaN is replaced by 1."""
-        of_rewards, mixed, of_ones = self.squares[0].tolist()
+        (of_rewards, mixed), (_, of_ones) = self.squares[0].tolist()
         n_told = self.n_told.item(0)
         offset = mixed / of_ones if of_ones > 0 else 0.0
         left = of_rewards - mixed * offset

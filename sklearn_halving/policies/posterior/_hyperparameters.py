@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -41,7 +40,7 @@ STEP = 1e-5
 """Step of numerical derivatives of a kernel by the logarithm of a length scale."""
 
 Kernel = Callable[[FloatArray, IntArray], FloatArray]
-KernelGradient = Callable[[FloatArray, IntArray, FloatArray], FloatArray]
+"""Returns the covariance matrix of some arms, given the logarithms of the length scales."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,11 +283,7 @@ def numerical_gradient(
 
 
 def fit_hyperparameters(
-    kernel: Kernel,
-    told: ArmRewards,
-    guess: Hyperparameters,
-    length_bounds: tuple[float, float] = (1e-2, 1e2),
-    gradient: KernelGradient | None = None,
+    family: KernelFamily, told: ArmRewards, guess: Hyperparameters
 ) -> Hyperparameters:
     """Return the hyperparameters that maximize the posterior density, near a guess.
 
@@ -296,20 +291,6 @@ def fit_hyperparameters(
     maximized within bounds by L-BFGS-B, starting from the guess. With few rewards the result
     stays near the guess, and no number of rewards leads to a model without noise or with an
     extreme length scale. The rewards of more than 500 arms are thinned to 500 of them.
-
-    Parameters
-    ----------
-    kernel : callable
-        ``kernel(log_lengths, arms)`` returns the prior covariance of some arms as a matrix of
-        shape ``(len(arms), len(arms))``.
-    told : ArmRewards
-    guess : Hyperparameters
-    length_bounds : tuple of float, default=(1e-2, 1e2)
-        Smallest and largest length scale.
-    gradient : callable or None, default=None
-        ``gradient(log_lengths, arms, weights)`` returns the derivatives of
-        ``sum(weights * kernel(log_lengths, arms))`` by the length scales. None computes them
-        numerically.
 
     Returns
     -------
@@ -319,25 +300,22 @@ def fit_hyperparameters(
     told = _thinned(told)
     if len(told.rewards) < LEAST_REWARDS or np.ptp(told.rewards) == 0:
         return guess
-    slopes = partial(numerical_gradient, kernel) if gradient is None else gradient
     sums = RewardSums.of(told)
-    center = guess.to_vector()
-    n_lengths = len(guess.log_lengths)
-    bounds = [tuple(np.log(length_bounds))] * n_lengths
-    bounds += [tuple(np.log(VARIANCE_BOUNDS))] * (len(center) - n_lengths)
+    center, n_lengths = guess.to_vector(), len(guess.log_lengths)
+    n_variances = len(center) - n_lengths
+    bounds = np.log([family.length_bounds] * n_lengths + [VARIANCE_BOUNDS] * n_variances)
 
     def loss(vector: FloatArray) -> tuple[float, FloatArray]:
         parameters = guess.from_vector(vector)
-        prior = kernel(parameters.log_lengths, sums.arms)
+        prior = family.among(parameters.log_lengths, sums.arms)
         found = likelihood_of(sums, prior, parameters)
-        by_lengths = slopes(parameters.log_lengths, sums.arms, found.arm_weights)
-        by_variances = found.by_variances[: len(center) - n_lengths]
+        by_lengths = family.gradient(parameters.log_lengths, sums.arms, found.arm_weights)
+        by_variances = found.by_variances[:n_variances]
         distance = (vector - center) / PRIOR_DEVIATION
         slope = distance / PRIOR_DEVIATION - np.concatenate([by_lengths, by_variances])
         return 0.5 * float(distance @ distance) - found.value, slope
 
-    least, most = np.array(bounds).T
-    start = np.clip(center, least, most)
+    start = np.clip(center, *bounds.T)
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
     return guess.from_vector(np.asarray(found.x, dtype=np.float64))
 

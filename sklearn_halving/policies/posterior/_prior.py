@@ -102,11 +102,9 @@ class Refits:
         told = ArmRewards(*map(np.array, zip(*self.told, strict=True)))
         self.floor = floor_of(told.rewards)
         told = told._replace(rewards=np.maximum(told.rewards, self.floor))
-        family = self.family
-        found = fit_hyperparameters(
-            family.among, told, self.guess, family.length_bounds, family.gradient
-        )
-        posterior, exploration = self.recipe.make(family.at(found.log_lengths), found)
+        found = fit_hyperparameters(self.family, told, self.guess)
+        covariance = self.family.at(found.log_lengths)
+        posterior, exploration = self.recipe.make(covariance, found)
         posterior.learn_all(told)
         return posterior, exploration
 

@@ -15,7 +15,7 @@ from sklearn_halving.policies.bases._ranking import any_of_each
 from sklearn_halving.policies.posterior._arm_posterior import ArmPosterior
 from sklearn_halving.policies.posterior._prior import Refits
 from sklearn_halving.policies.posterior._pulls_in_flight import PullsInFlight
-from sklearn_halving.policies.posterior._single_round import SingleRound
+from sklearn_halving.policies.posterior._single_problem import SingleRound
 
 FARTHEST = 1e100
 """Upper limit of standardized rewards, so that their squares do not overflow."""

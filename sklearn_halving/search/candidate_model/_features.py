@@ -96,8 +96,9 @@ def make_features(candidates: Sequence[Params], spaces: Sequence[Space]) -> Cand
         if not len(rows):
             continue
         values = [candidates[row][name] for row in rows.tolist()]
+        of_values = [labels.of(row, name) for row in rows.tolist()]
         given = {number: spaces[number][name] for number in np.unique(space_of[rows]).tolist()}
-        block = _encoded(values, labels.of_rows(rows, name), given, space_of[rows])
+        block = _encoded(values, of_values, given, space_of[rows])
         varies = [np.ptp(block[space_of[rows] == number], axis=0) for number in given]
         if not np.any(varies):  # it varies between dicts only, like the branches
             continue
@@ -148,10 +149,6 @@ class _Labels:
                 f"or objects that can be pickled or hashed; got {name}={value!r} in candidate "
                 f"{row}. Use another value, or pass the covariance of all candidates as kernel."
             ) from error
-
-    def of_rows(self, rows: IntArray, name: str) -> list[Hashable]:
-        """Return the labels of several candidates' values."""
-        return [self.of(row, name) for row in rows.tolist()]
 
     def of_value(self, value: object) -> Hashable:
         """Return the label of a value. Raise a TypeError if there is none."""

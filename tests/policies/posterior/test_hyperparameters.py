@@ -22,6 +22,16 @@ def kernel(log_lengths: np.ndarray, arms: np.ndarray) -> np.ndarray:
     return np.exp(-0.5 * ((x[:, np.newaxis] - x) / np.exp(log_lengths[0])) ** 2)
 
 
+class Family(KernelFamily):
+    """Arms without features, whose covariance is a function of their numbers."""
+
+    def __init__(self, among, length_bounds=(1e-2, 1e2)) -> None:
+        super().__init__(among, np.zeros((1, 1)), np.ones(1), length_bounds)
+
+    def among(self, log_lengths: np.ndarray, arms: np.ndarray) -> np.ndarray:
+        return self.kernel(log_lengths, arms)
+
+
 def log_likelihood(told: ArmRewards, parameters: Hyperparameters) -> float:
     sums = RewardSums.of(told)
     return likelihood_of(sums, kernel(parameters.log_lengths, sums.arms), parameters).value
@@ -88,7 +98,7 @@ def test_cost_depends_on_arms_and_splits_and_not_on_the_number_of_rewards() -> N
         shapes.append(len(arms))
         return kernel(log_lengths, arms)
 
-    fit_hyperparameters(seen, often, true)
+    fit_hyperparameters(Family(seen), often, true)
     assert set(shapes) == {len(np.unique(told.arm))}
     sums = RewardSums.of(often)
     assert max(array.size for array in (sums.table, sums.by_arm, sums.by_split)) <= 40 * 40
@@ -104,7 +114,7 @@ def test_thousands_of_arms_are_thinned() -> None:
         sizes.append(len(arms))
         return np.exp(-0.5 * ((x[arms][:, np.newaxis] - x[arms]) / np.exp(log_lengths[0])) ** 2)
 
-    found = fit_hyperparameters(seen, told, Hyperparameters(np.log([0.05]), 0.25))
+    found = fit_hyperparameters(Family(seen), told, Hyperparameters(np.log([0.05]), 0.25))
     assert set(sizes) == {500}
     assert 0.1 < np.exp(found.log_lengths[0]) < 1.0
 
@@ -112,7 +122,9 @@ def test_thousands_of_arms_are_thinned() -> None:
 def test_finds_what_the_data_were_made_with() -> None:
     true = Hyperparameters(np.log([0.1]), 0.05, 0.2)
     guess = Hyperparameters(np.log([0.4]), 0.5, 0.05)
-    found = [fit_hyperparameters(kernel, draw(seed, true, 120), guess) for seed in range(10)]
+    found = [
+        fit_hyperparameters(Family(kernel), draw(seed, true, 120), guess) for seed in range(10)
+    ]
     vectors = np.array([parameters.to_vector() for parameters in found])
     assert np.abs(np.median(vectors, axis=0) - true.to_vector()).max() < 0.5
     assert np.abs(guess.to_vector() - true.to_vector()).min() > 1.3
@@ -121,15 +133,15 @@ def test_finds_what_the_data_were_made_with() -> None:
 def test_scale_and_level_of_rewards_do_not_matter() -> None:
     told, guess = draw(1, Hyperparameters(np.log([0.1]), 0.05), 60), Hyperparameters(np.zeros(1))
     moved = told._replace(rewards=1e4 * told.rewards - 55)
-    vectors = [fit_hyperparameters(kernel, t, guess).to_vector() for t in (told, moved)]
+    vectors = [fit_hyperparameters(Family(kernel), t, guess).to_vector() for t in (told, moved)]
     np.testing.assert_allclose(vectors[0], vectors[1], atol=1e-2)
 
 
 def test_few_or_equal_rewards_leave_the_guess() -> None:
     told, guess = draw(2, Hyperparameters(np.log([0.1]), 0.05), 60), Hyperparameters(np.zeros(1))
     few = ArmRewards(*(column[:3] for column in told))
-    assert fit_hyperparameters(kernel, few, guess) is guess
-    assert fit_hyperparameters(kernel, told._replace(rewards=np.ones(60)), guess) is guess
+    assert fit_hyperparameters(Family(kernel), few, guess) is guess
+    assert fit_hyperparameters(Family(kernel), told._replace(rewards=np.ones(60)), guess) is guess
 
 
 def test_hyperparameters_stay_where_the_posterior_is_safe() -> None:
@@ -138,7 +150,9 @@ def test_hyperparameters_stay_where_the_posterior_is_safe() -> None:
     exact = ArmRewards(x, np.zeros(40, dtype=int), x / 40)
     noisy = exact._replace(rewards=np.random.default_rng(0).normal(size=40))
     for told in (exact, noisy):
-        found = fit_hyperparameters(kernel, told, Hyperparameters(np.zeros(1)), (0.05, 2.0))
+        found = fit_hyperparameters(
+            Family(kernel, (0.05, 2.0)), told, Hyperparameters(np.zeros(1))
+        )
         assert 0.05 - 1e-9 <= np.exp(found.log_lengths[0]) <= 2.0 + 1e-9
         assert 1e-4 - 1e-9 <= found.noise_variance <= 1e2 + 1e-6
         assert found.split_variance == 0
@@ -153,7 +167,7 @@ def test_several_lengths_are_found_apart() -> None:
         return np.exp(-0.5 * ((scaled[:, np.newaxis] - scaled) ** 2).sum(axis=2))
 
     told = ArmRewards(np.arange(60), np.zeros(60, dtype=int), np.sin(9 * points[:, 0]))
-    found = fit_hyperparameters(two, told, Hyperparameters(np.log([0.5, 0.5]), 0.01))
+    found = fit_hyperparameters(Family(two), told, Hyperparameters(np.log([0.5, 0.5]), 0.01))
     assert found.log_lengths[1] > found.log_lengths[0] + 1
 
 
