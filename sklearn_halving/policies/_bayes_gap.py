@@ -283,8 +283,7 @@ class BayesGap(BasePolicy):
         The latest estimate of the scale is used: NaN if all rewards are equal, and 1 after a
         single reward. The array is empty unless the acquisition is "bayesgap".
         """
-        bounds = state.bounds() * state.beliefs().known_scale[:, np.newaxis]
-        return bounds.reshape(*state.batch_shape, -1)
+        return state.regret_bounds().reshape(*state.batch_shape, -1)
 
     def posterior(self, state: PosteriorState) -> tuple[FloatArray, FloatArray]:
         """Return posterior means and standard deviations of all arms in reward units.
@@ -294,9 +293,8 @@ class BayesGap(BasePolicy):
         are NaN if all rewards are equal, because the scale is then unknown. After a single
         reward the scale is 1.
         """
-        beliefs, shape = state.beliefs(), (*state.batch_shape, -1)
-        mean = beliefs.offset[:, np.newaxis] + beliefs.scale[:, np.newaxis] * beliefs.mean
-        deviation = beliefs.known_scale[:, np.newaxis] * np.sqrt(state.posterior.variance)
+        shape = (*state.batch_shape, -1)
+        mean, deviation = state.in_rewards()
         return mean.reshape(shape), deviation.reshape(shape)
 
     def _choose(self, state: PosteriorState, may_pull: BoolArray) -> IntArray:

@@ -24,7 +24,6 @@ from sklearn_halving.search._search_results import ResultTable
 from sklearn_halving.search._shared_parameters import PositiveFloat, PositiveInt, document_search
 from sklearn_halving.search.candidate_model._features import draw_evenly
 from sklearn_halving.search.candidate_model._gap_then_race import (
-    GapThenRace,
     make_gap_then_race,
     most_arms,
 )
@@ -37,7 +36,7 @@ from sklearn_halving.search.candidate_model._independent import (
     n_first_fits,
 )
 from sklearn_halving.search.candidate_model._posterior import (
-    GapOverCandidates,
+    bounds_before_race,
     columns_of_one,
     make_gap,
     posterior_columns,
@@ -380,17 +379,17 @@ default=None
             results = table.cv_results | columns
             return ResultTable(results, table.statistics, ugap.regret_bounds(state))
         if run.prepared.setup.sampler is not None:
-            table, both = super()._make_results(run, rows), cast(GapThenRace, policy)
-            columns = both.model_columns(state, rows.arm)
-            bounds = both.gap.regret_bounds(state.gap)
+            table, gap = super()._make_results(run, rows), state.gap
+            columns = bounds_before_race(gap, self.epsilon, rows.arm)
+            bounds = gap.regret_bounds()[0]
             return ResultTable(table.cv_results | columns, table.statistics, bounds)
         results, overlap = self._results_with_errors(run, rows)
         key = f"test_{run.metric}"
         mean_score, bounds = results[f"mean_{key}"], np.zeros(0)
         if has_several:
-            gap = cast(GapOverCandidates, policy)
-            columns, statistics = posterior_columns(gap, state, overlap.n_test / overlap.n_rest)
-            bounds = gap.regret_bounds(state)
+            share = overlap.n_test / overlap.n_rest
+            columns, statistics = posterior_columns(state, self.epsilon, share)
+            bounds = state.regret_bounds()[0]
         else:
             columns, statistics = columns_of_one(mean_score, results[f"standard_error_{key}"])
         order = np.where(policy.is_alive(state), columns["posterior_mean"], mean_score)

@@ -232,8 +232,21 @@ class PosteriorState:
             mean += self.prior_mean / (unit * scale)[:, np.newaxis]
         return Beliefs(mean, self.units.zero + unit * offset, unit * scale, unit * known_scale)
 
-    def bounds(self) -> FloatArray:
-        """Return the bounds of all rounds, shape ``(n_problems, n_rounds)``."""
+    def in_rewards(self) -> tuple[FloatArray, FloatArray]:
+        """Return posterior means and standard deviations in units of reward.
+
+        Both arrays have shape ``(n_problems, n_arms)``. Standard deviations are NaN if the scale
+        is not known.
+        """
+        beliefs = self.beliefs()
+        mean = beliefs.offset[:, np.newaxis] + beliefs.scale[:, np.newaxis] * beliefs.mean
+        return mean, beliefs.known_scale[:, np.newaxis] * np.sqrt(self.posterior.variance)
+
+    def regret_bounds(self) -> FloatArray:
+        """Return the bounds of all rounds in units of reward, shape ``(n_problems, n_rounds)``."""
+        return self._bounds() * self.beliefs().known_scale[:, np.newaxis]
+
+    def _bounds(self) -> FloatArray:
         bounds = np.array([np.ravel(bound) for _, bound in self.rounds])
         return bounds.reshape(len(self.rounds), len(self.lowest)).T
 
@@ -242,7 +255,7 @@ class PosteriorState:
         leaders = np.array([np.ravel(leader) for leader, _ in self.rounds]).T
         rows = np.arange(len(leaders))
         is_allowed = may_win[rows[:, np.newaxis], leaders]
-        place = first_largest(np.where(is_allowed, -self.bounds(), -np.inf))
+        place = first_largest(np.where(is_allowed, -self._bounds(), -np.inf))
         return np.where(is_allowed.any(axis=1), leaders[rows, place], otherwise)
 
     def take_in_one(self, arm: int, repetition: int, reward: float) -> None:

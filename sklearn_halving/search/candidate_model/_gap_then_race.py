@@ -19,7 +19,6 @@ from sklearn_halving.policies.posterior._state import PosteriorState
 from sklearn_halving.search.candidate_model._independent import BOUNDS
 from sklearn_halving.search.candidate_model._posterior import (
     GapOverCandidates,
-    bounds_of,
     make_gap,
 )
 from sklearn_halving.search.candidate_model._prior import CandidatePrior
@@ -133,15 +132,6 @@ class GapThenRace(BasePolicy):
     def rungs_before(self, state: GapThenRaceState, place: int) -> Sequence[ClosedRung]:
         """Return the mean rewards of all arms so far, those of the first part included."""
         return self.race.rungs_before(state.race, place) if state.is_racing else ()
-
-    def model_columns(self, state: GapThenRaceState, arms: IntArray) -> dict[str, FloatArray]:
-        """Return the posterior of arms after the first part; NaN for those that arrived later."""
-        is_drawn = arms < self.n_drawn
-        columns = {}
-        for name, column in bounds_of(self.gap, state.gap).items():
-            columns[name] = np.full(len(arms), np.nan)
-            columns[name][is_drawn] = column[arms[is_drawn]]
-        return columns
 
 
 def n_of_gap(n_pulls: int) -> int:

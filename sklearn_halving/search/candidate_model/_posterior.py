@@ -102,7 +102,7 @@ class JointDraws(ChoiceStatistics):
 
 
 def posterior_columns(
-    gap: BayesGap, state: PosteriorState, overlap: float
+    state: PosteriorState, epsilon: float, overlap: float
 ) -> tuple[dict[str, FloatArray], JointDraws]:
     """Return the columns for the posterior of each candidate, and the statistics of a choice.
 
@@ -111,28 +111,38 @@ def posterior_columns(
     `standard_errors`. They also include that the model may not fit, see `_misfit_variance`. The
     other columns include neither.
     """
-    mean, deviation = gap.posterior(state)
+    mean, deviation = (values[0] for values in state.in_rewards())
     scale = float(state.beliefs().scale[0])
     hidden = overlap * state.posterior.noise_variance + _misfit_variance(state)
     hidden = scale * np.sqrt(hidden)
     draws = _draw_jointly(mean, deviation, scale, state, hidden)
-    columns = bounds_of(gap, state) | {"probability_best": draws.probability_best()}
+    columns = bounds_of(state, epsilon) | {"probability_best": draws.probability_best()}
     return columns, draws
 
 
-def bounds_of(gap: BayesGap, state: PosteriorState) -> dict[str, FloatArray]:
+def bounds_of(state: PosteriorState, epsilon: float) -> dict[str, FloatArray]:
     """Return the columns for the posterior mean of each candidate, and for its bounds."""
-    mean, deviation = gap.posterior(state)
+    mean, deviation = (values[0] for values in state.in_rewards())
     beliefs, width = state.beliefs(), np.sqrt(state.posterior.variance)
-    beta = state.exploration.beta(
-        beliefs.mean, width, state.arms.alive, gap.epsilon / beliefs.scale
-    )
+    beta = state.exploration.beta(beliefs.mean, width, state.arms.alive, epsilon / beliefs.scale)
     return {
         "posterior_mean": mean,
         "posterior_sd": deviation,
         "lower_bound": mean - float(beta[0]) * deviation,
         "upper_bound": mean + float(beta[0]) * deviation,
     }
+
+
+def bounds_before_race(
+    state: PosteriorState, epsilon: float, arms: IntArray
+) -> dict[str, FloatArray]:
+    """Return `bounds_of` for some arms; NaN for those that arrived after the first part."""
+    is_drawn = arms < state.problem.n_arms
+    columns = {}
+    for name, column in bounds_of(state, epsilon).items():
+        columns[name] = np.full(len(arms), np.nan)
+        columns[name][is_drawn] = column[arms[is_drawn]]
+    return columns
 
 
 def _misfit_variance(state: PosteriorState) -> FloatArray:
