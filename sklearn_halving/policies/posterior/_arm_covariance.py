@@ -236,8 +236,8 @@ def checked_covariance(
     matrix = np.ascontiguousarray(given, dtype=np.float64)
     if matrix.shape != (n_arms, n_arms):
         raise ValueError(
-            f"{name} must be a matrix of shape ({n_arms}, {n_arms}), with a row and a column for "
-            f"each {arm}, got {matrix.shape}.{advice}"
+            f"The matrix of {name} must have shape ({n_arms}, {n_arms}), with a row and a column "
+            f"for each {arm}, got {matrix.shape}.{advice}"
         )
     if not np.isfinite(matrix).all():
         raise ValueError(
