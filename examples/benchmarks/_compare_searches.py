@@ -307,7 +307,7 @@ OURS: dict[str, Run] = {
     "VarianceHalvingSearchCV": variance_halving,
     "BayesGapSearchCV": bayes_gap,
     "BanditSearchCV": successive_rejects,
-    'HyperbandSearchCV, "gaussian_process"': partial(hyperband, sampler="gaussian_process"),
+    'HyperbandSearchCV, "evolution"': partial(hyperband, sampler="evolution"),
     'VarianceHalvingSearchCV, "gaussian_process"': partial(
         variance_halving, sampler="gaussian_process"
     ),

@@ -174,7 +174,7 @@ SEARCHES: dict[str, Runner] = {
     "HyperbandSearchCV": hyperband(),
     'HyperbandSearchCV, "random"': hyperband(sampler="random"),
     'HyperbandSearchCV, "kernel_density"': hyperband(sampler="kernel_density"),
-    'HyperbandSearchCV, "gaussian_process"': hyperband(sampler="gaussian_process"),
+    'HyperbandSearchCV, "evolution"': hyperband(sampler="evolution"),
     "BayesGapSearchCV": of_budget(BayesGapSearchCV, N_OF_BAYES_GAP),
     'BayesGapSearchCV, "gaussian_process"': of_budget(
         BayesGapSearchCV, "auto", sampler="gaussian_process"

@@ -138,7 +138,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
 default="auto"
         How candidates are generated:
 
-        - ``"auto"``: ``"evolution"`` for distributions and ``"random"`` for a grid.
+        - ``"auto"``: ``"gaussian_process"`` for distributions and ``"random"`` for a grid.
         - ``"random"``: all candidates of a loop are drawn before its first fit, as in the paper.
         - ``"evolution"``: four out of five candidates are mutations of the best candidates so far
           (`sklearn_halving.samplers.EvolutionSampler`). Its gain grows with ``n_loops``.

@@ -144,9 +144,9 @@ def test_more_loops_go_on_where_the_checkpoint_ends(sampler, tmp_path):
     assert table(extended) == table(search_of(sampler).fit(X, Y))
 
 
-def test_the_default_is_evolution_for_distributions(tmp_path):
+def test_the_default_is_a_gaussian_process_for_distributions(tmp_path):
     by_default = search_of("auto").fit(X, Y)
-    by_name = search_of("evolution", checkpoint=tmp_path / "journal").fit(X, Y)
+    by_name = search_of("gaussian_process", checkpoint=tmp_path / "journal").fit(X, Y)
     assert HyperbandSearchCV(Steady(), SPACE).sampler == "auto"
     assert table(by_default) == table(by_name)
     resumed = search_of("auto", checkpoint=tmp_path / "journal").fit(X, Y)

@@ -39,7 +39,7 @@ SAMPLERS: dict[str, Callable[[], Sampler]] = {
     "gaussian_process": GaussianProcessSampler,
 }
 """Samplers by name, except ``"random"``, which draws all candidates before the first fit."""
-DEFAULT_SAMPLER = "evolution"
+DEFAULT_SAMPLER = "gaussian_process"
 """The sampler for distributions with ``"auto"``."""
 BRACKETS_IN_PLAY = 3
 """Number of brackets that run at a time. The last rung of a bracket has few fits. Meanwhile, the
