@@ -99,8 +99,6 @@ default="random"
         (`~sklearn_halving.policies.IncumbentRace`). The winner is fitted on at least 10 splits,
         or as many as ``cv`` has, if that is more. ``n_candidates`` is the number of candidates
         before the race. Not available for a whole grid, nor with an ``acquisition`` of UGap.
-        With distributions and no plan to extend the search, ``"gaussian_process"`` finds better
-        candidates.
     epsilon : float, default=0.0
         Difference of scores that does not matter.
     beta : {"effective", "printed"} or float, default="effective"
