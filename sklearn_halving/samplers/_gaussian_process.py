@@ -16,7 +16,7 @@ from sklearn_halving.samplers._dimensions import NEUTRAL, Choices, Opaque
 from sklearn_halving.samplers._matern_process import JITTER, Process
 from sklearn_halving.samplers._random import Batch
 from sklearn_halving.samplers._space import FloatArray, IntArray, Params, Space
-from sklearn_halving.samplers._types import Told, check_share
+from sklearn_halving.samplers._types import Told, check_least, check_share
 
 MAX_POINTS = 100
 """Maximum number of scores to which the process is fitted: the best half, and others at random."""
@@ -52,15 +52,17 @@ class GaussianProcessSampler:
     Notes
     -----
     The kernel is Matern 5/2 with a length scale for each parameter. Two different values of an
-    unordered list are at distance 1. The hyperparameters maximize their posterior density; the
-    prior median of the length scales grows with the square root of the number of parameters [3]_.
+    unordered list are at distance 1. The hyperparameters are fitted by their posterior density.
+    The prior median of a length scale grows with the square root of the number of parameters [3]_.
     Scores below the median are compressed logarithmically, since the differences between poor
     candidates do not matter. If there are more than 100 scores, the process is fitted to the best
     50 and 50 others, so that the time for a proposal does not grow with the number of candidates.
 
     Candidates without a score, and those of the same batch, are assumed to get the score that the
     process predicts (the "Kriging believer" [2]_). This reduces the variance around them, so that
-    candidates that are proposed at the same time differ.
+    candidates that are proposed at the same time differ. The best score so far, over which the
+    improvement is expected, remains the same. A failed candidate counts as one with the lowest
+    score.
 
     References
     ----------
@@ -93,6 +95,8 @@ class GaussianProcessSampler:
     def __post_init__(self) -> None:
         """Validate the parameters."""
         check_share(self, "share_random", "Use 0.2, the default, or RandomSampler.", may_be_1=True)
+        check_least(self, "min_told", 2, "Use 8, the default.")
+        check_least(self, "n_pool", 2, "Use 1000, the default.")
 
     def propose(self, told: Told, n: int, rng: np.random.Generator) -> list[Params]:
         """Return ``n`` candidates, by expected improvement or at random."""
@@ -110,10 +114,10 @@ class GaussianProcessSampler:
         return Batch(told).filled(n, rng, best, self.share_random)
 
     def _pool(self, told: Told, rng: np.random.Generator) -> Pool | None:
-        """Return points to choose from; None if there are too few scores, or no axes."""
+        """Return points to choose from; None if there are too few different scores, or no axes."""
         axes, (arms, scores) = Axes.of(told.space), _known(told, self.min_told)
-        if len(arms) < max(self.min_told, 2) or not len(axes.of_column):
-            return None
+        if not len(arms) or scores[0] == scores[-1] or not len(axes.of_column):
+            return None  # there is nothing to learn from
         values = compressed(scores)
         if len(arms) > MAX_POINTS:
             n_best = MAX_POINTS // 2
@@ -133,16 +137,22 @@ class GaussianProcessSampler:
 
 
 def _known(told: Told, min_told: int) -> tuple[IntArray, FloatArray]:
-    """Return the arms to which the process is fitted and their scores, best first."""
-    level = told.top_level(min_told)
-    if level is None:
-        return np.zeros(0, dtype=np.int64), np.zeros(0)
-    arms, scores = told.at_level(level)
-    is_inside = np.array([told.point(arm) is not None for arm in arms.tolist()], dtype=bool)
-    is_known = is_inside & np.isfinite(scores)
-    order = np.lexsort((arms, -scores))
-    order = order[is_known[order]]
-    return arms[order], scores[order]
+    """Return the arms to which the process is fitted and their scores, best first.
+
+    They are those at the largest level with at least ``min_told`` scores. A failed candidate gets
+    the lowest of the scores, so that regions in which fits fail are avoided.
+    """
+    for level in told.levels():
+        arms, scores = told.at_level(level)
+        is_inside = [told.point(arm) is not None for arm in arms.tolist()]
+        is_usable = np.array(is_inside, dtype=bool) & (scores < np.inf)
+        arms, scores = arms[is_usable], scores[is_usable]
+        is_score = np.isfinite(scores)
+        if is_score.sum() >= min_told:
+            scores = np.where(is_score, scores, scores[is_score].min())
+            order = np.lexsort((arms, ~is_score, -scores))
+            return arms[order], scores[order]
+    return np.zeros(0, dtype=np.int64), np.zeros(0)
 
 
 def _points_of(told: Told, arms: list[int]) -> FloatArray:
@@ -154,11 +164,13 @@ def _points_of(told: Told, arms: list[int]) -> FloatArray:
 def compressed(scores: FloatArray) -> FloatArray:
     """Return scores minus their median, relative to the spread of the better half.
 
-    A score below the median by z becomes -log(1 + z).
+    A score below the median by z becomes -log(1 + z). If the better half is equal, the spread is
+    that of all scores.
     """
-    centred = scores - np.median(scores)
-    spread = np.sqrt(np.mean(np.sort(centred)[len(centred) // 2 :] ** 2))
-    z = centred / (spread if spread > 0 else 1.0)
+    scaled = scores / (np.abs(scores).max() or 1.0)  # squares neither overflow nor underflow
+    centred = scaled - np.median(scaled)
+    better = np.sort(centred)[len(centred) // 2 :]
+    z = centred / (np.sqrt(np.mean(better**2)) or np.sqrt(np.mean(centred**2)) or 1.0)
     return np.where(z < 0, -np.log1p(np.maximum(-z, 0)), z)
 
 
@@ -220,7 +232,8 @@ class Axes:
         for axis, dimension in enumerate(self.space.dimensions):
             if isinstance(dimension, Choices):
                 n_cells = dimension.n_cells
-                points[:, axis] = (np.floor(points[:, axis] * n_cells) + 0.5) / n_cells
+                cells = np.minimum(np.floor(points[:, axis] * n_cells), n_cells - 1)
+                points[:, axis] = (cells + 0.5) / n_cells
         branches = self.space.branches
         if len(branches) == 1:
             return points
@@ -239,8 +252,9 @@ class Pool:
     inputs : ndarray of shape (n_points, n_columns)
     mean, variance : ndarray of shape (n_points,)
         Those of the posterior. The mean of a point that was chosen is -inf.
-    factors : ndarray of shape (n_known, n_points)
-        The posterior covariance is the prior one minus ``factors.T @ factors``.
+    factors : ndarray of shape (n_rows, n_points)
+        The posterior covariance is the prior one minus ``factors.T @ factors``. Rows of zeros are
+        room for chosen points.
     best : float
         The largest posterior mean at a known point.
     chosen : int or None
@@ -255,6 +269,7 @@ class Pool:
     factors: FloatArray
     best: float
     chosen: int | None = None
+    _n_rows: int = 0
 
     @classmethod
     def of(
@@ -266,9 +281,9 @@ class Pool:
         factors = solve_triangular(process.lower, prior, lower=True)
         variance = process.signal - (factors**2).sum(axis=0)
         best = (process.covariance(process.inputs, process.inputs) @ process.weights).max()
-        pool = cls(
-            process, points, inputs, process.weights @ prior, variance, factors, float(best)
-        )
+        mean = process.weights @ prior
+        pool = cls(process, points, inputs, mean, variance, factors, float(best))
+        pool._n_rows = len(factors)
         for place in range(n_pending):
             pool._believe(place)
         return pool
@@ -286,10 +301,14 @@ class Pool:
     def _believe(self, place: int) -> None:
         """Condition on the predicted score of a point, which leaves all means as they are."""
         own = self.process.covariance(self.inputs[place : place + 1], self.inputs)[0]
-        own -= self.factors[:, place] @ self.factors
+        known = self.factors[: self._n_rows]
+        own -= known[:, place] @ known
         noise = self.process.noise + JITTER * self.process.signal
         row = own / np.sqrt(max(self.variance[place], 0.0) + noise)
-        self.factors = np.vstack([self.factors, row])
+        if self._n_rows == len(self.factors):  # doubled, as copies take time
+            self.factors = np.vstack([self.factors, np.zeros_like(self.factors)])
+        self.factors[self._n_rows] = row
+        self._n_rows += 1
         self.variance = self.variance - row**2
         self.mean[place] = -np.inf
 

@@ -50,7 +50,8 @@ class Process:
         """Return the process whose hyperparameters have the largest posterior density."""
         of_axis, place = np.unique(of_column, return_inverse=True)
         squares = np.zeros((len(of_axis), len(values), len(values)))
-        for column, own in zip(columns.T, place.tolist(), strict=True):
+        varies = np.ptp(columns, axis=0) > 0
+        for column, own in zip(columns.T[varies], place[varies].tolist(), strict=True):
             squares[own] += np.subtract.outer(column, column) ** 2
         centre = np.append(np.full(len(of_axis), 0.5 * log(len(of_axis) / 8)), [0.0, LOG_NOISE])
         width = np.append(np.ones(len(of_axis) + 1), 2.0)

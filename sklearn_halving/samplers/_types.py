@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -81,6 +82,10 @@ class Told:
         """Return the arms that have no score at any level yet, in the order of their creation."""
         return list(self._pending)
 
+    def levels(self) -> list[int]:
+        """Return the levels at which an arm has a score, the largest first."""
+        return sorted(self._scores, reverse=True)
+
     def top_level(self, n_least: int) -> int | None:
         """Return the largest level at which at least ``n_least`` arms have a score, or None."""
         levels = [level for level, of_arm in self._scores.items() if len(of_arm) >= n_least]
@@ -135,3 +140,12 @@ def check_share(sampler: object, name: str, way_out: str, *, may_be_1: bool = Fa
     if not 0 < value < 1 and not (may_be_1 and value == 1):
         end = "at most 1" if may_be_1 else "below 1"
         raise ValueError(f"{name} must be above 0 and {end}, got {value!r}. {way_out}")
+
+
+def check_least(sampler: object, name: str, least: int, way_out: str) -> None:
+    """Raise unless a parameter is an integer of at least ``least``."""
+    value = getattr(sampler, name)
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(
+            f"{name} must be an integer of at least {least}, got {value!r}. {way_out}"
+        )

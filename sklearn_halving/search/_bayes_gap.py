@@ -89,7 +89,7 @@ class BayesGapSearchCV(AdaptiveSearchCV):
         Maximum number of fits (the paper's horizon T). ``"auto"`` is a quarter of the number of
         candidates, but at least 20 and at most 100, and never more than 5 for each candidate or
         than the splits of ``cv`` allow. With an ``acquisition`` of UGap, it is 5 for each
-        candidate.
+        candidate. With a sampler, it is 50.
     sampler : {"random", "evolution", "kernel_density", "gaussian_process"} or Sampler, \
 default="random"
         Where further candidates come from, see HyperbandSearchCV. With ``"random"``, none are
@@ -307,7 +307,7 @@ default=None
     def _count_pulls(self, n_arms: int, setup: Setup) -> int:
         if not isinstance(self.n_pulls, str):
             return int(self.n_pulls)
-        if self.acquisition in BOUNDS:
+        if self.acquisition in BOUNDS or setup.sampler is not None:
             return super()._count_pulls(n_arms, setup)
         least, most = AUTO_PULLS
         n_each = min(PULLS_OF_GRID_SEARCH, setup.splits.n_repetitions or PULLS_OF_GRID_SEARCH)

@@ -58,7 +58,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     ``max_resources / factor ** s`` of the resource. From rung to rung, one of every ``factor``
     candidates is kept and gets ``factor`` times the resource, up to ``max_resources``. The
     brackets are a hedge: the first one relies on cheap fits the most, and the last one (s = 0) not
-    at all. Later brackets include variations of the best candidates so far. In the paper, and with
+    at all. Candidates of later brackets are chosen by the scores so far. In the paper, and with
     ``sampler="random"``, all candidates are random. ``brackets="all"`` uses these brackets for a
     grid.
 
@@ -375,5 +375,4 @@ default="auto"
         setup = prepared.setup
         if not halves_grid(self, setup.space, setup.sampler):
             warn_of_small_grid(prepared)
-        if setup.sampler is None:
-            warn_of_left_out(self, setup.space, candidates)
+        warn_of_left_out(self, prepared, candidates)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import check_grad
 from scipy.stats import norm, uniform
@@ -92,6 +92,7 @@ def test_expected_improvement(z: float) -> None:
 
 
 @given(st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=30), st.floats(0.01, 100))
+@example([0.0, 0.0, -1.0], 2.0)
 def test_compressed_scores_keep_their_order_and_ignore_the_scale(
     scores: list[float], scale: float
 ) -> None:
@@ -164,3 +165,41 @@ def test_candidates_of_one_batch_differ_in_the_same_way() -> None:
     told = told_of_two_peaks()
     made = GaussianProcessSampler(share_random=1e-9).propose(told, 2, np.random.default_rng(0))
     assert sorted(params["x"] for params in made) == pytest.approx([0.25, 0.75], abs=0.1)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200, 1e307])
+def test_scores_may_be_tiny_or_huge(scale: float) -> None:
+    scores = np.random.default_rng(0).normal(size=20)
+    np.testing.assert_allclose(compressed(scale * scores), compressed(scores))
+
+
+def test_regions_in_which_fits_fail_are_avoided() -> None:
+    told, rng = Told(Space.of({"a": uniform(0, 1), "b": uniform(0, 1)})), np.random.default_rng(0)
+    for arm in range(50):
+        [params] = GaussianProcessSampler(share_random=1e-9).propose(told, 1, rng)
+        told.add(params)
+        has_failed = params["a"] > 0.5
+        told.tell(arm, 1, np.nan if has_failed else -((params["a"] - 0.4) ** 2))
+    assert np.mean([params["a"] > 0.5 for params in told.candidates[20:]]) < 0.2
+
+
+def test_a_level_with_too_few_scores_is_left_out() -> None:
+    """At the largest level, 8 candidates were fitted, and one of them failed."""
+    told = told_of_two_peaks()
+    for arm in range(8):
+        told.tell(arm, 3, np.nan if arm == 2 else float(arm))
+    sampler = GaussianProcessSampler(share_random=1e-9)
+    [first] = sampler.propose(told, 1, np.random.default_rng(0))
+    assert min(abs(first["x"] - 0.25), abs(first["x"] - 0.75)) < 0.1
+    told.tell(2, 3, 2.0)
+    [first] = sampler.propose(told, 1, np.random.default_rng(0))
+    assert first["x"] > 0.9
+
+
+def test_equal_scores_teach_nothing() -> None:
+    told = Told(Space.of({"x": uniform(0, 1)}))
+    for arm in range(20):
+        told.add({"x": arm / 20})
+        told.tell(arm, 1, 0.5)
+    made = GaussianProcessSampler().propose(told, 200, np.random.default_rng(0))
+    assert np.histogram([params["x"] for params in made], 4, (0, 1))[0].min() > 30

@@ -23,6 +23,7 @@ from sklearn.svm import SVC
 
 from sklearn_halving.samplers import (
     EvolutionSampler,
+    GaussianProcessSampler,
     KernelDensitySampler,
     RandomSampler,
     Space,
@@ -202,6 +203,9 @@ def test_finds_the_best_of_a_smooth_function_sooner_than_chance(sampler_class: A
         (EvolutionSampler, {"share_random": 0}),
         (KernelDensitySampler, {"share_good": -0.1}),
         (KernelDensitySampler, {"share_random": 2}),
+        (GaussianProcessSampler, {"share_random": 0}),
+        (GaussianProcessSampler, {"min_told": 1}),
+        (GaussianProcessSampler, {"n_pool": 10.5}),
     ],
 )
 def test_refuses_parameters(sampler_class: Any, wrong: dict[str, float]) -> None:

@@ -58,7 +58,10 @@ def test_candidates_that_were_dropped_after_one_split_do_not_count():
     assert set(n_scores) == {1, 5}
     n_dropped = int((n_scores == 1).sum())
     word = "candidate" if n_dropped == 1 else "candidates"
-    assert f"{n_dropped} {word} dropped in the last rung after one split" in search.summary()
+    assert f"{n_dropped} {word} dropped after one split of the last rung" in search.summary()
+    complete = results["mean_test_score"][full][n_scores == 5]
+    assert f": {results['mean_test_score'][full].max():.4}" not in search.summary()
+    assert f": {complete.max():.4}*" in search.summary()
     assert np.isfinite(search._statistics.mean).sum() == (n_scores == 5).sum()
     assert 0 < search.best_probability_ < 1
 

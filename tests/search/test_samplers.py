@@ -211,6 +211,14 @@ def test_candidates_of_a_bracket_are_made_of_earlier_brackets_but_the_one_before
     assert (np.diff(n_scored[1:]) > 0).all()
 
 
+def test_candidates_of_a_grid_that_a_sampler_leaves_out_are_counted():
+    grid = {"value": np.linspace(0, 1, 400).tolist()}
+    search = search_of("gaussian_process", space=grid, n_loops=1)
+    with pytest.warns(UserWarning, match="At least .* of the 400 .* left out.*Leave sampler out"):
+        search.fit(X, Y)
+
+
+@pytest.mark.filterwarnings("ignore:At least")
 def test_all_of_a_grid_is_tried_before_a_candidate_comes_again():
     grid = {"value": np.linspace(0, 1, 40).tolist()}
     search = search_of("evolution", space=grid, n_loops=2).fit(X, Y)

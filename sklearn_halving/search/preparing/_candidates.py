@@ -59,8 +59,8 @@ def resolve_sampler(sampler: object) -> Sampler | None:
         return sampler
     names = ", ".join(map(repr, ["random", *SAMPLERS]))
     raise ValueError(
-        f"sampler must be one of {names}, 'auto' in HyperbandSearchCV, or an object with the "
-        f"method of sklearn_halving.samplers.Sampler; got {sampler!r}."
+        f"sampler must be one of {names}, or an object with the method of "
+        f"sklearn_halving.samplers.Sampler; got {sampler!r}. 'auto' is for HyperbandSearchCV only."
     )
 
 

@@ -52,8 +52,8 @@ N_SPLITS = 3
 MAX_SHOWN = 60
 RULES = {"race in the last rung": False, "brackets in play": 2, "rules of the race": 1}
 """Rules that decide when a sampler creates candidates, and their values in older journals."""
-RULES_OF_THE_RACE = 3
-"""Changes when a race with a sampler makes other pulls, and thus other candidates."""
+RULES_OF_THE_RACE = {"BayesGapSearchCV": 3}
+"""By search, 2 for others. Changes when a race makes other pulls, and thus other candidates."""
 UNSTATED = {"sampler": "random", "promotion": "synchronous", **RULES}
 """Values of settings that a journal leaves out."""
 HINTS = {
@@ -152,7 +152,8 @@ def session_of(
             fields["sampler"] = _shown("sampler", named)
             budget |= {"n_candidates", "pulls_in_flight"}
             if plan.schedule is None:
-                fields["rules of the race"] = RULES_OF_THE_RACE
+                rules = RULES_OF_THE_RACE.get(type(search).__name__, 2)
+                fields["rules of the race"] = rules
         if plan.schedule is not None:
             fields["race in the last rung"] = plan.description.races
             fields["brackets in play"] = BRACKETS_IN_PLAY

@@ -213,14 +213,25 @@ def check_width(search: HyperbandSearchCV, plan: SearchPlan) -> None:
 
 
 def warn_of_left_out(
-    search: HyperbandSearchCV, space: SearchSpace, candidates: Candidates
+    search: HyperbandSearchCV, prepared: Preparation, candidates: Candidates
 ) -> None:
     """Warn if candidates of a grid are left out, and name the parameter that changes it."""
-    n_started = n_different(candidates)
-    if not space.is_grid or n_started == space.size:
+    space, has_sampler = prepared.setup.space, prepared.setup.sampler is not None
+    if not space.is_grid:
+        return
+    # The candidates of a sampler do not exist yet. It does not repeat any while there are others.
+    n_started = prepared.plan.problem.n_arms if has_sampler else n_different(candidates)
+    if n_started == space.size:
         return
     n_all = space.n_different_in_grid
-    if n_started == n_all:
+    if n_started >= n_all:
+        return
+    if has_sampler:
+        warn_user(
+            f"At least {n_all - n_started} of the {n_all} candidates of the grid are left out: "
+            f"with sampler={search.sampler!r}, the brackets start {n_started}. Leave sampler out "
+            "to start every candidate."
+        )
         return
     if search.max_candidates is not None:
         remedy = f"A larger max_candidates, now {search.max_candidates}, starts more of them"

@@ -91,6 +91,12 @@ class Findings:
         for name in ("loop", "bracket", "iter"):
             frame[name] = results.get(name, 0)
         frame["is_best"] = frame.index == self.best_row
+        of_splits = [
+            np.isfinite(column)
+            for key, column in results.items()
+            if key.startswith("split") and key.endswith(f"_test_{metric}")
+        ]
+        frame["n_splits"] = np.sum(of_splits, axis=0) if of_splits else 1
         frame["is_fitted"] = results.get("n_pulls", 1) > np.zeros(len(frame))
         if "posterior_mean" in results:
             frame["score"] = frame["score"].where(frame["is_fitted"], results["posterior_mean"])

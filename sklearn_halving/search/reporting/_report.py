@@ -199,7 +199,9 @@ def _brackets(found: Findings) -> Section:
             if any(rung["is_best"]):
                 winner = len(table), len(cells)
             # Two rungs at the same amount are shown as one. The later one has more splits.
-            best = rung.loc[rung["iter"] == rung["iter"].max(), "score"].max()
+            # Candidates that were dropped after one split are not compared with the others.
+            last = rung[rung["iter"] == rung["iter"].max()]
+            best = last.loc[last["n_splits"] == last["n_splits"].max(), "score"].max()
             cells.append(f"{len(rung):,}: {score_text(best)}" if len(rung) else "")
         table.append(cells)
     head = [found.resource or "", *map(number_text, amounts)]
