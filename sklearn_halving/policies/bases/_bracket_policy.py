@@ -1,7 +1,8 @@
 """Base class of scheduled policies, which play brackets of successive halving.
 
-Brackets do not share arms and never wait for each other. Within a bracket, a rung is closed when
-the rewards of all its pulls are known, in any order. Its best arms are promoted to the next rung.
+Brackets do not share arms. They only wait for each other if their arms are created during the
+game. Within a bracket, a rung is closed when the rewards of all its pulls are known, in any order.
+Its best arms are promoted to the next rung.
 """
 
 from __future__ import annotations
