@@ -26,6 +26,8 @@ N_PARENTS = 5
 """Half of the pool are steps from this many of the best candidates."""
 STEPS = 0.05, 0.2
 """Range of the standard deviation of such a step, as a share of the range of a parameter."""
+LEAST_SPREAD = 1e-4
+"""Minimum spread of the better half of the scores, as a share of the spread of all of them."""
 P_NUMBER, P_CATEGORY = 0.5, 0.25
 """Probabilities that a number, or an unordered value, is changed by such a step."""
 
@@ -164,13 +166,14 @@ def _points_of(told: Told, arms: list[int]) -> FloatArray:
 def compressed(scores: FloatArray) -> FloatArray:
     """Return scores minus their median, relative to the spread of the better half.
 
-    A score below the median by z becomes -log(1 + z). If the better half is equal, the spread is
-    that of all scores.
+    A score below the median by z becomes -log(1 + z). The spread is at least 0.0001 times that
+    of all scores, since the better half may be equal.
     """
     scaled = scores / (np.abs(scores).max() or 1.0)  # squares neither overflow nor underflow
     centred = scaled - np.median(scaled)
     better = np.sort(centred)[len(centred) // 2 :]
-    z = centred / (np.sqrt(np.mean(better**2)) or np.sqrt(np.mean(centred**2)) or 1.0)
+    spread = max(np.sqrt(np.mean(better**2)), LEAST_SPREAD * np.sqrt(np.mean(centred**2)))
+    z = centred / (spread or 1.0)
     return np.where(z < 0, -np.log1p(np.maximum(-z, 0)), z)
 
 

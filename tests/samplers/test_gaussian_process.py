@@ -99,7 +99,7 @@ def test_compressed_scores_keep_their_order_and_ignore_the_scale(
     values = compressed(np.array(scores))
     order = np.argsort(scores, kind="stable")
     assert np.all(np.diff(values[order]) >= 0)
-    if np.ptp(scores) > 1e-6:
+    if np.ptp(scores) > 1e-4:  # or adding 1 loses too many digits
         np.testing.assert_allclose(compressed(scale * np.array(scores) + 1), values, atol=1e-4)
 
 
