@@ -33,6 +33,10 @@ from sklearn.utils._param_validation import Interval, InvalidParameterError, Str
 # Selects rows of DataFrames, sparse matrices, lists and precomputed kernels.
 from sklearn.utils.metaestimators import _safe_split as safe_split
 
+# Limits the threads of BLAS. scikit-learn keeps a controller, because creating one takes long. Can
+# be replaced by threadpoolctl, which would be another dependency.
+from sklearn.utils.parallel import _threadpool_controller_decorator
+
 # Selects the rows of fit and score parameters that have one entry per row. Not public.
 from sklearn.utils.validation import _check_method_params as method_params
 from sklearn.utils.validation import _num_samples as num_samples
@@ -55,6 +59,7 @@ __all__ = [
     "method_params",
     "named_scorers",
     "num_samples",
+    "one_blas_thread",
     "param_columns",
     "propagated_callbacks",
     "routed_fit_params",
@@ -76,6 +81,14 @@ HTML_HOOK = "_html_repr"
 be removed when a public method can be overridden."""
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def one_blas_thread(function: Method) -> Method:
+    """Return a function that lets BLAS use a single thread while it runs.
+
+    More threads slow down small matrices, many times over if other processes use the cores.
+    """
+    return _threadpool_controller_decorator(limits=1, user_api="blas")(function)
 
 
 def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Method], Method]:

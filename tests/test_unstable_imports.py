@@ -17,6 +17,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from sklearn_halving import _unstable_imports as unstable
 from sklearn_halving import _unstable_joblib as joblib_names
@@ -134,6 +135,16 @@ def test_score_returns_error_score_and_raises_on_request() -> None:
         assert np.isnan(unstable.score(fitted, X, y, fails, {}, np.nan))
     with pytest.raises(ZeroDivisionError):
         unstable.score(fitted, X, y, fails, {}, "raise")
+
+
+def blas_threads() -> set[int]:
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+def test_blas_has_one_thread_while_the_function_runs() -> None:
+    with threadpool_limits(2, "blas"):
+        assert unstable.one_blas_thread(blas_threads)() == {1}
+        assert blas_threads() == {2}
 
 
 def test_routed_fit_params_has_the_three_receivers() -> None:

@@ -19,6 +19,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from search.common import Constant, data
 from search.resuming import Steady, found, table
@@ -209,6 +210,19 @@ def test_candidates_of_a_bracket_are_made_of_earlier_brackets_but_the_one_before
     n_scored = [n for *_, n in seen]
     assert n_scored[:2] == [0, 0]
     assert (np.diff(n_scored[1:]) > 0).all()
+
+
+def test_a_sampler_uses_one_thread_as_more_are_slow_for_small_matrices():
+    seen = []
+
+    class Watching:
+        def propose(self, told, n, rng):
+            seen.extend(threadpool_info())
+            return RandomSampler().propose(told, n, rng)
+
+    with threadpool_limits(2):
+        search_of(Watching()).fit(X, Y)
+    assert {pool["num_threads"] for pool in seen if pool["user_api"] == "blas"} == {1}
 
 
 def test_candidates_of_a_grid_that_a_sampler_leaves_out_are_counted():

@@ -64,7 +64,10 @@ def serve(control: PipeEnd, *, forks: bool) -> None:
     token, sent = pickle.loads(control.recv_bytes())
     arrays = [array.array() if isinstance(array, MappedFile) else array for array in sent]
     unpack(token, arrays)  # before the time of the first pull starts
-    control.send_bytes(LOADED)
+    try:
+        control.send_bytes(LOADED)
+    except OSError:
+        return  # the worker died while the task was loaded
     if forks:
         _serve_in_copies(control, token, arrays)
     else:
