@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from sklearn_halving.policies._gap_e import AdaptiveGapEV as AdaptiveGapEV
     from sklearn_halving.policies._gap_e import GapE as GapE
     from sklearn_halving.policies._gap_e import GapEV as GapEV
+    from sklearn_halving.policies._grid_halving import GridHalving as GridHalving
     from sklearn_halving.policies._hoo import HOO as HOO
     from sklearn_halving.policies._hyperband import Hyperband as Hyperband
     from sklearn_halving.policies._incumbent_race import IncumbentRace as IncumbentRace
@@ -59,7 +60,6 @@ if TYPE_CHECKING:
     from sklearn_halving.policies._successive_halving import (
         FiniteHorizonHalving as FiniteHorizonHalving,
     )
-    from sklearn_halving.policies._successive_halving import GridHalving as GridHalving
     from sklearn_halving.policies._successive_halving import (
         InfiniteHorizonHalving as InfiniteHorizonHalving,
     )
@@ -110,6 +110,7 @@ _NAMES_IN = {
     "_elimination": ("MedianElimination", "SuccessiveElimination"),
     "_exp3": ("EXP3",),
     "_gap_e": ("AdaptiveGapEV", "GapE", "GapEV"),
+    "_grid_halving": ("GridHalving",),
     "_hoo": ("HOO",),
     "_hyperband": ("Hyperband",),
     "_incumbent_race": ("IncumbentRace",),
@@ -117,7 +118,6 @@ _NAMES_IN = {
     "_races": ("BernsteinRace", "HoeffdingRace"),
     "_successive_halving": (
         "FiniteHorizonHalving",
-        "GridHalving",
         "InfiniteHorizonHalving",
         "SuccessiveHalving",
     ),

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from sklearn_halving.policies._successive_halving import ScheduledPolicy
 from sklearn_halving.policies._types import (
     NO_ARM,
     ClosedRung,
@@ -21,7 +22,6 @@ from sklearn_halving.policies._types import (
     Rung,
     Schedule,
 )
-from sklearn_halving.policies.bases._bracket_policy import ScheduledPolicy
 from sklearn_halving.policies.bases._bracket_state import BracketsState, BracketState
 from sklearn_halving.policies.bases._parameter_checks import refuse_unless
 from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState

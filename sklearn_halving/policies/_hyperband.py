@@ -10,8 +10,8 @@ from typing import Literal
 
 import numpy as np
 
+from sklearn_halving.policies._successive_halving import ScheduledPolicy
 from sklearn_halving.policies._types import Bracket, PolicyDescription, Problem, Schedule
-from sklearn_halving.policies.bases._bracket_policy import ScheduledPolicy
 from sklearn_halving.policies.bases._parameter_checks import check_choice, check_count
 from sklearn_halving.policies.bases._rungs import (
     exact_factor,

@@ -10,8 +10,8 @@ from math import floor
 import numpy as np
 
 from sklearn_halving.policies._arrays import FloatArray, IntArray
+from sklearn_halving.policies._successive_halving import ScheduledPolicy
 from sklearn_halving.policies._types import NO_ARM, Bracket, Problem, Rung, Schedule
-from sklearn_halving.policies.bases._bracket_policy import ScheduledPolicy
 from sklearn_halving.policies.bases._bracket_state import BracketsState, BracketState
 from sklearn_halving.policies.bases._parameter_checks import check_budget
 from sklearn_halving.policies.bases._rungs import (

@@ -9,7 +9,7 @@ import numpy as np
 
 from sklearn_halving import _typing as t
 from sklearn_halving.policies import AsynchronousBrackets
-from sklearn_halving.policies.bases._bracket_policy import ScheduledPolicy
+from sklearn_halving.policies._successive_halving import ScheduledPolicy
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._base_search import BaseBanditSearchCV

@@ -131,13 +131,6 @@ class SimulationResult(Outcomes):
         """Mean number of units of resource."""
         return estimate_of(self.n_units)
 
-    @property
-    def confident_share(self) -> Estimate:
-        """Share of problems in which the guarantee holds; NaN if the policy has none."""
-        if self.is_confident is None:
-            return Estimate(np.nan, np.nan)
-        return estimate_of(self.is_confident)
-
     def summary(self) -> pd.Series[float]:
         """Return all means and standard errors, for comparison with other policies.
 
@@ -196,13 +189,10 @@ class SimulationResult(Outcomes):
         units, middle, error = units[order], middle[order], error[order]
         name = label or name_of(self.policy)
         ax.errorbar(units, middle, 2 * error, marker="o", markersize=3, capsize=2, label=name)
-        ax.set(xlabel="pulls" if self._has_one_level() else "units of resource")
+        ax.set(xlabel="pulls" if self.environment.max_level == 1 else "units of resource")
         ax.set(xscale="log", ylabel="regret of the arm chosen")
         ax.legend()
         return ax
-
-    def _has_one_level(self) -> bool:
-        return bool(self.environment.max_level == 1)
 
 
 def estimate_of(values: npt.ArrayLike) -> Estimate:

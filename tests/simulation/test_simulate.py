@@ -221,7 +221,7 @@ def test_a_policy_with_a_confidence_keeps_its_word() -> None:
     world = BernoulliArms([0.9, 0.4, 0.3])
     result = simulate(LUCB(delta=0.2), world, 400)
     assert result.mistake_probability.value <= 0.2
-    assert result.confident_share == (1.0, 0.0)
+    assert result.is_confident.all()
     hurried = simulate(LUCB(delta=0.2, max_pulls=20), world, 400)
     assert not hurried.is_confident.any()
     assert simulate(UniformAllocation(8), BERNOULLI, 5).is_confident is None

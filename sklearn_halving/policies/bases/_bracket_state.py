@@ -1,4 +1,4 @@
-"""The state of brackets of successive halving while they are played."""
+"""The state of brackets of successive halving, and the race in their last rung."""
 
 from __future__ import annotations
 
@@ -8,10 +8,84 @@ from itertools import accumulate
 from typing import cast
 
 import numpy as np
+from scipy.special import ndtr, stdtrit
 
-from sklearn_halving.policies._arrays import FloatArray, IntArray, Shape
-from sklearn_halving.policies._types import Bracket, ClosedRung, Pulls, Schedule
-from sklearn_halving.policies.bases._last_rung_race import MIN_SPLITS, Finalists, Incumbent
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Shape
+from sklearn_halving.policies._types import NO_ARM, Bracket, ClosedRung, Pulls, Schedule
+
+Z = 1.0
+"""Number of standard errors by which a dropped arm is behind."""
+MAX_FINALISTS = 100
+"""Number of latest finalists from which the noise is estimated."""
+MIN_SPLITS = 3
+"""With fewer splits there is no race: the noise would be known too badly."""
+
+
+@dataclass(frozen=True)
+class Incumbent:
+    """The best arm of earlier brackets."""
+
+    rewards: FloatArray
+    """Its rewards. Shape ``(n_repetitions,)``."""
+    tolerance: float
+    """The largest difference on one split with which another arm is not behind."""
+
+    def is_ahead_of(self, rewards: FloatArray, repetition: int) -> BoolArray:
+        """Return which rewards on a split are behind by more than the noise, or NaN."""
+        is_close: BoolArray = self.rewards[repetition] - rewards <= self.tolerance
+        return ~is_close
+
+    def corrected(self, rewards: FloatArray, repetition: int) -> FloatArray:
+        """Return estimates of the means of arms from their rewards on one split."""
+        return self.rewards.mean() + rewards - self.rewards[repetition]
+
+
+def noise_tolerance(table: FloatArray) -> float | None:
+    """Return `Z` standard errors of a difference on one split, None if nothing is known.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_arms, n_repetitions)
+        Finite rewards. Equal arms count once, as they say nothing about the noise. The noise is
+        what the effects of the arms and of the splits do not explain. The quantile of Student's
+        distribution takes into account that few arms tell little about it.
+    """
+    table = np.unique(table, axis=0)
+    n_free = (len(table) - 1) * (table.shape[1] - 1)
+    if n_free < 1:
+        return None
+    means = table.mean(axis=1, keepdims=True)
+    residuals = table - means - table.mean(axis=0) + table.mean()
+    variance = (residuals**2).sum() / n_free
+    return float(stdtrit(n_free, ndtr(Z)) * np.sqrt(2 * variance))
+
+
+@dataclass
+class Finalists:
+    """The arms with a reward on each split, added in the order of their brackets."""
+
+    incumbents: list[Incumbent | None] = field(default_factory=lambda: [None])
+    """The incumbent after the first 0, 1, 2, ... brackets."""
+    _best: FloatArray | None = None
+    _latest: FloatArray | None = None
+
+    def add(self, rewards: FloatArray) -> None:
+        """Add the arms of the last rung of a bracket, shape (n_arms, n_repetitions)."""
+        table = rewards[np.isfinite(rewards).all(axis=1)]
+        if len(table):
+            best = table[table.mean(axis=1).argmax()]
+            if self._best is None or best.mean() > self._best.mean():
+                self._best = best
+            if self._latest is not None:
+                table = np.concatenate([self._latest, table])
+            self._latest = table[-MAX_FINALISTS:]
+        self.incumbents.append(self._incumbent())
+
+    def _incumbent(self) -> Incumbent | None:
+        if self._best is None or self._latest is None:
+            return None
+        tolerance = noise_tolerance(self._latest)
+        return None if tolerance is None else Incumbent(self._best, tolerance)
 
 
 @dataclass
@@ -97,6 +171,31 @@ class BracketState:
     def n_pulls_of_rung(self) -> int:
         return len(self.pulls)
 
+    def means(self) -> FloatArray:
+        """Return the mean over the splits, shape ``(*batch, n_arms of the rung)``.
+
+        The mean is computed in the order of the splits once the rung is complete. The rounding
+        errors of a running sum would depend on the order of the rewards.
+        """
+        place = np.where(self.arms == NO_ARM, 0, self.arms - self.first_arm)
+        rewards = self.rewards[..., : self.n_repetitions]
+        means = np.take_along_axis(rewards.mean(axis=-1), place, axis=-1)
+        return np.where(self.arms == NO_ARM, np.nan, means)
+
+    def store(self, pulls: Pulls, rewards: FloatArray, columns: IntArray) -> None:
+        """Store the rewards of some columns of the pulls of a batch."""
+        self.n_told += len(columns)
+        if len(columns) < len(pulls):
+            pulls, rewards = Pulls(*(one[..., columns] for one in pulls)), rewards[..., columns]
+        n_arms, n_repetitions = self.rewards.shape[-2:]
+        arm, repetition = (one.reshape(-1, len(columns)) for one in (pulls.arm, pulls.repetition))
+        first_place = n_arms * np.arange(len(arm))[:, np.newaxis] - self.first_arm
+        place = (first_place + arm) * n_repetitions + repetition
+        rewards, is_pull = rewards.reshape(place.shape), arm != NO_ARM
+        if not is_pull.all():
+            place, rewards = place[is_pull], rewards[is_pull]
+        self.rewards.put(place, rewards)
+
 
 class StartedBrackets(dict[int, BracketState]):
     """The brackets that have started, by their place in the schedule.
@@ -141,3 +240,45 @@ class BracketsState:
     position: dict[int, int] = field(default_factory=dict)
     """Maps the place of a bracket in the schedule to its place in the order of play."""
     finalists: Finalists = field(default_factory=Finalists)
+
+    def store(self, pulls: Pulls, rewards: FloatArray) -> list[int]:
+        """Store rewards, and return the brackets to which they belong."""
+        if self.best_arm.ndim == 0:
+            return self._store_singly(pulls, rewards)
+        arm = pulls.arm.reshape(-1, len(pulls)).max(axis=0)  # NO_ARM, or any arm of the bracket
+        column_owner = np.where(arm == NO_ARM, -1, self.bracket_of_arm[arm])
+        told: list[int] = [index for index in np.unique(column_owner).tolist() if index >= 0]
+        for index in told:
+            columns = np.flatnonzero(column_owner == index)
+            self.brackets[index].store(pulls, np.asarray(rewards), columns)
+        return told
+
+    def _store_singly(self, pulls: Pulls, rewards: FloatArray) -> list[int]:
+        """Store the rewards of a single problem one by one.
+
+        Arrays are slower for the few pulls of a search.
+        """
+        told: dict[int, None] = {}
+        columns = (pulls.arm.tolist(), pulls.repetition.tolist(), np.asarray(rewards).tolist())
+        for arm, repetition, reward in zip(*columns, strict=True):
+            if arm != NO_ARM:
+                index = int(self.bracket_of_arm[arm])
+                bracket = self.brackets[index]
+                bracket.rewards[arm - bracket.first_arm, repetition] = reward
+                bracket.n_told += 1
+                told[index] = None
+        return list(told)
+
+    def update_best(self, arms: IntArray, means: FloatArray) -> None:
+        """Recommend the best arm of a rung if it is better, or equal with a smaller index."""
+        known = np.where(np.isnan(means), -np.inf, means)
+        place = known.argmax(axis=-1)[..., np.newaxis]
+        reward = np.take_along_axis(means, place, axis=-1)[..., 0]
+        arm = np.take_along_axis(arms, place, axis=-1)[..., 0]
+        is_better = ~np.isnan(reward) & (
+            np.isnan(self.best_reward)
+            | (reward > self.best_reward)
+            | ((reward == self.best_reward) & (arm < self.best_arm))
+        )
+        self.best_arm = np.where(is_better, arm, self.best_arm)
+        self.best_reward = np.where(is_better, reward, self.best_reward)

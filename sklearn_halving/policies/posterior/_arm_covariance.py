@@ -287,7 +287,6 @@ def effective_n_arms(covariance: ArmCovariance) -> float:
     return min(max(count, 1.0), float(len(diagonal)))
 
 
-@dataclass
 class PriorFeatures:
     """Features f of all arms with ``G = sum f f'`` for the arms that have been pulled.
 
@@ -296,16 +295,17 @@ class PriorFeatures:
     Parameters
     ----------
     covariance : ArmCovariance
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of features so far.
+    unexplained : ndarray of shape (n_arms,)
+        Prior variance that the features so far do not explain.
     """
 
-    covariance: ArmCovariance
-    n_rows: int = field(init=False, default=0)
-    unexplained: FloatArray = field(init=False)
-    """Prior variance that the features so far do not explain, shape ``(n_arms,)``."""
-    _buffer: FloatArray = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Start without features."""
+    def __init__(self, covariance: ArmCovariance) -> None:
+        self.covariance, self.n_rows = covariance, 0
         self.unexplained = np.array(self.covariance.diagonal, dtype=np.float64)
         self._buffer = np.zeros((0, len(self.unexplained)))
         self._largest = float(self.unexplained.max())

@@ -39,9 +39,6 @@ MAX_FITTED_ARMS = 500
 STEP = 1e-5
 """Step of numerical derivatives of a kernel by the logarithm of a length scale."""
 
-Kernel = Callable[[FloatArray, IntArray], FloatArray]
-"""Returns the covariance matrix of some arms, given the logarithms of the length scales."""
-
 
 @dataclass(frozen=True, eq=False)
 class Hyperparameters:
@@ -131,8 +128,14 @@ class KernelFamily:
         return self.kernel(scaled, scaled)
 
     def gradient(self, log_lengths: FloatArray, arms: IntArray, weights: FloatArray) -> FloatArray:
-        """Return the derivatives of ``sum(weights * among(log_lengths, arms))``."""
-        return numerical_gradient(self.among, log_lengths, arms, weights)
+        """Return the derivatives of ``sum(weights * among(log_lengths, arms))``.
+
+        They are numerical, which is cheap compared with a factorization.
+        """
+        steps = STEP * np.eye(len(log_lengths))
+        among = self.among
+        differences = (among(log_lengths + e, arms) - among(log_lengths - e, arms) for e in steps)
+        return np.array([np.vdot(weights, d) / (2 * STEP) for d in differences])
 
 
 class ArmRewards(NamedTuple):
@@ -267,19 +270,6 @@ def _trace_over_splits(
     of_splits = sums.by_split / totals[:, np.newaxis] - across.T @ (prior @ answers)
     u_and_r = np.column_stack([of_splits[:, 1], of_splits[:, 0] - level * of_splits[:, 1]])
     return trace - float(factors @ np.square(u_and_r).sum(axis=0))
-
-
-def numerical_gradient(
-    kernel: Kernel, log_lengths: FloatArray, arms: IntArray, weights: FloatArray
-) -> FloatArray:
-    """Return the derivatives of ``sum(weights * kernel(log_lengths, arms))``.
-
-    This is for kernels without analytic derivatives. It only evaluates the kernel, which is cheap
-    compared with a factorization.
-    """
-    steps = STEP * np.eye(len(log_lengths))
-    differences = (kernel(log_lengths + e, arms) - kernel(log_lengths - e, arms) for e in steps)
-    return np.array([np.vdot(weights, d) / (2 * STEP) for d in differences])
 
 
 def fit_hyperparameters(

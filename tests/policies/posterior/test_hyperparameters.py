@@ -13,7 +13,6 @@ from sklearn_halving.policies.posterior._hyperparameters import (
     RewardSums,
     fit_hyperparameters,
     likelihood_of,
-    numerical_gradient,
 )
 
 
@@ -73,7 +72,7 @@ def test_gradient_is_that_of_the_likelihood(split_variance) -> None:
     at = Hyperparameters(np.log([0.15]), 0.2, split_variance)
     sums = RewardSums.of(told)
     found = likelihood_of(sums, kernel(at.log_lengths, sums.arms), at)
-    by_lengths = numerical_gradient(kernel, at.log_lengths, sums.arms, found.arm_weights)
+    by_lengths = Family(kernel).gradient(at.log_lengths, sums.arms, found.arm_weights)
     vector = at.to_vector()
     analytic = np.concatenate([by_lengths, found.by_variances])[: len(vector)]
     numeric = [

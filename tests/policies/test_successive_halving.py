@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_halving.policies import NO_ARM, Hyperband, Problem, Pulls
-from sklearn_halving.policies.bases._bracket_policy import top_arms
+from sklearn_halving.policies._successive_halving import top_arms
 
 NAN = math.nan
 NINE = Hyperband(brackets="most_exploratory")  # with levels 1 to 9: rungs of 9, 3 and 1 arms
