@@ -251,12 +251,21 @@ def choices_of(name: str, values: list[Any]) -> Choices:
 
 
 def value_key(value: object) -> Hashable:
-    """Return a key that equal values share; an unhashable value only equals itself."""
+    """Return a key that equal values share; an unhashable value only equals itself.
+
+    1, 1.0 and True are different values: ``max_features`` is a number of columns or a share of
+    them. A scalar of NumPy equals that of Python.
+    """
     try:
         hash(value)
     except TypeError:
         return "object", id(value)
-    return type(value), value  # 1, 1.0 and True are three values of max_features
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, tuple):
+        return type(plain), tuple(map(value_key, plain))
+    if isinstance(plain, float) and np.isnan(plain):
+        return float, "nan"
+    return type(plain), plain
 
 
 def _discrete(name: str, values: Any) -> Dimension:

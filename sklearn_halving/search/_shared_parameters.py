@@ -58,7 +58,10 @@ class SharedParameters:
     param_distributions : dict or list of dict
         Parameter names (str) as keys, and lists of values or distributions as values.
         Distributions must have a method ``rvs``, like those of `scipy.stats`. If all values are
-        lists, this is a grid. In a list of dicts, each dict is a search space of its own.
+        lists, this is a grid. In a list of dicts, each dict is a search space of its own. As in
+        RandomizedSearchCV, a tuple is a list of values: ``(0.1, 1.0)`` means the two values 0.1
+        and 1.0. For all values between them, use ``scipy.stats.uniform(0.1, 0.9)``, whose
+        arguments are the lower bound and the width.
     initial_candidates : list of dict or None, default=None
         Candidates that are tried first, such as the best parameters of an earlier search, rows of
         its ``cv_results_["params"]``, or ``{}`` for the estimator as it is. They may be outside

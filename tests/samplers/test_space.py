@@ -90,6 +90,18 @@ def test_equal_values_of_different_types_are_different() -> None:
     space = Space.of({"max_features": [1, 1.0, True, 1]})
     assert space.size == 3
     assert len({space.key({"max_features": value}) for value in (1, 1.0, True)}) == 3
+    assert len({space.key({"columns": value}) for value in ((0, 1), (False, True))}) == 2
+
+
+def test_a_scalar_of_numpy_equals_that_of_python() -> None:
+    values = np.array([0.1, 1.0, np.nan])
+    space = Space.of({"a": values, "b": np.arange(3), "c": np.array(["x", "y"])})
+    assert space.size == 18
+    for a in values.tolist():
+        params = {"a": a, "b": 1, "c": "y"}
+        point = space.point_of(params)
+        assert point is not None
+        assert space.key(space.params_at(point)) == space.key(params)
 
 
 def test_estimators_and_arrays_are_themselves() -> None:

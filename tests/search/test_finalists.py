@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.stats import rv_discrete, uniform
+from sklearn.ensemble import RandomForestClassifier
 
 from sklearn_halving import HyperbandSearchCV
 from tests.search.common import Known, data, numbered
@@ -46,6 +47,16 @@ def test_equal_finalists_count_once():
     assert (results["param_value"][full] == 0.5).sum() > 1
     assert search.best_params_ == {"value": 0.5}
     assert search.best_probability_ > 0.85
+
+
+def test_one_column_and_all_columns_are_two_finalists():
+    grid = {"max_features": [1, 1.0]}
+    forest = RandomForestClassifier(5, random_state=0)
+    search = HyperbandSearchCV(forest, grid, random_state=0).fit(*data(200))
+    one, all_columns = search.cv_results_["mean_test_score"]
+    assert one != all_columns
+    assert 0.5 < search.best_probability_ < 1
+    assert "searched   2 candidates;" in search.summary()
 
 
 def test_candidates_that_were_dropped_after_one_split_do_not_count():

@@ -64,16 +64,25 @@ class Two(Steady):
         self.noise = noise
 
 
-def test_equal_values_of_another_type_are_duplicates():
-    grid = {"C": [0.1, 1, 10], "gamma": np.logspace(-2, 0, 3)}
-    given = [{"C": 1.0, "gamma": 0.1}, {"C": np.float64(10), "gamma": 1}]
+def test_equal_values_of_numpy_are_duplicates():
+    grid = {"C": [0.1, 1.0, 10.0], "gamma": np.logspace(-2, 0, 3)}
+    given = [{"C": 1.0, "gamma": 0.1}, {"C": np.float64(10), "gamma": 1.0}, {"C": 1, "gamma": 0.1}]
+    given += [{"C": np.float64(1), "gamma": 0.1}]
     search = HyperbandSearchCV(SVC(), grid, initial_candidates=given, cv=2).fit(*data())
-    assert len(tried(search)) == 9
-    trees = {"min_samples_leaf": [1, 2], "max_depth": [2]}
-    search = VarianceHalvingSearchCV(
-        DecisionTreeClassifier(), trees, initial_candidates=[{"min_samples_leaf": 1.0}]
+    assert len(tried(search)) == 10  # the integer 1 is another value
+
+
+@pytest.mark.filterwarnings("ignore:No numeric parameter varies")
+@parametrize_searches
+@pytest.mark.parametrize("values", [[0.5, 1.0], [1, 0.5, 1.0]])
+def test_a_number_of_another_type_does_not_replace_a_candidate_of_the_grid(search_class, values):
+    """max_features=1 is one column, 1.0 is all of them."""
+    tree = DecisionTreeClassifier(random_state=0)
+    search = small(
+        search_class, tree, {"max_features": values}, initial_candidates=[{"max_features": 1}]
     )
-    assert search.plan(*data())["n_candidates"].max() == 3  # a share of 1.0 is another value
+    given = dict.fromkeys(repr(params["max_features"]) for params in tried(search.fit(X, Y)))
+    assert list(given) == ["1", *(repr(value) for value in values if repr(value) != "1")]
 
 
 def test_what_a_dict_leaves_out_has_the_value_of_the_estimator():

@@ -6,7 +6,7 @@ import pickle
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import joblib
@@ -236,9 +236,15 @@ def _encoded(
     for number, values_of_dict in given.items():
         here = space_of == number
         column[here & is_number] = _scaled(known[here & is_number], values_of_dict)
-    if is_number.all():
+    is_whole = [isinstance(v, Integral) and not isinstance(v, bool) for v in values]
+    # If 1 and 1.0 are both given, they are different values, as for max_features.
+    differ_by_type = len(set(zip(numbers, is_whole, strict=True))) > len(set(numbers))
+    if is_number.all() and not differ_by_type:
         return column[:, np.newaxis]
-    label_of = [None if n else label for n, label in zip(is_number, labels, strict=True)]
+    label_of = [
+        differ_by_type and whole if is_known else label
+        for is_known, whole, label in zip(is_number, is_whole, labels, strict=True)
+    ]
     code_of = {label: code for code, label in enumerate(dict.fromkeys(label_of))}
     codes = np.array([code_of[label] for label in label_of])
     one_hot = np.eye(len(code_of))[codes] * (CATEGORY_DISTANCE / np.sqrt(2))

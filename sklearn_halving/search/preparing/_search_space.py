@@ -20,6 +20,7 @@ from sklearn_halving._typing import Estimator, ParamDistributions, Params
 from sklearn_halving._unstable_imports import InvalidParameterError
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Space
+from sklearn_halving.samplers._dimensions import value_key
 from sklearn_halving.search._shared_parameters import SharedParameters
 from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._content_hash import content_hash
@@ -213,15 +214,14 @@ def _indices_in(grids: Sequence[Mapping[str, Any]], params: Params) -> list[int]
 
 
 def _places_in(values: Sequence[object], value: object) -> list[int]:
-    """Return the places of a value in a list.
+    """Return the places of a value in a list. 1 and 1.0 differ, as for ``max_features``."""
+    wanted = _content_of(value)
+    return [place for place, other in enumerate(values) if _content_of(other) == wanted]
 
-    In a list with floats, 1 equals 1.0. Otherwise they differ, as for ``max_features``.
-    """
-    plain = [v.item() if isinstance(v, np.generic) else v for v in (*values, value)]
-    if any(isinstance(v, float) for v in plain[:-1]):
-        plain = [float(v) if type(v) is int else v for v in plain]
-    digests = [content_hash(v) for v in plain]
-    return [place for place, digest in enumerate(digests[:-1]) if digest == digests[-1]]
+
+def _content_of(value: object) -> str:
+    """Return a digest that is the same for a scalar of NumPy and that of Python."""
+    return content_hash(value.item() if isinstance(value, np.generic) else value)
 
 
 def _values(values: Any) -> Any:
@@ -279,11 +279,15 @@ def first_of_each(candidates: Iterable[Params]) -> list[int]:
 
 
 def _key(params: Params) -> Hashable:
-    """Return a hashable key that is the same for equal candidates."""
-    try:
-        return frozenset(params.items())
-    except TypeError:
-        return str(joblib.hash(params))
+    """Return a hashable key that is the same for equal candidates.
+
+    Values of different types differ, even if Python considers them equal (see `value_key`).
+    """
+    keys = {name: value_key(value) for name, value in params.items()}
+    for name, value in params.items():
+        if keys[name] == ("object", id(value)):  # not hashable
+            keys[name] = str(joblib.hash(value))
+    return frozenset(keys.items())
 
 
 def with_initial_candidates(
@@ -299,7 +303,7 @@ def with_initial_candidates(
     given = search.initial_candidates
     if given is None or len(given) == 0:
         return space
-    different: dict[str, Params] = {}
+    different: dict[tuple[tuple[str, str], ...], Params] = {}
     for place, params in enumerate(given):
         if not isinstance(params, Mapping):
             raise ValueError(
@@ -311,7 +315,8 @@ def with_initial_candidates(
         must = "initial_candidates must have parameters of {estimator.__class__.__name__}; got "
         changed = estimator_with(search.estimator, own, f"{must}{{name!r}} at position {place}.")
         complete = _completed(own, changed, space)
-        different.setdefault(content_hash(complete), complete)
+        key = tuple((name, _content_of(value)) for name, value in sorted(complete.items()))
+        different.setdefault(key, complete)
     return SearchSpace(search.param_distributions, list(different.values()))
 
 

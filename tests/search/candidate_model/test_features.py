@@ -164,6 +164,13 @@ def test_equal_categories_are_one():
     assert found.branch.tolist() == [0, 0, 0, 0, 1]
 
 
+@pytest.mark.parametrize("values", [[1, 1.0], [1, 1.0, "sqrt"]])
+def test_a_whole_number_and_an_equal_share_are_categories(values):
+    """max_features=1 is one column, 1.0 is all of them."""
+    assert distances({"a": values})[0, 1] == HALF
+    assert features({"a": [1, np.int64(1)]}).matrix.shape[1] == 0
+
+
 def test_none_among_numbers_is_a_category_of_its_own():
     between = distances({"max_depth": [2, 4, 6, None]})
     np.testing.assert_allclose(between[:3, :3], [[0, 0.5, 1], [0.5, 0, 0.5], [1, 0.5, 0]])

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import randint
 from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import ParameterGrid
 
 from search.common import SEARCHES, data
 from sklearn_halving import BanditSearchCV, HyperbandSearchCV
-from sklearn_halving.search.preparing._search_space import SearchSpace, _draw_indices
+from sklearn_halving.search.preparing._search_space import SearchSpace, _draw_indices, n_different
 
 
 @given(
@@ -41,6 +42,34 @@ def test_parameters_are_in_the_order_of_a_grid():
     assert [list(params.items()) for params in drawn] == [
         list(params.items()) for params in ParameterGrid(grid)
     ]
+
+
+def test_candidates_that_differ_in_the_type_of_a_number_are_all_drawn():
+    """max_features=1 is one column, 1.0 is all of them."""
+    space = {
+        "max_features": [1, 1.0],
+        "min_samples_leaf": randint(1, 9),
+        "max_depth": randint(1, 9),
+    }
+    drawn = SearchSpace(space).draw([100], np.random.RandomState(0))
+    kinds = [type(params["max_features"]) for params in drawn]
+    assert n_different(drawn) == 100
+    assert kinds.count(int) > 40 < kinds.count(float)
+    with pytest.warns(UserWarning, match="only 2 different candidates"):
+        drawn = SearchSpace({"max_features": Listed()}).draw([4], np.random.RandomState(0))
+    assert {repr(params["max_features"]) for params in drawn} == {"1", "1.0"}
+
+
+class Listed:
+    """A distribution of the values 1 and 1.0."""
+
+    def rvs(self, random_state):
+        return [1, 1.0][random_state.randint(2)]
+
+
+@pytest.mark.parametrize("values", [[1, np.int64(1)], [1.0, np.float64(1)], [np.arange(2)] * 2])
+def test_equal_values_are_one_candidate(values):
+    assert SearchSpace({"a": values}).n_different_in_grid == 1
 
 
 # --------------------------------------------------------------------------- huge grids
