@@ -23,8 +23,11 @@ from sklearn_halving.policies.bases._parameter_checks import (
 )
 from sklearn_halving.policies.posterior._acquisitions import SCORES, Outlook
 from sklearn_halving.policies.posterior._arm_covariance import as_arm_covariance
+from sklearn_halving.policies.posterior._arm_posterior import ArmPosterior
 from sklearn_halving.policies.posterior._hyperparameters import Hyperparameters, KernelFamily
 from sklearn_halving.policies.posterior._prior import PriorRecipe, Refits
+from sklearn_halving.policies.posterior._single_posterior import SinglePosterior
+from sklearn_halving.policies.posterior._single_state import SingleState
 from sklearn_halving.policies.posterior._state import ArmCounts, PosteriorState, Units
 
 Acquisition = Literal["bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi"]
@@ -156,7 +159,7 @@ class BayesGap(BasePolicy):
         n_problems, n_arms = prod(batch_shape), problem.n_arms
         # Many problems pull most of the arms.
         covers_all = self.acquisition == "thompson" or n_problems > 1
-        recipe = PriorRecipe(self.beta, self.n_pulls, n_problems, covers_all)
+        recipe = PriorRecipe(self.beta, self.n_pulls, covers_all)
         parameters = Hyperparameters(np.zeros(0), self.noise_variance, self.split_variance)
         given, refits = self.covariance, None
         if isinstance(given, KernelFamily):
@@ -164,18 +167,20 @@ class BayesGap(BasePolicy):
             parameters = replace(parameters, log_lengths=np.log(np.asarray(given.lengths)))
             refits = Refits(recipe, given, parameters, np.full(n_arms, -np.inf))
             given = given.at(parameters.log_lengths)
-        posterior, exploration = recipe.make(as_arm_covariance(given, n_arms), parameters)
-        return PosteriorState(
+        features, exploration = recipe.make(as_arm_covariance(given, n_arms), parameters)
+        variances = self.noise_variance, self.split_variance
+        known = (
             problem,
             batch_shape,
             np.random.default_rng(seed if seed is not None else 0),
             ArmCounts.none((n_problems, n_arms)),
             _checked_prior_mean(self.prior_mean, n_arms),
             Units(*np.zeros((2, n_problems))) if self.standardize else None,
-            posterior,
-            exploration,
-            refits,
         )
+        if n_problems == 1:
+            single = SinglePosterior(features, *variances)
+            return SingleState(*known, single, exploration, refits=refits)
+        return PosteriorState(*known, ArmPosterior(features, n_problems, *variances), exploration)
 
     def _check_family(self, n_problems: int) -> None:
         """Raise if a family is combined with several problems, or with a fixed scale."""
@@ -190,12 +195,12 @@ class BayesGap(BasePolicy):
         """Return the next pulls, with at most ``pulls_in_flight`` pulls in flight."""
         n_open = len(state.in_flight.pending)
         room = min(max_pulls, self.pulls_in_flight - n_open, self.n_pulls - state.n_rounds)
-        if room == 1 and self.acquisition == "bayesgap":
-            one_arm = state.choose_in_single(self.epsilon)
+        if room == 1 and self.acquisition == "bayesgap" and isinstance(state, SingleState):
+            one_arm = state.choose(self.epsilon)
             if one_arm is not None:
                 if self._is_confirming(state):
                     one_arm = self._confirmed(state, np.array([one_arm]), state.may_pull()).item()
-                return state.pull_in_single(one_arm)
+                return state.pull(one_arm)
         rows, n_asked = np.arange(len(state.lowest)), state.arms.n_asked
         chosen: list[tuple[IntArray, IntArray]] = []
         for _ in range(room):
@@ -218,7 +223,7 @@ class BayesGap(BasePolicy):
 
     def tell(self, state: PosteriorState, pulls: Pulls, rewards: FloatArray) -> None:
         """Update the state with rewards, one column after the other."""
-        if not state.batch_shape and len(pulls) == 1:
+        if isinstance(state, SingleState) and not state.batch_shape and len(pulls) == 1:
             state.take_in_one(pulls.arm.item(0), pulls.repetition.item(0), float(rewards[0]))
             return
         shape = len(state.lowest), len(pulls)
@@ -231,8 +236,7 @@ class BayesGap(BasePolicy):
         """Return whether the rewards of all pulls are known, or no arm can be pulled."""
         if state.in_flight.pending:
             return False
-        goes_on = state.has_room() or bool(state.may_pull().any())
-        return state.n_rounds >= self.n_pulls or not goes_on
+        return state.n_rounds >= self.n_pulls or not state.goes_on()
 
     def is_alive(self, state: PosteriorState) -> BoolArray:
         """Return which arms may still be pulled."""

@@ -209,3 +209,111 @@ def _two_largest(values: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
     others = largest_of_each(values)
     values.put(place, best)
     return best, others, place
+
+
+class SingleRound:
+    """`choose_by_gap` with `Exploration.beta` for a single problem, with few calls of NumPy.
+
+    Work arrays are used again. The tests compare both ways.
+
+    Parameters
+    ----------
+    n_arms : int
+        At least 2.
+
+    Attributes
+    ----------
+    out : ndarray of int
+        Arms that cannot win.
+    """
+
+    def __init__(self, n_arms: int) -> None:
+        self.out: IntArray = np.zeros(0, dtype=np.int64)
+        self._bounds = np.empty((2, n_arms))
+        self._weights = np.zeros((2, 3))
+        self._number = np.zeros(())  # operations with an array are faster than with a float
+
+    def choose(
+        self,
+        exploration: Exploration,
+        board: FloatArray,
+        weights: tuple[float, float],
+        epsilon: float,
+        priority: FloatArray | None,
+    ) -> tuple[int, int, float]:
+        """Return the arm to pull, the leader, and the bound of its regret.
+
+        Parameters
+        ----------
+        exploration : Exploration
+        board : ndarray of shape (3, n_arms)
+            Posterior means given the rewards, posterior means given rewards of 1, and standard
+            deviations.
+        weights : tuple of float
+            Weights of the first two rows, whose weighted sum is the mean.
+        epsilon : float
+            Tolerated regret, in the units of the mean.
+        priority : ndarray of shape (n_arms,) or None
+            As for `choose_by_gap`.
+        """
+        w, (upper, lower) = self._weights, self._bounds
+        w[0, 0], w[0, 1] = weights
+        beta = exploration.least
+        if beta != exploration.most:
+            beta = self._beta(exploration, board, epsilon)
+        w[1, 0], w[1, 1] = weights
+        w[0, 2], w[1, 2] = beta, -beta
+        w.dot(board, self._bounds)
+        if len(self.out):
+            upper[self.out] = lower[self.out] = NOWHERE
+        best, others, place = _two_largest_of(upper)
+        # The gap of an arm is its lower bound minus the largest upper bound of the others.
+        lower[place] = lower.item(place) + (best - others)
+        top, next_to_top, leader = _two_largest_of(lower)
+        least = top - TIE * abs(top - best)
+        if next_to_top >= least:
+            leader = self._first(lower, least, priority)
+        bound = best - lower.item(leader)
+        runner_up, top = place, others if leader == place else best
+        if leader == place or others >= best - TIE * abs(best):
+            upper[leader] = NOWHERE
+            runner_up = self._first(upper, top - TIE * abs(top), priority)
+        first, second = (leader, runner_up) if leader < runner_up else (runner_up, leader)
+        is_second = board.item(2, second) > board.item(2, first) * (1 + TIE)
+        return second if is_second else first, leader, bound
+
+    def _first(self, score: FloatArray, least: float, priority: FloatArray | None) -> int:
+        """Return the first place where a score is at least ``least``."""
+        self._number[()] = least
+        is_tied = score >= self._number
+        return int((is_tied if priority is None else is_tied * priority).argmax())
+
+    def _beta(self, exploration: Exploration, board: FloatArray, epsilon: float) -> float:
+        """Return beta by eq. (9), with gaps between bounds of three standard deviations."""
+        w, number, (upper, gap) = self._weights, self._number, self._bounds
+        w[1, 0], w[1, 1] = -w.item(0, 0), -w.item(0, 1)
+        w[0, 2] = w[1, 2] = 3.0
+        w.dot(board, self._bounds)
+        if len(self.out):
+            upper[self.out], gap[self.out] = NOWHERE, -NOWHERE  # an infinite gap, which adds 0
+        best, others, place = _two_largest_of(upper)
+        number[()] = best + epsilon
+        np.add(gap, number, gap)
+        # The gap of an arm that leads by more than three standard deviations is negative.
+        gap[place] = abs(gap.item(place) - epsilon - (best - others)) + epsilon
+        number[()] = 2 * max(epsilon, exploration.least_gap)  # gaps are not halved here
+        np.maximum(gap, number, out=gap)
+        np.reciprocal(gap, gap)
+        hardness = 4 * exploration.weight * gap.dot(gap).item()
+        beta = sqrt(exploration.information / (4 * max(hardness, 1e-300)))
+        return min(max(beta, exploration.least), exploration.most)
+
+
+def _two_largest_of(values: FloatArray) -> tuple[float, float, int]:
+    """Return the two largest values, and the place of the largest."""
+    place = int(values.argmax())
+    best: float = values.item(place)
+    values[place] = NOWHERE
+    others: float = values.item(values.argmax())
+    values[place] = best
+    return best, others, place

@@ -20,17 +20,12 @@ earlier ones, is therefore ``(f - c g)' z`` plus independent noise of variance
 from __future__ import annotations
 
 from copy import deepcopy
-from math import sqrt
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
-from scipy.sparse import csr_array
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._types import NO_ARM
 from sklearn_halving.policies.posterior._arm_covariance import PriorFeatures
-from sklearn_halving.policies.posterior._hyperparameters import ArmRewards
-from sklearn_halving.policies.posterior._single_problem import SingleUpdate
 
 
 class ArmPosterior:
@@ -86,7 +81,6 @@ class ArmPosterior:
         self.split_sums = np.zeros((n_problems, 0, 2))
         self.squares = np.zeros((n_problems, 2, 2))
         self._n = 0
-        self._single: SingleUpdate | None = None
 
     @property
     def answers(self) -> FloatArray:
@@ -96,10 +90,6 @@ class ArmPosterior:
         prior mean and the scale are computed from both, see `offset_and_scale`.
         """
         return self.board[:, :2]
-
-    def __getstate__(self) -> dict[str, object]:
-        """Leave out the object that shares memory with the other attributes."""
-        return {**self.__dict__, "_single": None}
 
     def copy(self) -> ArmPosterior:
         """Return a copy that can be updated independently. The features are shared."""
@@ -117,10 +107,6 @@ class ArmPosterior:
         rewards : ndarray of shape (n_problems,) or None
             If None, the pulls are in flight, and only the variances are updated.
         """
-        if len(arm) == 1 and arm[0] != NO_ARM:
-            reward = None if rewards is None else float(rewards[0])
-            self.update_one(int(arm[0]), int(split[0]), reward)
-            return
         is_pull = arm != NO_ARM
         self._cover(arm, split, is_pull)
         seen, noise, shrinkage = self._direction(arm, split, is_pull, rewards)
@@ -145,18 +131,6 @@ class ArmPosterior:
         across /= total
         self.variance -= across
         np.maximum(self.variance, 0.0, out=self.variance)
-
-    def update_one(self, arm: int, split: int, reward: float | None) -> None:
-        """Variant of `update` for a single problem."""
-        features = self.features
-        if features.unexplained.item(arm) > 0:
-            features.cover(arm)
-        self._resize(split)
-        if self._single is None:
-            self._single = SingleUpdate(self)
-        self._single.add(arm, split, reward)
-        if reward is not None:
-            self.n_told[0] = self.n_told.item(0) + 1
 
     def _direction(
         self, arm: IntArray, split: IntArray, is_pull: BoolArray, rewards: FloatArray | None
@@ -183,35 +157,6 @@ class ArmPosterior:
         """Return c, the posterior mean of a split effect as a share of the sum of residuals."""
         return self.split_variance / (self.noise_variance + n_pulls * self.split_variance)
 
-    def learn_all(self, told: ArmRewards) -> None:
-        """Update a posterior of a single problem that has no pulls with many pulls at once."""
-        for arm in dict.fromkeys(told.arm.tolist()):
-            self.features.cover(arm)
-        self._resize(int(told.split.max()))
-        rows, noise, n_told = self.features.rows, self.noise_variance, len(told.arm)
-        seen, values = rows[:, told.arm].T, np.column_stack([told.rewards, np.ones(n_told)])
-        precision, answers = seen.T @ seen, seen.T @ values
-        squares = values.T @ values
-        if self.split_variance > 0:
-            shape = self.split_sums.shape[1], n_told
-            on_split = csr_array((np.ones(n_told), (told.split, np.arange(n_told))), shape)
-            of_splits, sums = on_split @ seen, on_split @ values
-            self.split_features[0, :, : self._n], self.split_sums[0] = of_splits, sums
-            weight = self._weight_of_split(sums[:, 1])[:, np.newaxis]
-            precision -= of_splits.T @ (weight * of_splits)
-            answers -= of_splits.T @ (weight * sums)
-            squares -= sums.T @ (weight * sums)
-        factor = cholesky(precision / noise + np.eye(self._n), lower=True)
-        root = solve_triangular(factor, np.eye(self._n), lower=True).T
-        state = root @ (root.T @ answers) / noise
-        squares = (squares - answers.T @ state) / noise
-        self.root[0, : self._n, : self._n], self.means[0, :, : self._n] = root, state.T
-        self.answers[0] = state.T @ rows
-        self.squares[0] = squares
-        explained = np.square(rows).sum(axis=0) - np.square(root.T @ rows).sum(axis=0)
-        self.variance[0] = np.maximum(self.variance[0] - explained, 0.0)
-        self.n_told[0] = n_told
-
     def offset_and_scale(self) -> tuple[FloatArray, FloatArray]:
         """Estimate the prior mean and the scale from the rewards, each of shape (n_problems,).
 
@@ -225,16 +170,6 @@ class ArmPosterior:
         left = np.where(left > 1e-14 * of_rewards, left, np.nan)
         scale = np.sqrt(left / np.maximum(self.n_told - 1, 1))
         return offset, np.where(self.n_told > 1, scale, 1.0)
-
-    def offset_and_scale_of_one(self) -> tuple[float, float]:
-        """Variant of `offset_and_scale` for a single problem; a scale of NaN is replaced by 1."""
-        (of_rewards, mixed), (_, of_ones) = self.squares[0].tolist()
-        n_told = self.n_told.item(0)
-        offset = mixed / of_ones if of_ones > 0 else 0.0
-        left = of_rewards - mixed * offset
-        if n_told < 2 or left <= 1e-14 * of_rewards:
-            return offset, 1.0
-        return offset, sqrt(left / (n_told - 1))
 
     def sample(self, rng: np.random.Generator) -> FloatArray:
         """Draw the deviations of the arms from their means, shape ``(n_problems, n_arms)``.
@@ -250,20 +185,6 @@ class ArmPosterior:
         unexplained = np.sqrt(self.features.unexplained)
         sample += unexplained * rng.standard_normal(self.variance.shape)
         return sample
-
-    def draws_of_one(self, rng: np.random.Generator, n_draws: int) -> FloatArray:
-        """Draw as `sample` does, ``n_draws`` times at once, shape ``(n_draws, n_arms)``.
-
-        This is for a single problem. It needs only one product of matrices.
-        """
-        self._resize()
-        normal = rng.standard_normal((n_draws, self._n + self.variance.shape[1]))
-        weights = self.root[0, : self._n, : self._n].T @ self.features.rows
-        unexplained = np.sqrt(self.features.unexplained)
-        draws: FloatArray = normal[:, : self._n] @ weights
-        if unexplained.any():
-            draws += unexplained * normal[:, self._n :]
-        return draws
 
     def _cover(self, arm: IntArray, split: IntArray, is_pull: BoolArray) -> None:
         """Add variables for new arms, and places for new splits."""
@@ -289,7 +210,7 @@ class ArmPosterior:
         if (n_splits, n_max) != self.split_features.shape[1:]:
             self.split_features = _enlarged(self.split_features, n_splits, n_max)
             self.split_sums = _enlarged(self.split_sums, n_splits, 2)
-        self._n, self._single = n, None
+        self._n = n
 
 
 def _enlarged(values: FloatArray, n_rows: int, n_columns: int) -> FloatArray:

@@ -13,13 +13,13 @@ from sklearn_halving.policies.posterior._arm_covariance import (
     PriorFeatures,
     effective_n_arms,
 )
-from sklearn_halving.policies.posterior._arm_posterior import ArmPosterior
 from sklearn_halving.policies.posterior._hyperparameters import (
     ArmRewards,
     Hyperparameters,
     KernelFamily,
     fit_hyperparameters,
 )
+from sklearn_halving.policies.posterior._single_posterior import SinglePosterior
 
 MAX_FEATURES_AT_START = 1024
 """Maximum number of features in Thompson sampling; see `ArmPosterior.sample`."""
@@ -41,29 +41,27 @@ class PriorRecipe:
     ----------
     beta : str or float
         The parameter of `BayesGap`.
-    n_pulls, n_problems : int
+    n_pulls : int
     covers_all : bool
         Whether the features of all arms are computed at the start.
     """
 
     beta: str | float
     n_pulls: int
-    n_problems: int
     covers_all: bool
 
     def make(
         self, covariance: ArmCovariance, parameters: Hyperparameters
-    ) -> tuple[ArmPosterior, Exploration]:
-        """Return the posterior before the first reward, and the constants of its bounds."""
+    ) -> tuple[PriorFeatures, Exploration]:
+        """Return the features of the arms, and the constants of their bounds."""
         features, noise = PriorFeatures(covariance), parameters.noise_variance
         if self.covers_all:
             features.cover_all(MAX_FEATURES_AT_START)
-        posterior = ArmPosterior(features, self.n_problems, noise, parameters.split_variance)
         variance = np.asarray(covariance.diagonal)
         n_counted = float(len(variance))
         if self.beta == "effective":
             n_counted = effective_n_arms(covariance)
-        return posterior, Exploration.of(self.beta, variance, n_counted, self.n_pulls, noise)
+        return features, Exploration.of(self.beta, variance, n_counted, self.n_pulls, noise)
 
 
 @dataclass(eq=False)
@@ -97,14 +95,14 @@ class Refits:
         self.highest[arm] = max(reward, self.highest.item(arm))
         return len(self.told) in REFITS
 
-    def fit(self) -> tuple[ArmPosterior, Exploration]:
+    def fit(self) -> tuple[SinglePosterior, Exploration]:
         """Return the posterior given all rewards, with hyperparameters that are fitted to them."""
         told = ArmRewards(*map(np.array, zip(*self.told, strict=True)))
         self.floor = floor_of(told.rewards)
         told = told._replace(rewards=np.maximum(told.rewards, self.floor))
         found = fit_hyperparameters(self.family, told, self.guess)
-        covariance = self.family.at(found.log_lengths)
-        posterior, exploration = self.recipe.make(covariance, found)
+        features, exploration = self.recipe.make(self.family.at(found.log_lengths), found)
+        posterior = SinglePosterior(features, found.noise_variance, found.split_variance)
         posterior.learn_all(told)
         return posterior, exploration
 

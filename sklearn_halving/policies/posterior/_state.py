@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Shape
-from sklearn_halving.policies._types import NO_ARM, Problem, Pulls
+from sklearn_halving.policies._types import NO_ARM, Problem
 from sklearn_halving.policies.bases._gap_rule import Exploration, first_largest
 from sklearn_halving.policies.bases._ranking import any_of_each
 from sklearn_halving.policies.posterior._arm_posterior import ArmPosterior
-from sklearn_halving.policies.posterior._prior import Refits
-from sklearn_halving.policies.posterior._pulls_in_flight import PullsInFlight
-from sklearn_halving.policies.posterior._single_problem import SingleRound
 
 FARTHEST = 1e100
 """Upper limit of standardized rewards, so that their squares do not overflow."""
+
+PullOfEach = tuple[IntArray, IntArray]
+"""Arms and repetitions of shape (n_problems,), with ``NO_ARM`` for problems without a pull."""
 
 
 class Beliefs(NamedTuple):
@@ -118,6 +117,87 @@ class Units:
 
 
 @dataclass(eq=False)
+class PullsInFlight:
+    """Pulls without a reward in the posterior, whose variances they reduce.
+
+    Parameters
+    ----------
+    pending : list of tuple
+        Arms and repetitions in flight, oldest first.
+    lost : list of tuple
+        Arms and repetitions of pulls that failed before the first reward of their problem. They
+        reduce the variances, so that the policy leaves a region in which all arms fail.
+    ahead : ArmPosterior or None
+        Posterior that includes all of them; None if it has to be computed.
+    """
+
+    pending: list[PullOfEach] = field(default_factory=list)
+    lost: list[PullOfEach] = field(default_factory=list)
+    ahead: ArmPosterior | None = None
+
+    def open(self, arm: IntArray, repetition: IntArray) -> None:
+        """Add a pull of each problem."""
+        self.pending.append((arm, repetition))
+        if self.ahead is not None:
+            self.ahead.update(arm, repetition, None)
+
+    def close_oldest(self, arm: int, repetition: int) -> bool:
+        """Remove the oldest pull of a single problem, and return whether it is the given one."""
+        if not self.pending:
+            return False
+        oldest_arm, oldest_repetition = self.pending[0]
+        if oldest_arm.item(0) != arm or oldest_repetition.item(0) != repetition:
+            return False
+        del self.pending[0]
+        if not self.pending:
+            self.ahead = None
+        return True
+
+    def close(self, arm: IntArray, repetition: IntArray) -> None:
+        """Remove a pull of each problem."""
+        left = [(np.where((a == arm) & (r == repetition), NO_ARM, a), r) for a, r in self.pending]
+        self.pending = _without_empty(left)
+        if not self.pending:
+            self.ahead = None
+
+    def lose(self, arm: IntArray, repetition: IntArray) -> None:
+        """Add pulls that failed before the first reward of their problem."""
+        if (arm != NO_ARM).any():
+            self.lost.append((arm, repetition))
+
+    def find(
+        self, has_reward: BoolArray, lowest: FloatArray
+    ) -> list[tuple[IntArray, IntArray, FloatArray, BoolArray]]:
+        """Remove the lost pulls of problems that have a reward now.
+
+        Returns
+        -------
+        found : list of tuple
+            Arms, repetitions, their rewards, and in which problems they were found.
+        """
+        found = [(arm, split, lowest, has_reward & (arm != NO_ARM)) for arm, split in self.lost]
+        if found:
+            self.ahead = None
+            left = [(np.where(has_reward, NO_ARM, arm), split) for arm, split in self.lost]
+            self.lost = _without_empty(left)
+        return found
+
+    def ahead_of(self, posterior: ArmPosterior) -> ArmPosterior:
+        """Return the posterior whose variances include these pulls."""
+        if not self.pending and not self.lost:
+            return posterior
+        if self.ahead is None:
+            self.ahead = posterior.copy()
+            for arm, repetition in (*self.lost, *self.pending):
+                self.ahead.update(arm, repetition, None)
+        return self.ahead
+
+
+def _without_empty(pulls: list[PullOfEach]) -> list[PullOfEach]:
+    return [pull for pull in pulls if (pull[0] != NO_ARM).any()]
+
+
+@dataclass(eq=False)
 class PosteriorState:
     """State of BayesGap. Each problem of the batch is a row.
 
@@ -133,8 +213,19 @@ class PosteriorState:
     posterior : ArmPosterior
         Posterior given the rewards so far.
     exploration : Exploration
-    refits : Refits or None
-        The rewards so far, if hyperparameters are fitted to them.
+    in_flight : PullsInFlight
+    n_rounds : int
+        Number of pulls of each problem that were requested.
+    priority : ndarray of shape (n_arms,) or None
+        Ties go to the arm with the largest priority, or to the first arm if None.
+    rounds : list of tuple
+        The leaders of all rounds, and the bounds of their regrets in standardized units.
+
+    Attributes
+    ----------
+    lowest : ndarray of shape (n_problems,)
+        The lowest finite reward of each problem so far, which replaces the reward of failed
+        pulls; infinite if there is none.
     """
 
     problem: Problem
@@ -145,32 +236,20 @@ class PosteriorState:
     units: Units | None
     posterior: ArmPosterior
     exploration: Exploration
-    refits: Refits | None
-    lowest: FloatArray = field(init=False)
-    """The lowest finite reward of each problem so far, which replaces the reward of failed
-    pulls; infinite if there is none."""
     in_flight: PullsInFlight = field(default_factory=PullsInFlight)
     n_rounds: int = 0
     priority: FloatArray | None = None
-    """Ties go to the arm with the largest priority, or to the first arm if None."""
     rounds: list[tuple[IntArray | int, FloatArray | float]] = field(default_factory=list)
-    """The leaders of all rounds, and the bounds of their regrets in standardized units."""
-    single: SingleRound | None = field(init=False, default=None)
-    """The faster implementation of a round, for a single problem with several arms in play."""
 
     def __post_init__(self) -> None:
-        """Use the faster implementation for a single problem."""
-        self.lowest = np.full(len(self.arms.alive), np.inf)
-        if self.batch_shape == () and self.problem.n_arms > 1 and not self.prior_mean.any():
-            self.single = SingleRound(self.problem.n_arms)
+        """Start without rewards."""
+        self.lowest: FloatArray = np.full(len(self.arms.alive), np.inf)
 
     def break_ties(self, seed: np.random.SeedSequence) -> None:
         """Break ties at random, because the first arms of a grid are corners."""
         own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1))
         order = np.random.default_rng(own).permutation(self.problem.n_arms)
         self.priority = 1 + order.astype(np.float64)
-        if self.single is not None:
-            self.single.priority = self.priority
 
     def open_pulls(self, arm: IntArray, repetition: IntArray) -> None:
         """Record that each problem has one more pull in flight."""
@@ -181,42 +260,13 @@ class PosteriorState:
         """Return the arms that can be pulled."""
         return self.arms.may_pull(self.problem.max_repetitions)
 
-    def has_room(self) -> bool:
-        """Return whether all arms of a single problem have unused repetitions."""
-        most = self.problem.max_repetitions
-        return self.single is not None and (most is None or self.n_rounds < most)
-
-    def choose_in_single(self, epsilon: float) -> int | None:
-        """Return the arm of a round of a single problem; None if `SingleRound` does not apply."""
-        if self.single is None or not self.has_room():
-            return None
-        offset, scale = 0.0, 1.0
-        if self.units is not None:
-            offset, scale = self.posterior.offset_and_scale_of_one()
-            epsilon /= scale * (self.units.unit.item(0) or 1.0)
-        board = self.posterior.board[0]
-        np.sqrt(self.in_flight.ahead_of(self.posterior).variance[0], board[2])
-        weights = 1 / scale, -offset / scale
-        arm, leader, bound = self.single.choose(self.exploration, board, weights, epsilon)
-        self.rounds.append((leader, bound))
-        return arm
-
-    def pull_in_single(self, arm: int) -> Pulls:
-        """Record and return the next pull of a single problem."""
-        repetition = self.arms.n_asked.item(0, arm)
-        self.arms.n_asked[0, arm] = repetition + 1
-        level = self.problem.max_level
-        pulls = Pulls(np.array([arm]), np.array([level]), np.array([repetition]))
-        self.open_pulls(pulls.arm, pulls.repetition)
-        return pulls
+    def goes_on(self) -> bool:
+        """Return whether an arm can be pulled."""
+        return bool(self.may_pull().any())
 
     def may_win(self) -> BoolArray:
         """Return the arms that can be recommended, in the shape of ``arms.alive``."""
-        if self.refits is None:
-            return self.arms.alive
-        is_hopeless = self.refits.is_hopeless()
-        others: BoolArray = self.arms.alive & (self.arms.n_told > 0) & ~is_hopeless
-        return self.arms.alive & ~(is_hopeless & others.any(axis=1, keepdims=True))
+        return self.arms.alive
 
     def beliefs(self) -> Beliefs:
         """Return posterior means in standardized units."""
@@ -258,22 +308,6 @@ class PosteriorState:
         place = first_largest(np.where(is_allowed, -self._bounds(), -np.inf))
         return np.where(is_allowed.any(axis=1), leaders[rows, place], otherwise)
 
-    def take_in_one(self, arm: int, repetition: int, reward: float) -> None:
-        """Record a reward of a single problem, with few calls of NumPy in the usual case."""
-        units, in_flight = self.units, self.in_flight
-        is_usual = self.single is not None and isfinite(reward) and not in_flight.lost
-        if is_usual and units is not None:
-            is_usual = units.unit.item(0) > 0
-        if not (is_usual and in_flight.close_oldest(arm, repetition)):
-            self.take_in(np.array([arm]), np.array([repetition]), np.array([reward]))
-            return
-        if reward < self.lowest.item(0):
-            self.lowest[0] = reward
-        if units is not None:
-            reward = (reward - units.zero.item(0)) / units.unit.item(0)
-        self.arms.n_told[0, arm] += 1
-        self._learn_one(arm, repetition, min(max(reward, -FARTHEST), FARTHEST))
-
     def take_in(self, arm: IntArray, repetition: IntArray, reward: FloatArray) -> None:
         """Record one reward of each problem. An arm with a non-finite reward is eliminated.
 
@@ -308,26 +342,15 @@ class PosteriorState:
         if self.units is not None:
             value = self.units.convert(value, is_told, self.posterior.n_told == 0)
         value = np.minimum(np.maximum(value, -FARTHEST), FARTHEST)
-        if self.refits is None:
-            self.posterior.update(np.where(is_told, arm, NO_ARM), repetition, value)
-        elif is_told[0]:
-            self._learn_one(int(arm[0]), int(repetition[0]), float(value[0]))
+        self._update(arm, repetition, value, is_told)
 
-    def _learn_one(self, arm: int, repetition: int, value: float) -> None:
-        """Update the posterior of a single problem, and its hyperparameters if it is time."""
-        if self.refits is None:
-            self.posterior.update_one(arm, repetition, value)
-        else:
-            self.posterior.update_one(arm, repetition, max(value, self.refits.floor))
-            if self.refits.add(arm, repetition, value):
-                self.posterior, self.exploration = self.refits.fit()
-                self.in_flight.ahead = None
+    def _update(
+        self, arm: IntArray, repetition: IntArray, value: FloatArray, is_told: BoolArray
+    ) -> None:
+        """Update the posterior with rewards in its units."""
+        self.posterior.update(np.where(is_told, arm, NO_ARM), repetition, value)
 
     def _eliminate(self, rows: IntArray, arm: IntArray, reward: FloatArray) -> None:
         self.arms.alive[rows, arm] = False
         with np.errstate(invalid="ignore"):  # the sum of plus and minus infinity is NaN
             self.arms.infinite[rows, arm] += reward
-        if self.single is not None:
-            self.single.out = np.flatnonzero(~self.arms.alive[0])
-            if len(self.single.out) > self.problem.n_arms - 2:
-                self.single = None  # at most one arm is left

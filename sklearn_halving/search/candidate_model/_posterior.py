@@ -11,7 +11,7 @@ from sklearn_halving.policies import BayesGap
 from sklearn_halving.policies._arrays import FloatArray, IntArray, Seed, Shape
 from sklearn_halving.policies._bayes_gap import Acquisition
 from sklearn_halving.policies._types import Problem
-from sklearn_halving.policies.posterior._state import PosteriorState
+from sklearn_halving.policies.posterior._single_state import SingleState
 from sklearn_halving.search.candidate_model._prior import CandidatePrior
 from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics
 
@@ -37,8 +37,8 @@ class GapOverCandidates(BayesGap):
 
     def start(
         self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None
-    ) -> PosteriorState:
-        state = super().start(problem, batch_shape=batch_shape, seed=seed)
+    ) -> SingleState:
+        state = cast(SingleState, super().start(problem, batch_shape=batch_shape, seed=seed))
         if seed is not None:
             state.break_ties(seed)
         return state
@@ -102,7 +102,7 @@ class JointDraws(ChoiceStatistics):
 
 
 def posterior_columns(
-    state: PosteriorState, epsilon: float, overlap: float
+    state: SingleState, epsilon: float, overlap: float
 ) -> tuple[dict[str, FloatArray], JointDraws]:
     """Return the columns for the posterior of each candidate, and the statistics of a choice.
 
@@ -120,7 +120,7 @@ def posterior_columns(
     return columns, draws
 
 
-def bounds_of(state: PosteriorState, epsilon: float) -> dict[str, FloatArray]:
+def bounds_of(state: SingleState, epsilon: float) -> dict[str, FloatArray]:
     """Return the columns for the posterior mean of each candidate, and for its bounds."""
     mean, deviation = (values[0] for values in state.in_rewards())
     beliefs, width = state.beliefs(), np.sqrt(state.posterior.variance)
@@ -134,7 +134,7 @@ def bounds_of(state: PosteriorState, epsilon: float) -> dict[str, FloatArray]:
 
 
 def bounds_before_race(
-    state: PosteriorState, epsilon: float, arms: IntArray
+    state: SingleState, epsilon: float, arms: IntArray
 ) -> dict[str, FloatArray]:
     """Return `bounds_of` for some arms; NaN for those that arrived after the first part."""
     is_drawn = arms < state.problem.n_arms
@@ -145,7 +145,7 @@ def bounds_before_race(
     return columns
 
 
-def _misfit_variance(state: PosteriorState) -> FloatArray:
+def _misfit_variance(state: SingleState) -> FloatArray:
     """Return the variance of each candidate around the function of the model, given its scores.
 
     With few scores, length scales and noise are hardly known, and the posterior of candidates
@@ -162,7 +162,7 @@ def _draw_jointly(
     mean: FloatArray,
     deviation: FloatArray,
     scale: float,
-    state: PosteriorState,
+    state: SingleState,
     hidden: FloatArray,
 ) -> JointDraws:
     """Draw from the posterior, with a generator other than the policy's.

@@ -20,6 +20,7 @@ from sklearn_halving.policies.posterior._arm_covariance import (
 )
 from sklearn_halving.policies.posterior._arm_posterior import ArmPosterior
 from sklearn_halving.policies.posterior._hyperparameters import ArmRewards
+from sklearn_halving.policies.posterior._single_posterior import SinglePosterior
 
 
 def squared_exponential(points: np.ndarray, length: float = 0.3) -> np.ndarray:
@@ -72,7 +73,9 @@ def play(seed, length, between_splits, n_arms=30, n_problems=2, n_pulls=45, nois
     rng = np.random.default_rng(seed)
     prior = 1.7 * squared_exponential(rng.random((n_arms, 2)), length)
     features = PriorFeatures(DenseCovariance(prior))
-    posterior = ArmPosterior(features, n_problems, noise, between_splits)
+    posterior: ArmPosterior = SinglePosterior(features, noise, between_splits)
+    if n_problems > 1:
+        posterior = ArmPosterior(features, n_problems, noise, between_splits)
     shape = n_pulls, n_problems
     arm = np.where(rng.random(shape) < 0.05, NO_ARM, rng.integers(n_arms, size=shape))
     split, rewards = rng.integers(12, size=shape), rng.normal(3, 1, shape)
@@ -108,9 +111,8 @@ def test_all_pulls_at_once_are_the_pulls_one_by_one(between_splits) -> None:
     played = play(5, 0.3, between_splits, n_problems=1)
     is_pull = played.arm[:, 0] != NO_ARM
     told = ArmRewards(*(a[is_pull, 0] for a in (played.arm, played.split, played.rewards)))
-    at_once = ArmPosterior(
-        PriorFeatures(played.posterior.features.covariance), 1, 0.2, between_splits
-    )
+    features = PriorFeatures(played.posterior.features.covariance)
+    at_once = SinglePosterior(features, 0.2, between_splits)
     at_once.learn_all(told)
     close = {"rtol": 1e-9, "atol": 1e-9}
     for split in (3, 40, 3):
@@ -126,7 +128,7 @@ def test_all_pulls_at_once_are_the_pulls_one_by_one(between_splits) -> None:
 def test_a_pull_costs_the_same_after_thousands_of_splits() -> None:
     """What a pull reads and writes depends on the arms with rewards, not on the splits."""
     features = PriorFeatures(IndependentCovariance(np.ones(5)))
-    posterior = ArmPosterior(features, 1, 0.1, 0.5)
+    posterior = SinglePosterior(features, 0.1, 0.5)
     sizes = []
     for repetition in range(1500):
         for arm in (0, repetition % 5):
@@ -144,7 +146,7 @@ def test_a_pair_on_one_split_says_more_than_a_pair_on_two() -> None:
     variances = {}
     for splits in ([0, 0], [0, 1]):
         features = PriorFeatures(IndependentCovariance(np.ones(2)))
-        posterior = ArmPosterior(features, 1, noise, between_splits)
+        posterior = SinglePosterior(features, noise, between_splits)
         for arm, split in enumerate(splits):
             posterior.update(np.array([arm]), np.array([split]), np.array([0.0]))
         rng = np.random.default_rng(0)
@@ -225,7 +227,7 @@ def test_a_hundred_thousand_arms_fit() -> None:
 
     covariance = KernelCovariance(kernel, points, np.ones(100_000))
     features = PriorFeatures(covariance)
-    posterior = ArmPosterior(features, 1, 0.1)
+    posterior = SinglePosterior(features, 0.1)
     for arm in (10, 99_999, 50_000, 10):
         posterior.update(np.array([arm]), np.array([0]), np.array([1.0]))
     assert features.rows.shape == (3, 100_000)
