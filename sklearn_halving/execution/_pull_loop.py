@@ -262,12 +262,9 @@ class PullLoop:
         else:  # pulls that are not in the journal may come before those that are
             n_missing = len(self._open) - len(self._landed)
             most = self._n_earlier + LOOK_AHEAD - n_missing
-        return most if self.stopped_by == "policy" else min(most, self._n_unread)
-
-    @property
-    def _n_unread(self) -> int:
-        """Number of outcomes of earlier sessions that have not been used yet."""
-        return self._n_earlier - self.n_replayed
+        return (
+            most if self.stopped_by == "policy" else min(most, self._n_earlier - self.n_replayed)
+        )
 
     def _open_pull(self, pull: Pull) -> None:
         if pull in self._open or pull in self.log.outcomes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from sklearn_halving.plotting._display import Display
-from sklearn_halving.plotting._drawing import GREY, OTHERS, PALE, WINNER, axes_for, note
+from sklearn_halving.plotting._drawing import GREY, OTHERS, PALE, WINNER, note
 from sklearn_halving.plotting._reading import FittedSearch
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class BracketDisplay(Display, example="brackets"):
         gap = 0.12 * max(heights) + 1.2
         bottoms = np.cumsum([0.0, *(height + gap for height in heights)])
         height = float(np.clip(1.2 + 0.16 * bottoms[-1], 2.6, 12.0))
-        ax = axes_for(type(self).__name__, ax, 7.2, height)
+        ax = self._axes(ax, 7.2, height)
         centers = bottoms[:-1] + np.array(heights) / 2
         has_boxes = len(self.columns) <= MAX_BOXES
         for lane, center in zip(self.lanes, centers, strict=True):

@@ -14,7 +14,6 @@ from sklearn_halving.plotting._drawing import (
     MAX_LABELS,
     OTHERS,
     WINNER,
-    axes_for,
     clip,
     count_of,
     height_of,
@@ -170,7 +169,7 @@ class ConfidenceDisplay(Display):
 
     def _draw(self, ax: Axes | None) -> Axes:
         n_candidates = len(self.candidate)
-        ax = axes_for(type(self).__name__, ax, 8.6, height_of(n_candidates))
+        ax = self._axes(ax, 8.6, height_of(n_candidates))
         if self.gap is not None:
             self._draw_gap(ax)
         for is_winner, color in ((False, OTHERS), (True, WINNER)):

@@ -10,6 +10,8 @@ from sklearn_halving._docstrings import entries, inherit_sections, with_section
 from sklearn_halving.plotting._reading import FittedSearch, Search, read_search
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
@@ -155,3 +157,21 @@ class Display(ABC):
     @abstractmethod
     def _draw(self, ax: Axes | None) -> Axes:
         """Draw on the axes, or on those of a new figure, and return them."""
+
+    def _axes(self, ax: Axes | None, width: float = 6.4, height: float = 4.0) -> Axes:
+        """Return ``ax``, or the axes of a new figure of this size in inches."""
+        plt = self._pyplot()
+        if ax is not None:
+            return ax
+        return plt.subplots(figsize=(width, height), layout="constrained")[1]
+
+    def _pyplot(self) -> ModuleType:
+        """Return ``matplotlib.pyplot``, or raise an ImportError that says how to install it."""
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError as error:
+            raise ImportError(
+                f"{type(self).__name__}.plot needs matplotlib, which could not be imported "
+                f"({error}). Install it with `pip install sklearn-halving[plot]`."
+            ) from error
+        return plt

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,32 +22,6 @@ MAX_LABELS = 30
 """Largest number of candidates whose names are written on an axis."""
 ROUND_STEPS = (5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 """Possible distances between tick labels on an axis of candidates."""
-
-
-def import_pyplot(display: str) -> ModuleType:
-    """Return ``matplotlib.pyplot``.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-    """
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            f"{display}.plot needs matplotlib, which could not be imported ({error}). Install "
-            "it with `pip install sklearn-halving[plot]`."
-        ) from error
-    return plt
-
-
-def axes_for(display: str, ax: Axes | None, width: float = 6.4, height: float = 4.0) -> Axes:
-    """Return ``ax``, or the axes of a new figure of this size in inches."""
-    plt = import_pyplot(display)
-    if ax is not None:
-        return ax
-    return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 
 def height_of(n_rows: int) -> float:

@@ -12,7 +12,6 @@ from sklearn_halving.plotting._display import Display
 from sklearn_halving.plotting._drawing import (
     OTHERS,
     WINNER,
-    axes_for,
     count_of,
     legend_beside,
     note,
@@ -79,7 +78,7 @@ class ParallelCoordinatesDisplay(Display, example="parameters"):
 
     def _draw(self, ax: Axes | None) -> Axes:
         n_axes = len(self.label)
-        ax = axes_for(type(self).__name__, ax, max(6.4, 1.5 * n_axes), 4.4)
+        ax = self._axes(ax, max(6.4, 1.5 * n_axes), 4.4)
         self._draw_lines(ax)
         names = [shortened(name, 16) for name in self.label]
         ax.set_xticks(range(n_axes), names, fontsize="small", rotation=20, ha="right")

@@ -11,7 +11,6 @@ from sklearn_halving._typing import Params
 from sklearn_halving.plotting._display import Display, check_choice
 from sklearn_halving.plotting._drawing import (
     OTHERS,
-    axes_for,
     clip,
     count_of,
     draw_winner,
@@ -150,7 +149,7 @@ class ParameterDisplay(Display, example="parameters"):
         is_log = self._is_log(scale)
         texts = [] if self._is_numeric else value_texts(list(self.values))
         # Long category names are rotated, which takes height from the axes.
-        ax = axes_for(type(self).__name__, ax, height=4.0 + 0.04 * max(map(len, texts), default=0))
+        ax = self._axes(ax, height=4.0 + 0.04 * max(map(len, texts), default=0))
         x = self.values if self._is_numeric else self._draw_categories(ax, texts)
         if is_log:
             set_log_ticks(ax, x)

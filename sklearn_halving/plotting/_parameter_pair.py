@@ -11,7 +11,6 @@ from sklearn_halving._typing import Params
 from sklearn_halving.plotting._display import Display
 from sklearn_halving.plotting._drawing import (
     OTHERS,
-    axes_for,
     count_of,
     draw_winner,
     height_of,
@@ -90,7 +89,7 @@ class ImportanceDisplay(Display, example="parameters"):
 
     def _draw(self, ax: Axes | None) -> Axes:
         rows = range(len(self.parameter))
-        ax = axes_for(type(self).__name__, ax, 6.4, height_of(len(rows)))
+        ax = self._axes(ax, 6.4, height_of(len(rows)))
         style: Params = {"ecolor": "black", "error_kw": {"elinewidth": 0.8}}
         ax.barh(rows, self.importance, 0.7, xerr=self.deviation, color=OTHERS, **style)
         ax.set_yticks(rows, [shortened(name, 30) for name in self.parameter], fontsize="small")
@@ -206,7 +205,7 @@ class ParameterPairDisplay(Display):
         )
 
     def _draw(self, ax: Axes | None) -> Axes:
-        ax = axes_for(type(self).__name__, ax, 6.4, 4.4)
+        ax = self._axes(ax, 6.4, 4.4)
         x, y = (axis.position for axis in self.axes)
         limits = score_range(self.score)
         low, high = (self.score.min(), self.score.max()) if limits is None else limits

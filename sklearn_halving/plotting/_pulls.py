@@ -15,10 +15,8 @@ from sklearn_halving.plotting._drawing import (
     MAX_LABELS,
     OTHERS,
     WINNER,
-    axes_for,
     count_of,
     height_of,
-    import_pyplot,
     label_candidates,
     legend_beside,
     note,
@@ -111,9 +109,8 @@ class PullsDisplay(Display, example="halving"):
         )
 
     def _draw(self, ax: Axes | None) -> Axes:
-        name, n_candidates = type(self).__name__, len(self.candidate)
-        plt = import_pyplot(name)
-        ax = axes_for(name, ax, 8.6, height_of(n_candidates))
+        plt, n_candidates = self._pyplot(), len(self.candidate)
+        ax = self._axes(ax, 8.6, height_of(n_candidates))
         n_levels = len(self.levels)
         colors = (
             [OTHERS] if n_levels == 1 else plt.get_cmap("Blues")(np.linspace(0.3, 1, n_levels))
@@ -199,7 +196,7 @@ class WorkerDisplay(Display, example="halving"):
     def _draw(self, ax: Axes | None) -> Axes:
         n_lanes = int(self.lane.max()) + 1
         height = 1.3 + 0.35 * min(max(n_lanes, 3), 24)
-        ax = axes_for(type(self).__name__, ax, 8.0, height)
+        ax = self._axes(ax, 8.0, height)
         if self._is_crowded:
             self._draw_busy(ax)
         # A white edge separates fits.

@@ -12,7 +12,6 @@ from sklearn_halving._typing import Params
 from sklearn_halving.plotting._display import Display, check_choice
 from sklearn_halving.plotting._drawing import (
     OTHERS,
-    axes_for,
     count_of,
     note,
     score_range,
@@ -158,10 +157,9 @@ class RegretDisplay(Display, example="halving"):
         return self._drawn(self._draw(ax, quantity, **line_kw))
 
     def _draw(self, ax: Axes | None, quantity: Quantity = "regret", **line_kw: object) -> Axes:
-        display_name = type(self).__name__
-        check_choice(display_name, "quantity", quantity, Quantity)
+        check_choice(type(self).__name__, "quantity", quantity, Quantity)
         is_new = ax is None
-        ax = axes_for(display_name, ax)
+        ax = self._axes(ax)
         is_regret = quantity == "regret"
         style: Params = {"where": "post", "linewidth": 1.8, "label": self.name} | line_kw
         if is_new:

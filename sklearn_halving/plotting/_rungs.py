@@ -12,10 +12,8 @@ from sklearn_halving.plotting._display import Display
 from sklearn_halving.plotting._drawing import (
     OTHERS,
     WINNER,
-    axes_for,
     clip,
     count_of,
-    import_pyplot,
     legend_beside,
     note,
     set_log_levels,
@@ -112,10 +110,10 @@ class RungDisplay(Display, example="brackets"):
         )
 
     def _draw(self, ax: Axes | None) -> Axes:
-        plt = import_pyplot(type(self).__name__)
+        plt = self._pyplot()
         brackets = np.unique(self.bracket)[::-1]
         if ax is not None or not 1 < len(brackets) <= MAX_PANELS:
-            axes = [axes_for(type(self).__name__, ax)]
+            axes = [self._axes(ax)]
             colors = [plt.get_cmap("viridis")(x) for x in np.linspace(0.0, 0.9, len(brackets))]
             for bracket, color in zip(brackets, colors, strict=True):
                 label = f"bracket {bracket}" if len(brackets) > 1 else "candidates"

@@ -57,6 +57,12 @@ class GrowingRung:
         """Whether all arms that will ever be in this rung have been judged."""
         return self.is_closed and self.n_judged == len(self.arms)
 
+    def closed(self) -> ClosedRung:
+        """Return the result of the rung."""
+        arms = sorted(self.arms)
+        means = np.array([self.means[arm] for arm in arms])
+        return ClosedRung(np.array(arms), self.rung.level, means)
+
 
 class AsynchronousBracket:
     """A bracket of a single problem.
@@ -104,7 +110,7 @@ class AsynchronousBracket:
             self._promote()
             left = self.rungs[len(self._state.closed) :]
             complete = takewhile(lambda rung: rung.is_complete and rung.arms, left)
-            self._state.closed += [_closed(rung) for rung in complete]
+            self._state.closed += [rung.closed() for rung in complete]
 
     def best(self, by_level: bool) -> tuple[float, int] | None:
         """Return the largest mean of the arms that can be recommended, and minus the arm."""
@@ -183,7 +189,8 @@ class AsynchronousGame:
         """Return the next pull of the first bracket in the order of play that has one."""
         for place in self.policy.in_play(self.play):
             if place not in self._brackets:
-                self._brackets[place] = self._start(place)
+                bracket = self.play.brackets[place]
+                self._brackets[place] = AsynchronousBracket(bracket, self.problem.tie_break)
             pull = self._brackets[place].ask()
             if pull is not None:
                 self.n_open += 1
@@ -201,9 +208,6 @@ class AsynchronousGame:
             self._leaders[place] = leader
         if bracket.is_finished:
             self.play.open_brackets.remove(place)
-
-    def _start(self, place: int) -> AsynchronousBracket:
-        return AsynchronousBracket(self.play.brackets[place], self.problem.tie_break)
 
     def out(self) -> list[int]:
         """Return the arms that cannot be pulled any more."""
@@ -307,9 +311,3 @@ class AsynchronousBrackets(SeparateGames):
     def _new_game(self, problem: Problem, rng: np.random.Generator) -> AsynchronousGame:
         by_level = self.brackets.describe(problem).ranks_by_level
         return AsynchronousGame(self.brackets, *self.brackets.start(problem), by_level)
-
-
-def _closed(rung: GrowingRung) -> ClosedRung:
-    arms = sorted(rung.arms)
-    means = np.array([rung.means[arm] for arm in arms])
-    return ClosedRung(np.array(arms), rung.rung.level, means)

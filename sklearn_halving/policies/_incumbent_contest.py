@@ -182,7 +182,8 @@ class Contest:
         for racer in self._racers:
             splits = self._untried(racer)
             is_open = any(pull.arm == racer for pull in self._open)
-            if splits and (not is_open or self._leads(racer)):
+            # Further splits at the same time are for racers that are ahead of the incumbent.
+            if splits and (not is_open or sum(self._differences(racer)) > 0):
                 return Pull(racer, self.level, int(self.rng.choice(splits)))
         if self._n_entered < len(self.entrants) and len(self._racers) < self.rules.n_racers:
             return self._of_newcomer(n_asked)
@@ -237,10 +238,6 @@ class Contest:
         asked = {*self.rewards.get(racer, ())}
         asked |= {pull.repetition for pull in self._open if pull.arm == racer}
         return sorted(self.rewards.get(self.incumbent, {}).keys() - asked)
-
-    def _leads(self, racer: int) -> bool:
-        """Return whether a racer is ahead of the incumbent on their common splits."""
-        return sum(self._differences(racer)) > 0
 
     def _differences(self, racer: int) -> list[float]:
         """Return the rewards of a racer minus those of the incumbent, on their common splits."""

@@ -104,13 +104,13 @@ class ScheduledPolicy(BasePolicy):
         ready: list[int] = []
         for index in play.open_brackets:
             # Brackets that are not open any more have ended, and no bracket waits for them.
-            if any(self._waits_for(play, index, before) for before in ready):
+            if any(
+                len(play.brackets[before].closed) < self._n_needed(play, index, before)
+                for before in ready
+            ):
                 break
             ready.append(index)
         return ready
-
-    def _waits_for(self, play: BracketsState, place: int, before: int) -> bool:
-        return len(play.brackets[before].closed) < self._n_needed(play, place, before)
 
     def _n_needed(self, play: BracketsState, place: int, before: int) -> int:
         """Return how many rungs of an earlier bracket are closed when a bracket starts."""

@@ -79,7 +79,8 @@ class BackendWatch:
         self._client: Any = None
         if session.library == "dask":
             self._client = session.client
-            self._find_problem = partial(_problem_of_dask, self._client, _address(self._client))
+            address = getattr(self._client.scheduler, "address", "an unknown address")
+            self._find_problem = partial(_problem_of_dask, self._client, str(address))
         elif session.library == "ray":
             self._find_problem = _ray_probe()
         self._unreachable_since: float | None = None
@@ -141,10 +142,6 @@ class BackendWatch:
             return None
         answer, self._question = self._question, None
         return answer.exception() is None and bool(answer.result())
-
-
-def _address(client: Any) -> str:
-    return str(getattr(client.scheduler, "address", "an unknown address"))
 
 
 def _problem_of_dask(client: Any, address: str) -> Problem | None:
