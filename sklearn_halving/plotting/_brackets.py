@@ -31,7 +31,8 @@ class Lane:
     n_candidates: np.ndarray
     """Number of candidates in each rung. Shape ``(n_rungs,)``."""
     best_score: float
-    """Best mean score in the last rung."""
+    """Best mean score in the last rung. Candidates with fewer splits than others at the same
+    amount of resource do not count. NaN if there is no score."""
     has_winner: bool
     """Whether the bracket contains the winner."""
 
@@ -44,9 +45,9 @@ class BracketDisplay(Display, example="brackets"):
     Each rung is a box labelled with its number of candidates, and the band between two boxes
     shows the candidates that are promoted. Rungs with the same amount of resource are aligned
     vertically. The height of a box is proportional to the square root of the number of
-    candidates, so that the last rungs remain visible. The best score of the last rung is written
-    on the right, and the lane of the winner has its own colour. A search that eliminates
-    candidates in stages, without brackets, has a single lane.
+    candidates, so that the last rungs remain visible. The best score of the last rung over all
+    splits is written on the right, and the lane of the winner has its own colour. A search that
+    eliminates candidates in stages, without brackets, has a single lane.
 
     The search must play rungs or stages.
 
@@ -161,7 +162,7 @@ class BracketDisplay(Display, example="brackets"):
         self._write_score(ax, lane, float(x[-1]), center)
 
     def _write_score(self, ax: Axes, lane: Lane, x: float, center: float) -> None:
-        text = "no score" if np.isnan(lane.best_score) else f"{lane.best_score:.4g}"
+        text = "none on all splits" if np.isnan(lane.best_score) else f"{lane.best_score:.4g}"
         color = WINNER if lane.has_winner and len(self.lanes) > 1 else GREY
         ax.annotate(
             text,
@@ -181,7 +182,8 @@ def _best_of(scores: np.ndarray) -> float:
 
 def _bracket_lanes(found: FittedSearch, amounts: np.ndarray) -> list[Lane]:
     """Return a lane for each bracket of each loop, in the order of ``cv_results_``."""
-    results, means = found.results, found.means()
+    results = found.results
+    means = np.where(found.has_fewer_splits(), np.nan, found.means())
     bracket = results["bracket"]
     loop = results.get("loop", np.zeros_like(bracket))
     amount: np.ndarray = results["n_resources"]

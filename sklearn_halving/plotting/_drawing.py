@@ -18,6 +18,8 @@ OTHERS = "#4477aa"
 WINNER = "#d55e00"
 PALE = "#c8d5e3"
 GREY = "0.45"
+FEWER_SPLITS = "fewer splits"
+"""What a hollow marker stands for: a mean over fewer splits than others with the same resource."""
 MAX_LABELS = 30
 """Largest number of candidates whose names are written on an axis."""
 ROUND_STEPS = (5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)

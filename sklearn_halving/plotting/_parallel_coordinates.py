@@ -34,9 +34,10 @@ class ParallelCoordinatesDisplay(Display, example="parameters"):
 
     Use `from_estimator` to create a display. The last axis is the score. Lines of the best quarter
     of the candidates have their own colour: where they run close together, the parameter matters.
-    The lowest and the highest value are written at the ends of each axis. Parameters are on a
-    logarithmic scale where values are spaced more evenly in this way. A candidate without a
-    parameter is drawn below the axis of this parameter.
+    Candidates with fewer splits than others with the same resource are not among them, because
+    their scores may be luck. The lowest and the highest value are written at the ends of each
+    axis. Parameters are on a logarithmic scale where values are spaced more evenly in this way. A
+    candidate without a parameter is drawn below the axis of this parameter.
 
     Parameters
     ----------
@@ -67,7 +68,8 @@ class ParallelCoordinatesDisplay(Display, example="parameters"):
         space = tried_space(found)
         score = Axis("score", found.score_label, space.score, (), is_log=False)
         axes = [*space.axes, score]
-        group = (space.score >= np.quantile(space.score, 0.75)).astype(int)
+        compared = ~space.has_fewer_splits
+        group = (compared & (space.score >= np.quantile(space.score[compared], 0.75))).astype(int)
         group[space.best] = 2
         return cls(
             position=np.column_stack([_to_unit(axis) for axis in axes]),

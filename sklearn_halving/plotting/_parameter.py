@@ -10,6 +10,7 @@ import numpy as np
 from sklearn_halving._typing import Params
 from sklearn_halving.plotting._display import Display, check_choice
 from sklearn_halving.plotting._drawing import (
+    FEWER_SPLITS,
     OTHERS,
     clip,
     count_of,
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from matplotlib.collections import PathCollection
 
 Scale = Literal["auto", "linear", "log"]
+FULL: Params = {"color": OTHERS, "linewidths": 0}
+HOLLOW: Params = {"facecolors": "none", "edgecolors": OTHERS, "linewidths": 1}
 MAX_CATEGORIES = 40
 AREAS = (14.0, 160.0)
 """Areas of the smallest and the largest marker, in square points."""
@@ -40,7 +43,8 @@ class ParameterDisplay(Display, example="parameters"):
 
     Use `from_estimator` to create a display. The size of a marker shows how much a candidate
     was given: its amount of resource if fits differ in it, otherwise its number of fits. Scores
-    with small markers are less reliable.
+    with small markers are less reliable. A hollow marker stands for a candidate with fewer splits
+    than others with the same resource, such as one that was dropped after one split.
 
     Parameters
     ----------
@@ -53,6 +57,8 @@ class ParameterDisplay(Display, example="parameters"):
         Amount of resource, or number of fits.
     best : ndarray of bool of shape (n_candidates,)
         True for the winner.
+    has_fewer_splits : ndarray of bool of shape (n_candidates,)
+        True for candidates with fewer splits than others with the same resource.
     parameter : str
         Name of the parameter.
     n_left_out : int
@@ -72,6 +78,7 @@ class ParameterDisplay(Display, example="parameters"):
     score: np.ndarray
     weight: np.ndarray
     best: np.ndarray
+    has_fewer_splits: np.ndarray
     parameter: str
     n_left_out: int = 0
     score_label: str = "score"
@@ -126,6 +133,7 @@ class ParameterDisplay(Display, example="parameters"):
             score=score[shown],
             weight=weight[shown],
             best=table.best[shown],
+            has_fewer_splits=table.has_fewer_splits[shown],
             parameter=parameter,
             n_left_out=int((~shown).sum()),
             score_label=(
@@ -156,11 +164,11 @@ class ParameterDisplay(Display, example="parameters"):
         elif self._is_numeric and (x == x.round()).all():
             ax.locator_params(axis="x", integer=True)
         areas = _areas(self.weight)
-        others = ~self.best
         alpha = 0.7 if len(x) <= 100 else 0.4
-        ax.scatter(
-            x[others], self.score[others], areas[others], color=OTHERS, alpha=alpha, linewidths=0
-        )
+        for is_hollow, style in enumerate((FULL, HOLLOW)):
+            rows = ~self.best & (self.has_fewer_splits == is_hollow)
+            if rows.any():
+                ax.scatter(x[rows], self.score[rows], areas[rows], alpha=alpha, **style)
         star = draw_winner(ax, x[self.best], self.score[self.best])
         # Parameter names of nested pipelines can be wider than the axes.
         ax.set(xlabel=shortened(self.parameter, 60), ylabel=wrapped(self.score_label))
@@ -219,11 +227,14 @@ class ParameterDisplay(Display, example="parameters"):
         if self.best.any():
             never = "" if self.weight[self.best].all() else ",\nnever fitted"
             handles, labels = [star], [f"winner{never}"]
+        if (self.has_fewer_splits & ~self.best).any():
+            handles.append(ax.scatter([], [], 50.0, **HOLLOW))
+            labels.append(FEWER_SPLITS)
         amounts = np.unique(self.weight)
         if len(amounts) > 5:
             amounts = amounts[np.linspace(0, len(amounts) - 1, 4).round().astype(int)]
         for amount, area in zip(amounts, _areas(self.weight, amounts), strict=True):
-            handles.append(ax.scatter([], [], area, color=OTHERS, alpha=0.7, linewidths=0))
+            handles.append(ax.scatter([], [], area, alpha=0.7, **FULL))
             labels.append(f"{amount:.4g}")
         title = shortened(self.weight_label, 20)
         legend_beside(ax, handles=handles, labels=labels, title=title)

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn_halving._typing import Params
 from sklearn_halving.plotting._display import Display
 from sklearn_halving.plotting._drawing import (
+    FEWER_SPLITS,
     OTHERS,
     count_of,
     draw_winner,
@@ -125,6 +126,8 @@ class ParameterPairDisplay(Display):
     between the candidates that were tried, so there are none outside them. They are left out if a
     parameter is categorical or if there are fewer than six distinct points. Scales are logarithmic
     where values are spaced more evenly in this way. Where candidates coincide, the best is on top.
+    A cross is a candidate with fewer splits than others with the same resource, such as one that
+    was dropped after one split. Its score may be luck, so contours do not use it.
 
     Parameters
     ----------
@@ -134,6 +137,8 @@ class ParameterPairDisplay(Display):
         Mean test score with the most resource.
     best : ndarray of bool of shape (n_candidates,)
         True for the winner.
+    has_fewer_splits : ndarray of bool of shape (n_candidates,)
+        True for candidates with fewer splits than others with the same resource.
     n_left_out : int
         Number of candidates without one of the parameters.
     score_label : str
@@ -157,6 +162,7 @@ class ParameterPairDisplay(Display):
     axes: tuple[Axis, Axis]
     score: np.ndarray
     best: np.ndarray
+    has_fewer_splits: np.ndarray
     n_left_out: int = 0
     score_label: str = "score"
 
@@ -200,6 +206,7 @@ class ParameterPairDisplay(Display):
             ),
             score=space.score[shown],
             best=space.best[shown],
+            has_fewer_splits=space.has_fewer_splits[shown],
             n_left_out=int((~shown).sum()),
             score_label=found.score_label,
         )
@@ -217,6 +224,10 @@ class ParameterPairDisplay(Display):
                 set_scale("log")
         self._draw_contours(ax, float(low), float(high))
         order = np.argsort(self.score)
+        fewer = order[self.has_fewer_splits[order]]
+        if len(fewer):
+            ax.scatter(x[fewer], y[fewer], 28, self.score[fewer], marker="x", **style)
+        order = order[~self.has_fewer_splits[order]]
         points = ax.scatter(
             x[order], y[order], 28, self.score[order], edgecolors="white", linewidths=0.6, **style
         )
@@ -226,7 +237,11 @@ class ParameterPairDisplay(Display):
         ax.figure.colorbar(
             points, ax=ax, label=label, extend="neither" if limits is None else "min"
         )
-        note(ax, count_of(self.n_left_out, "candidate left out", "candidates left out"))
+        note(
+            ax,
+            f"x: {FEWER_SPLITS}" if len(fewer) else "",
+            count_of(self.n_left_out, "candidate left out", "candidates left out"),
+        )
         return ax
 
     def _draw_contours(self, ax: Axes, low: float, high: float) -> None:
@@ -234,7 +249,8 @@ class ParameterPairDisplay(Display):
         if self.axes[0].categories or self.axes[1].categories or high <= low:
             return
         # A triangulation needs comparable scales, and one score for each point.
-        places = np.column_stack([axis.even for axis in self.axes])
+        full = ~self.has_fewer_splits
+        places = np.column_stack([axis.even[full] for axis in self.axes])
         span = np.ptp(places, axis=0)
         places = (places - places.min(axis=0)) / np.where(span > 0, span, 1.0)
         _, first = np.unique(places.round(9), axis=0, return_index=True)
@@ -243,10 +259,10 @@ class ParameterPairDisplay(Display):
         from matplotlib.tri import Triangulation
 
         triangles = Triangulation(*places[first].T).triangles
-        x, y = (axis.position[first] for axis in self.axes)
+        x, y = (axis.position[full][first] for axis in self.axes)
         levels = np.linspace(low, high, N_CONTOURS + 1)
         style: Params = {"levels": levels, "cmap": "viridis", "alpha": 0.45, "extend": "min"}
-        ax.tricontourf(x, y, triangles, self.score[first], **style)
+        ax.tricontourf(x, y, triangles, self.score[full][first], **style)
 
 
 def _pair(

@@ -81,6 +81,21 @@ class FittedSearch:
         """Return the mean score of every row; NaN where it is not finite."""
         return finite(self.results[f"mean_test_{self.metric}"])
 
+    def has_fewer_splits(self) -> np.ndarray:
+        """Return which rows have fewer splits than others with the same resource.
+
+        This is only known for brackets. Such a candidate was dropped in the last rung, or it is
+        from a rung that the search did not complete. Its mean may be that of one lucky split.
+        """
+        if "bracket" not in self.results:
+            return np.zeros(len(self.results["candidate"]), dtype=bool)
+        amounts = self.results["n_resources"]
+        n_splits = self.history.value_counts(["candidate", "n_resources"])
+        most = n_splits.groupby("n_resources").max().reindex(amounts).to_numpy()
+        rows = list(zip(self.results["candidate"], amounts, strict=True))
+        fewer: np.ndarray = n_splits.reindex(rows).to_numpy() < most
+        return fewer
+
     def lacks(self, what: str, way_out: str) -> ValueError:
         """Return the error for a search that lacks what the display shows."""
         return ValueError(
@@ -178,6 +193,8 @@ class CandidateTable:
     """Number of fits in all rungs. Shape ``(n_candidates,)``."""
     best: np.ndarray
     """True for the winner. Shape ``(n_candidates,)``."""
+    has_fewer_splits: np.ndarray
+    """See `FittedSearch.has_fewer_splits`, for that row. Shape ``(n_candidates,)``."""
 
 
 def candidate_table(search: FittedSearch) -> CandidateTable:
@@ -193,4 +210,5 @@ def candidate_table(search: FittedSearch) -> CandidateTable:
     candidate = search.results["candidate"][row]
     n_pulls = np.bincount(search.history["candidate"], minlength=candidate.max() + 1)[candidate]
     best = candidate == (-1 if search.best_candidate is None else search.best_candidate)
-    return CandidateTable(candidate, row, search.means()[row], n_pulls, best)
+    fewer = search.has_fewer_splits()[row]
+    return CandidateTable(candidate, row, search.means()[row], n_pulls, best, fewer)

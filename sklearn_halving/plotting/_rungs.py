@@ -10,6 +10,7 @@ import numpy as np
 from sklearn_halving._typing import Params
 from sklearn_halving.plotting._display import Display
 from sklearn_halving.plotting._drawing import (
+    FEWER_SPLITS,
     OTHERS,
     WINNER,
     clip,
@@ -24,11 +25,12 @@ from sklearn_halving.plotting._reading import FittedSearch
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-    from matplotlib.lines import Line2D
 
 Color = str | tuple[float, ...]
 MAX_PANELS = 8
+HOLLOW: Params = {"s": 14, "facecolors": "white", "linewidths": 0.9}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -36,7 +38,9 @@ class RungDisplay(Display, example="brackets"):
     """Score against resource, with one line per candidate.
 
     Use `from_estimator` to create a display. A line ends at the rung in which its candidate was
-    eliminated, and the line of the winner has its own colour. The plot shows whether cheap fits
+    eliminated, and the line of the winner has its own colour. A hollow point has fewer splits than
+    others with the same resource, such as that of a candidate that was dropped after one split.
+    The plot shows whether cheap fits
     predict full fits: if lines still cross late, use a larger ``min_resources`` or a smaller
     ``factor`` to promote more candidates.
 
@@ -51,6 +55,8 @@ class RungDisplay(Display, example="brackets"):
         Amount of resource.
     score : ndarray of shape (n_points,)
         Mean test score over the splits fitted with this resource; NaN if any score is NaN.
+    has_fewer_splits : ndarray of bool of shape (n_points,)
+        True for points with fewer splits than others with the same resource.
     bracket : ndarray of shape (n_points,)
         Bracket (the paper's s); 0 if the search has no brackets.
     best_candidate : int or None
@@ -82,6 +88,7 @@ class RungDisplay(Display, example="brackets"):
     candidate: np.ndarray
     n_resources: np.ndarray
     score: np.ndarray
+    has_fewer_splits: np.ndarray
     bracket: np.ndarray
     best_candidate: int | None
     score_label: str = "score"
@@ -94,15 +101,16 @@ class RungDisplay(Display, example="brackets"):
         history = found.history
         if "bracket" not in history:
             history = history.assign(bracket=0)
-        points = (
-            history.groupby(["bracket", "candidate", "n_resources"])["score"]
-            .agg(lambda scores: scores.mean(skipna=False))
-            .reset_index()
-        )
+        scores = history.groupby(["bracket", "candidate", "n_resources"])["score"]
+        points = scores.agg(lambda own: own.mean(skipna=False)).reset_index()
+        n_splits = scores.size().reset_index(drop=True)
+        most = n_splits.groupby(points["n_resources"]).transform("max")
+        has_brackets = "bracket" in found.history
         return cls(
             candidate=points["candidate"].to_numpy(),
             n_resources=points["n_resources"].to_numpy(),
             score=points["score"].to_numpy(),
+            has_fewer_splits=has_brackets & (n_splits < most).to_numpy(),
             bracket=points["bracket"].to_numpy(),
             best_candidate=found.best_candidate,
             score_label=f"mean test {found.score_label}",
@@ -161,6 +169,9 @@ class RungDisplay(Display, example="brackets"):
                 style = {"color": WINNER, "linewidth": 2.4, "zorder": 3}
             x, y = self.n_resources[rows], self.score[rows]
             ax.plot(x, y, marker="o", markersize=3.5, markeredgewidth=0, **style)
+            hollow = self.has_fewer_splits[rows]
+            if hollow.any():
+                ax.scatter(x[hollow], y[hollow], edgecolors=style["color"], zorder=3, **HOLLOW)
         ax.plot([], [], color=color, marker="o", markersize=3.5, label=label)
 
     def _without_score(self, inside: np.ndarray | slice = slice(None)) -> str:
@@ -177,12 +188,16 @@ class RungDisplay(Display, example="brackets"):
         elif below:
             axes[0].text(0.03, 0.02, below, transform=axes[0].transAxes, fontsize="small")
         if self.best_candidate is None:
-            handles: list[Line2D] = []
+            handles: list[Artist] = []
         else:
-            handles = axes[0].plot([], [], color=WINNER, linewidth=2.4, marker="o", markersize=3.5)
+            style: Params = {"color": WINNER, "linewidth": 2.4, "marker": "o", "markersize": 3.5}
+            handles = [*axes[0].plot([], [], **style)]
             is_drawn = bool((self.candidate == self.best_candidate).any())
             never = "" if is_drawn else ", never fitted"
             handles[0].set_label(f"winner, #{self.best_candidate}{never}")
+        if self.has_fewer_splits.any():
+            hollow = axes[0].scatter([], [], edgecolors=OTHERS, label=FEWER_SPLITS, **HOLLOW)
+            handles.append(hollow)
         if len(axes) == 1:
             legend_beside(axes[0])
         elif handles:

@@ -45,6 +45,8 @@ class TriedSpace:
     """That amount of resource; ones if there is none. Shape ``(n_candidates,)``."""
     best: np.ndarray
     """True for the winner. Shape ``(n_candidates,)``."""
+    has_fewer_splits: np.ndarray
+    """See `CandidateTable.has_fewer_splits`. Shape ``(n_candidates,)``."""
 
 
 def tried_space(found: FittedSearch) -> TriedSpace:
@@ -70,7 +72,8 @@ def tried_space(found: FittedSearch) -> TriedSpace:
         raise found.lacks(
             "parameters in which candidates differ", "PullsDisplay shows its candidates"
         )
-    return TriedSpace(varying, table.score[shown], level, table.best[shown])
+    fewer = table.has_fewer_splits[shown]
+    return TriedSpace(varying, table.score[shown], level, table.best[shown], fewer)
 
 
 def _axis(name: str, label: str, column: np.ma.MaskedArray) -> Axis:

@@ -14,6 +14,7 @@ from joblib import parallel_config
 from sklearn_halving._typing import CrossValidation
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._types import Pull
+from sklearn_halving.search.preparing._candidates import MadeBySampler, PointSampler
 from sklearn_halving.search.preparing._checkpoint import Checkpoint
 from sklearn_halving.search.preparing._inputs import Reward
 from sklearn_halving.search.preparing._preparation import Preparation
@@ -94,6 +95,7 @@ class Run:
             is_resumed=bool(self.earlier),
             is_timed=self.is_timed,
             n_dropped=self._n_dropped(),
+            n_made=self._n_made(),
             ended_by=self.ended_by,
         )
 
@@ -109,6 +111,13 @@ class Run:
         if self.stopped_by != "policy":
             return self.stopped_by
         return " or ".join(self.prepared.policy.ended_by(self.state) or ())
+
+    def _n_made(self) -> int:
+        """Return how many candidates the sampler of the user made."""
+        source = getattr(self.task.candidates, "source", None)
+        if not isinstance(source, MadeBySampler) or isinstance(source.sampler, PointSampler):
+            return 0
+        return source.n_made
 
     def _n_dropped(self) -> int:
         """Return how many candidates were dropped in races."""

@@ -8,7 +8,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 import pytest
-from scipy.stats import uniform
+from scipy.stats import loguniform, uniform
 
 from doubles import Known
 from plotting.searches import (
@@ -18,6 +18,7 @@ from plotting.searches import (
     fails_below_zero,
     hyperband,
     noisy_score,
+    score_of_split,
     two_metrics,
     variance_halving,
 )
@@ -36,6 +37,15 @@ def pyplot() -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def rungs() -> Any:
     return hyperband()
+
+
+@pytest.fixture(scope="session")
+def raced() -> Any:
+    """Some candidates are dropped after one split, on which they score more than the winner."""
+    space = {"quality": uniform(0, 1), "seconds": loguniform(1e-9, 1e-6)}
+    search = hyperband(space, n_loops=4, cv=5, scoring=score_of_split)
+    assert search.cv_results_["mean_test_score"].max() > search.best_score_
+    return search
 
 
 @pytest.fixture(scope="session")

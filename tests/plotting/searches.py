@@ -23,6 +23,11 @@ def noisy_score(estimator: Any, X: Any, y: Any) -> float:
     return quality + 0.01 * float(X[:, 0].mean())
 
 
+def score_of_split(estimator: Any, X: Any, y: Any) -> float:
+    """Return a score that depends more on the split than on the quality."""
+    return 0.3 * estimator.quality + float(X[:, 0].mean())
+
+
 def two_metrics(estimator: Any, X: Any, y: Any) -> dict[str, float]:
     score = noisy_score(estimator, X, y)
     return {"gain": score, "loss": -score}

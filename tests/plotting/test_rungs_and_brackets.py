@@ -102,6 +102,28 @@ def test_loops_share_the_axes_of_a_bracket() -> None:
     assert sum(lane.has_winner for lane in lanes) == 1
 
 
+def test_lucky_splits_of_dropped_candidates_are_not_the_best(raced) -> None:
+    """All candidates of some brackets were dropped after one split."""
+    lanes = BracketDisplay.from_estimator(raced).lanes
+    best = [lane.best_score for lane in lanes]
+    assert np.nanmax(best) == raced.best_score_
+    texts = [text.get_text() for text in BracketDisplay.from_estimator(raced).ax_.texts]
+    assert texts.count("none on all splits") == np.isnan(best).sum() > 0
+
+
+def test_points_of_dropped_candidates_are_hollow(raced) -> None:
+    display = RungDisplay.from_estimator(raced)
+    rows = raced.history_.query("n_resources == n_resources.max()")
+    n_splits = rows.groupby("candidate").size()
+    assert set(n_splits) == {1, 5}
+    dropped = display.candidate[display.has_fewer_splits]
+    assert sorted(dropped) == n_splits.index[n_splits == 1].tolist()
+    hollow = [marks for axes in display.axes_ for marks in axes.collections]
+    assert sum(len(marks.get_offsets()) for marks in hollow) == len(dropped)
+    legend = [text.get_text() for text in display.axes_[-1].get_legend().get_texts()]
+    assert legend[-1] == "fewer splits"
+
+
 def test_many_candidates_share_axes() -> None:
     search = hyperband(
         resource="n_steps",

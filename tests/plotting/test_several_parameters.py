@@ -104,6 +104,21 @@ def test_lines_of_parallel_coordinates_are_candidates(search):
     assert 0.2 < np.median(display.position[:, place]) < 0.8  # of a logarithmic scale
 
 
+def test_a_candidate_with_one_lucky_split_is_marked_and_not_among_the_best(raced):
+    lines = ParallelCoordinatesDisplay.from_estimator(raced)
+    lucky = lines.position[:, -1] > lines.position[lines.group == 2, -1]
+    assert lucky.any()
+    assert (lines.group[lucky] == 0).all()
+    one = ParameterDisplay.from_estimator(raced, "quality")
+    pair = ParameterPairDisplay.from_estimator(raced)
+    for display in (one, pair):
+        assert display.has_fewer_splits[display.score > raced.best_score_].all()
+    n_hollow = [len(c.get_offsets()) for c in one.ax_.collections if not len(c.get_facecolor())]
+    assert n_hollow[0] == one.has_fewer_splits.sum()
+    assert "fewer splits" in [text.get_text() for text in one.ax_.get_legend().get_texts()]
+    assert "x: fewer splits" in pair.ax_.get_title(loc="right")
+
+
 def test_a_missing_parameter_is_below_its_axis(conditional):
     display = ParallelCoordinatesDisplay.from_estimator(conditional)
     column = display.position[:, display.label.index("n_steps")]

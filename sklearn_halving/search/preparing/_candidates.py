@@ -258,6 +258,8 @@ class MadeBySampler:
     """Candidates with which the first brackets in the order of play begin."""
     rungs_before: Callable[[int], Iterable[ClosedRung]] = _nothing
     """Returns the closed rungs that a bracket may use, given its index."""
+    n_made: int = 0
+    """Number of candidates that the sampler made."""
     depends_on_scores: ClassVar[bool] = True
     _number: dict[int, int] = field(default_factory=dict)
     _rungs: list[ClosedRung] = field(default_factory=list)
@@ -306,6 +308,7 @@ class MadeBySampler:
         for params in front:
             self.told.add(params)
         made = self._propose(group, len(arms) - len(front))
+        self.n_made += len(made)
         for params in made:
             self.told.add(params)
         self._number |= zip(arms, count(len(self._number)), strict=False)

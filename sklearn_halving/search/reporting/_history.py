@@ -87,6 +87,8 @@ class SearchRecord:
         Whether the time budget decides how many loops are played.
     n_dropped : int
         Number of candidates that were dropped in races.
+    n_made : int
+        Number of candidates that the sampler made.
     ended_by : str
         What ended the search before its plan was complete; empty if nothing did.
     """
@@ -104,6 +106,7 @@ class SearchRecord:
     is_resumed: bool = False
     is_timed: bool = False
     n_dropped: int = 0
+    n_made: int = 0
     ended_by: str = ""
 
 

@@ -24,6 +24,8 @@ from sklearn_halving.search._formatting import (
 from sklearn_halving.search.reporting._findings import N_LEADERS, Findings, Leader
 
 if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
     from sklearn_halving.search._search_results import SearchResults
 
 MAX_BRACKETS = 12
@@ -114,8 +116,14 @@ def _searched(found: Findings) -> str:
     n_initial = sum(map(len, record.plan.fronts))
     if n_initial:
         text += f", {n_initial:,} of them initial"
-    if found.n_unfitted:
-        text += f", of which {record.n_candidates - found.n_unfitted:,} were fitted"
+    n_fitted = record.n_candidates - found.n_unfitted
+    facts = [f"{n_fitted:,} were fitted"] if found.n_unfitted else []
+    if record.n_made == n_fitted == record.n_candidates:
+        text += ", all made by the sampler"
+    elif record.n_made:
+        facts.append(f"{record.n_made:,} were made by the sampler")
+    if facts:
+        text += f", of which {' and '.join(facts)}"
     if found.resource is None:
         return f"{text}; full fits only"
     amounts = found.history["n_resources"]
@@ -185,6 +193,7 @@ def _brackets(found: Findings) -> Section:
     """Return a table of the brackets, with a column for each amount of the resource."""
     finite = found.rows["score"].where(np.isfinite(found.rows["score"]))
     rows = found.rows.assign(score=finite)
+    most_splits = rows.groupby("amount")["n_splits"].max()
     has_loops = rows["loop"].any()
     groups = list(rows.groupby(["loop", "bracket"], sort=False))
     # The first brackets are shown, and the one of the winner.
@@ -199,10 +208,8 @@ def _brackets(found: Findings) -> Section:
             if any(rung["is_best"]):
                 winner = len(table), len(cells)
             # Two rungs at the same amount are shown as one. The later one has more splits.
-            # Candidates that were dropped after one split are not compared with the others.
             last = rung[rung["iter"] == rung["iter"].max()]
-            best = last.loc[last["n_splits"] == last["n_splits"].max(), "score"].max()
-            cells.append(f"{len(rung):,}: {score_text(best)}" if len(rung) else "")
+            cells.append(f"{len(rung):,}: {_best_of(last, most_splits)}" if len(rung) else "")
         table.append(cells)
     head = [found.resource or "", *map(number_text, amounts)]
     n_left = len(groups) - len(shown)
@@ -212,6 +219,18 @@ def _brackets(found: Findings) -> Section:
         rest.append(f"{dropped} dropped after one split of the last rung")
     title = f"candidates: best {found.metric}"
     return Section("brackets", [title, *rest], Table(head, table, winner))
+
+
+def _best_of(rung: DataFrame, most_splits: Series) -> str:
+    """Return the best score of a rung among the candidates with the most splits.
+
+    If they have fewer splits than others with the same resource, their number is added. All
+    candidates of a rung may be dropped after one split.
+    """
+    n_splits = rung["n_splits"].max()
+    text = score_text(rung.loc[rung["n_splits"] == n_splits, "score"].max())
+    most = most_splits[rung["amount"].iloc[0]]
+    return text if n_splits == most else f"{text} ({n_splits} of {most} splits)"
 
 
 def _stages(found: Findings) -> Iterator[Section]:
@@ -258,7 +277,19 @@ def _leaders(found: Findings) -> Section:
         paragraphs.append(
             "candidates that were not fitted, or have equal scores, take up other ranks"
         )
+    if winner is not None and any(o.probability > winner.probability for o in leaders):
+        paragraphs.append(_why_less_probable(found))
     return Section("best", paragraphs, Table(head, table, marked, has_text=True))
+
+
+def _why_less_probable(found: Findings) -> str:
+    """Return why the winner need not have the largest probability of being the best."""
+    text = "a candidate with fewer fits can have a larger P(best), as its score is less certain"
+    if found.record.n_made:  # they race
+        return f"{text}; to win, it has to be ahead over all splits of the best candidate so far"
+    if "posterior_mean" in found.search.cv_results_:
+        return f"{text}; the winner has the largest posterior mean of those that were fitted"
+    return text
 
 
 def _winner(found: Findings) -> Section:
@@ -328,19 +359,19 @@ def _runner_up(found: Findings) -> Iterator[Section]:
         if other.amount != winner.amount:
             where = f"{_scored(found, other)}, which is not comparable"
         else:
-            where = _distance(other.score - winner.score, other.rank < winner.rank)
+            where = _distance(winner, other)
         text = shortened(params_text(other.params), MAX_PARAMS)
         yield Section("runner-up", [f"candidate {other.candidate}, {where}", text])
         return
 
 
-def _distance(gap: float, is_ahead: bool) -> str:
+def _distance(winner: Leader, other: Leader) -> str:
     """Return the distance of a candidate from the winner, whose score may not be the best."""
-    if gap == 0:
-        return "with the same score"
-    if gap < 0:
-        return f"{-gap:.2g} behind"
-    return f"{gap:.2g} ahead" + ("" if is_ahead else ", yet ranked behind")
+    gap = other.score - winner.score
+    text = f"{abs(gap):.2g} {'behind' if gap < 0 else 'ahead'}" if gap else "with the same score"
+    if other.n_fits < winner.n_fits:
+        text += f" with {counted(other.n_fits, 'fit')} instead of {winner.n_fits:,}"
+    return text + (", yet ranked behind" if gap > 0 and other.rank > winner.rank else "")
 
 
 def _failures(found: Findings) -> list[str]:

@@ -13,7 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 
-from search.common import SEARCHES, Interrupting, Known, data, interrupted, small
+from search.common import SEARCHES, Interrupting, Known, data, interrupted, numbered, small
+from search.test_variance_halving import Noisy
 from sklearn_halving import (
     BanditSearchCV,
     BayesGapSearchCV,
@@ -410,6 +411,46 @@ def test_the_rule_that_ended_a_search_is_named(capsys):
         text = "stopped by " + " or ".join(f"{name}={value}" for name, value in rules.items())
         assert f"ended      {text}" in search.summary()
         assert f", {text}; best score" in capsys.readouterr().out
+
+
+RACE = "to win, it has to be ahead over all splits of the best candidate so far"
+SEVERAL = {"value": uniform(0, 1)}
+
+
+@pytest.mark.parametrize(
+    ("search_class", "options", "n_drawn", "reason"),
+    [
+        (VarianceHalvingSearchCV, {"sampler": "evolution", "n_pulls": 40}, 0, RACE),
+        (
+            BayesGapSearchCV,
+            {"sampler": "evolution", "n_pulls": 60, "n_candidates": 20},
+            20,
+            RACE,
+        ),
+        (BayesGapSearchCV, {"n_pulls": 20}, 100, "largest posterior mean of those that were"),
+    ],
+)
+def test_why_a_candidate_with_fewer_fits_can_be_more_probable_than_the_winner(
+    search_class, options, n_drawn, reason
+):
+    n_explained = 0
+    for seed in range(8):
+        estimator = Noisy(noise_sd=0.3, split_sd=0.1)
+        search = search_class(estimator, SEVERAL, random_state=seed, **options).fit(*numbered(200))
+        results = search.cv_results_
+        order = np.argsort(results["rank_test_score"], kind="stable")
+        shown = order[results["n_pulls"][order] > 0][:5]
+        is_less = search.best_probability_ < results["probability_best"][shown].max()
+        n_explained += is_less
+        text = " ".join(search.summary().split())
+        assert (reason in text) == ("can have a larger P(best)" in text) == is_less
+        n_made = int((results["candidate"] >= n_drawn).sum())
+        if not n_drawn:
+            assert f"{n_made} candidates, all made by the sampler; full fits only" in text
+        else:
+            were_made = f" were fitted and {n_made} were made by the sampler; full fits only"
+            assert (were_made in text) == (n_made > 0)
+    assert n_explained
 
 
 def test_candidates_are_counted_as_in_the_comparison_with_grid_search():
