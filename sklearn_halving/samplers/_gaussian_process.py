@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import log
 from typing import Self
@@ -26,6 +26,12 @@ N_PARENTS = 5
 """Half of the pool are steps from this many of the best candidates."""
 STEPS = 0.05, 0.2
 """Range of the standard deviation of such a step, as a share of the range of a parameter."""
+N_REFINEMENTS = 8
+"""Number of times that steps from the points with the largest expected improvement are added."""
+N_REFINED, N_NEAR = 10, 250
+"""Number of those points, and number of steps that are added each time."""
+NEAR_STEPS = 0.02, 0.2
+"""Range of the standard deviation of these steps."""
 LEAST_SPREAD = 1e-4
 """Minimum spread of the better half of the scores, as a share of the spread of all of them."""
 P_NUMBER, P_CATEGORY = 0.5, 0.25
@@ -37,9 +43,10 @@ class GaussianProcessSampler:
     """Propose candidates with a large expected improvement under a Gaussian process.
 
     A Gaussian process is fitted to the scores at the largest level at which at least ``min_told``
-    candidates have a score. Among ``n_pool`` points, the one with the largest expected improvement
-    becomes a candidate. Half of these points are random, and the others are steps from the five
-    best candidates.
+    candidates have a score. The point with the largest expected improvement becomes a candidate.
+    It is searched for among ``n_pool`` points, half of which are random and the others steps from
+    the five best candidates, and then eight times among 250 steps from the ten best of all points
+    so far.
 
     Parameters
     ----------
@@ -49,7 +56,7 @@ class GaussianProcessSampler:
     min_told : int, default=8
         Minimum number of candidates with a score. All candidates are random until it is reached.
     n_pool : int, default=1000
-        Number of points among which the expected improvement is maximized.
+        Number of points with which the maximization of the expected improvement starts.
 
     Notes
     -----
@@ -62,9 +69,8 @@ class GaussianProcessSampler:
 
     Candidates without a score, and those of the same batch, are assumed to get the score that the
     process predicts (the "Kriging believer" [2]_). This reduces the variance around them, so that
-    candidates that are proposed at the same time differ. The best score so far, over which the
-    improvement is expected, remains the same. A failed candidate counts as one with the lowest
-    score.
+    candidates that are proposed at the same time differ. A failed candidate counts as one with the
+    lowest score.
 
     References
     ----------
@@ -129,13 +135,16 @@ class GaussianProcessSampler:
         known = _points_of(told, arms.tolist())
         process = Process.fitted(axes.columns(known), axes.of_column, values)
         pending = _points_of(told, told.without_score()[-MAX_PENDING:])
+        process = process.believing(axes.columns(pending))
         n_steps = self.n_pool // 2
-        drawn = (
-            axes.random(self.n_pool - n_steps, rng),
-            axes.steps(known[:N_PARENTS], n_steps, rng),
-        )
-        points = np.concatenate([pending, *drawn])
-        return Pool.of(process, points, axes.columns(points), n_pending=len(pending))
+        steps = axes.steps(known[:N_PARENTS], n_steps, STEPS, rng)
+        drawn = np.concatenate([axes.random(self.n_pool - n_steps, rng), steps])
+        pool = Pool.of(process, drawn, axes.columns(drawn))
+        for _ in range(N_REFINEMENTS):
+            best = np.argsort(-pool.gains(), kind="stable")[:N_REFINED]
+            near = axes.steps(pool.points[best], N_NEAR, NEAR_STEPS, rng)
+            pool = pool.joined(Pool.of(process, near, axes.columns(near)))
+        return pool
 
 
 def _known(told: Told, min_told: int) -> tuple[IntArray, FloatArray]:
@@ -219,10 +228,16 @@ class Axes:
         """Return random points, shape (n, n_dimensions)."""
         return self._settled(rng.random((n, self.space.n_dimensions)))
 
-    def steps(self, parents: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
+    def steps(
+        self,
+        parents: FloatArray,
+        n: int,
+        sizes: tuple[float, float],
+        rng: np.random.Generator,
+    ) -> FloatArray:
         """Return random steps from some points, shape (n, n_dimensions)."""
         start = parents[np.arange(n) % len(parents)]
-        size = np.exp(rng.uniform(log(STEPS[0]), log(STEPS[1]), (n, 1)))
+        size = np.exp(rng.uniform(log(sizes[0]), log(sizes[1]), (n, 1)))
         near = np.abs(start + size * rng.standard_normal(start.shape)) % 2
         near = np.where(near > 1, 2 - near, near)  # reflected at 0 and 1
         is_ordered = np.array([d.is_ordered for d in self.space.dimensions])
@@ -259,7 +274,7 @@ class Pool:
         The posterior covariance is the prior one minus ``factors.T @ factors``. Rows of zeros are
         room for chosen points.
     best : float
-        The largest posterior mean at a known point.
+        The largest posterior mean at a known or a chosen point.
     chosen : int or None
         The point that was chosen last.
     """
@@ -271,34 +286,45 @@ class Pool:
     variance: FloatArray
     factors: FloatArray
     best: float
+    _n_rows: int
     chosen: int | None = None
-    _n_rows: int = 0
 
     @classmethod
-    def of(
-        cls, process: Process, points: FloatArray, columns: FloatArray, n_pending: int = 0
-    ) -> Self:
-        """Return a pool without its first points, which will have their predicted scores."""
+    def of(cls, process: Process, points: FloatArray, columns: FloatArray) -> Self:
+        """Return a pool of some points."""
         inputs = columns / process.scales
         prior = process.covariance(process.inputs, inputs)
         factors = solve_triangular(process.lower, prior, lower=True)
         variance = process.signal - (factors**2).sum(axis=0)
         best = (process.covariance(process.inputs, process.inputs) @ process.weights).max()
         mean = process.weights @ prior
-        pool = cls(process, points, inputs, mean, variance, factors, float(best))
-        pool._n_rows = len(factors)
-        for place in range(n_pending):
-            pool._believe(place)
-        return pool
+        return cls(process, points, inputs, mean, variance, factors, float(best), len(factors))
+
+    def joined(self, other: Pool) -> Pool:
+        """Return a pool with the points of both."""
+        return replace(
+            self,
+            points=np.concatenate([self.points, other.points]),
+            inputs=np.concatenate([self.inputs, other.inputs]),
+            mean=np.concatenate([self.mean, other.mean]),
+            variance=np.concatenate([self.variance, other.variance]),
+            factors=np.hstack([self.factors, other.factors]),
+        )
+
+    def gains(self) -> FloatArray:
+        """Return the logarithm of the expected improvement at each point."""
+        deviation = np.sqrt(np.maximum(self.variance, JITTER * self.process.signal))
+        gains: FloatArray = log_improvement((self.mean - self.best) / deviation) + np.log(
+            deviation
+        )
+        return gains
 
     def ranked(self) -> Iterator[int]:
         """Yield the points in the order of their expected improvement, the largest first."""
         if self.chosen is not None:  # not before another point is needed, as it takes time
             self._believe(self.chosen)
-        deviation = np.sqrt(np.maximum(self.variance, JITTER * self.process.signal))
-        gain = log_improvement((self.mean - self.best) / deviation) + np.log(deviation)
         # Rounded like the length scales; the first of equal points is taken.
-        order = np.argsort(-gain.round(6), kind="stable")
+        order = np.argsort(-self.gains().round(6), kind="stable")
         yield from order[np.isfinite(self.mean[order])].tolist()
 
     def _believe(self, place: int) -> None:
@@ -313,6 +339,7 @@ class Pool:
         self.factors[self._n_rows] = row
         self._n_rows += 1
         self.variance = self.variance - row**2
+        self.best = max(self.best, float(self.mean[place]))
         self.mean[place] = -np.inf
 
 

@@ -64,14 +64,40 @@ def test_pending_points_have_their_predicted_scores() -> None:
     columns, values = data()
     process = Process.fitted(columns, np.arange(3), values)
     new = np.random.default_rng(1).random((50, 3))
-    pool = Pool.of(process, new, new, n_pending=2)
-    both = np.vstack([columns, new[:2]])
     believed = Pool.of(process, new[:2], new[:2]).mean
+    both = np.vstack([columns, new[:2]])
     model = peer(process, 3).fit(both, np.append(values, believed))
-    mean, deviation = model.predict(new[2:], return_std=True)
-    np.testing.assert_allclose(pool.mean[2:], mean, atol=1e-6)
-    np.testing.assert_allclose(pool.variance[2:], without_noise(process, deviation**2), atol=1e-6)
-    assert not {0, 1} & set(pool.ranked())
+    mean, deviation = model.predict(new, return_std=True)
+    pool = Pool.of(process.believing(new[:2]), new, new)
+    np.testing.assert_allclose(pool.mean, mean, atol=1e-6)
+    np.testing.assert_allclose(pool.variance, without_noise(process, deviation**2), atol=1e-6)
+
+
+def test_a_chosen_point_is_pending_for_the_next_choice() -> None:
+    columns, values = data()
+    process = Process.fitted(columns, np.arange(3), values)
+    new = np.random.default_rng(1).random((50, 3))
+    pool = Pool.of(process, new, new)
+    pool.chosen = chosen = next(pool.ranked())
+    order = list(pool.ranked())
+    believing = Pool.of(process.believing(new[[chosen]]), new, new)
+    others = np.arange(50) != chosen
+    assert chosen not in order
+    assert pool.best == pytest.approx(believing.best)
+    np.testing.assert_allclose(pool.variance[others], believing.variance[others], atol=1e-6)
+    assert [place for place in believing.ranked() if place != chosen] == order
+
+
+def test_the_search_for_the_largest_expected_improvement_is_better_than_random_points() -> None:
+    space = Space.of({name: uniform(0, 1) for name in "abcdef"})
+    told, rng = Told(space), np.random.default_rng(0)
+    for arm in range(40):
+        told.add(space.draw(rng))
+        told.tell(arm, 1, -sum((x - 0.3) ** 2 for x in told.candidates[arm].values()))
+    pool = GaussianProcessSampler()._pool(told, rng)
+    assert pool is not None
+    points = rng.random((20_000, 6))
+    assert pool.gains().max() > Pool.of(pool.process, points, points).gains().max() + 0.1
 
 
 def test_length_scales_tell_what_matters() -> None:
@@ -111,7 +137,7 @@ def test_points_of_the_pool_are_points_of_the_space() -> None:
     space, rng = Space.of(given), np.random.default_rng(0)
     axes = Axes.of(space)
     points = axes.random(200, rng)
-    points = np.concatenate([points, axes.steps(points[:5], 200, rng)])
+    points = np.concatenate([points, axes.steps(points[:5], 200, (0.05, 0.2), rng)])
     for point in points:
         np.testing.assert_allclose(space.point_of(space.params_at(point)), point, atol=1e-9)
 
