@@ -13,6 +13,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import erfcx, ndtr
 
 from sklearn_halving.samplers._dimensions import NEUTRAL, Choices, Opaque
+from sklearn_halving.samplers._evolution import P_CATEGORY, P_NUMBER
 from sklearn_halving.samplers._matern_process import JITTER, Process
 from sklearn_halving.samplers._random import Batch
 from sklearn_halving.samplers._space import FloatArray, IntArray, Params, Space
@@ -34,8 +35,6 @@ NEAR_STEPS = 0.02, 0.2
 """Range of the standard deviation of these steps."""
 LEAST_SPREAD = 1e-4
 """Minimum spread of the better half of the scores, as a share of the spread of all of them."""
-P_NUMBER, P_CATEGORY = 0.5, 0.25
-"""Probabilities that a number, or an unordered value, is changed by such a step."""
 
 
 @dataclass(frozen=True)
@@ -296,9 +295,8 @@ class Pool:
         prior = process.covariance(process.inputs, inputs)
         factors = solve_triangular(process.lower, prior, lower=True)
         variance = process.signal - (factors**2).sum(axis=0)
-        best = (process.covariance(process.inputs, process.inputs) @ process.weights).max()
         mean = process.weights @ prior
-        return cls(process, points, inputs, mean, variance, factors, float(best), len(factors))
+        return cls(process, points, inputs, mean, variance, factors, process.best, len(factors))
 
     def joined(self, other: Pool) -> Pool:
         """Return a pool with the points of both."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import log
 from typing import Self
 
@@ -84,6 +85,11 @@ class Process:
         lower = np.tril(cho_factor(covariance, lower=True)[0])
         weights = np.append(self.weights, np.zeros(len(columns)))
         return replace(self, inputs=inputs, lower=lower, weights=weights)
+
+    @cached_property
+    def best(self) -> float:
+        """The largest posterior mean at the inputs."""
+        return float((self.covariance(self.inputs, self.inputs) @ self.weights).max())
 
     def covariance(self, inputs: FloatArray, others: FloatArray) -> FloatArray:
         """Return the prior covariance of the values at inputs that are divided by the scales."""

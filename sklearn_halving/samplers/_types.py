@@ -88,8 +88,7 @@ class Told:
 
     def top_level(self, n_least: int) -> int | None:
         """Return the largest level at which at least ``n_least`` arms have a score, or None."""
-        levels = [level for level, of_arm in self._scores.items() if len(of_arm) >= n_least]
-        return max(levels, default=None)
+        return next((x for x in self.levels() if len(self._scores[x]) >= n_least), None)
 
     def point(self, arm: int) -> FloatArray | None:
         """Return the point of an arm in the unit cube; None if it is outside the space."""
