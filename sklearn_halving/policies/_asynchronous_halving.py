@@ -10,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from sklearn_halving.policies._types import NO_ARM, Problem, Pull
-from sklearn_halving.policies.bases._parameter_checks import check_budget, check_count
-from sklearn_halving.policies.bases._rungs import exact_factor, floor_log
+from sklearn_halving.policies.bases._parameter_checks import Count, check_budget
+from sklearn_halving.policies.bases._rungs import Factor, exact_factor, floor_log
 from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState
 
 
@@ -201,18 +201,10 @@ class AsynchronousHalving(SeparateGames):
 
     plays_levels: ClassVar[bool] = True
 
-    n_pulls: int
-    factor: float = 3
-    early_repetitions: int | None = None
-    pulls_in_flight: int = 8
-
-    def __post_init__(self) -> None:
-        """Validate the parameters."""
-        check_budget("n_pulls", self.n_pulls, 1, "to try an arm")
-        exact_factor(self.factor)
-        check_count("pulls_in_flight", self.pulls_in_flight)
-        if self.early_repetitions is not None:
-            check_count("early_repetitions", self.early_repetitions)
+    n_pulls: Count
+    factor: Factor = 3
+    early_repetitions: Count | None = None
+    pulls_in_flight: Count = 8
 
     def _new_game(self, problem: Problem, rng: np.random.Generator) -> Promotions:
         n_all = problem.max_repetitions or 1

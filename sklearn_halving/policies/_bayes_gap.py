@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from math import ceil, prod
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +14,12 @@ from sklearn_halving.policies._types import NO_ARM, Problem, Pulls
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._gap_rule import choose_by_gap, first_largest
 from sklearn_halving.policies.bases._parameter_checks import (
-    check_choice,
-    check_count,
-    check_not_negative,
+    Count,
+    NotNegative,
+    Positive,
+    Rule,
+    Tolerance,
     check_positive,
-    check_tolerance,
     refuse_unless,
 )
 from sklearn_halving.policies.posterior._acquisitions import SCORES, Outlook
@@ -33,6 +34,9 @@ from sklearn_halving.policies.posterior._state import ArmCounts, PosteriorState,
 Acquisition = Literal["bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi"]
 Recommendation = Literal["largest_mean", "smallest_bound"]
 BetaRule = Literal["effective", "printed"]
+NoiseVariance = Annotated[
+    float, Rule(check_positive, "For rewards without noise, use a small number such as 1e-6.")
+]
 CONFIRMING_SHARE = 5
 """One of this many pulls may confirm the arm that looks best."""
 
@@ -124,33 +128,18 @@ class BayesGap(BasePolicy):
     True
     """
 
-    n_pulls: int
+    n_pulls: Count
     covariance: Any = field(default=None, repr=False)
-    noise_variance: float = 0.25
-    split_variance: float = 0.0
+    noise_variance: NoiseVariance = 0.25
+    split_variance: NotNegative = 0.0
     acquisition: Acquisition = "bayesgap"
-    beta: BetaRule | float = "effective"
-    epsilon: float = 0.0
+    beta: BetaRule | Positive = "effective"
+    epsilon: Tolerance = 0.0
     recommendation: Recommendation = "largest_mean"
     standardize: bool = True
     prior_mean: npt.ArrayLike = field(default=0.0, repr=False)
     confirm: bool = False
-    pulls_in_flight: int = 1
-
-    def __post_init__(self) -> None:
-        """Validate the parameters that do not depend on the number of arms."""
-        check_choice("acquisition", self.acquisition, Acquisition)
-        check_choice("recommendation", self.recommendation, Recommendation)
-        if isinstance(self.beta, str):
-            check_choice("beta", self.beta, BetaRule, "A number above 0 also works.")
-        else:
-            check_positive("beta", self.beta, "Use 'effective', the default.")
-        advice = "For rewards without noise, use a small number such as 1e-6."
-        check_positive("noise_variance", self.noise_variance, advice)
-        check_not_negative("split_variance", self.split_variance, "Use 0, the default.")
-        check_tolerance(self.epsilon)
-        for name in ("n_pulls", "pulls_in_flight"):
-            check_count(name, getattr(self, name))
+    pulls_in_flight: Count = 1
 
     def start(
         self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None

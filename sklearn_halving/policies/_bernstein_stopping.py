@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, inf, log
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -12,11 +12,11 @@ from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Sh
 from sklearn_halving.policies._races import RoundsPolicy
 from sklearn_halving.policies._types import Problem
 from sklearn_halving.policies.bases._parameter_checks import (
+    Confidence,
     RewardRange,
+    between,
     check_between,
     check_budget,
-    check_choice,
-    check_confidence,
     is_outside,
     width_of_range,
 )
@@ -104,23 +104,18 @@ class BernsteinStopping(RoundsPolicy):
 
     epsilon: float
     error: ErrorKind = "additive"
-    delta: float = 0.05
-    q: float = 0.1
-    t1: int = 20
-    alpha: float = 1.1
+    delta: Confidence = 0.05
+    q: Annotated[float, between(0, inf)] = 0.1
+    t1: Annotated[int, between(1, inf)] = 20
+    alpha: Annotated[float, between(1, inf)] = 1.1
     max_pulls: int | None = None
     reward_range: RewardRange | None = None
 
     def __post_init__(self) -> None:
         """Validate the parameters."""
-        advice = "Use 'additive' for an error in units of reward."
-        check_choice("error", self.error, ErrorKind, advice)
+        super().__post_init__()
         largest = 1.0 if self.error == "multiplicative" else inf
-        check_between("epsilon", self.epsilon, 0, largest, "Use 0.05, for example.")
-        check_confidence(self.delta)
-        check_between("q", self.q, 0, inf, "Use 0.1, the default.")
-        check_between("t1", self.t1, 1, inf, "Use 20, the default.")
-        check_between("alpha", self.alpha, 1, inf, "Use 1.1, the default.")
+        check_between("epsilon", self.epsilon, "Use 0.05, for example.", low=0, high=largest)
 
     def _first_state(self, problem: Problem, batch_shape: Shape) -> PlannedState:
         width = width_of_range(self, self.reward_range)

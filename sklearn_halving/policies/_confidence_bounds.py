@@ -13,11 +13,10 @@ from sklearn_halving.policies._types import NO_ARM
 from sklearn_halving.policies.bases._fixed_confidence import Caution, FixedConfidencePolicy
 from sklearn_halving.policies.bases._index_policy import IndexState
 from sklearn_halving.policies.bases._parameter_checks import (
+    Confidence,
     RewardRange,
+    Tolerance,
     check_between,
-    check_choice,
-    check_confidence,
-    check_tolerance,
 )
 from sklearn_halving.policies.bases._ranking import (
     any_of_each,
@@ -70,15 +69,10 @@ class LUCB(FixedConfidencePolicy):
     (0.0, 725)
     """
 
-    delta: float = 0.05
-    epsilon: float = 0.0
+    delta: Confidence = 0.05
+    epsilon: Tolerance = 0.0
     max_pulls: int | None = None
     reward_range: RewardRange | None = None
-
-    def __post_init__(self) -> None:
-        """Validate the parameters."""
-        check_confidence(self.delta)
-        check_tolerance(self.epsilon)
 
     def _radius(self, state: IndexState, n_pulls: IntArray) -> FloatArray:
         # A round has two pulls, or one if an arm has no splits left. The guarantee needs N <= t.
@@ -162,16 +156,10 @@ class LilUCB(FixedConfidencePolicy):
     (0.0, 88)
     """
 
-    delta: float = 0.05
+    delta: Confidence = 0.05
     variant: Variant = "theory"
     max_pulls: int | None = None
     reward_range: RewardRange | None = None
-
-    def __post_init__(self) -> None:
-        """Validate the parameters."""
-        check_confidence(self.delta)
-        advice = "Use 'theory' for the guarantee, 'heuristic' for fewer pulls."
-        check_choice("variant", self.variant, Variant, advice)
 
     @property
     def n_first(self) -> int:  # type: ignore[override]
@@ -220,6 +208,6 @@ def confidence_of_a_bound(delta: float, eps: float) -> float:
     >>> round(confidence_of_a_bound(0.05, 0.01) * 1e9, 2)
     7.21
     """
-    check_between("eps", eps, 0, 1, "The paper uses 0.01.")
+    check_between("eps", eps, "The paper uses 0.01.", low=0, high=1)
     c = (2 + eps) / eps * (1 / log(1 + eps)) ** (1 + eps)
     return min(((sqrt(1 + delta) - 1) / 2) ** 2, log(1 + eps) / (2 * e)) / float(c)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, log
+from math import ceil, inf, log
+from typing import Annotated
 
 import numpy as np
 
@@ -13,11 +14,12 @@ from sklearn_halving.policies._successive_rejects import contested
 from sklearn_halving.policies._types import Problem, Stage
 from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
 from sklearn_halving.policies.bases._parameter_checks import (
+    Confidence,
     RewardRange,
+    Rule,
+    between,
     check_budget,
-    check_confidence,
     check_positive,
-    refuse_unless,
     width_of_range,
 )
 from sklearn_halving.policies.bases._planned_pulls import PlannedState, new_state
@@ -58,16 +60,10 @@ class SuccessiveElimination(Race):
     (0.0, 955)
     """
 
-    delta: float = 0.05
-    c: float = 5.0
+    delta: Confidence = 0.05
+    c: Annotated[float, between(4, inf, "The guarantee does not hold for smaller values.")] = 5.0
     max_pulls: int | None = None
     reward_range: RewardRange | None = None
-
-    def __post_init__(self) -> None:
-        """Validate the parameters."""
-        check_confidence(self.delta)
-        advice = "The guarantee does not hold for smaller values. Use 5, the default."
-        refuse_unless(self.c > 4, "c", "be larger than 4", self.c, advice)
 
     def _first_state(self, problem: Problem, batch_shape: Shape) -> PlannedState:
         if self.max_pulls is not None:
@@ -141,16 +137,12 @@ class MedianElimination(LastArmPolicy):
     (array([ 410, 1262, 1262]), 2, True)
     """
 
-    epsilon: float
-    delta: float = 0.05
+    epsilon: Annotated[
+        float, Rule(check_positive, "It is a difference that does not matter, such as 0.05.")
+    ]
+    delta: Confidence = 0.05
     max_pulls: int | None = None
     reward_range: RewardRange | None = None
-
-    def __post_init__(self) -> None:
-        """Validate the parameters."""
-        advice = "It is a difference of rewards that does not matter, such as 0.05."
-        check_positive("epsilon", self.epsilon, advice)
-        check_confidence(self.delta)
 
     def _first_state(self, problem: Problem, batch_shape: Shape) -> PlannedState:
         width, n_arms = width_of_range(self, self.reward_range), problem.n_arms

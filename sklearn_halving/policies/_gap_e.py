@@ -14,7 +14,7 @@ import numpy as np
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.policies.bases._base_policy import GivenExploration, RangedBudget
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
-from sklearn_halving.policies.bases._parameter_checks import RewardRange, check_not_negative
+from sklearn_halving.policies.bases._parameter_checks import NotNegative, RewardRange
 from sklearn_halving.policies.bases._ranking import best_of_others
 
 
@@ -175,12 +175,8 @@ class AdaptiveGapEV(_GapIndex):
     n_first: ClassVar[int] = 2
 
     n_pulls: int
-    eta: float = 8 / 9
+    eta: NotNegative = 8 / 9
     reward_range: RewardRange | None = None
-
-    def __post_init__(self) -> None:
-        """Validate the exploration rate."""
-        check_not_negative("eta", self.eta, "Use 8/9, the default.")
 
     def _radius(self, state: IndexState, gap: FloatArray) -> FloatArray:
         n = np.maximum(state.n_pulls, 2).astype(np.float64)

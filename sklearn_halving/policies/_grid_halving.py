@@ -9,8 +9,8 @@ from typing import Any
 
 from sklearn_halving.policies._successive_halving import ScheduledPolicy
 from sklearn_halving.policies._types import Bracket, Problem, Rung, Schedule
-from sklearn_halving.policies.bases._parameter_checks import check_count, refuse_unless
-from sklearn_halving.policies.bases._rungs import exact_factor, floor_log, round_half_up
+from sklearn_halving.policies.bases._parameter_checks import Count, refuse_unless
+from sklearn_halving.policies.bases._rungs import Factor, exact_factor, floor_log, round_half_up
 
 N_FINALISTS = 3
 """Number of arms that are compared on all splits at the largest level. A single finalist is often
@@ -71,20 +71,13 @@ class GridHalving(ScheduledPolicy):
     (99, 120)
     """
 
-    n_arms: int
-    n_repetitions: int
-    factor: float = 2
-    early_repetitions: int = 2
-    race_repetitions: int = 2
-    first_floor: int = 1
-    deep_floor: int = 1
-
-    def __post_init__(self) -> None:
-        """Validate the parameters."""
-        counts = ("n_arms", "n_repetitions", "early_repetitions", "race_repetitions")
-        for name in (*counts, "first_floor", "deep_floor"):
-            check_count(name, getattr(self, name))
-        exact_factor(self.factor)
+    n_arms: Count
+    n_repetitions: Count
+    factor: Factor = 2
+    early_repetitions: Count = 2
+    race_repetitions: Count = 2
+    first_floor: Count = 1
+    deep_floor: Count = 1
 
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
         """Return the bracket, with ``n_available`` arms if that is less than ``n_arms``.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import ceil, log, log2, prod
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -17,11 +17,9 @@ from sklearn_halving.policies._hoo_tree import CellTree, Slopes
 from sklearn_halving.policies._types import NO_ARM, PolicyDescription, Problem, Pulls
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._parameter_checks import (
+    Count,
     RewardRange,
-    check_between,
-    check_budget,
-    check_choice,
-    check_count,
+    between,
     width_of_range,
 )
 
@@ -122,25 +120,13 @@ class HOO(BasePolicy):
     0.3125
     """
 
-    n_pulls: int
-    n_dimensions: int = 1
-    nu1: float = 1.0
-    rho: float | None = None
+    n_pulls: Count
+    n_dimensions: Count = 1
+    nu1: Annotated[float, between(0, np.inf)] = 1.0
+    rho: Annotated[float, between(0, 1, "Use None for 2^(-1 / n_dimensions).")] | None = None
     variant: Variant = "truncated"
     reward_range: RewardRange | None = None
-    n_splits: int | None = None
-
-    def __post_init__(self) -> None:
-        """Validate the parameters."""
-        check_budget("n_pulls", self.n_pulls, 1, "to try a point")
-        why = "It is the number of parameters of the search space."
-        check_count("n_dimensions", self.n_dimensions, why)
-        if self.n_splits is not None:
-            check_count("n_splits", self.n_splits, "Use None for unlimited splits.")
-        check_between("nu1", self.nu1, 0, np.inf, "Use 1, the default, for rewards in [0, 1].")
-        if self.rho is not None:
-            check_between("rho", self.rho, 0, 1, "Use None for 2^(-1 / n_dimensions).")
-        check_choice("variant", self.variant, Variant, "Use 'truncated', the default.")
+    n_splits: Count | None = None
 
     @property
     def max_depth(self) -> int:

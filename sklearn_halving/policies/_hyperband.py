@@ -12,7 +12,7 @@ import numpy as np
 
 from sklearn_halving.policies._successive_halving import ScheduledPolicy
 from sklearn_halving.policies._types import Bracket, PolicyDescription, Problem, Schedule
-from sklearn_halving.policies.bases._parameter_checks import check_choice, check_count
+from sklearn_halving.policies.bases._parameter_checks import Count
 from sklearn_halving.policies.bases._rungs import (
     exact_factor,
     floor_log,
@@ -94,28 +94,16 @@ class Hyperband(ScheduledPolicy):
 
     factor: float = 3
     brackets: str | Sequence[int] = "all"
-    n_loops: int = 1
-    min_candidates: int | None = None
-    max_candidates: int | None = None
+    n_loops: Count = 1
+    min_candidates: Count | None = None
+    max_candidates: Count | None = None
     max_eliminations: int | None = None
     select: Select = "max_resources"
     schedule_rule: ScheduleRule = "algorithm_1"
-    early_repetitions: int | None = None
-    brackets_in_play: int | None = None
+    early_repetitions: Count | None = None
+    brackets_in_play: Count | None = None
     races: bool = False
-    min_loop_cost: int = 1
-
-    def __post_init__(self) -> None:
-        """Validate the parameters."""
-        check_choice("select", self.select, Select)
-        check_choice("schedule_rule", self.schedule_rule, ScheduleRule)
-        for name in (
-            *("n_loops", "min_candidates", "max_candidates"),
-            *("early_repetitions", "brackets_in_play", "min_loop_cost"),
-        ):
-            value = getattr(self, name)
-            if value is not None:
-                check_count(name, value)
+    min_loop_cost: Count = 1
 
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
         """Return the brackets of each loop, starting with the most exploratory.

@@ -9,11 +9,7 @@ import numpy as np
 
 from sklearn_halving.policies._incumbent_contest import Contest, RaceRules
 from sklearn_halving.policies._types import ClosedRung, PolicyDescription, Problem
-from sklearn_halving.policies.bases._parameter_checks import (
-    check_budget,
-    check_count,
-    check_not_negative,
-)
+from sklearn_halving.policies.bases._parameter_checks import Count, NotNegative
 from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState
 from sklearn_halving.policies.noise._additive_model import fit_additive_model
 
@@ -79,19 +75,11 @@ class IncumbentRace(SeparateGames):
     29
     """
 
-    n_pulls: int
-    n_splits: int = 10
-    min_splits: int = 3
-    z: float = 1.0
-    pulls_in_flight: int = 4
-
-    def __post_init__(self) -> None:
-        """Validate the parameters."""
-        check_budget("n_pulls", self.n_pulls, 1, "to try an arm")
-        check_count("n_splits", self.n_splits)
-        check_count("min_splits", self.min_splits)
-        check_count("pulls_in_flight", self.pulls_in_flight)
-        check_not_negative("z", self.z, "Use 1, the default.")
+    n_pulls: Count
+    n_splits: Count = 10
+    min_splits: Count = 3
+    z: NotNegative = 1.0
+    pulls_in_flight: Count = 4
 
     def describe(self, problem: Problem | None = None) -> PolicyDescription:
         """Return the description of the policy. Arms may be created when first pulled."""

@@ -15,6 +15,7 @@ from sklearn_halving.policies._types import NO_ARM, Bracket, Problem, Rung, Sche
 from sklearn_halving.policies.bases._bracket_state import BracketsState, BracketState
 from sklearn_halving.policies.bases._parameter_checks import check_budget
 from sklearn_halving.policies.bases._rungs import (
+    Factor,
     exact_factor,
     finite_horizon_rungs,
     floor_log,
@@ -151,11 +152,7 @@ class GrowingHyperband(ScheduledPolicy):
     """
 
     budget: int
-    factor: float = 3
-
-    def __post_init__(self) -> None:
-        """Validate the factor."""
-        exact_factor(self.factor)
+    factor: Factor = 3
 
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
         """Return the brackets of all rounds, which start with at most ``n_available`` arms.

@@ -17,10 +17,10 @@ from sklearn_halving.policies._successive_rejects import contested
 from sklearn_halving.policies._types import NO_ARM, PolicyDescription, Problem, Stage
 from sklearn_halving.policies.bases._base_policy import ConfidentPolicy
 from sklearn_halving.policies.bases._parameter_checks import (
+    Confidence,
+    Count,
     RewardRange,
-    check_confidence,
-    check_count,
-    check_tolerance,
+    Tolerance,
     is_outside,
     width_of_range,
 )
@@ -160,17 +160,10 @@ class Race(LastArmPolicy, RoundsPolicy):
 class _BoundedRace(Race):
     """Base class of races with at most ``n_rounds`` rounds, which enter the union bound."""
 
-    n_rounds: int
-    delta: float = 0.05
-    epsilon: float = 0.0
+    n_rounds: Count
+    delta: Confidence = 0.05
+    epsilon: Tolerance = 0.0
     reward_range: RewardRange | None = None
-
-    def __post_init__(self) -> None:
-        """Validate the parameters."""
-        advice = "An arm in play is pulled once in a round. Close arms need some hundreds."
-        check_count("n_rounds", self.n_rounds, advice)
-        check_confidence(self.delta)
-        check_tolerance(self.epsilon)
 
     def describe(self, problem: Problem | None = None) -> PolicyDescription:
         """Return the description; the maximum number of pulls depends on the number of arms."""

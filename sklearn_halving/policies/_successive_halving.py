@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -31,9 +31,9 @@ from sklearn_halving.policies.bases._bracket_state import (
     BracketState,
     StartedBrackets,
 )
-from sklearn_halving.policies.bases._parameter_checks import check_count, check_whole
+from sklearn_halving.policies.bases._parameter_checks import Count, Rule, check_whole
 from sklearn_halving.policies.bases._rungs import (
-    exact_factor,
+    Factor,
     finite_horizon_rungs,
     fixed_budget_rungs,
     infinite_horizon_rungs,
@@ -249,14 +249,10 @@ def top_arms(
 class _BudgetedHalving(ScheduledPolicy):
     """One bracket of ``n_arms`` arms within a budget of units; subclasses define its rungs."""
 
-    n_arms: int
-    budget: int
-
-    def __post_init__(self) -> None:
-        """Validate the parameters."""
-        check_count("n_arms", self.n_arms)
-        advice = "It is a number of units for all arms together, such as 1000."
-        check_whole("budget", self.budget, advice)
+    n_arms: Count
+    budget: Annotated[
+        int, Rule(check_whole, "It is a number of units for all arms together, such as 1000.")
+    ]
 
     def _rungs(self, n_arms: int, max_level: int) -> tuple[Rung, ...]:
         """Return the rungs; raise if the budget is too small."""
@@ -376,12 +372,7 @@ class FiniteHorizonHalving(_BudgetedHalving):
     [(81, 1), (27, 3), (9, 9), (3, 27), (1, 81)]
     """
 
-    factor: float = 3
-
-    def __post_init__(self) -> None:
-        """Validate the parameters."""
-        super().__post_init__()
-        exact_factor(self.factor)
+    factor: Factor = 3
 
     def _rungs(self, n_arms: int, max_level: int) -> tuple[Rung, ...]:
         return finite_horizon_rungs(n_arms, self.budget, max_level, self.factor)

@@ -18,11 +18,10 @@ from sklearn_halving.policies.bases._fixed_confidence import FixedConfidencePoli
 from sklearn_halving.policies.bases._gap_rule import GapChoice, choose_by_gap
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
 from sklearn_halving.policies.bases._parameter_checks import (
+    Confidence,
+    Exploration,
     RewardRange,
-    check_choice,
-    check_confidence,
-    check_exploration,
-    check_tolerance,
+    Tolerance,
 )
 from sklearn_halving.policies.bases._ranking import best_known, best_of_others, usable_or_first
 
@@ -33,10 +32,6 @@ class _ComparedBounds(IndexPolicy):
     """Base class of the policies in this module, with two kinds of confidence bounds."""
 
     bounds: Bounds
-
-    def _check_bounds(self) -> None:
-        advice = "Use 'bernstein' if some arms vary much less than others."
-        check_choice("bounds", self.bounds, Bounds, advice)
 
     @property
     def n_first(self) -> int:  # type: ignore[override]
@@ -116,14 +111,9 @@ class UGapEb(RangedBudget, _ComparedBounds):
     """
 
     n_pulls: int
-    a: float
+    a: Exploration
     bounds: Bounds = "hoeffding"
     reward_range: RewardRange | None = None
-
-    def __post_init__(self) -> None:
-        """Validate the exploration parameter and the kind of bounds."""
-        check_exploration(self.a)
-        self._check_bounds()
 
     def _first_memory(self, state: IndexState, seed: Seed) -> _Best:
         return _Best(np.full(len(state.rows), NO_ARM), np.full(len(state.rows), np.inf))
@@ -184,17 +174,11 @@ class UGapEc(_ComparedBounds, FixedConfidencePolicy):
     (0.0, 499)
     """
 
-    epsilon: float
-    delta: float = 0.05
+    epsilon: Tolerance
+    delta: Confidence = 0.05
     bounds: Bounds = "hoeffding"
     max_pulls: int | None = None
     reward_range: RewardRange | None = None
-
-    def __post_init__(self) -> None:
-        """Validate the parameters."""
-        check_tolerance(self.epsilon)
-        check_confidence(self.delta)
-        self._check_bounds()
 
     def _exploration(self, state: IndexState) -> FloatArray:
         t = state.n_told_of_row[:, np.newaxis].astype(np.float64)
@@ -266,14 +250,9 @@ class AdaptiveUGapEb(RangedBudget, _ComparedBounds):
     """
 
     n_pulls: int
-    epsilon: float = 0.0
+    epsilon: Tolerance = 0.0
     bounds: Bounds = "hoeffding"
     reward_range: RewardRange | None = None
-
-    def __post_init__(self) -> None:
-        """Validate the tolerated regret and the kind of bounds."""
-        check_tolerance(self.epsilon)
-        self._check_bounds()
 
     def regret_bounds(self, state: IndexState) -> FloatArray:
         """Return B_J of all rounds in which every arm had bounds, shape ``(*batch, n_rounds)``."""

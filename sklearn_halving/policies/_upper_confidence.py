@@ -14,7 +14,7 @@ from sklearn_halving.policies._arrays import FloatArray, IntArray, Seed
 from sklearn_halving.policies._successive_rejects import phase_lengths
 from sklearn_halving.policies.bases._base_policy import GivenExploration, RangedBudget
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
-from sklearn_halving.policies.bases._parameter_checks import RewardRange, check_not_negative
+from sklearn_halving.policies.bases._parameter_checks import NotNegative, RewardRange
 
 
 class UpperConfidencePolicy(RangedBudget, IndexPolicy):
@@ -108,12 +108,8 @@ class AdaptiveUCBE(UpperConfidencePolicy):
     """
 
     n_pulls: int
-    c: float = 1.0
+    c: NotNegative = 1.0
     reward_range: RewardRange | None = None
-
-    def __post_init__(self) -> None:
-        """Validate the exploration rate."""
-        check_not_negative("c", self.c, "The paper's simulations use 1.")
 
     def _first_memory(self, state: IndexState, seed: Seed) -> _Hardness:
         n_arms = state.problem.n_arms
@@ -185,12 +181,8 @@ class UCB1(_CumulativeReward):
     """
 
     n_pulls: int
-    alpha: float = 2.0
+    alpha: NotNegative = 2.0
     reward_range: RewardRange | None = None
-
-    def __post_init__(self) -> None:
-        """Validate the exploration rate."""
-        check_not_negative("alpha", self.alpha, "Use 2, the default; the bound needs over 1/2.")
 
     def _squared_radius(self, state: IndexState, n_pulls: IntArray) -> FloatArray:
         log_t = np.log(state.n_asked_of_row + 1)[:, np.newaxis]
@@ -230,12 +222,8 @@ class UCBV(_CumulativeReward):
     """
 
     n_pulls: int
-    alpha: float = 1.2
+    alpha: NotNegative = 1.2
     reward_range: RewardRange | None = None
-
-    def __post_init__(self) -> None:
-        """Validate the exploration rate."""
-        check_not_negative("alpha", self.alpha, "Use 1.2, the default; the bound needs over 1.")
 
     def _index(self, state: IndexState) -> FloatArray:
         variance = state.statistics.variance(ddof=0)

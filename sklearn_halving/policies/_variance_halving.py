@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Integral
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,11 +21,11 @@ from sklearn_halving.policies.bases._greedy_allocation import (
     positive_weights,
 )
 from sklearn_halving.policies.bases._parameter_checks import (
-    check_between,
+    Confidence,
+    Count,
+    NotNegative,
+    between,
     check_budget,
-    check_choice,
-    check_count,
-    check_not_negative,
 )
 from sklearn_halving.policies.bases._planned_pulls import (
     PlannedPolicy,
@@ -140,27 +140,22 @@ class VarianceHalving(PlannedPolicy):
     (2, 60, True)
     """
 
-    n_pulls: int
+    n_pulls: Count
     allocation: Allocation = "likelihood"
     reward_variances: ArrayLike | None = None
-    delta: float = 0.05
+    delta: Confidence = 0.05
     keep_pulls: bool = True
-    shrinkage: float | None = None
+    shrinkage: NotNegative | None = None
     common_splits: bool = True
-    plans_per_stage: int = 2
+    plans_per_stage: Count = 2
     levels: tuple[int, ...] | None = None
-    stop_probability: float | None = None
-    tolerance: float | None = None
-    overlap: float = 0.0
+    stop_probability: Annotated[float, between(0.5, 1, "Use 0.95, or None.")] | None = None
+    tolerance: NotNegative | None = None
+    overlap: NotNegative = 0.0
 
     def __post_init__(self) -> None:
         """Validate the parameters that do not depend on the number of arms."""
-        check_choice("allocation", self.allocation, Allocation)
-        check_between("delta", self.delta, 0, 1, "Use 0.05, the default.")
-        if self.shrinkage is not None:
-            check_not_negative("shrinkage", self.shrinkage, "Use None, the default.")
-        for name in ("n_pulls", "plans_per_stage"):
-            check_count(name, getattr(self, name))
+        super().__post_init__()
         if (self.allocation == "known") != (self.reward_variances is not None):
             raise ValueError(
                 "reward_variances must be given if, and only if, allocation='known'; got "
@@ -173,11 +168,6 @@ class VarianceHalving(PlannedPolicy):
             )
         if self.levels is not None:
             self._check_levels_alone(self.levels)
-        if self.stop_probability is not None:
-            check_between("stop_probability", self.stop_probability, 0.5, 1, "Use 0.95, or None.")
-        if self.tolerance is not None:
-            check_not_negative("tolerance", self.tolerance, "Use 0.01, or None.")
-        check_not_negative("overlap", self.overlap, "It is n_test / n_train, or 0.")
 
     def _check_levels_alone(self, levels: tuple[int, ...]) -> None:
         if self.allocation == "likelihood":

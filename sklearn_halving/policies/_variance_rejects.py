@@ -15,7 +15,7 @@ from sklearn_halving.policies._successive_rejects import (
 )
 from sklearn_halving.policies._types import Problem
 from sklearn_halving.policies.bases._greedy_allocation import greedy_counts, positive_weights
-from sklearn_halving.policies.bases._parameter_checks import check_not_negative
+from sklearn_halving.policies.bases._parameter_checks import NotNegative
 from sklearn_halving.policies.bases._planned_pulls import PlannedState, new_state
 from sklearn_halving.policies.bases._ranking import best_known, keep_best
 
@@ -66,11 +66,7 @@ class VarianceRejects(PhasedPolicy):
     """
 
     n_pulls: int
-    gamma: float = 1.96
-
-    def __post_init__(self) -> None:
-        """Validate the width of the intervals."""
-        check_not_negative("gamma", self.gamma, "Use 1.96, the default.")
+    gamma: NotNegative = 1.96
 
     def _first_state(self, problem: Problem, batch_shape: Shape) -> PlannedState:
         check_n_pulls(self.n_pulls, problem.n_arms)

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.policies.bases._parameter_checks import (
-    check_choice,
-    check_count,
-    check_positive,
+    CheckedFields,
+    Count,
+    Positive,
     refuse_unless,
 )
 from sklearn_halving.simulation._noisy_arms import EnvironmentDefaults, as_vector
@@ -24,7 +24,7 @@ LIMIT, DEVIATION = 21, 22
 
 
 @dataclass(frozen=True)
-class PowerEnvelope:
+class PowerEnvelope(CheckedFields):
     """The envelope ``gamma(t) = scale * t^(-1 / alpha)``.
 
     Parameters
@@ -46,13 +46,8 @@ class PowerEnvelope:
     array([1. , 0.5, 0.1])
     """
 
-    alpha: float = 2.0
-    scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        check_positive("alpha", self.alpha, "Use 2, the default.")
-        check_positive("scale", self.scale, "Use 1, the default.")
+    alpha: Positive = 2.0
+    scale: Positive = 1.0
 
     def __call__(self, t: npt.ArrayLike) -> FloatArray:
         """Return the envelope after t units."""
@@ -60,7 +55,7 @@ class PowerEnvelope:
 
 
 @dataclass(frozen=True)
-class PowerLimits:
+class PowerLimits(CheckedFields):
     """Limits with the distribution ``F(x) = (x - optimum)^beta`` on an interval of length 1.
 
     Parameters
@@ -82,12 +77,8 @@ class PowerLimits:
     array([0.6, 1. ])
     """
 
-    beta: float = 1.0
+    beta: Positive = 1.0
     optimum: float = 0.0
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        check_positive("beta", self.beta, "Use 1, the default.")
 
     def __call__(self, uniform: npt.ArrayLike) -> FloatArray:
         """Return the quantiles of the limits at ``uniform``."""
@@ -140,13 +131,13 @@ class LearningCurves(EnvironmentDefaults):
     limits: npt.ArrayLike
     envelope: Callable[[FloatArray], FloatArray] = PowerEnvelope()
     deviation: Deviation = "random"
-    n_arms: int | None = None
-    max_level: int = 1_000_000
+    n_arms: Count | None = None
+    max_level: Count = 1_000_000
     max_repetitions = 1
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        check_choice("deviation", self.deviation, Deviation, "Use 'random', the default.")
+        super().__post_init__()
         refuse_unless(
             callable(self.envelope),
             "envelope",
@@ -154,10 +145,7 @@ class LearningCurves(EnvironmentDefaults):
             self.envelope,
             "Use PowerEnvelope(alpha=2).",
         )
-        check_count("max_level", self.max_level)
         if callable(self.limits):
-            if self.n_arms is not None:
-                check_count("n_arms", self.n_arms)
             return
         limits = as_vector("limits", self.limits)
         refuse_unless(

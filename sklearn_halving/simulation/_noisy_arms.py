@@ -10,8 +10,10 @@ import numpy.typing as npt
 
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.policies.bases._parameter_checks import (
+    CheckedFields,
+    Count,
+    NotNegative,
     RewardRange,
-    check_count,
     check_not_negative,
     refuse_unless,
 )
@@ -21,7 +23,7 @@ from sklearn_halving.simulation._randomness import Randomness, running_mean_nois
 MEAN, VARIANCE, NOISE = 11, 12, 13
 
 
-class EnvironmentDefaults:
+class EnvironmentDefaults(CheckedFields):
     """Base class of environments: one level, unlimited pulls and rewards of any size."""
 
     min_level: int = 1
@@ -81,16 +83,16 @@ class GaussianArms(EnvironmentDefaults):
 
     means: Any
     sds: Any = 1.0
-    mean_sd: float = 0.0
+    mean_sd: NotNegative = 0.0
     variance_factors: tuple[float, float] = (1.0, 1.0)
-    max_level: int = 1
+    max_level: Count = 1
 
     def __post_init__(self) -> None:
         """Check the parameters, and convert them to arrays."""
+        super().__post_init__()
         means = as_vector("means", self.means)
         sds = np.broadcast_to(as_vector("sds", self.sds, len(means)), means.shape)
-        for name, least in (("sds", float(sds.min())), ("mean_sd", self.mean_sd)):
-            check_not_negative(name, least, "Use 0 for no variation.")
+        check_not_negative("sds", float(sds.min()), "Use 0 for no variation.")
         low, high = self.variance_factors
         refuse_unless(
             0 <= low <= high,
@@ -99,7 +101,6 @@ class GaussianArms(EnvironmentDefaults):
             self.variance_factors,
             "Use (1, 1) for variances that are the same in all problems.",
         )
-        check_count("max_level", self.max_level)
         object.__setattr__(self, "means", means)
         object.__setattr__(self, "sds", sds)
 
@@ -244,12 +245,13 @@ class GaussianProcessArms(EnvironmentDefaults):
     """
 
     covariance: Any
-    noise_sd: float = 0.5
+    noise_sd: NotNegative = 0.5
     prior_mean: Any = 0.0
-    max_level: int = 1
+    max_level: Count = 1
 
     def __post_init__(self) -> None:
-        """Check that the matrix is a covariance."""
+        """Check the parameters, in particular that the matrix is a covariance."""
+        super().__post_init__()
         matrix = np.asarray(self.covariance, dtype=np.float64)
         is_square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] and matrix.size > 0
         refuse_unless(
@@ -267,8 +269,6 @@ class GaussianProcessArms(EnvironmentDefaults):
             least,
             "Use a positive semi-definite kernel.",
         )
-        check_not_negative("noise_sd", self.noise_sd, "Use 0.5, the default.")
-        check_count("max_level", self.max_level)
         mean = as_vector("prior_mean", self.prior_mean, len(matrix))
         object.__setattr__(self, "covariance", matrix)
         object.__setattr__(self, "prior_mean", np.broadcast_to(mean, len(matrix)))

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sklearn_halving.policies._arrays import FloatArray, IntArray
-from sklearn_halving.policies.bases._parameter_checks import check_choice, refuse_unless
+from sklearn_halving.policies.bases._parameter_checks import CheckedFields, refuse_unless
 from sklearn_halving.simulation._noisy_arms import as_vector
 from sklearn_halving.simulation._randomness import Randomness
 
@@ -22,7 +22,7 @@ ORDER, COLUMN = 31, 32
 
 
 @dataclass(frozen=True, eq=False)
-class RecordedScores:
+class RecordedScores(CheckedFields):
     """Real candidates as arms, with the scores that they had on real splits.
 
     Parameters
@@ -70,6 +70,7 @@ class RecordedScores:
 
     def __post_init__(self) -> None:
         """Check the table of scores."""
+        super().__post_init__()
         scores = np.asarray(self.scores, dtype=np.float64)
         expected = 2 if self.levels is None else 3
         refuse_unless(
@@ -79,7 +80,6 @@ class RecordedScores:
             f"an array of shape {scores.shape}",
             "Give levels=... for three axes, and none for two.",
         )
-        check_choice("splits", self.splits, Splits, "Use 'common', the default.")
         scores = scores.reshape(*scores.shape[:2], -1)
         levels = tuple(map(int, (1,) if self.levels is None else self.levels))
         is_increasing = levels == tuple(sorted({*levels})) and levels[0] > 0

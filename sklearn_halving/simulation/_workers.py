@@ -11,8 +11,10 @@ import numpy as np
 from sklearn_halving.policies import Pulls
 from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.policies.bases._parameter_checks import (
-    check_count,
-    check_not_negative,
+    CheckedFields,
+    Count,
+    NotNegative,
+    Positive,
     check_positive,
     refuse_unless,
 )
@@ -23,7 +25,7 @@ SPEED, STRAGGLER, LIFETIME = 41, 42, 43
 
 
 @dataclass(frozen=True)
-class PullDurations:
+class PullDurations(CheckedFields):
     """Durations of pulls in seconds, by level and candidate.
 
     A pull at level l takes ``(overhead + seconds_per_unit * l) * speed`` seconds. The speed of a
@@ -55,18 +57,11 @@ class PullDurations:
     array([ 3., 19.])
     """
 
-    seconds_per_unit: float = 1.0
-    overhead: float = 0.0
-    candidate_sd: float = 0.0
-    straggler_share: float = 0.0
-    straggler_factor: float = 5.0
-
-    def __post_init__(self) -> None:
-        """Validate the parameters."""
-        for name in ("overhead", "candidate_sd", "straggler_share"):
-            check_not_negative(name, getattr(self, name), "Use 0 for none.")
-        check_positive("seconds_per_unit", self.seconds_per_unit, "Use 1, the default.")
-        check_positive("straggler_factor", self.straggler_factor, "Use 5, the default.")
+    seconds_per_unit: Positive = 1.0
+    overhead: NotNegative = 0.0
+    candidate_sd: NotNegative = 0.0
+    straggler_share: NotNegative = 0.0
+    straggler_factor: Positive = 5.0
 
     def __call__(self, randomness: Randomness, problem: int, pulls: Pulls) -> FloatArray:
         """Return the durations of pulls of a problem, shape ``(n,)``."""
@@ -81,7 +76,7 @@ class PullDurations:
 
 
 @dataclass(frozen=True)
-class Workers:
+class Workers(CheckedFields):
     """The workers of a simulated cluster.
 
     Parameters
@@ -107,16 +102,15 @@ class Workers:
     >>> workers = Workers(128, PullDurations(candidate_sd=0.5), mean_lifetime=3600, absence=60)
     """
 
-    n_workers: int
+    n_workers: Count
     durations: Callable[[Randomness, int, Pulls], FloatArray] = PullDurations()
     mean_lifetime: float = inf
-    absence: float = 0.0
-    pulls_per_worker: int = 2
+    absence: NotNegative = 0.0
+    pulls_per_worker: Count = 2
 
     def __post_init__(self) -> None:
         """Validate the parameters."""
-        check_count("n_workers", self.n_workers)
-        check_count("pulls_per_worker", self.pulls_per_worker)
+        super().__post_init__()
         refuse_unless(
             callable(self.durations),
             "durations",
@@ -126,7 +120,6 @@ class Workers:
         )
         if not isinf(self.mean_lifetime):
             check_positive("mean_lifetime", self.mean_lifetime, "Use inf if no worker dies.")
-        check_not_negative("absence", self.absence, "Use 0 if workers are replaced at once.")
 
     def lifetime(self, randomness: Randomness, problem: int, worker: int, number: int) -> float:
         """Return the seconds for which a worker lives after it came for the given time."""

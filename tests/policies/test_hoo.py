@@ -219,7 +219,7 @@ def test_pulls_in_flight_go_to_different_cells() -> None:
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"n_pulls": 0}, "n_pulls=0 is too small to try a point"),
+        ({"n_pulls": 0}, "n_pulls must be at least 1, got 0"),
         ({"n_pulls": 9, "n_dimensions": 0}, "n_dimensions must be at least 1, got 0"),
         ({"n_pulls": 9, "n_dimensions": 1.5}, "n_dimensions must be a whole number, got 1.5"),
         ({"n_pulls": 9, "nu1": 0}, "nu1 must be larger than 0"),

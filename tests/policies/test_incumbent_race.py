@@ -180,7 +180,7 @@ def test_finds_better_arms_than_equal_shares() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"n_pulls": 0}, "n_pulls=0"),
+        ({"n_pulls": 0}, "n_pulls must be at least 1"),
         ({"n_splits": 0}, "n_splits must be at least 1"),
         ({"min_splits": 0}, "min_splits must be at least 1"),
         ({"z": -1.0}, "z must be finite"),

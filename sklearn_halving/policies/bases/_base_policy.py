@@ -16,8 +16,9 @@ from sklearn_halving.policies._types import (
     Schedule,
 )
 from sklearn_halving.policies.bases._parameter_checks import (
+    CheckedFields,
+    Exploration,
     RewardRange,
-    check_exploration,
     width_of_range,
 )
 
@@ -55,12 +56,12 @@ def window_of(policy: Policy, description: PolicyDescription) -> int | None:
     return default_window(description.max_pulls)
 
 
-class BasePolicy(Policy):
+class BasePolicy(CheckedFields, Policy):
     """Base class of policies, with defaults for the optional methods and no schedule.
 
     To write your own policy, inherit from this class and override the methods that differ. A
     class that has the methods of `Policy`, but does not inherit from this class, gets the same
-    defaults.
+    defaults. If your policy is a dataclass, fields with a ``Literal`` type are validated.
 
     Examples
     --------
@@ -184,12 +185,8 @@ class GivenExploration(RangedBudget):
     """Mixin of policies with a fixed budget and a given exploration parameter."""
 
     n_pulls: int
-    a: float
+    a: Exploration
     reward_range: RewardRange | None = None
-
-    def __post_init__(self) -> None:
-        """Validate the exploration parameter."""
-        check_exploration(self.a)
 
 
 class _Adapted(BasePolicy):

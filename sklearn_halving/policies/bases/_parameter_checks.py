@@ -1,10 +1,18 @@
-"""Parameter checks of policies and simulations. Error messages suggest valid values."""
+"""Parameter checks of policies and simulations. Error messages suggest valid values.
+
+The type of a field is also the rule by which it is validated, such as ``Count | None`` or a
+``Literal``.
+"""
 
 from __future__ import annotations
 
-from math import isfinite
+from collections.abc import Callable
+from dataclasses import MISSING, fields
+from functools import cache, partial
+from math import inf, isfinite
 from numbers import Integral
-from typing import get_args
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -49,9 +57,9 @@ def check_choice(name: str, value: object, choices: object, advice: str = "") ->
     refuse_unless(value in allowed, name, rule, repr(value), advice)
 
 
-def check_between(name: str, value: float, low: float, high: float, advice: str) -> None:
+def check_between(name: str, value: float, advice: str, *, low: float, high: float) -> None:
     """Raise unless ``low < value < high``."""
-    rule = f"be larger than {low:g} and smaller than {high:g}"
+    rule = f"be larger than {low:g}" + (f" and smaller than {high:g}" if high < inf else "")
     refuse_unless(low < value < high, name, rule, value, advice)
 
 
@@ -67,20 +75,71 @@ def check_positive(name: str, value: float, advice: str) -> None:
     refuse_unless(holds, name, "be finite and larger than 0", value, advice)
 
 
-def check_confidence(delta: float) -> None:
-    """Raise unless delta is strictly between 0 and 1."""
-    advice = "It is the accepted probability of a wrong answer, such as 0.05."
-    check_between("delta", delta, 0, 1, advice)
+class Rule(NamedTuple):
+    """The rule of a field: a check, and advice if it fails.
+
+    The check is called with the name, the value and the advice, which is by default to use the
+    default of the field.
+    """
+
+    check: Callable[[str, Any, str], None]
+    advice: str = ""
 
 
-def check_exploration(a: float) -> None:
-    """Raise unless the exploration parameter is a finite number of at least 0."""
-    check_not_negative("a", a, "Large values spread the pulls evenly, 0 does not explore.")
+def between(low: float, high: float, advice: str = "") -> Rule:
+    """Return the rule ``low < value < high``."""
+    return Rule(partial(check_between, low=low, high=high), advice)
 
 
-def check_tolerance(epsilon: float) -> None:
-    """Raise unless the tolerated regret is a finite number of at least 0."""
-    check_not_negative("epsilon", epsilon, "It is a difference of rewards, such as 0.01.")
+Count = Annotated[int, Rule(check_count, "Use 1 or more.")]
+Positive = Annotated[float, Rule(check_positive)]
+NotNegative = Annotated[float, Rule(check_not_negative)]
+Confidence = Annotated[
+    float, between(0, 1, "It is the accepted probability of a wrong answer, such as 0.05.")
+]
+Exploration = Annotated[
+    float,
+    Rule(check_not_negative, "Large values spread the pulls evenly, 0 does not explore."),
+]
+Tolerance = Annotated[
+    float, Rule(check_not_negative, "It is a difference of rewards, such as 0.01.")
+]
+
+
+class CheckedFields:
+    """Base of dataclasses whose fields are validated when an object is created."""
+
+    def __post_init__(self) -> None:
+        """Raise unless every field satisfies its type."""
+        own: Any = type(self)
+        for name, may_be_none, choices, rule, advice in _rules_of(own):
+            value = getattr(self, name)
+            if value is None and may_be_none:
+                continue
+            if choices is not None and (rule is None or isinstance(value, str)):
+                check_choice(name, value, choices, advice)
+            elif rule is not None:
+                rule.check(name, value, rule.advice or advice)
+
+
+@cache
+def _rules_of(cls: Any) -> list[tuple[str, bool, object, Rule | None, str]]:
+    """Return the name, whether None is valid, ``Literal``, rule and advice of each field."""
+    try:
+        hints = get_type_hints(cls, include_extras=True)
+    except NameError:  # a policy of a user may have types that are not defined at runtime
+        return []
+    found = []
+    for field in fields(cls):
+        hint = hints[field.name]
+        options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+        choices = next((one for one in options if get_origin(one) is Literal), None)
+        rules = [one.__metadata__[0] for one in options if get_origin(one) is Annotated]
+        advice = "" if field.default is MISSING else f"Use {field.default!r}, the default."
+        if choices is not None or rules:
+            rule = rules[0] if rules else None
+            found.append((field.name, NoneType in options, choices, rule, advice))
+    return found
 
 
 def width_of_range(policy: object, reward_range: RewardRange | None) -> float:

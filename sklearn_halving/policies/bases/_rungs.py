@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil, floor
 from numbers import Real
+from typing import Annotated, Any
 
 from sklearn_halving.policies._types import Rung
+from sklearn_halving.policies.bases._parameter_checks import Rule
 
 
 def exact_factor(factor: Real | float) -> Fraction:
@@ -25,6 +27,14 @@ def exact_factor(factor: Real | float) -> Fraction:
         raise ValueError("factor must be finite, got inf. Use 3, the default, or 4.")
     # Use the decimal value: 2.2 is 11/5, and not its binary floating point approximation.
     return factor if isinstance(factor, Fraction) else Fraction(str(float(factor)))
+
+
+def _check_factor(name: str, value: Any, advice: str) -> None:
+    exact_factor(value)
+
+
+Factor = Annotated[float, Rule(_check_factor)]
+"""The type of a ``factor``, see `CheckedFields`."""
 
 
 def floor_log(value: Fraction | int, base: Fraction | int) -> int:
