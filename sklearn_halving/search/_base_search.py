@@ -207,17 +207,19 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
 
             - ``bracket`` (the paper's s) and ``rung``, or ``stage``, and ``loop`` if there are
               several loops of brackets;
-            - ``n_candidates``, and ``n_initial``, those from ``initial_candidates``, if there
-              are any;
+            - ``n_candidates`` of each rung. Those of a later rung are the best of the rung before,
+              so the first rungs of all brackets together have all candidates of the search;
+            - ``n_initial``, those from ``initial_candidates``, if there are any;
             - ``n_resources`` of each fit, unless all fits have the full resource;
             - ``n_fits``, for all candidates and splits, without the refit;
             - for rungs, ``full_fits`` is their cost in fits with ``max_resources``, if the cost
-              of a fit is proportional to its resource, and ``of_grid_search`` is the fraction of
-              the cost of GridSearchCV over these candidates.
+              of a fit is proportional to its resource, and ``of_grid_search`` is this cost as a
+              fraction of that of GridSearchCV over all candidates of the search.
 
-            If ``plan.attrs["at_most"]`` is True, the numbers are maxima: the policy may stop
-            earlier or drop candidates within a rung, or there is a ``time_budget``. Otherwise, all
-            of these fits are made, unless something stops the search or fits fail.
+            The sums of the last three columns are those of the whole search.
+            ``plan.attrs["at_most"]`` is True if a search that nothing interrupts may make fewer
+            fits than these: candidates may be dropped in the last rung of a bracket, a policy may
+            stop early, or there is a ``time_budget``. If it is False, all of these fits are made.
         """
         validate_params(self)
         limits_of(self)  # raises if one of them cannot be read

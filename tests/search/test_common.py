@@ -734,7 +734,7 @@ def test_verbose_output(search_class, capsys, n_jobs):
     assert printed(search, capsys, n_jobs) == []
     first, n_fits, mark, n_of_split_0 = {
         HyperbandSearchCV: (
-            "Fitting 3 folds for 5 candidates, brackets: 2, totalling 18 fits",
+            "Fitting 5 candidates in 2 brackets on up to 3 splits, totalling 18 fits",
             18,
             "[CV 1/3] END",
             6,

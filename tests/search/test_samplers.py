@@ -93,6 +93,28 @@ def test_a_callable_refit_can_choose_among_all_candidates_of_the_last_rungs():
     assert search.n_fits_ == search.plan(X, Y)["n_fits"].sum()
 
 
+@pytest.mark.parametrize(
+    ("params", "at_most"),
+    [
+        ({"brackets": [1, 0]}, False),
+        ({}, True),  # three brackets
+        ({"cv": 2}, False),
+        ({"sampler": "random"}, False),
+        ({"brackets": [1, 0], "time_budget": "1h"}, True),
+    ],
+)
+def test_the_sums_of_a_plan_are_those_of_the_search(params, at_most):
+    settings = {"sampler": "evolution", "cv": 5} | params
+    search = search_of(settings.pop("sampler"), **settings).fit(X, Y)
+    plan = search.plan(X, Y)
+    assert plan.attrs["at_most"] is at_most
+    assert search.n_fits_ == plan["n_fits"].sum() or at_most
+    n_candidates = plan.loc[plan["rung"] == 0, "n_candidates"].sum()
+    assert len(set(search.cv_results_["candidate"])) == n_candidates
+    of_grid = plan["full_fits"].sum() / (n_candidates * settings["cv"])
+    assert plan["of_grid_search"].sum() == pytest.approx(of_grid, abs=0.001 * len(plan))
+
+
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_candidates_that_are_behind_on_one_full_fit_get_no_others(sampler):
     search = search_of(sampler, n_loops=6, cv=5, early_splits=1).fit(X, Y)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sklearn_halving.policies._types import PolicyDescription, Problem, Pull, Schedule
+from sklearn_halving.policies.bases._bracket_state import MIN_SPLITS
 from sklearn_halving.resources import Resource, WholeFit
 
 if TYPE_CHECKING:
@@ -88,9 +89,13 @@ class SearchPlan:
     def may_end_early(self) -> bool:
         """Whether a search may have fewer fits than planned although nothing stops it.
 
-        Only brackets without races are always played to their end.
+        Only brackets without races are always played to their end. The first two brackets do not
+        race, because the scores of the bracket that started just before are not used.
         """
-        return self.schedule is None or self.description.races
+        if self.schedule is None:
+            return True
+        has_splits = (self.problem.max_repetitions or 1) >= MIN_SPLITS
+        return self.description.races and has_splits and len(self.schedule.brackets) > 2
 
     def path_of(self, pull: Pull) -> tuple[int, ...]:
         """Return the indices of the bracket and the rung; an empty tuple without brackets."""

@@ -41,7 +41,8 @@ class Part:
         Number of its last fits that are on splits which the previous rung does not use, so that
         there is no model to continue from.
     races : bool, default=False
-        Whether candidates may be dropped after their fits on one split.
+        Whether candidates may be dropped after their fits on one split. When the part has ended:
+        whether some were.
     """
 
     name: str
@@ -263,7 +264,9 @@ class Progress:
 
     def _ended(self, place: int) -> Part:
         """Return a part with its actual number of candidates."""
-        return replace(self.parts[place], n_candidates=len(self._arms.pop(place, ())))
+        part, n_candidates = self.parts[place], len(self._arms.pop(place, ()))
+        has_dropped = part.races and self._planned[place] < n_candidates * part.n_splits
+        return replace(part, n_candidates=n_candidates, races=has_dropped)
 
     def _narrow(self, place: int) -> None:
         """Reduce the plan of later rungs to the candidates that can be promoted."""

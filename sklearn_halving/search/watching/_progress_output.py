@@ -108,13 +108,15 @@ def headline(plan: SearchPlan, *, is_timed: bool = False, has_deadline: bool = F
     at_most = "at most " if plan.may_end_early or has_deadline else ""
     if is_timed:
         return (
-            f"Fitting {counted(plan.problem.max_repetitions or 1, 'fold')} for new candidates in "
-            "each loop of brackets; the time budget decides how many loops are played"
+            "Fitting new candidates in each loop of brackets on up to "
+            f"{counted(plan.problem.max_repetitions or 1, 'split')}; the time budget decides how "
+            "many loops are played"
         )
     if plan.schedule is not None:
+        n_brackets = counted(len(plan.schedule.brackets), "bracket")
         return (
-            f"Fitting {counted(plan.problem.max_repetitions or 1, 'fold')} for {candidates}, "
-            f"brackets: {len(plan.schedule.brackets)}, totalling {at_most}"
+            f"Fitting {candidates} in {n_brackets} on up to "
+            f"{counted(plan.problem.max_repetitions or 1, 'split')}, totalling {at_most}"
             f"{counted(n_fits or 0, 'fit')}"
         )
     if plan.makes_candidates:
@@ -171,7 +173,7 @@ def part_line(part: Part, report: ProgressReport, resource: Resource) -> str:
     at, what = resource_text(resource, amount), counted(part.n_candidates, "candidate")
     if part.bracket is not None:
         n_splits = part.n_splits
-        what += f" on {counted(n_splits, 'split')}"
+        what += f" on {'up to ' * part.races}{counted(n_splits, 'split')}"
     what += f" at {at}" if at else ""
     best = _best_text(report, resource, (amount, n_splits))
     return f"{part.name}: {what}; {best}; {_fits_text(report)}, {_times_text(report)}"

@@ -64,7 +64,7 @@ def lines_of(search, capsys, n_jobs=1, Xy=None):
 
 BEST = "best score 0.4"
 HYPERBAND = [
-    "Fitting 3 folds for 5 candidates, brackets: 2, totalling 18 fits",
+    "Fitting 5 candidates in 2 brackets on up to 3 splits, totalling 18 fits",
     f"bracket 1, rung 0: 3 candidates on 3 splits at 13 rows; {BEST}; 9 of 18 fits, T elapsed",
     f"bracket 1, rung 1: 1 candidate on 3 splits at 40 rows; {BEST}; 12 of 18 fits, T elapsed",
     f"bracket 0, rung 0: 2 candidates on 3 splits at 40 rows; {BEST}; 18 of 18 fits, T elapsed",
@@ -191,7 +191,13 @@ def test_a_search_that_was_stopped_says_so(search_class, capsys):
 
 @pytest.mark.parametrize(
     ("params", "at_most"),
-    [({}, ""), ({"time_budget": "1h"}, "at most "), ({"sampler": "evolution"}, "at most ")],
+    [
+        ({}, ""),
+        ({"time_budget": "1h"}, "at most "),
+        ({"sampler": "evolution"}, ""),  # the first two brackets have no earlier one to race with
+        ({"sampler": "evolution", "n_loops": 2}, "at most "),
+        ({"sampler": "evolution", "n_loops": 2, "cv": 2}, ""),  # too few splits for a race
+    ],
 )
 def test_a_plan_that_may_be_cut_short_is_a_maximum(params, at_most, capsys):
     search = small(HyperbandSearchCV, Known(), KNOWN, verbose=1, **params)
@@ -208,6 +214,23 @@ def test_loops_rungs_and_stages_have_the_numbers_of_the_tables(capsys):
         ", ".join(f"{k} {v}" for k, v in zip(names, row, strict=True)) for row in rows
     }
     assert "loop 0, bracket 1" in search.summary()
+
+
+def test_a_rung_says_that_candidates_were_dropped_after_one_split(capsys):
+    search = HyperbandSearchCV(Known(), {"value": uniform(0, 1)}, n_loops=4, random_state=0)
+    lines = lines_of(search.set_params(verbose=1, cv=5), capsys, Xy=data(200))
+    history = search.history_.query("n_resources == n_resources.max()")
+    n_splits = history.groupby(["loop", "bracket", "candidate"]).size()
+    has_dropped = (n_splits == 1).groupby(["loop", "bracket"]).any()
+    assert set(has_dropped) == {True, False}
+    for (loop, bracket), dropped in has_dropped.items():
+        (line,) = [
+            line
+            for line in lines
+            if line.startswith(f"loop {loop}, bracket {bracket}, ") and " at 160 rows;" in line
+        ]
+        assert (" on up to 5 splits at" in line) == dropped
+        assert (" on 5 splits at" in line) != dropped
 
 
 def test_a_rung_of_a_grid_says_on_how_many_splits_it_is_compared(capsys):
