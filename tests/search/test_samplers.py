@@ -29,7 +29,6 @@ from sklearn_halving.execution._journal import Journal
 from sklearn_halving.execution._journal_lines import session_line
 from sklearn_halving.policies import IncumbentRace
 from sklearn_halving.samplers import EvolutionSampler, RandomSampler
-from sklearn_halving.search.preparing._checkpoint import RULES
 
 search_of, race_of, halving_of = (
     partial(sampled, kind) for kind in ("hyperband", "race", "halving")
@@ -96,11 +95,11 @@ def test_a_callable_refit_can_choose_among_all_candidates_of_the_last_rungs():
 @pytest.mark.parametrize(
     ("params", "at_most"),
     [
-        ({"brackets": [1, 0]}, False),
-        ({}, True),  # three brackets
+        ({"brackets": [1, 0], "n_loops": 1}, False),
+        ({"n_loops": 1}, True),  # three brackets
         ({"cv": 2}, False),
         ({"sampler": "random"}, False),
-        ({"brackets": [1, 0], "time_budget": "1h"}, True),
+        ({"brackets": [1, 0], "n_loops": 1, "time_budget": "1h"}, True),
     ],
 )
 def test_the_sums_of_a_plan_are_those_of_the_search(params, at_most):
@@ -355,22 +354,38 @@ def test_refuses_a_parameter_that_the_estimator_lacks():
         search_of("evolution", DecisionTreeClassifier(), {"unknown": uniform(0, 1)}).fit(*data())
 
 
-@pytest.mark.parametrize("version", ["0.0.9", None])
-def test_a_checkpoint_of_other_rules_is_refused(version, tmp_path):
+def test_a_checkpoint_of_other_rules_is_refused(tmp_path):
     path = tmp_path / "journal"
     search_of("evolution", cv=5, checkpoint=path).fit(X, Y)
     with Journal(path) as journal:
         session = journal.sessions[0]
-    older = replace(
-        session,
-        fields={name: value for name, value in session.fields.items() if name not in RULES},
-        versions=session.versions | ({"sklearn_halving": version} if version else {}),
-    )
-    first, rest = path.read_bytes().split(b"\n", 1)
-    assert b"brackets in play" in first
+    older = replace(session, fields=session.fields | {"brackets in play": 2})
+    _, rest = path.read_bytes().split(b"\n", 1)
     path.write_bytes(session_line(older, is_first=True) + rest)
-    with pytest.raises(ValueError, match=r"brackets in play \(2 before, 3 now\); race in the"):
+    with pytest.raises(ValueError, match=r"differ: brackets in play \(2 before, 3 now\)\. Use"):
         search_of("evolution", cv=5, checkpoint=path).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"random_state": 1}, r"random_state \(0 before, 1 now\)"),
+        ({"sampler": "random"}, r"sampler \('evolution' before, 'random' now\)"),
+        ({"promotion": "asynchronous"}, r"promotion \('synchronous' before, 'asynchronous' now\)"),
+        ({"cv": 4}, r"splits \([^)]*\)"),
+        ({"space": {"value": uniform(0, 2)}}, "param_distributions"),
+        ({"max_candidates": 5, "cv": 4}, r"max_candidates \(9 before, 5 now\)"),
+    ],
+)
+def test_only_the_settings_that_were_changed_are_named(change, told, tmp_path):
+    settings = {"sampler": "evolution", "cv": 5, "checkpoint": tmp_path / "journal"}
+
+    def fit(**params):
+        sampled("hyperband", params.pop("sampler"), n_loops=1, **params).fit(X, Y)
+
+    fit(**settings)
+    with pytest.raises(ValueError, match=rf"these settings differ: {told}\. Use the settings"):
+        fit(**settings | change)
 
 
 def test_a_checkpoint_with_a_race_is_refused_without_one(tmp_path):

@@ -50,11 +50,16 @@ FREE = BUDGETS | {
 N_SPLITS = 3
 """Number of splits that are compared if there is an unlimited number of them."""
 MAX_SHOWN = 60
-RULES = {"race in the last rung": False, "brackets in play": 2, "rules of the race": 1}
-"""Rules that decide when a sampler creates candidates, and their values in older journals."""
+DERIVED = frozenset({"race in the last rung", "brackets in play", "rules of the race", "splits"})
+"""Entries that follow from other settings, the data or the version. Like the candidates, they are
+named only if nothing else differs."""
 RULES_OF_THE_RACE = {"BayesGapSearchCV": 3}
 """By search, 2 for others. Changes when a race makes other pulls, and thus other candidates."""
-UNSTATED = {"sampler": "random", "promotion": "synchronous", **RULES}
+UNSTATED: dict[str, str | None] = {
+    "sampler": "random",
+    "promotion": "synchronous",
+    "initial_candidates": None,
+}
 """Values of settings that a journal leaves out."""
 HINTS = {
     "X": "other values, rows or columns",
@@ -137,7 +142,7 @@ def session_of(
         "scoring": _shown("scoring", search.scoring),
         "random_state": int(seed) if isinstance(seed, int | np.integer) else type(seed).__name__,
     }
-    if params.get("promotion") == "asynchronous":  # journals without it are of synchronous ones
+    if params.get("promotion") == "asynchronous":
         fields["promotion"] = "asynchronous"
     if params["initial_candidates"]:
         fields["initial_candidates"] = content_hash(list(params["initial_candidates"]))
@@ -196,17 +201,17 @@ def _splits_hash(task: EvaluationTask) -> str:
 
 
 def _differing(former: Sequence[Session], session: Session, candidates: Candidates) -> list[str]:
-    """Return a description of each difference."""
-    before, now = former[0].fields, session.fields
-    names = before.keys() | now.keys()
-    if former[-1].versions.get("sklearn_halving") != session.versions["sklearn_halving"]:
-        # The other version may have other parameters.
-        names = before.keys() & now.keys() | RULES.keys() & now.keys()
-    differing = [
-        _difference(name, *(fields.get(name, UNSTATED.get(name)) for fields in (before, now)))
-        for name in sorted(names)
-        if before.get(name) != now.get(name) or (name in before) != (name in now)
-    ]
+    """Return a description of each difference; those that follow from others are left out."""
+    before, now = UNSTATED | former[0].fields, UNSTATED | session.fields
+    in_both = before.keys() & now.keys()
+    names = {name for name in in_both if before[name] != now[name]}
+    # Settings that matter only with another one, such as the budget with a sampler.
+    in_one = before.keys() ^ now.keys()
+    if former[-1].versions.get("sklearn_halving") == session.versions["sklearn_halving"]:
+        names = names - DERIVED or names or in_one
+    differing = [_difference(name, before.get(name), now.get(name)) for name in sorted(names)]
+    if names - DERIVED:
+        return differing
     sizes = {other.n_candidates for other in former}
     if max(sizes) > len(candidates) and len(candidates) not in sizes:
         differing.append(f"candidates ({max(sizes)} before, {len(candidates)} now)")
