@@ -34,11 +34,11 @@ from sklearn_halving.plotting import (
 )
 
 # %%
-# This search plays rungs: few rows for many candidates, all rows for few of them.
+# This search plays the brackets of the paper: few rows for many candidates, all rows for few.
 X, y = load_wine(return_X_y=True)
 model = make_pipeline(StandardScaler(), SVC())
 space = {"svc__C": loguniform(1e-2, 1e3), "svc__gamma": loguniform(1e-4, 1e1)}
-rungs = HyperbandSearchCV(model, space, cv=3, random_state=0).fit(X, y)
+rungs = HyperbandSearchCV(model, space, brackets="all", cv=3, random_state=0).fit(X, y)
 displays = {}
 
 # %%
