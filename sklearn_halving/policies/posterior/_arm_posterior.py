@@ -211,6 +211,10 @@ class ArmPosterior:
             self.split_features = _enlarged(self.split_features, n_splits, n_max)
             self.split_sums = _enlarged(self.split_sums, n_splits, 2)
         self._n = n
+        self._note_growth()
+
+    def _note_growth(self) -> None:
+        """Called when there are new features or splits, for subclasses."""
 
 
 def _enlarged(values: FloatArray, n_rows: int, n_columns: int) -> FloatArray:

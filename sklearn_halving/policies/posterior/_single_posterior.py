@@ -114,11 +114,8 @@ class SinglePosterior(ArmPosterior):
             draws += unexplained * normal[:, self._n :]
         return draws
 
-    def _resize(self, split: int = -1) -> None:
-        n, n_splits = self._n, len(self.split_sums[0])
-        super()._resize(split)
-        if (n, n_splits) != (self._n, len(self.split_sums[0])):
-            self._single = None
+    def _note_growth(self) -> None:
+        self._single = None
 
 
 class SingleUpdate:
