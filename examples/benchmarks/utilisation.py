@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 from _common import CLAIM_COLUMNS, Report, claim, parse_options
 from joblib import parallel_config
+from scipy.stats import randint
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold
 
@@ -91,7 +92,7 @@ class Run(NamedTuple):
     pulls: set[tuple[Any, ...]]
 
 
-def search(estimator: Sleeper, candidates: list[int], n_workers: int, n_splits: int, **kw: Any):
+def search(estimator: Sleeper, candidates: Any, n_workers: int, n_splits: int, **kw: Any):
     """Return a fitted search over the candidates, and the seconds that its pulls took."""
     fitted = HyperbandSearchCV(
         estimator,
@@ -169,6 +170,20 @@ def rows(n_workers: int, n_splits: int, shape: float, unit: float, seeds: int) -
     yield claim(f"wall, {where}, at once / in turn", ratios, targets[n_workers][1])
 
 
+def sampler_rows(unit: float, seeds: int) -> Iterator[Any]:
+    """Yield idle shares of Hyperband over a distribution, with two samplers."""
+    for sampler, target in (("gaussian_process", "<= 0.15"), ("random", "<= 0.12")):
+        for n_loops in (1, 3):
+            idle = []
+            for seed in range(seeds):
+                sleeper = Sleeper(unit=unit, seed=seed)
+                options = {"sampler": sampler, "n_loops": n_loops}
+                _, history = search(sleeper, randint(0, 10**6), 8, 5, **options)
+                wall, busy = seconds_of(history)
+                idle.append(1 - busy / (8 * wall))
+            yield claim(f"idle, 8 workers, {sampler}, {n_loops} loops", idle, target)
+
+
 def adaptive_searches(sleeper: Sleeper) -> dict[str, Any]:
     """Return the searches without rungs, by name."""
     few, many = ({"candidate": list(range(n))} for n in (32, 200))
@@ -223,6 +238,8 @@ def main() -> None:
         idle_rows = adaptive_rows(10 * unit, options.seeds)
         report.table("Searches without rungs, 160 fits, Pareto 2.5", CLAIM_COLUMNS, idle_rows)
         report.table("Hyperband, R = 81, factor 3, five brackets", CLAIM_COLUMNS, all_rows())
+        sampled = sampler_rows(unit, options.seeds)
+        report.table("Hyperband over a distribution", CLAIM_COLUMNS, sampled)
     report.write(
         "Every pull was the same at once and in turn. Where workers idle 5 % in turn, no order "
         "of pulls gets below 0.95x the wall time. What a pull takes besides fit and score "

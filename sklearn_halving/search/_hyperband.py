@@ -146,7 +146,7 @@ default="auto"
           candidates, as in BOHB (`sklearn_halving.samplers.KernelDensitySampler`).
         - ``"gaussian_process"``: four out of five have a large expected improvement under a
           Gaussian process of the scores so far
-          (`sklearn_halving.samplers.GaussianProcessSampler`). A bracket takes 10 to 30 ms.
+          (`sklearn_halving.samplers.GaussianProcessSampler`). A bracket takes 20 to 50 ms.
         - an object with the method of `sklearn_halving.samplers.Sampler`.
 
         Except with ``"random"``, the candidates of a bracket are generated when it starts, from
