@@ -262,9 +262,10 @@ class PullLoop:
         else:  # pulls that are not in the journal may come before those that are
             n_missing = len(self._open) - len(self._landed)
             most = self._n_earlier + LOOK_AHEAD - n_missing
-        return (
-            most if self.stopped_by == "policy" else min(most, self._n_earlier - self.n_replayed)
-        )
+        if self.stopped_by == "policy":
+            return most
+        n_unread = self._n_earlier - self.n_replayed
+        return min(most, n_unread)
 
     def _open_pull(self, pull: Pull) -> None:
         if pull in self._open or pull in self.log.outcomes:

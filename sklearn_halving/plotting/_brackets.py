@@ -162,7 +162,7 @@ class BracketDisplay(Display, example="brackets"):
         self._write_score(ax, lane, float(x[-1]), center)
 
     def _write_score(self, ax: Axes, lane: Lane, x: float, center: float) -> None:
-        text = "none on all splits" if np.isnan(lane.best_score) else f"{lane.best_score:.4g}"
+        text = "no score on all splits" if np.isnan(lane.best_score) else f"{lane.best_score:.4g}"
         color = WINNER if lane.has_winner and len(self.lanes) > 1 else GREY
         ax.annotate(
             text,

@@ -68,7 +68,7 @@ class ParallelCoordinatesDisplay(Display, example="parameters"):
         space = tried_space(found)
         score = Axis("score", found.score_label, space.score, (), is_log=False)
         axes = [*space.axes, score]
-        compared = ~space.has_fewer_splits
+        compared = ~space.has_fewer_splits | space.has_fewer_splits.all()
         group = (compared & (space.score >= np.quantile(space.score[compared], 0.75))).astype(int)
         group[space.best] = 2
         return cls(

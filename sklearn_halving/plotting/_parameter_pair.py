@@ -250,6 +250,8 @@ class ParameterPairDisplay(Display):
             return
         # A triangulation needs comparable scales, and one score for each point.
         full = ~self.has_fewer_splits
+        if full.sum() < FEWEST_POINTS:
+            return
         places = np.column_stack([axis.even[full] for axis in self.axes])
         span = np.ptp(places, axis=0)
         places = (places - places.min(axis=0)) / np.where(span > 0, span, 1.0)

@@ -40,9 +40,8 @@ class RungDisplay(Display, example="brackets"):
     Use `from_estimator` to create a display. A line ends at the rung in which its candidate was
     eliminated, and the line of the winner has its own colour. A hollow point has fewer splits than
     others with the same resource, such as that of a candidate that was dropped after one split.
-    The plot shows whether cheap fits
-    predict full fits: if lines still cross late, use a larger ``min_resources`` or a smaller
-    ``factor`` to promote more candidates.
+    The plot shows whether cheap fits predict full fits: if lines still cross late, use a larger
+    ``min_resources`` or a smaller ``factor`` to promote more candidates.
 
     The fits of the search must differ in their resource. If no axes are given, each bracket has
     its own axes in a new figure; on given axes, brackets are told apart by colour.

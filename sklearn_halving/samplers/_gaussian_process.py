@@ -44,8 +44,7 @@ class GaussianProcessSampler:
     A Gaussian process is fitted to the scores at the largest level at which at least ``min_told``
     candidates have a score. The point with the largest expected improvement becomes a candidate.
     It is searched for among ``n_pool`` points, half of which are random and the others steps from
-    the five best candidates, and then eight times among 250 steps from the ten best of all points
-    so far.
+    the five best candidates, and then eight times among 250 steps from the ten best points so far.
 
     Parameters
     ----------
@@ -312,17 +311,16 @@ class Pool:
     def gains(self) -> FloatArray:
         """Return the logarithm of the expected improvement at each point."""
         deviation = np.sqrt(np.maximum(self.variance, JITTER * self.process.signal))
-        gains: FloatArray = log_improvement((self.mean - self.best) / deviation) + np.log(
-            deviation
-        )
+        z = (self.mean - self.best) / deviation
+        # Rounded, so that rounding errors of another machine do not change the candidates.
+        gains: FloatArray = (log_improvement(z) + np.log(deviation)).round(6)
         return gains
 
     def ranked(self) -> Iterator[int]:
         """Yield the points in the order of their expected improvement, the largest first."""
         if self.chosen is not None:  # not before another point is needed, as it takes time
             self._believe(self.chosen)
-        # Rounded like the length scales; the first of equal points is taken.
-        order = np.argsort(-self.gains().round(6), kind="stable")
+        order = np.argsort(-self.gains(), kind="stable")
         yield from order[np.isfinite(self.mean[order])].tolist()
 
     def _believe(self, place: int) -> None:

@@ -219,7 +219,8 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
             The sums of the last three columns are those of the whole search.
             ``plan.attrs["at_most"]`` is True if a search that nothing interrupts may make fewer
             fits than these: candidates may be dropped in the last rung of a bracket, a policy may
-            stop early, or there is a ``time_budget``. If it is False, all of these fits are made.
+            stop early, or there is a ``time_budget``. If it is False, all of these fits are made,
+            unless candidates have no score because fits failed.
         """
         validate_params(self)
         limits_of(self)  # raises if one of them cannot be read

@@ -66,9 +66,10 @@ class SharedParameters:
         Candidates that are tried first, such as the best parameters of an earlier search, rows of
         its ``cv_results_["params"]``, or ``{}`` for the estimator as it is. They may be outside
         of ``param_distributions``. A parameter that a dict leaves out has the value of
-        ``estimator``. With a grid, they are tried before it, and not again as a part of it. With
-        distributions, they replace the first candidates that would be drawn. A value of
-        the parameter that ``resource`` varies is ignored. `plan` shows where they start.
+        ``estimator``. With a grid, they are tried before it, and not again as a part of it; 1 and
+        1.0 are different values. With distributions, they replace the first candidates that would
+        be drawn. A value of the parameter that ``resource`` varies is ignored. `plan` shows where
+        they start.
     rescale : dict of str to {"inverse", "proportional"} or callable, default=None
         Parameters to adjust when a candidate is fitted with less than ``max_resources``, and the
         rule for each: ``"inverse"`` multiplies the value by ``max_resources / n_resources``,

@@ -108,7 +108,7 @@ def test_lucky_splits_of_dropped_candidates_are_not_the_best(raced) -> None:
     best = [lane.best_score for lane in lanes]
     assert np.nanmax(best) == raced.best_score_
     texts = [text.get_text() for text in BracketDisplay.from_estimator(raced).ax_.texts]
-    assert texts.count("none on all splits") == np.isnan(best).sum() > 0
+    assert texts.count("no score on all splits") == np.isnan(best).sum() > 0
 
 
 def test_points_of_dropped_candidates_are_hollow(raced) -> None:

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import loguniform, uniform
 
-from plotting.searches import hyperband
+from doubles import Known
+from plotting.searches import X, Y, hyperband
+from sklearn_halving import HyperbandSearchCV
 from sklearn_halving.plotting import (
     ImportanceDisplay,
     ParallelCoordinatesDisplay,
@@ -125,6 +127,24 @@ def test_a_missing_parameter_is_below_its_axis(conditional):
     assert (column < 0).any()
     assert set(column[column >= 0]) == {0.0, 0.5, 1.0}
     assert "without a parameter" in display.ax_.get_title(loc="right")
+
+
+def test_a_search_that_is_interrupted_in_a_race_is_drawn():
+    """No candidate with a score has it on all splits."""
+    scores = iter([np.nan, *np.linspace(0.1, 0.9, 8)])
+
+    def score(estimator, X, y):
+        found = next(scores)
+        if found > 0.7:
+            raise KeyboardInterrupt
+        return found
+
+    options = {"brackets": [0], "n_loops": 1, "cv": 5, "sampler": "random", "random_state": 0}
+    search = HyperbandSearchCV(Known(), SPACE, scoring=score, **options)
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X, Y)
+    ParallelCoordinatesDisplay.from_estimator(search)
+    ParameterPairDisplay.from_estimator(search)
 
 
 def test_whole_numbers_have_ticks_at_whole_numbers(search):

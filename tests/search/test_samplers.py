@@ -29,6 +29,7 @@ from sklearn_halving.execution._journal import Journal
 from sklearn_halving.execution._journal_lines import session_line
 from sklearn_halving.policies import IncumbentRace
 from sklearn_halving.samplers import EvolutionSampler, RandomSampler
+from sklearn_halving.search.preparing._checkpoint import RULES
 
 search_of, race_of, halving_of = (
     partial(sampled, kind) for kind in ("hyperband", "race", "halving")
@@ -354,16 +355,26 @@ def test_refuses_a_parameter_that_the_estimator_lacks():
         search_of("evolution", DecisionTreeClassifier(), {"unknown": uniform(0, 1)}).fit(*data())
 
 
-def test_a_checkpoint_of_other_rules_is_refused(tmp_path):
+@pytest.mark.parametrize("version", ["0.0.9", None])
+def test_a_checkpoint_of_other_rules_is_refused(version, tmp_path):
     path = tmp_path / "journal"
-    search_of("evolution", cv=5, checkpoint=path).fit(X, Y)
+    search_of("gaussian_process", cv=5, checkpoint=path).fit(X, Y)
     with Journal(path) as journal:
         session = journal.sessions[0]
-    older = replace(session, fields=session.fields | {"brackets in play": 2})
-    _, rest = path.read_bytes().split(b"\n", 1)
+    older = replace(
+        session,
+        fields={name: value for name, value in session.fields.items() if name not in RULES},
+        versions=session.versions | ({"sklearn_halving": version} if version else {}),
+    )
+    first, rest = path.read_bytes().split(b"\n", 1)
+    assert b"brackets in play" in first
     path.write_bytes(session_line(older, is_first=True) + rest)
-    with pytest.raises(ValueError, match=r"differ: brackets in play \(2 before, 3 now\)\. Use"):
-        search_of("evolution", cv=5, checkpoint=path).fit(X, Y)
+    told = (
+        r"brackets in play \(2 before, 3 now\); race in the last rung \(False before, True now\); "
+        r"rules of the sampler \(1 before, 2 now\)"
+    )
+    with pytest.raises(ValueError, match=told):
+        search_of("gaussian_process", cv=5, checkpoint=path).fit(X, Y)
 
 
 @pytest.mark.parametrize(
@@ -374,7 +385,7 @@ def test_a_checkpoint_of_other_rules_is_refused(tmp_path):
         ({"promotion": "asynchronous"}, r"promotion \('synchronous' before, 'asynchronous' now\)"),
         ({"cv": 4}, r"splits \([^)]*\)"),
         ({"space": {"value": uniform(0, 2)}}, "param_distributions"),
-        ({"max_candidates": 5, "cv": 4}, r"max_candidates \(9 before, 5 now\)"),
+        ({"max_candidates": 5, "cv": 4}, r"max_candidates \(9 before, 5 now\); splits \([^)]*\)"),
     ],
 )
 def test_only_the_settings_that_were_changed_are_named(change, told, tmp_path):

@@ -25,6 +25,7 @@ from sklearn_halving.search.preparing._candidates import (
     BRACKETS_IN_PLAY,
     DEFAULT_SAMPLER,
     ArrivingCandidates,
+    MadeBySampler,
 )
 from sklearn_halving.search.preparing._content_hash import GENERATORS, content_hash
 from sklearn_halving.search.preparing._inputs import read_seconds
@@ -50,15 +51,23 @@ FREE = BUDGETS | {
 N_SPLITS = 3
 """Number of splits that are compared if there is an unlimited number of them."""
 MAX_SHOWN = 60
-DERIVED = frozenset({"race in the last rung", "brackets in play", "rules of the race", "splits"})
-"""Entries that follow from other settings, the data or the version. Like the candidates, they are
-named only if nothing else differs."""
+RULES = {
+    "race in the last rung": False,
+    "brackets in play": 2,
+    "rules of the race": 1,
+    "rules of the sampler": 1,
+}
+"""Rules that decide which candidates a sampler creates, and their values in older journals. Like
+the candidates, they are named only if nothing else differs."""
 RULES_OF_THE_RACE = {"BayesGapSearchCV": 3}
 """By search, 2 for others. Changes when a race makes other pulls, and thus other candidates."""
-UNSTATED: dict[str, str | None] = {
+RULES_OF_SAMPLERS = {"GaussianProcessSampler": 2}
+"""By class, 1 for others. Changes when a sampler creates other candidates from the same scores."""
+UNSTATED: dict[str, object] = {
     "sampler": "random",
     "promotion": "synchronous",
     "initial_candidates": None,
+    **RULES,
 }
 """Values of settings that a journal leaves out."""
 HINTS = {
@@ -155,6 +164,9 @@ def session_of(
         if sampler != "random":
             named = DEFAULT_SAMPLER if sampler == "auto" else sampler
             fields["sampler"] = _shown("sampler", named)
+            if isinstance(candidates.source, MadeBySampler):
+                kind = type(candidates.source.sampler).__name__
+                fields["rules of the sampler"] = RULES_OF_SAMPLERS.get(kind, 1)
             budget |= {"n_candidates", "pulls_in_flight"}
             if plan.schedule is None:
                 rules = RULES_OF_THE_RACE.get(type(search).__name__, 2)
@@ -208,9 +220,10 @@ def _differing(former: Sequence[Session], session: Session, candidates: Candidat
     # Settings that matter only with another one, such as the budget with a sampler.
     in_one = before.keys() ^ now.keys()
     if former[-1].versions.get("sklearn_halving") == session.versions["sklearn_halving"]:
-        names = names - DERIVED or names or in_one
+        follows = {"splits"} if names & {"X", "y", "random_state", "params of fit"} else set()
+        names = names - RULES.keys() - follows or names or in_one
     differing = [_difference(name, before.get(name), now.get(name)) for name in sorted(names)]
-    if names - DERIVED:
+    if names - RULES.keys():
         return differing
     sizes = {other.n_candidates for other in former}
     if max(sizes) > len(candidates) and len(candidates) not in sizes:

@@ -118,9 +118,7 @@ def _searched(found: Findings) -> str:
         text += f", {n_initial:,} of them initial"
     n_fitted = record.n_candidates - found.n_unfitted
     facts = [f"{n_fitted:,} were fitted"] if found.n_unfitted else []
-    if record.n_made == n_fitted == record.n_candidates:
-        text += ", all made by the sampler"
-    elif record.n_made:
+    if 0 < record.n_made < record.n_candidates:
         facts.append(f"{record.n_made:,} were made by the sampler")
     if facts:
         text += f", of which {' and '.join(facts)}"

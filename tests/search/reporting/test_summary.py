@@ -446,7 +446,7 @@ def test_why_a_candidate_with_fewer_fits_can_be_more_probable_than_the_winner(
         assert (reason in text) == ("can have a larger P(best)" in text) == is_less
         n_made = int((results["candidate"] >= n_drawn).sum())
         if not n_drawn:
-            assert f"{n_made} candidates, all made by the sampler; full fits only" in text
+            assert f"{n_made} candidates; full fits only" in text
         else:
             were_made = f" were fitted and {n_made} were made by the sampler; full fits only"
             assert (were_made in text) == (n_made > 0)
