@@ -16,9 +16,9 @@ from sklearn_halving.policies.bases._gap_rule import choose_by_gap, first_larges
 from sklearn_halving.policies.bases._parameter_checks import (
     Count,
     NotNegative,
-    Positive,
     Rule,
     Tolerance,
+    check_choice,
     check_positive,
     refuse_unless,
 )
@@ -39,6 +39,13 @@ NoiseVariance = Annotated[
 ]
 CONFIRMING_SHARE = 5
 """One of this many pulls may confirm the arm that looks best."""
+
+
+def _check_beta(name: str, value: Any, advice: str) -> None:
+    if isinstance(value, str):
+        check_choice(name, value, advice, choices=BetaRule)
+    else:
+        check_positive(name, value, advice)
 
 
 @dataclass(frozen=True)
@@ -133,7 +140,9 @@ class BayesGap(BasePolicy):
     noise_variance: NoiseVariance = 0.25
     split_variance: NotNegative = 0.0
     acquisition: Acquisition = "bayesgap"
-    beta: BetaRule | Positive = "effective"
+    beta: Annotated[
+        BetaRule | float, Rule(_check_beta, "Use 'effective', the default, or a number above 0.")
+    ] = "effective"
     epsilon: Tolerance = 0.0
     recommendation: Recommendation = "largest_mean"
     standardize: bool = True

@@ -18,6 +18,7 @@ from sklearn_halving.policies.bases._parameter_checks import (
     check_between,
     check_budget,
     is_outside,
+    one_of,
     width_of_range,
 )
 from sklearn_halving.policies.bases._planned_pulls import PlannedState, new_state
@@ -103,7 +104,9 @@ class BernsteinStopping(RoundsPolicy):
     """
 
     epsilon: float
-    error: ErrorKind = "additive"
+    error: Annotated[
+        ErrorKind, one_of(ErrorKind, "Use 'additive' for an error in units of reward.")
+    ] = "additive"
     delta: Confidence = 0.05
     q: Annotated[float, between(0, inf)] = 0.1
     t1: Annotated[int, between(1, inf)] = 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import e, log, sqrt
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from sklearn_halving.policies.bases._parameter_checks import (
     RewardRange,
     Tolerance,
     check_between,
+    one_of,
 )
 from sklearn_halving.policies.bases._ranking import (
     any_of_each,
@@ -157,7 +158,9 @@ class LilUCB(FixedConfidencePolicy):
     """
 
     delta: Confidence = 0.05
-    variant: Variant = "theory"
+    variant: Annotated[
+        Variant, one_of(Variant, "Use 'theory' for the guarantee, 'heuristic' for fewer pulls.")
+    ] = "theory"
     max_pulls: int | None = None
     reward_range: RewardRange | None = None
 

@@ -61,7 +61,10 @@ class SuccessiveElimination(Race):
     """
 
     delta: Confidence = 0.05
-    c: Annotated[float, between(4, inf, "The guarantee does not hold for smaller values.")] = 5.0
+    c: Annotated[
+        float,
+        between(4, inf, "The guarantee does not hold for smaller values. Use 5, the default."),
+    ] = 5.0
     max_pulls: int | None = None
     reward_range: RewardRange | None = None
 

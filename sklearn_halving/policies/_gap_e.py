@@ -7,14 +7,18 @@ small or uncertain (Gabillon, Ghavamzadeh, Lazaric and Bubeck 2011).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.policies.bases._base_policy import GivenExploration, RangedBudget
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
-from sklearn_halving.policies.bases._parameter_checks import NotNegative, RewardRange
+from sklearn_halving.policies.bases._parameter_checks import (
+    RewardRange,
+    Rule,
+    check_not_negative,
+)
 from sklearn_halving.policies.bases._ranking import best_of_others
 
 
@@ -175,7 +179,7 @@ class AdaptiveGapEV(_GapIndex):
     n_first: ClassVar[int] = 2
 
     n_pulls: int
-    eta: NotNegative = 8 / 9
+    eta: Annotated[float, Rule(check_not_negative, "Use 8/9, the default.")] = 8 / 9
     reward_range: RewardRange | None = None
 
     def _radius(self, state: IndexState, gap: FloatArray) -> FloatArray:

@@ -19,7 +19,9 @@ from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._parameter_checks import (
     Count,
     RewardRange,
+    Rule,
     between,
+    check_count,
     width_of_range,
 )
 
@@ -121,12 +123,14 @@ class HOO(BasePolicy):
     """
 
     n_pulls: Count
-    n_dimensions: Count = 1
-    nu1: Annotated[float, between(0, np.inf)] = 1.0
+    n_dimensions: Annotated[
+        int, Rule(check_count, "It is the number of parameters of the search space.")
+    ] = 1
+    nu1: Annotated[float, between(0, np.inf, "Use 1, the default, for rewards in [0, 1].")] = 1.0
     rho: Annotated[float, between(0, 1, "Use None for 2^(-1 / n_dimensions).")] | None = None
     variant: Variant = "truncated"
     reward_range: RewardRange | None = None
-    n_splits: Count | None = None
+    n_splits: Annotated[int, Rule(check_count, "Use None for unlimited splits.")] | None = None
 
     @property
     def max_depth(self) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import log
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -18,9 +18,10 @@ from sklearn_halving.policies._types import NO_ARM, PolicyDescription, Problem, 
 from sklearn_halving.policies.bases._base_policy import ConfidentPolicy
 from sklearn_halving.policies.bases._parameter_checks import (
     Confidence,
-    Count,
     RewardRange,
+    Rule,
     Tolerance,
+    check_count,
     is_outside,
     width_of_range,
 )
@@ -160,7 +161,13 @@ class Race(LastArmPolicy, RoundsPolicy):
 class _BoundedRace(Race):
     """Base class of races with at most ``n_rounds`` rounds, which enter the union bound."""
 
-    n_rounds: Count
+    n_rounds: Annotated[
+        int,
+        Rule(
+            check_count,
+            "An arm in play is pulled once in a round. Close arms need some hundreds.",
+        ),
+    ]
     delta: Confidence = 0.05
     epsilon: Tolerance = 0.0
     reward_range: RewardRange | None = None

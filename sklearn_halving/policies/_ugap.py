@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -22,10 +22,14 @@ from sklearn_halving.policies.bases._parameter_checks import (
     Exploration,
     RewardRange,
     Tolerance,
+    one_of,
 )
 from sklearn_halving.policies.bases._ranking import best_known, best_of_others, usable_or_first
 
-Bounds = Literal["hoeffding", "bernstein"]
+_Bounds = Literal["hoeffding", "bernstein"]
+Bounds = Annotated[
+    _Bounds, one_of(_Bounds, "Use 'bernstein' if some arms vary much less than others.")
+]
 
 
 class _ComparedBounds(IndexPolicy):

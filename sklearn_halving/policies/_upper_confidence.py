@@ -6,7 +6,7 @@ Audibert, Bubeck and Munos, Bandit view on noisy optimization, 2011, Figs. 16.2 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -14,7 +14,12 @@ from sklearn_halving.policies._arrays import FloatArray, IntArray, Seed
 from sklearn_halving.policies._successive_rejects import phase_lengths
 from sklearn_halving.policies.bases._base_policy import GivenExploration, RangedBudget
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
-from sklearn_halving.policies.bases._parameter_checks import NotNegative, RewardRange
+from sklearn_halving.policies.bases._parameter_checks import (
+    NotNegative,
+    RewardRange,
+    Rule,
+    check_not_negative,
+)
 
 
 class UpperConfidencePolicy(RangedBudget, IndexPolicy):
@@ -181,7 +186,9 @@ class UCB1(_CumulativeReward):
     """
 
     n_pulls: int
-    alpha: NotNegative = 2.0
+    alpha: Annotated[
+        float, Rule(check_not_negative, "Use 2, the default; the bound needs over 1/2.")
+    ] = 2.0
     reward_range: RewardRange | None = None
 
     def _squared_radius(self, state: IndexState, n_pulls: IntArray) -> FloatArray:
@@ -222,7 +229,9 @@ class UCBV(_CumulativeReward):
     """
 
     n_pulls: int
-    alpha: NotNegative = 1.2
+    alpha: Annotated[
+        float, Rule(check_not_negative, "Use 1.2, the default; the bound needs over 1.")
+    ] = 1.2
     reward_range: RewardRange | None = None
 
     def _index(self, state: IndexState) -> FloatArray:

@@ -24,8 +24,10 @@ from sklearn_halving.policies.bases._parameter_checks import (
     Confidence,
     Count,
     NotNegative,
+    Rule,
     between,
     check_budget,
+    check_not_negative,
 )
 from sklearn_halving.policies.bases._planned_pulls import (
     PlannedPolicy,
@@ -150,8 +152,8 @@ class VarianceHalving(PlannedPolicy):
     plans_per_stage: Count = 2
     levels: tuple[int, ...] | None = None
     stop_probability: Annotated[float, between(0.5, 1, "Use 0.95, or None.")] | None = None
-    tolerance: NotNegative | None = None
-    overlap: NotNegative = 0.0
+    tolerance: Annotated[float, Rule(check_not_negative, "Use 0.01, or None.")] | None = None
+    overlap: Annotated[float, Rule(check_not_negative, "It is n_test / n_train, or 0.")] = 0.0
 
     def __post_init__(self) -> None:
         """Validate the parameters that do not depend on the number of arms."""

@@ -14,6 +14,7 @@ from sklearn_halving.policies.bases._parameter_checks import (
     CheckedFields,
     Count,
     Positive,
+    check_count,
     refuse_unless,
 )
 from sklearn_halving.simulation._noisy_arms import EnvironmentDefaults, as_vector
@@ -131,7 +132,7 @@ class LearningCurves(EnvironmentDefaults):
     limits: npt.ArrayLike
     envelope: Callable[[FloatArray], FloatArray] = PowerEnvelope()
     deviation: Deviation = "random"
-    n_arms: Count | None = None
+    n_arms: int | None = None
     max_level: Count = 1_000_000
     max_repetitions = 1
 
@@ -146,6 +147,8 @@ class LearningCurves(EnvironmentDefaults):
             "Use PowerEnvelope(alpha=2).",
         )
         if callable(self.limits):
+            if self.n_arms is not None:
+                check_count("n_arms", self.n_arms)
             return
         limits = as_vector("limits", self.limits)
         refuse_unless(

@@ -117,7 +117,7 @@ def test_bad_parameters() -> None:
         BernsteinStopping(1.0, "multiplicative")
     with pytest.raises(ValueError, match="error must be one of 'additive', 'multiplicative'"):
         BernsteinStopping(0.1, "relative")
-    with pytest.raises(ValueError, match="alpha must be larger than 1"):
+    with pytest.raises(ValueError, match="alpha must be finite and larger than 1"):
         BernsteinStopping(0.1, alpha=1.0)
     with pytest.raises(ValueError, match="BernsteinStopping needs rewards of a known range"):
         BernsteinStopping(0.1).start(Problem(1))

@@ -107,7 +107,7 @@ def test_failures() -> None:
 def test_bad_parameters() -> None:
     with pytest.raises(ValueError, match="epsilon must be finite and larger than 0, got 0"):
         MedianElimination(0)
-    with pytest.raises(ValueError, match="c must be larger than 4, got 4"):
+    with pytest.raises(ValueError, match="c must be finite and larger than 4, got 4"):
         SuccessiveElimination(c=4)
     with pytest.raises(ValueError, match="needs 1262 splits, got 100"):
         MedianElimination(0.8, 0.1, reward_range=UNIT).start(Problem(3, max_repetitions=100))

@@ -222,7 +222,7 @@ def test_pulls_in_flight_go_to_different_cells() -> None:
         ({"n_pulls": 0}, "n_pulls must be at least 1, got 0"),
         ({"n_pulls": 9, "n_dimensions": 0}, "n_dimensions must be at least 1, got 0"),
         ({"n_pulls": 9, "n_dimensions": 1.5}, "n_dimensions must be a whole number, got 1.5"),
-        ({"n_pulls": 9, "nu1": 0}, "nu1 must be larger than 0"),
+        ({"n_pulls": 9, "nu1": 0}, "nu1 must be finite and larger than 0"),
         ({"n_pulls": 9, "rho": 1.0}, "rho must be larger than 0 and smaller than 1, got 1.0"),
         (
             {"n_pulls": 9, "variant": "fast"},

@@ -6,13 +6,14 @@ The type of a field is also the rule by which it is validated, such as ``Count |
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, Field, fields
 from functools import cache, partial
 from math import inf, isfinite
 from numbers import Integral
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import numpy as np
 
@@ -35,9 +36,9 @@ def check_whole(name: str, value: object, advice: str) -> None:
     refuse_unless(is_whole, name, "be a whole number", repr(value), advice)
 
 
-def check_count(name: str, value: float, advice: str = "Use 1 or more.") -> None:
+def check_count(name: str, value: float, advice: str = "") -> None:
     """Raise unless the value is a whole number of at least 1."""
-    check_whole(name, value, advice)
+    check_whole(name, value, advice or "Use 1 or more.")
     refuse_unless(value >= 1, name, "be at least 1", value, advice)
 
 
@@ -50,7 +51,7 @@ def check_budget(name: str, value: float, least: int, why: str) -> None:
         )
 
 
-def check_choice(name: str, value: object, choices: object, advice: str = "") -> None:
+def check_choice(name: str, value: object, advice: str, *, choices: object) -> None:
     """Raise unless the value is one of a ``Literal`` type."""
     allowed = get_args(choices)
     rule = f"be one of {', '.join(map(repr, allowed))}"
@@ -59,7 +60,9 @@ def check_choice(name: str, value: object, choices: object, advice: str = "") ->
 
 def check_between(name: str, value: float, advice: str, *, low: float, high: float) -> None:
     """Raise unless ``low < value < high``."""
-    rule = f"be larger than {low:g}" + (f" and smaller than {high:g}" if high < inf else "")
+    rule = f"be larger than {low:g} and smaller than {high:g}"
+    if high == inf:
+        rule = f"be finite and larger than {low:g}"
     refuse_unless(low < value < high, name, rule, value, advice)
 
 
@@ -91,7 +94,12 @@ def between(low: float, high: float, advice: str = "") -> Rule:
     return Rule(partial(check_between, low=low, high=high), advice)
 
 
-Count = Annotated[int, Rule(check_count, "Use 1 or more.")]
+def one_of(choices: object, advice: str = "") -> Rule:
+    """Return the rule that the value is one of a ``Literal`` type."""
+    return Rule(partial(check_choice, choices=choices), advice)
+
+
+Count = Annotated[int, Rule(check_count)]
 Positive = Annotated[float, Rule(check_positive)]
 NotNegative = Annotated[float, Rule(check_not_negative)]
 Confidence = Annotated[
@@ -112,34 +120,64 @@ class CheckedFields:
     def __post_init__(self) -> None:
         """Raise unless every field satisfies its type."""
         own: Any = type(self)
-        for name, may_be_none, choices, rule, advice in _rules_of(own):
+        for name, rule, may_be_none in rules_of(own):
             value = getattr(self, name)
-            if value is None and may_be_none:
-                continue
-            if choices is not None and (rule is None or isinstance(value, str)):
-                check_choice(name, value, choices, advice)
-            elif rule is not None:
-                rule.check(name, value, rule.advice or advice)
+            if value is not None or not may_be_none:
+                rule.check(name, value, rule.advice)
 
 
 @cache
-def _rules_of(cls: Any) -> list[tuple[str, bool, object, Rule | None, str]]:
-    """Return the name, whether None is valid, ``Literal``, rule and advice of each field."""
-    try:
-        hints = get_type_hints(cls, include_extras=True)
-    except NameError:  # a policy of a user may have types that are not defined at runtime
-        return []
+def rules_of(cls: Any) -> list[tuple[str, Rule, bool]]:
+    """Return the name, the rule and whether None is valid of each field that has a rule.
+
+    A field that is declared again without a rule keeps the rule of the base class.
+    """
+    rules: dict[str, Rule] = {}
+    may_be_none: dict[str, bool] = {}
+    for base in reversed(cls.__mro__):
+        for name, hint in _own_hints(base).items():
+            rule, may_be_none[name] = _rule_of(hint)
+            if rule is not None:
+                rules[name] = rule
     found = []
     for field in fields(cls):
-        hint = hints[field.name]
-        options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-        choices = next((one for one in options if get_origin(one) is Literal), None)
-        rules = [one.__metadata__[0] for one in options if get_origin(one) is Annotated]
-        advice = "" if field.default is MISSING else f"Use {field.default!r}, the default."
-        if choices is not None or rules:
-            rule = rules[0] if rules else None
-            found.append((field.name, NoneType in options, choices, rule, advice))
+        if field.name in rules:
+            rule = rules[field.name]
+            advice = rule.advice or _default_of(field)
+            found.append((field.name, rule._replace(advice=advice), may_be_none[field.name]))
     return found
+
+
+def _own_hints(cls: type) -> dict[str, Any]:
+    """Return the types of the fields that the class itself declares."""
+    try:
+        return inspect.get_annotations(cls, eval_str=True)
+    except Exception:  # noqa: BLE001 - a class of a user may have any types, even invalid ones
+        return {}
+
+
+def _rule_of(hint: Any) -> tuple[Rule | None, bool]:
+    """Return the rule of a type, and whether None is valid."""
+    origin, options = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        rules = [one for one in hint.__metadata__ if isinstance(one, Rule)]
+        inner, may_be_none = _rule_of(hint.__origin__)
+        return (rules[-1] if rules else inner), may_be_none
+    if origin is Literal:
+        return one_of(hint), None in options
+    if origin in (Union, UnionType):
+        others = [one for one in options if one is not NoneType]
+        rule = _rule_of(others[0])[0] if len(others) == 1 else None
+        return rule, NoneType in options
+    return None, False
+
+
+def _default_of(field: Field[Any]) -> str:
+    """Return the advice to use the default, or no advice if there is none."""
+    default = field.default
+    if default is MISSING:
+        return ""
+    return f"Use {f'{default:g}' if isinstance(default, float) else repr(default)}, the default."
 
 
 def width_of_range(policy: object, reward_range: RewardRange | None) -> float:

@@ -1,0 +1,137 @@
+"""The fields of policies are validated, also in classes of users with any types."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, is_dataclass
+from math import inf
+from typing import Annotated, Any, Literal
+
+import pytest
+
+from sklearn_halving import policies, simulation
+from sklearn_halving.policies import (
+    LUCB,
+    UCB1,
+    UCBV,
+    AdaptiveGapEV,
+    BayesGap,
+    Hyperband,
+    SuccessiveElimination,
+    UniformAllocation,
+    VarianceHalving,
+)
+from sklearn_halving.policies.bases._parameter_checks import CheckedFields, rules_of
+
+WITHOUT_RULES = {
+    *("AnytimeSuccessiveRejects", "AsynchronousBrackets", "BernoulliArms", "DoublingHalving"),
+    *("EXP3", "InfiniteHyperband", "MOSS", "SuccessiveRejects", "UniformAllocation"),
+}
+"""Their parameters depend on the problem, or are validated in other ways."""
+BUILT_IN = [
+    cls
+    for package in (policies, simulation)
+    for cls in (getattr(package, name) for name in package.__all__)
+    if inspect.isclass(cls) and issubclass(cls, CheckedFields) and is_dataclass(cls)
+]
+
+
+@pytest.mark.parametrize("cls", BUILT_IN)
+def test_built_in_classes_have_rules(cls):
+    names = [name for name, *_ in rules_of(cls)]
+    assert bool(names) == (cls.__name__ not in WITHOUT_RULES)
+    for base in cls.__mro__:
+        inspect.get_annotations(base, eval_str=True)  # an error would switch off the checks
+
+
+@dataclass(frozen=True)
+class Described(UniformAllocation):
+    n: Annotated[int, "number of arms"] = 2
+    mode: Annotated[Literal["fast", "slow"], "speed"] = "fast"
+    width: Literal["auto"] | float = 1.0
+
+
+def test_other_metadata_are_no_rules():
+    assert Described(9, n=-1, mode="slow").n == -1
+    assert Described(9, width=2.0).width == 2.0
+    with pytest.raises(ValueError, match="mode must be one of 'fast', 'slow', got 'x'"):
+        Described(9, mode="x")
+
+
+@dataclass(frozen=True)
+class NoName(LUCB):
+    table: DataFrame | None = None  # type: ignore[name-defined]  # noqa: F821
+
+
+@dataclass(frozen=True)
+class NoAttribute(LUCB):
+    table: inspect.DataFrame | None = None  # type: ignore[name-defined]
+
+
+@dataclass(frozen=True)
+class TextOrNone(LUCB):
+    table: "DataFrame" | None = None  # type: ignore  # noqa: F821, PGH003, UP037
+
+
+@dataclass(frozen=True)
+class Again(LUCB):
+    delta: float = 0.1
+
+
+@dataclass(frozen=True)
+class AgainOrNone(LUCB):
+    delta: float | None = None  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("cls", [NoName, NoAttribute, TextOrNone, Again, AgainOrNone])
+def test_inherited_rules_hold_whatever_a_subclass_declares(cls):
+    cls()
+    with pytest.raises(ValueError, match="delta must be larger than 0 and smaller than 1, got 7"):
+        cls(delta=7)
+    with pytest.raises(ValueError, match="epsilon must be finite and at least 0, got -3"):
+        cls(epsilon=-3)
+
+
+@dataclass(frozen=True)
+class OtherChoices(Hyperband):
+    select: Literal["mine"] = "mine"  # type: ignore[assignment]
+
+
+def test_a_new_rule_replaces_the_inherited_one():
+    OtherChoices(3)
+    with pytest.raises(ValueError, match="select must be one of 'mine', got 'all_rungs'"):
+        OtherChoices(3, select="all_rungs")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: SuccessiveElimination(c=inf), "smaller values. Use 5, the default."),
+        (lambda: AdaptiveGapEV(9, eta=-1), "at least 0, got -1. Use 8/9, the default."),
+        (lambda: BayesGap(9, beta="x"), "Use 'effective', the default, or a number above 0."),
+        (lambda: BayesGap(9, split_variance=-1), "got -1. Use 0, the default."),
+        (lambda: UCB1(9, alpha=-1), "Use 2, the default; the bound needs over 1/2."),
+        (lambda: UCBV(9, alpha=-1), "Use 1.2, the default; the bound needs over 1."),
+        (lambda: VarianceHalving(9, tolerance=-1), "got -1. Use 0.01, or None."),
+        (lambda: VarianceHalving(0), "n_pulls must be at least 1, got 0."),
+        (
+            lambda: Hyperband(3, n_loops=0),
+            "n_loops must be at least 1, got 0. Use 1, the default.",
+        ),
+        (lambda: policies.HOO(9, n_splits=0), "Use None for unlimited splits."),
+        (lambda: policies.HoeffdingRace(0), "Close arms need some hundreds."),
+        (
+            lambda: simulation.LearningCurves([0.1, 0.2], n_arms=0),
+            "n_arms must be the number of limits, 2, got 0. Leave it out.",
+        ),
+    ],
+)
+def test_messages_end_with_what_works(make: Any, message: str):
+    with pytest.raises(ValueError, match="must") as error:
+        make()
+    assert str(error.value).endswith(message)
+
+
+def test_infinity_is_refused_as_not_finite():
+    with pytest.raises(ValueError, match="c must be finite and larger than 4, got inf"):
+        SuccessiveElimination(c=inf)
