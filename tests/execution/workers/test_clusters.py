@@ -257,12 +257,17 @@ class TestDask:
 
 
 def test_data_are_not_sent_to_workers_that_are_paused() -> None:
-    """Workers with little memory left are not lost, and accept data later."""
+    """Workers with little memory left are not lost, and accept data later.
+
+    There is no limit of memory, because its monitor would let the worker go on.
+    """
     from distributed import Client, LocalCluster
     from distributed.core import Status
 
     with (
-        LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster,
+        LocalCluster(
+            n_workers=1, processes=False, memory_limit=0, dashboard_address=":0"
+        ) as cluster,
         Client(cluster),
         parallel_config("dask"),
         JoblibSession(2) as session,
