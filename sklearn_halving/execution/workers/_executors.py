@@ -170,8 +170,7 @@ class JoblibExecutor:
     them runs in a companion. If a pull kills its process again, only its companion dies, and
     other pulls are not affected.
 
-    If the cluster itself is gone, `wait_any` raises a `LostBackendError` with all jobs that did
-    not return.
+    If the cluster itself is gone, `wait_any` raises a `LostBackendError`.
     """
 
     def __init__(
@@ -228,9 +227,7 @@ class JoblibExecutor:
             if self._error is not None:
                 raise self._error
             if self._cause_of_loss is not None and not self._is_stopped:
-                raise LostBackendError(
-                    self._cause_of_loss, self._session.library, self._queue.take_all()
-                )
+                raise LostBackendError(self._cause_of_loss)
             left = POLL_SECONDS if deadline is None else deadline - time.monotonic()
             if left <= 0 or not self._must_wait():
                 return []
@@ -304,7 +301,7 @@ class JoblibExecutor:
     def _note_lost_backend(self, cause: str | None) -> bool:
         """Make `wait_any` raise if there is a cause of loss; return whether there is one."""
         if cause is not None:
-            self._queue.waiting.extendleft(reversed(self._under_way.take_all_back()))
+            self._under_way.take_all_back()
             self._session.abandon()
             if not self._is_stopped:  # a search that has stopped ends with its results anyway
                 self._cause_of_loss = cause
