@@ -217,13 +217,14 @@ def _session(values: Values) -> Session:
 
 
 def _record(values: Values) -> Record:
-    known: Values = {
+    known: Values = {"train_scores": None}
+    known |= {
         attribute: read(values[name])
         for name, (attribute, _, read) in COLUMNS.items()
         if name in values
     }
     levels = tuple(_positive(level) for level in values.get("levels", ()))
-    return Record(Outcome(**{"train_scores": None} | known), levels)
+    return Record(Outcome(**known), levels)
 
 
 def _scores(scores: Scores) -> Plain | dict[str, Plain]:
