@@ -221,16 +221,6 @@ def test_ctrl_c_in_a_terminal_which_reaches_the_workers_too(tmp_path, pull_timeo
 
 
 @parametrize_searches
-def test_ctrl_c_refits_if_asked_to(search_class, tmp_path):
-    search = eventful(search_class, tmp_path, "interrupt", refit_on_interrupt=True)
-    with pytest.warns(UserWarning, match=r"stopped by Ctrl-C after 6 fits"):
-        search.fit(X, Y)
-    assert search.stopped_by_ == "interrupt"
-    assert search.n_fits_ == 6
-    assert search.best_estimator_.value == search.best_params_["value"]
-
-
-@parametrize_searches
 def test_ctrl_c_before_the_first_fit_is_over_keeps_that(search_class, tmp_path):
     search = eventful(search_class, tmp_path, "interrupt", at=0)
     with pytest.raises(KeyboardInterrupt):
