@@ -168,18 +168,22 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
             prepared = self._prepare(inputs, seed)
             task = self._draw(prepared, rng, seed, callbacks)
             run = self._start(prepared, task, checkpoint, seed, began + seconds)
-            try:
-                progress = self._pull(run, limits, callbacks)
-            except BaseException as error:
-                self._save_results(run, error)
-                raise
-        self._tabulate(run)
-        if run.stopped_by == "interrupt":
-            with suppress(ValueError):  # no candidate has a score yet
-                self._choose(run)
+            with Interrupt() as interrupt:  # until the results are set
+                try:
+                    progress = self._pull(run, limits, callbacks, interrupt)
+                except BaseException as error:
+                    self._save_results(run, error)
+                    raise
+                self._tabulate(run)
+                if run.stopped_by == "interrupt":
+                    with suppress(ValueError):  # no candidate has a score yet
+                        self._choose(run)
+                else:
+                    self._report(run)
+                    self._choose(run)
+        if interrupt.is_requested:
+            self.stopped_by_ = "interrupt"
             raise KeyboardInterrupt(stopped_message(run.task, run.outcomes, "Ctrl-C"))
-        self._report(run)
-        self._choose(run)
         write_end(self, run, progress)
         self._refit_best(run, callbacks)
         callbacks.end()
@@ -331,13 +335,14 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
             step_cache=None if isinstance(setup.resource, FitTime) else StepCache(),
         )
 
-    def _pull(self, run: Run, limits: PullLimits, callbacks: CallbackTree) -> Progress:
+    def _pull(
+        self, run: Run, limits: PullLimits, callbacks: CallbackTree, interrupt: Interrupt
+    ) -> Progress:
         """Run pulls until the policy is finished or the search is stopped."""
         prepared, checkpoint, candidates = run.prepared, run.checkpoint, run.task.candidates
         callbacks.begin_search(prepared.plan, prepared.setup.resource)
         with (
             open_watch(self, run, callbacks) as watch,
-            Interrupt() as interrupt,
             open_executor(run.task, self.n_jobs, self.pre_dispatch, limits) as executor,
         ):
             loop = PullLoop(

@@ -189,7 +189,6 @@ class JoblibExecutor:
         self._losses = Losses()
         self._watch = BackendWatch(session)
         self._error: Exception | None = None
-        self._cause_of_loss: str | None = None
         self._is_stopped = False
 
     @property
@@ -218,7 +217,7 @@ class JoblibExecutor:
         while True:
             if self._losses.pending is not None:
                 landings += self._recover(self._losses.pending)
-            if not (self._error or self._cause_of_loss or self._is_stopped) and self._can_send():
+            if not (self._error or self._is_stopped) and self._can_send():
                 self._send()
             if self._losses.pending is not None:
                 continue
@@ -226,8 +225,6 @@ class JoblibExecutor:
                 return landings
             if self._error is not None:
                 raise self._error
-            if self._cause_of_loss is not None and not self._is_stopped:
-                raise LostBackendError(self._cause_of_loss)
             left = POLL_SECONDS if deadline is None else deadline - time.monotonic()
             if left <= 0 or not self._must_wait():
                 return []
@@ -304,7 +301,7 @@ class JoblibExecutor:
             self._under_way.take_all_back()
             self._session.abandon()
             if not self._is_stopped:  # a search that has stopped ends with its results anyway
-                self._cause_of_loss = cause
+                self._error = self._error or LostBackendError(cause)
         return cause is not None
 
     def _receive(self, key: int, handle: object) -> list[Landing]:
