@@ -68,9 +68,9 @@ class Game:
 
     def naive_posterior(self) -> np.ndarray:
         """Compute means and deviations of all arms from nothing but the rewards."""
-        arms = np.flatnonzero(self.state.arms.n_told[0])
+        arms = np.flatnonzero(self.state.n_told[0])
         rows = np.array([self.kernel(self.points, self.points[[arm]]) for arm in arms])
-        noise = NOISE / self.state.arms.n_told[0, arms]
+        noise = NOISE / self.state.n_told[0, arms]
         started = time.process_time()
         factor = cho_factor(rows[:, arms] + np.diag(noise), lower=True)
         mean = cho_solve(factor, self.truth[arms]) @ rows
