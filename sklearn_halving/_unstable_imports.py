@@ -33,8 +33,8 @@ from sklearn.utils._param_validation import Interval, InvalidParameterError, Str
 # Selects rows of DataFrames, sparse matrices, lists and precomputed kernels.
 from sklearn.utils.metaestimators import _safe_split as safe_split
 
-# scikit-learn's controller of the threads of BLAS. It is kept, because creating one takes long. Can
-# be replaced by threadpoolctl, which would be another dependency.
+# scikit-learn's controller of the threads of BLAS, which it keeps because creating one takes long.
+# Can be replaced by threadpoolctl, which would be another dependency.
 from sklearn.utils.parallel import _get_threadpool_controller
 
 # Selects the rows of fit and score parameters that have one entry per row. Not public.

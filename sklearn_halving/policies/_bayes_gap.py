@@ -23,7 +23,7 @@ from sklearn_halving.policies.bases._parameter_checks import (
     check_positive,
     refuse_unless,
 )
-from sklearn_halving.policies.posterior._acquisitions import SCORES, Outlook
+from sklearn_halving.policies.posterior._acquisitions import Acquisition, scores_of
 from sklearn_halving.policies.posterior._arm_covariance import (
     ArmCovariance,
     PriorFeatures,
@@ -31,11 +31,14 @@ from sklearn_halving.policies.posterior._arm_covariance import (
     effective_n_arms,
 )
 from sklearn_halving.policies.posterior._arm_posterior import ArmPosterior
-from sklearn_halving.policies.posterior._hyperparameters import Hyperparameters, KernelFamily
-from sklearn_halving.policies.posterior._prior import Model, Refits
+from sklearn_halving.policies.posterior._hyperparameters import (
+    Hyperparameters,
+    KernelFamily,
+    Model,
+    Refits,
+)
 from sklearn_halving.policies.posterior._state import PosteriorState, PullOfEach
 
-Acquisition = Literal["bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi"]
 Recommendation = Literal["largest_mean", "smallest_bound"]
 BetaRule = Literal["effective", "printed"]
 NoiseVariance = Annotated[
@@ -168,8 +171,7 @@ class BayesGap(BasePolicy):
         if isinstance(covariance, KernelFamily):
             self._check_family(n_problems)
             parameters = replace(parameters, log_lengths=np.log(np.asarray(covariance.lengths)))
-            highest = np.full(problem.n_arms, -np.inf)
-            refits = Refits(covariance, parameters, make_model, highest)
+            refits = Refits(covariance, parameters, make_model)
             covariance = covariance.at(parameters.log_lengths)
         covariance = as_arm_covariance(covariance, problem.n_arms)
         return PosteriorState(
@@ -240,7 +242,7 @@ class BayesGap(BasePolicy):
 
     def recommend(self, state: PosteriorState) -> IntArray:
         """Return the arm to choose; ``NO_ARM`` if no arm has a reward."""
-        best = self._favorite(state, state.beliefs().mean, only_pulled=self.confirm)
+        best = self._favorite(state, state.estimates().mean, only_pulled=self.confirm)
         is_known, infinite = state.is_known(), state.infinite
         if state.problem.n_arms == 1 and not state.n_rounds:
             is_known[:] = True
@@ -269,7 +271,7 @@ class BayesGap(BasePolicy):
 
     def _confirmed(self, state: PosteriorState, arm: IntArray, may_pull: BoolArray) -> IntArray:
         """Return the arms that look best, or the given arms if these need no confirmation."""
-        mean, deviation = state.beliefs().mean, np.sqrt(state.posterior.variance)
+        mean, deviation = state.estimates().mean, np.sqrt(state.posterior.variance)
         rows, best = np.arange(len(arm)), self._favorite(state, mean, only_pulled=False)
         is_near = state.alive & (mean + deviation >= mean[rows, best][:, np.newaxis])
         n_near = np.where(is_near, state.n_asked, 0).max(axis=1)
@@ -299,21 +301,21 @@ class BayesGap(BasePolicy):
 
     def _choose(self, state: PosteriorState, may_pull: BoolArray) -> IntArray:
         """Return the next arm of each problem. The variances include pulls in flight."""
-        posterior, beliefs = state.posterior_ahead(), state.beliefs()
+        posterior, estimates = state.posterior_ahead(), state.estimates()
         if self.acquisition == "thompson":
-            score = beliefs.mean + posterior.sample(state.rng)[:, 0]
+            score = estimates.mean + posterior.sample(state.rng)[:, 0]
             return first_largest(np.where(may_pull, score, -np.inf))
         alive, deviation = state.alive, np.sqrt(posterior.variance)
         if self.acquisition == "bayesgap":
-            epsilon = self.epsilon / beliefs.scale
-            beta = state.exploration.beta(beliefs.mean, deviation, alive, epsilon)
+            epsilon = self.epsilon / estimates.scale
+            beta = state.exploration.beta(estimates.mean, deviation, alive, epsilon)
             width = beta[:, np.newaxis] * deviation
-            choice = choose_by_gap(beliefs.mean, width, alive, may_pull, state.priority)
+            choice = choose_by_gap(estimates.mean, width, alive, may_pull, state.priority)
             state.rounds.append((choice.leader, choice.bound))
             return choice.arm
         was_pulled = (state.n_told > 0) & alive
-        outlook = Outlook(beliefs.mean, deviation, was_pulled, state.n_rounds + 1)
-        score = SCORES[self.acquisition](outlook)
+        mean, rule = estimates.mean, self.acquisition
+        score = scores_of(rule, mean, deviation, was_pulled, state.n_rounds + 1)
         return first_largest(np.where(may_pull, score, -np.inf), state.priority)
 
 

@@ -199,9 +199,10 @@ class Forgetful(Capricious):
 class Astray(Capricious):
     """Asks for a pull that does not exist."""
 
-    pull: Pull = Pull(0, 0, 0)
+    pull: Pull | None = None
 
     def ask(self, state: Trail, max_pulls: int) -> Pulls:
+        assert self.pull is not None
         return Pulls.of(self.pull)
 
 

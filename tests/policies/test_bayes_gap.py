@@ -172,7 +172,7 @@ def test_only_the_last_fifth_of_the_pulls_confirms() -> None:
     confirming, state = play(BayesGap(30, prior, 0.1, confirm=True), table)
     assert confirming[:24] == arms[:24]
     assert confirming != arms
-    mean, variance = state.beliefs().mean[0], state.posterior.variance[0]
+    mean, variance = state.estimates().mean[0], state.posterior.variance[0]
     best = int(BayesGap(30, prior, 0.1, confirm=True).recommend(state))
     near = mean + np.sqrt(variance) >= mean[best]
     assert state.n_told[0, best] == state.n_told[0, near].max()

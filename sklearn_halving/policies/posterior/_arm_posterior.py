@@ -50,12 +50,11 @@ class ArmPosterior:
         Posterior means of the arms for a prior mean of 0, given the rewards, and given rewards
         that are all 1. The prior mean and the scale are computed from both, see
         `offset_and_scale`.
-    root : ndarray of shape (n_problems, n_max, n_max)
-        A square root of the covariance of the variables z. Places beyond the number of features
-        are reserved for later ones, and are independent of all others.
-    means : ndarray of shape (n_problems, 2, n_max)
+    root : ndarray of shape (n_problems, n, n)
+        A square root of the covariance of the variables z.
+    means : ndarray of shape (n_problems, 2, n)
         Means of the variables, given the rewards, and given rewards of 1.
-    split_features : ndarray of shape (n_problems, n_splits, n_max)
+    split_features : ndarray of shape (n_problems, n_splits, n)
         Sums of the features of the pulls of each split.
     split_sums : ndarray of shape (n_problems, n_splits, 2)
         Sum of the rewards, and number of the pulls of each split.
@@ -99,26 +98,27 @@ class ArmPosterior:
             If None, the pulls are in flight, and only the variances are updated.
         """
         is_pull = arm != NO_ARM
-        self._make_room(arm, split, is_pull)
+        is_new = is_pull & (self.features.unexplained[arm] > 0)
+        for one in sorted(set(arm[is_new].tolist())):
+            self.features.cover(one)
+        has_splits = self.split_variance > 0
+        self._make_room(1 + int(split.max(where=is_pull, initial=0)) if has_splits else 0)
         seen, noise, of_split = self._direction(arm, split, is_pull, rewards)
-        rows = self.features.rows
-        root = self.root[:, : len(rows), : len(rows)]
-        inner = np.matmul(seen[:, np.newaxis, :], root)
-        step = np.matmul(root, inner.transpose(0, 2, 1))[:, :, 0]
+        inner = np.matmul(seen[:, np.newaxis, :], self.root)
+        step = np.matmul(self.root, inner.transpose(0, 2, 1))[:, :, 0]
         total = np.vecdot(inner, inner) + noise[:, np.newaxis]  # (n_problems, 1)
-        across = step @ rows
+        across = step @ self.features.rows
         if rewards is not None:
             values = np.stack([np.where(is_pull, rewards, 0.0), is_pull], axis=1) - of_split
-            means = self.means[:, :, : len(rows)]
-            surprise = values[:, :, np.newaxis] - np.matmul(means, seen[:, :, np.newaxis])
-            means += surprise * (step / total)[:, np.newaxis, :]
+            surprise = values[:, :, np.newaxis] - np.matmul(self.means, seen[:, :, np.newaxis])
+            self.means += surprise * (step / total)[:, np.newaxis, :]
             self.answers += surprise * (across / total)[:, np.newaxis, :]
             products = surprise * surprise.transpose(0, 2, 1)
             self.squares += products / total[:, :, np.newaxis]
             self.n_told += is_pull
         # Update of the square root of the covariance (Potter's form of the Kalman filter).
         inner /= (total + np.sqrt(total * noise[:, np.newaxis]))[:, :, np.newaxis]
-        root -= step[:, :, np.newaxis] * inner
+        self.root -= step[:, :, np.newaxis] * inner
         across *= across
         across /= total
         self.variance -= across
@@ -136,10 +136,10 @@ class ArmPosterior:
         if self.split_variance == 0:
             return seen, noise, np.zeros((len(arm), 2))
         place = np.arange(len(arm)), np.where(is_pull, split, 0)
-        earlier, sums = self.split_features[place][:, : seen.shape[1]], self.split_sums[place]
+        earlier, sums = self.split_features[place], self.split_sums[place]
         weight = self.split_variance / (self.noise_variance + sums[:, 1] * self.split_variance)
         weight = np.where(is_pull, weight, 0.0)
-        self.split_features[*place, : seen.shape[1]] += seen
+        self.split_features[place] += seen
         self.split_sums[*place, 1] += is_pull
         if rewards is not None:
             self.split_sums[*place, 0] += np.where(is_pull, rewards, 0.0)
@@ -170,48 +170,35 @@ class ArmPosterior:
         -------
         sample : ndarray of shape (n_problems, n_draws, n_arms)
         """
+        self._make_room(0)
         n_problems, n_arms = self.variance.shape
-        rows = self.features.rows
-        of_rows, of_arms = (
-            np.zeros((n_problems, n_draws, len(rows))),
-            np.zeros((n_problems, n_draws, n_arms)),
-        )
+        rows, n_features = self.features.rows, self.features.n_rows
+        of_rows = np.empty((n_problems, n_features, n_draws))
+        of_arms = np.empty((n_problems, n_draws, n_arms))
         for i in range(n_draws):
-            of_rows[:, i] = rng.standard_normal((n_problems, len(rows)))
+            of_rows[:, :, i] = rng.standard_normal((n_problems, n_features))
             of_arms[:, i] = rng.standard_normal((n_problems, n_arms))
-        self._enlarge(len(rows), 0)
-        root = self.root[:, : len(rows), : len(rows)]
-        weights = np.matmul(root, of_rows.transpose(0, 2, 1)).transpose(0, 2, 1)
-        sample = weights.reshape(-1, len(rows)) @ rows
-        return sample.reshape(of_arms.shape) + np.sqrt(self.features.unexplained) * of_arms
+        weights = np.matmul(self.root, of_rows).transpose(0, 2, 1)
+        explained = (weights.reshape(-1, n_features) @ rows).reshape(of_arms.shape)
+        return explained + np.sqrt(self.features.unexplained) * of_arms
 
-    def _make_room(self, arm: IntArray, split: IntArray, is_pull: BoolArray) -> None:
-        """Add variables for new arms, and places for new splits."""
-        is_new = is_pull & (self.features.unexplained[arm] > 0)
-        for one in sorted(set(arm[is_new].tolist())):
-            self.features.cover(one)
-        n_splits = 0
-        if self.split_variance > 0:
-            n_splits = 1 + int(split.max(where=is_pull, initial=0))
-        self._enlarge(self.features.n_rows, n_splits)
-
-    def _enlarge(self, n: int, n_splits: int) -> None:
-        """Make room for n features, each with mean 0 and variance 1, and for splits."""
-        old, n_max, n_known = self.root.shape[1], self.root.shape[1], self.split_sums.shape[1]
-        if n > old:
-            n_max = max(16, n + n // 8)
-            self.root = _enlarged(self.root, n_max, n_max)
-            self.root[:, np.arange(old, n_max), np.arange(old, n_max)] = 1.0
-            self.means = _enlarged(self.means, 2, n_max)
-        if n_splits > n_known:
-            n_known = max(n_splits, 8, 2 * n_known)
-            self.split_sums = _enlarged(self.split_sums, n_known, 2)
-        if (n_known, n_max) != self.split_features.shape[1:]:
-            self.split_features = _enlarged(self.split_features, n_known, n_max)
+    def _make_room(self, n_splits: int) -> None:
+        """Make room for all features, each with mean 0 and variance 1, and for some splits."""
+        n_before, n = self.root.shape[1], self.features.n_rows
+        if n_splits > self.split_sums.shape[1]:
+            n_splits = max(8, 2 * n_splits)
+        n_splits = max(n_splits, self.split_sums.shape[1])
+        self.root = _enlarged(self.root, n, n)
+        self.root[:, np.arange(n_before, n), np.arange(n_before, n)] = 1.0
+        self.means = _enlarged(self.means, 2, n)
+        self.split_features = _enlarged(self.split_features, n_splits, n)
+        self.split_sums = _enlarged(self.split_sums, n_splits, 2)
 
 
 def _enlarged(values: FloatArray, n_rows: int, n_columns: int) -> FloatArray:
     """Return the arrays with rows and columns of zeros at their ends."""
+    if values.shape[1:] == (n_rows, n_columns):
+        return values
     larger = np.zeros((len(values), n_rows, n_columns))
     larger[:, : values.shape[1], : values.shape[2]] = values
     return larger

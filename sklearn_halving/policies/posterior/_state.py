@@ -12,7 +12,7 @@ from sklearn_halving.policies._types import NO_ARM, Problem
 from sklearn_halving.policies.bases._gap_rule import Exploration, first_largest
 from sklearn_halving.policies.bases._ranking import any_of_each
 from sklearn_halving.policies.posterior._arm_posterior import ArmPosterior
-from sklearn_halving.policies.posterior._prior import Refits
+from sklearn_halving.policies.posterior._hyperparameters import REFITS, Refits
 
 FARTHEST = 1e100
 """Upper limit of standardized rewards, so that their squares do not overflow."""
@@ -21,7 +21,7 @@ PullOfEach = tuple[IntArray, IntArray]
 """Arms and repetitions of shape (n_problems,), with ``NO_ARM`` for problems without a pull."""
 
 
-class Beliefs(NamedTuple):
+class Estimates(NamedTuple):
     """The posterior means in standardized units, and the units.
 
     Parameters
@@ -134,23 +134,24 @@ class PosteriorState:
         """Return the arms that can be recommended, in the shape of ``alive``."""
         if self.refits is None:
             return self.alive
-        is_hopeless = self.refits.is_hopeless()
-        others: BoolArray = self.alive & (self.n_told > 0) & ~is_hopeless
-        return self.alive & ~(is_hopeless & others.any(axis=1, keepdims=True))
+        may_win = self.alive.copy()
+        may_win[:, self.refits.hopeless()] = False
+        has_others = (may_win & (self.n_told > 0)).any()
+        return may_win if has_others else self.alive
 
-    def beliefs(self) -> Beliefs:
+    def estimates(self) -> Estimates:
         """Return posterior means in standardized units."""
         of_rewards, of_ones = self.posterior.answers[:, 0], self.posterior.answers[:, 1]
         if not self.standardize:
             one = np.ones(len(of_rewards))
-            return Beliefs(self.prior_mean + of_rewards, 0 * one, one, one)
+            return Estimates(self.prior_mean + of_rewards, 0 * one, one, one)
         offset, known_scale = self.posterior.offset_and_scale()
         scale = np.where(np.isnan(known_scale), 1.0, known_scale)
         mean = (of_rewards - offset[:, np.newaxis] * of_ones) / scale[:, np.newaxis]
         unit = self._known_unit()
         if self.prior_mean.any():
             mean += self.prior_mean / (unit * scale)[:, np.newaxis]
-        return Beliefs(mean, self.zero + unit * offset, unit * scale, unit * known_scale)
+        return Estimates(mean, self.zero + unit * offset, unit * scale, unit * known_scale)
 
     def in_rewards(self) -> tuple[FloatArray, FloatArray]:
         """Return posterior means and standard deviations in units of reward.
@@ -158,9 +159,9 @@ class PosteriorState:
         Both arrays have shape ``(n_problems, n_arms)``. Standard deviations are NaN if the scale
         is not known.
         """
-        beliefs = self.beliefs()
-        mean = beliefs.offset[:, np.newaxis] + beliefs.scale[:, np.newaxis] * beliefs.mean
-        return mean, beliefs.known_scale[:, np.newaxis] * np.sqrt(self.posterior.variance)
+        estimates = self.estimates()
+        mean = estimates.offset[:, np.newaxis] + estimates.scale[:, np.newaxis] * estimates.mean
+        return mean, estimates.known_scale[:, np.newaxis] * np.sqrt(self.posterior.variance)
 
     def posterior_ahead(self) -> ArmPosterior:
         """Return the posterior whose variances include the pulls in flight and the lost ones."""
@@ -174,7 +175,7 @@ class PosteriorState:
 
     def regret_bounds(self) -> FloatArray:
         """Return the bounds of all rounds in units of reward, shape ``(n_problems, n_rounds)``."""
-        return self._bounds() * self.beliefs().known_scale[:, np.newaxis]
+        return self._bounds() * self.estimates().known_scale[:, np.newaxis]
 
     def _bounds(self) -> FloatArray:
         bounds = np.array([bound for _, bound in self.rounds])
@@ -255,7 +256,8 @@ class PosteriorState:
             self.posterior.update(arm, repetition, value)
         else:
             self.posterior.update(arm, repetition, np.maximum(value, refits.floor))
-            if refits.add(int(arm[0]), int(repetition[0]), float(value[0])):
+            refits.pulls.append((int(arm[0]), int(repetition[0]), float(value[0])))
+            if len(refits.pulls) in REFITS:
                 self.posterior, self.exploration = refits.fit()
                 self._ahead = None
 

@@ -112,7 +112,7 @@ def posterior_columns(
     other columns include neither.
     """
     mean, deviation = (values[0] for values in state.in_rewards())
-    scale = float(state.beliefs().scale[0])
+    scale = float(state.estimates().scale[0])
     hidden = overlap * state.posterior.noise_variance + _misfit_variance(state)
     hidden = scale * np.sqrt(hidden)
     draws = _draw_jointly(mean, deviation, scale, state, hidden)
@@ -123,8 +123,8 @@ def posterior_columns(
 def bounds_of(state: PosteriorState, epsilon: float) -> dict[str, FloatArray]:
     """Return the columns for the posterior mean of each candidate, and for its bounds."""
     mean, deviation = (values[0] for values in state.in_rewards())
-    beliefs, width = state.beliefs(), np.sqrt(state.posterior.variance)
-    beta = state.exploration.beta(beliefs.mean, width, state.alive, epsilon / beliefs.scale)
+    estimates, width = state.estimates(), np.sqrt(state.posterior.variance)
+    beta = state.exploration.beta(estimates.mean, width, state.alive, epsilon / estimates.scale)
     return {
         "posterior_mean": mean,
         "posterior_sd": deviation,

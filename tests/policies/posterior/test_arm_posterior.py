@@ -203,7 +203,7 @@ def test_a_hundred_thousand_arms_fit() -> None:
     points = np.linspace(0, 1, 100_000)[:, np.newaxis]
 
     def kernel(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return np.exp(-np.abs(a - b)[:, 0] / 0.1)
+        return np.exp(-np.abs(a - b[:, 0]) / 0.1)
 
     covariance = KernelCovariance(kernel, points, np.ones(100_000))
     features = PriorFeatures(covariance)
@@ -261,7 +261,7 @@ def test_a_covariance_that_is_none_is_refused(covariance, message) -> None:
 
 def test_a_kernel_that_is_no_covariance_is_noticed_when_columns_show_it() -> None:
     def kernel(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return 1 + np.abs(a - b)[:, 0]
+        return 1 + np.abs(a - b[:, 0])
 
     points = np.arange(4.0)[:, np.newaxis]
     features = PriorFeatures(KernelCovariance(kernel, points, np.ones(4)))
