@@ -23,7 +23,7 @@ from sklearn_halving.policies.bases._parameter_checks import (
     check_positive,
     refuse_unless,
 )
-from sklearn_halving.policies.posterior._acquisitions import Acquisition, scores_of
+from sklearn_halving.policies.posterior._acquisitions import scores_of
 from sklearn_halving.policies.posterior._arm_covariance import (
     ArmCovariance,
     PriorFeatures,
@@ -39,6 +39,7 @@ from sklearn_halving.policies.posterior._hyperparameters import (
 )
 from sklearn_halving.policies.posterior._state import PosteriorState, PullOfEach
 
+Acquisition = Literal["bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi"]
 Recommendation = Literal["largest_mean", "smallest_bound"]
 BetaRule = Literal["effective", "printed"]
 NoiseVariance = Annotated[

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 from scipy.special import ndtr, ndtri
 
@@ -15,11 +13,9 @@ GP_UCB_DELTA = 0.1
 MARGIN = 0.1
 """Minimum improvement, as a multiple of the largest posterior standard deviation."""
 
-Acquisition = Literal["bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi"]
-
 
 def scores_of(
-    acquisition: Acquisition,
+    acquisition: str,
     mean: FloatArray,
     deviation: FloatArray,
     was_pulled: BoolArray,

@@ -364,8 +364,11 @@ class Refits:
         told = self.told
         median, most = np.median(told.rewards), told.rewards.max()
         self.floor = median - OUTLIER_SPREADS * (most - median) if most > median else -np.inf
+        # The search for the maximum stops at a tolerance that depends on the unit of the rewards.
+        unit = next((abs(reward) for reward in told.rewards if reward), 1.0)
         told = told._replace(rewards=np.maximum(told.rewards, self.floor))
-        found = fit_hyperparameters(self.family, told, self.guess)
+        in_units = told._replace(rewards=told.rewards / unit)
+        found = fit_hyperparameters(self.family, in_units, self.guess)
         posterior, exploration = self.make_model(self.family.at(found.log_lengths), found)
         for pull in zip(*(column[:, np.newaxis] for column in told), strict=True):
             posterior.update(*pull)

@@ -15,7 +15,7 @@ from sklearn_halving.policies.posterior._arm_posterior import ArmPosterior
 from sklearn_halving.policies.posterior._hyperparameters import REFITS, Refits
 
 FARTHEST = 1e100
-"""Upper limit of standardized rewards, so that their squares do not overflow."""
+"""Largest distance of a reward from the first one, so that squares do not overflow."""
 
 PullOfEach = tuple[IntArray, IntArray]
 """Arms and repetitions of shape (n_problems,), with ``NO_ARM`` for problems without a pull."""
@@ -79,10 +79,8 @@ class PosteriorState:
     lowest : ndarray of shape (n_problems,)
         The lowest finite reward of each problem so far, which replaces the reward of failed
         pulls; infinite if there is none.
-    zero, unit : ndarray of shape (n_problems,)
-        The first reward, and its distance to the next different reward; 0 before there is one.
-        They become 0 and 1 in the posterior, which prevents overflow. The level and the scale are
-        estimated in these units.
+    zero : ndarray of shape (n_problems,)
+        The first reward, which is subtracted from all if their level is estimated.
     """
 
     problem: Problem
@@ -107,7 +105,7 @@ class PosteriorState:
         self.n_asked, self.n_told = np.zeros((2, *shape), dtype=np.int64)
         self.infinite = np.zeros(shape)
         self.lowest = np.full(shape[0], np.inf)
-        self.zero, self.unit = np.zeros((2, shape[0]))
+        self.zero = np.zeros(shape[0])
 
     def break_ties(self, seed: np.random.SeedSequence) -> None:
         """Break ties at random, because the first arms of a grid are corners."""
@@ -142,16 +140,12 @@ class PosteriorState:
     def estimates(self) -> Estimates:
         """Return posterior means in standardized units."""
         of_rewards, of_ones = self.posterior.answers[:, 0], self.posterior.answers[:, 1]
-        if not self.standardize:
-            one = np.ones(len(of_rewards))
-            return Estimates(self.prior_mean + of_rewards, 0 * one, one, one)
-        offset, known_scale = self.posterior.offset_and_scale()
+        offset, known_scale = np.zeros_like(self.zero), np.ones_like(self.zero)
+        if self.standardize:
+            offset, known_scale = self.posterior.offset_and_scale()
         scale = np.where(np.isnan(known_scale), 1.0, known_scale)
-        mean = (of_rewards - offset[:, np.newaxis] * of_ones) / scale[:, np.newaxis]
-        unit = self._known_unit()
-        if self.prior_mean.any():
-            mean += self.prior_mean / (unit * scale)[:, np.newaxis]
-        return Estimates(mean, self.zero + unit * offset, unit * scale, unit * known_scale)
+        mean = self.prior_mean + of_rewards - offset[:, np.newaxis] * of_ones
+        return Estimates(mean / scale[:, np.newaxis], self.zero + offset, scale, known_scale)
 
     def in_rewards(self) -> tuple[FloatArray, FloatArray]:
         """Return posterior means and standard deviations in units of reward.
@@ -249,8 +243,10 @@ class PosteriorState:
             return
         value = np.where(is_pull, reward, 0.0) - self.prior_mean[arm]
         if self.standardize:
-            value = self._in_units(value, is_pull)
-        value = np.clip(value, -FARTHEST, FARTHEST)
+            is_first = is_pull & (self.posterior.n_told == 0)
+            self.zero = np.where(is_first, value, self.zero)
+        with np.errstate(over="ignore"):
+            value = np.clip(value - self.zero, -FARTHEST, FARTHEST)
         refits = self.refits
         if refits is None:
             self.posterior.update(arm, repetition, value)
@@ -260,18 +256,6 @@ class PosteriorState:
             if len(refits.pulls) in REFITS:
                 self.posterior, self.exploration = refits.fit()
                 self._ahead = None
-
-    def _known_unit(self) -> FloatArray:
-        return np.where(self.unit > 0, self.unit, 1.0)
-
-    def _in_units(self, value: FloatArray, is_pull: BoolArray) -> FloatArray:
-        """Return rewards in the units of the posterior, which the first ones set."""
-        self.zero = np.where(is_pull & (self.posterior.n_told == 0), value, self.zero)
-        with np.errstate(over="ignore"):
-            value = value - self.zero
-        is_next = is_pull & (self.unit == 0) & (value != 0)
-        self.unit[is_next] = np.clip(np.abs(value[is_next]), 1e-150, 1e150)
-        return value / self._known_unit()
 
 
 def _without_empty(pulls: list[PullOfEach]) -> list[PullOfEach]:
