@@ -33,9 +33,9 @@ from sklearn.utils._param_validation import Interval, InvalidParameterError, Str
 # Selects rows of DataFrames, sparse matrices, lists and precomputed kernels.
 from sklearn.utils.metaestimators import _safe_split as safe_split
 
-# Limits the threads of BLAS. scikit-learn keeps a controller, because creating one takes long. Can
-# be replaced by threadpoolctl, which would be another dependency.
-from sklearn.utils.parallel import _threadpool_controller_decorator
+# scikit-learn's controller of the threads of BLAS, which it keeps because creating one takes long.
+# Can be replaced by threadpoolctl, which would be another dependency.
+from sklearn.utils.parallel import _get_threadpool_controller
 
 # Selects the rows of fit and score parameters that have one entry per row. Not public.
 from sklearn.utils.validation import _check_method_params as method_params
@@ -83,12 +83,15 @@ be removed when a public method can be overridden."""
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def one_blas_thread(function: Method) -> Method:
-    """Return a function that lets BLAS use a single thread while it runs.
+def one_blas_thread() -> AbstractContextManager[object]:
+    """Return a context in which BLAS uses a single thread in all of this process.
 
     More threads slow down small matrices, many times over if other processes use the cores.
     """
-    return _threadpool_controller_decorator(limits=1, user_api="blas")(function)
+    limits: AbstractContextManager[object] = _get_threadpool_controller().limit(
+        limits=1, user_api="blas"
+    )
+    return limits
 
 
 def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Method], Method]:

@@ -141,9 +141,10 @@ def blas_threads() -> set[int]:
     return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
 
 
-def test_blas_has_one_thread_while_the_function_runs() -> None:
+def test_blas_has_one_thread_within_the_context() -> None:
     with threadpool_limits(2, "blas"):
-        assert unstable.one_blas_thread(blas_threads)() == {1}
+        with unstable.one_blas_thread():
+            assert blas_threads() == {1}
         assert blas_threads() == {2}
 
 

@@ -62,6 +62,8 @@ class _Stopped(Exception):  # noqa: N818 - nothing went wrong
 class _Record:
     """Stands where pulls run, and gives back what they gave in the search."""
 
+    uses_threads = False
+
     def __init__(self, landed: list[Outcome], before: Callable[[Outcome], None]) -> None:
         self._outcomes = {outcome.pull: outcome for outcome in landed}
         self._before = before
@@ -140,7 +142,7 @@ def replayed(
         executor,
         reward=run.reward,
         log=run.log,
-        top_level=run.prepared.plan.problem.max_level,
+        problem=run.prepared.plan.problem,
         window=window_of(run.prepared.policy, run.prepared.plan.description),
         arrive=getattr(run.task.candidates, "arrive", None),
         first_to_tell=run.prepared.policy.first_to_tell,

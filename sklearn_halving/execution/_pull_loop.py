@@ -6,21 +6,24 @@ the policy.
 
 from __future__ import annotations
 
+import sys
+import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from sklearn_halving._typing import CallbackContext
+from sklearn_halving._unstable_imports import one_blas_thread
 from sklearn_halving.execution._journal import Journal
 from sklearn_halving.execution._model_store import ModelStore
 from sklearn_halving.execution._types import Job, Landing, Outcome
 from sklearn_halving.execution.workers._executors import Executor
 from sklearn_halving.execution.workers._interrupt import Interrupt
-from sklearn_halving.policies._types import Policy, Pull, Pulls
+from sklearn_halving.policies._types import Policy, Problem, Pull, Pulls
 
 PATIENCE = 0.5
 """Seconds between two checks for a request to stop."""
@@ -111,8 +114,8 @@ class PullLoop:
         Function that returns the reward of an outcome.
     log : PullLog
         Collects the outcomes.
-    top_level : int
-        The highest level. Models at this level are not kept.
+    problem : Problem
+        What the policy may ask for. Models at the highest level are not kept.
     window : int or None, default=None
         Maximum number of open pulls. If None, the executor decides. A policy that depends on the
         order of outcomes needs a number, which must not depend on the workers. Its outcomes are
@@ -146,7 +149,7 @@ class PullLoop:
     executor: Executor
     reward: Callable[[Outcome], float]
     log: PullLog
-    top_level: int
+    problem: Problem
     window: int | None = None
     observer: PullObserver = field(default_factory=PullObserver)
     journal: Journal | None = None
@@ -163,6 +166,9 @@ class PullLoop:
 
     def __post_init__(self) -> None:
         """Check that there is a window if the policy needs one, and count earlier outcomes."""
+        levels = range(self.problem.min_level, self.problem.max_level + 1)
+        repetitions = range(self.problem.max_repetitions or sys.maxsize)
+        self._allowed = (range(self.problem.n_arms), levels, repetitions)
         self._n_earlier = 0 if self.journal is None else len(self.journal.records)
         if not self.policy.order_free and self.window is None:
             raise ValueError(
@@ -187,11 +193,14 @@ class PullLoop:
 
     def _run(self) -> None:
         while True:
-            self._tell()
-            if self.policy.is_finished(self.state):
+            with self._one_thread():
+                self._tell()
+                is_finished = self.policy.is_finished(self.state)
+                if not is_finished:
+                    self._ask()
+            if is_finished:
                 self._drain()
                 return
-            self._ask()
             if not self._open:
                 if self.stopped_by != "policy":
                     break
@@ -203,6 +212,11 @@ class PullLoop:
                 break
         for pull in [pull for pull in self._open if pull in self._landed]:
             self._tell_pulls([pull])
+
+    def _one_thread(self) -> AbstractContextManager[object]:
+        """Limit the threads of BLAS, unless it could slow down fits in threads of this process."""
+        is_main = threading.current_thread() is threading.main_thread()
+        return one_blas_thread() if is_main and not self.executor.uses_threads else nullcontext()
 
     def _wait(self) -> bool:
         """Wait for pulls; return whether more of them may return or be told."""
@@ -260,12 +274,22 @@ class PullLoop:
         n_unread = self._n_earlier - self.n_replayed
         return min(most, n_unread)
 
-    def _open_pull(self, pull: Pull) -> None:
+    def _check(self, pull: Pull) -> None:
+        """Raise if the policy may not ask for a pull."""
+        for name, number, allowed in zip(Pull._fields, pull, self._allowed, strict=True):
+            if number not in allowed:
+                raise RuntimeError(
+                    f"{self.policy!r} asks for {pull}, whose {name} must be from {allowed[0]} to "
+                    f"{allowed[-1]}. This is an error in the policy."
+                )
         if pull in self._open or pull in self.log.outcomes:
             raise RuntimeError(
                 f"{self.policy!r} asks for {pull} a second time. This is an error in the policy: "
                 "to evaluate an arm again, it must ask for another repetition."
             )
+
+    def _open_pull(self, pull: Pull) -> None:
+        self._check(pull)
         if self.arrive is not None:
             self.arrive(pull.arm)
         self._open[pull] = None
@@ -282,7 +306,8 @@ class PullLoop:
     def _submit(self, pull: Pull) -> None:
         context = self.observer.context_of(pull)
         levels, model = self.models.take(pull)
-        self.executor.submit(Job(pull, model, levels, pull.level < self.top_level, context))
+        keep_model = pull.level < self.problem.max_level
+        self.executor.submit(Job(pull, model, levels, keep_model, context))
 
     def _drain(self) -> None:
         """Wait for the open pulls of a finished policy, because they are already running."""
