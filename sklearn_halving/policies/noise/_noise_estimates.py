@@ -11,7 +11,7 @@ from scipy.special import ndtri, stdtrit
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
 from sklearn_halving.policies.bases._parameter_checks import check_not_negative
-from sklearn_halving.policies.bases._planned_pulls import PlannedState
+from sklearn_halving.policies.bases._planned_pulls import Game
 from sklearn_halving.policies.bases._ranking import best_alive
 from sklearn_halving.policies.noise._additive_model import Estimates, fit_additive_model
 
@@ -24,13 +24,13 @@ QUANTILE = 0.975
 """The quantile in which widened normal errors agree with Student's t distribution."""
 
 
-def estimate_arms(state: PlannedState) -> Estimates:
+def estimate_arms(game: Game) -> Estimates:
     """Return the estimates of the arms in play, by the additive model if they share splits."""
     observed = None
-    if state.table is not None:
-        n_columns, n_pulls = state.table.shape[2], state.statistics.n_pulls
+    if game.table is not None:
+        n_columns, n_pulls = game.table.shape[2], game.statistics.n_pulls
         observed = np.arange(n_columns) < n_pulls[..., np.newaxis]
-    return _estimate(state.statistics, state.alive, state.table, observed)
+    return _estimate(game.statistics, game.alive, game.table, observed)
 
 
 def _estimate(
@@ -194,15 +194,15 @@ def tail_factor(freedom: FloatArray, n_arms: IntArray | int) -> FloatArray:
 
 
 def errors_in_play(
-    state: PlannedState, known: FloatArray | None, shrinkage: float, overlap: float
+    game: Game, known: FloatArray | None, shrinkage: float, overlap: float
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Return means and standard errors of the arms in play, and which problems are ready.
 
     The means of other arms are NaN. ``known`` are known variances, which are not estimated.
     """
-    alive, n_pulls = state.alive, state.statistics.n_pulls
-    estimates = estimate_arms(state)
-    ready = (alive.sum(axis=1) > 1) & ~state.stopped & (n_pulls > 0).all(axis=1, where=alive)
+    alive, n_pulls = game.alive, game.statistics.n_pulls
+    estimates = estimate_arms(game)
+    ready = (alive.sum(axis=1) > 1) & ~game.is_stopped & (n_pulls > 0).all(axis=1, where=alive)
     variance = known
     if variance is None:
         variance = shrunk_variances(estimates, alive, shrinkage)
@@ -211,8 +211,8 @@ def errors_in_play(
     if known is None:
         n_alive = alive.sum(axis=1, keepdims=True)
         error = error * tail_factor(estimates.freedom, n_alive)
-    if state.problem.max_repetitions is not None:  # means over all splits are exact
-        error[n_pulls >= state.problem.max_repetitions] = 0.0
+    if game.problem.max_repetitions is not None:  # means over all splits are exact
+        error[n_pulls >= game.problem.max_repetitions] = 0.0
     return np.where(alive, estimates.mean, np.nan), error, ready
 
 
