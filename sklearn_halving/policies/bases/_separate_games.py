@@ -74,15 +74,20 @@ class SeparateGames(BasePolicy):
         return SeparateState(problem.n_arms, batch_shape, games)
 
     def ask(self, state: SeparateState, max_pulls: int) -> Pulls:
-        """Return one pull for each problem; none if the policy has to wait for rewards."""
+        """Return pulls of each problem; none if all of them have to wait for rewards."""
+        asked = [self._ask_game(game, max_pulls) for game in state.games]
+        if not state.batch_shape:
+            return Pulls.of(*asked[0])
+        n = max(map(len, asked))
+        padded = [pulls + [Pull(NO_ARM, 0, 0)] * (n - len(pulls)) for pulls in asked]
+        table = np.array(padded, dtype=np.int64).reshape(*state.batch_shape, n, 3)
+        return Pulls(*np.moveaxis(table, -1, 0))
+
+    def _ask_game(self, game: Game, max_pulls: int) -> list[Pull]:
+        """Return the next pulls of a problem: at most one, to which the next ones may respond."""
         most = self.pulls_in_flight or math.inf
-        asked = [
-            game.ask() if max_pulls > 0 and game.n_open < most else None for game in state.games
-        ]
-        n = int(any(pull is not None for pull in asked))
-        table = np.array([pull or (NO_ARM, 0, 0) for pull in asked], dtype=np.int64)
-        columns = table[:, :, np.newaxis][..., :n]
-        return Pulls(*(columns[:, i].reshape(*state.batch_shape, n) for i in range(3)))
+        pull = game.ask() if max_pulls > 0 and game.n_open < most else None
+        return [] if pull is None else [pull]
 
     def tell(self, state: SeparateState, pulls: Pulls, rewards: FloatArray) -> None:
         """Update the state with rewards, one after the other."""

@@ -1,0 +1,247 @@
+"""The play of one bracket of successive halving, for a single problem.
+
+Arms that enter a rung together form a group, and are judged together. In successive halving, a
+group is a whole rung. With gradual promotions, every arm is a group of its own.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from math import isnan
+
+import numpy as np
+
+from sklearn_halving.policies._arrays import BoolArray, FloatArray
+from sklearn_halving.policies._types import Bracket, ClosedRung, Pull, Rung
+from sklearn_halving.policies.bases._finalists import Incumbent
+
+Key = tuple[float, int, int]
+"""Arms with smaller keys are promoted first. The last entry is the arm."""
+PromotionRule = Callable[[Sequence[int], FloatArray, FloatArray], list[Key]]
+"""Returns a key for each arm, given the arms, their mean rewards, and their rewards by split."""
+
+
+@dataclass
+class RungPlay:
+    """A rung that arms enter, together or one after the other."""
+
+    plan: Rung
+    arms: list[int] = field(default_factory=list)
+    """In the order in which they entered."""
+    pulls: deque[Pull] = field(default_factory=deque)
+    """Pulls that are not yet requested."""
+    groups: deque[Group] = field(default_factory=deque)
+    """Groups that are not yet judged, in the order in which they entered."""
+    n_judged: int = 0
+    """Number of judged arms."""
+    means: dict[int, float] = field(default_factory=dict)
+    """Maps arms that have all their rewards to the mean. NaN if one of them is NaN."""
+    leader: tuple[float, int] | None = None
+    """The largest mean, and minus its arm."""
+    waiting: list[Key] = field(default_factory=list)
+    """Heap of the judged arms that are not promoted and have not failed."""
+    is_closed: bool = False
+    """Whether no further arm enters."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all arms that will ever be in this rung have been judged."""
+        return self.is_closed and not self.groups
+
+
+@dataclass
+class Group:
+    """Arms that entered a rung together."""
+
+    rung: RungPlay
+    arms: list[int]
+    n_left: int = 0
+    """Number of pulls without a reward."""
+    keys: list[Key] | None = None
+    """Keys of the arms that have not failed. None until all rewards are known."""
+
+
+class BracketPlay:
+    """A bracket in play.
+
+    Parameters
+    ----------
+    plan : Bracket
+        The rungs.
+    arms : sequence of int
+        The arms that enter the first rung, in this order. They are consecutive numbers.
+    n_splits : int
+        Number of splits of the problem.
+    rule : callable
+        Ranks the arms of a rung for promotion.
+    alive : ndarray of shape (n_arms of the problem,)
+        Set to False for arms that cannot be pulled any more.
+    is_gradual : bool
+        Whether arms are judged and promoted one by one, in the order in which they entered, and
+        not when their rung is complete.
+    race_split : int or None
+        The split on which the arms of the last rung are compared with the best arm of earlier
+        brackets, before any of them is pulled on the other splits. None if there is no race.
+    """
+
+    def __init__(
+        self,
+        plan: Bracket,
+        arms: Sequence[int],
+        n_splits: int,
+        rule: PromotionRule,
+        alive: BoolArray,
+        *,
+        is_gradual: bool,
+        race_split: int | None = None,
+    ) -> None:
+        self.plan, self._rule, self._alive = plan, rule, alive
+        self._is_gradual, self.race_split = is_gradual, race_split
+        self._first_arm = min(arms, default=0)
+        self._rewards = np.full((plan.n_arms, n_splits), np.nan)
+        self._group_of: dict[int, Group] = {}
+        self.rungs = [RungPlay(rung) for rung in plan.rungs]
+        self.closed: list[ClosedRung] = []
+        """The results of the complete rungs."""
+        self.dropped: dict[int, float] = {}
+        """Maps arms that were dropped in the race to estimates of their means."""
+        self._enter(0, list(arms))
+        self.rungs[0].is_closed = True
+
+    def ask(self, max_pulls: int) -> list[Pull]:
+        """Return pulls of the highest rung that has some: one if promotions are gradual."""
+        pulls = next((rung.pulls for rung in reversed(self.rungs) if rung.pulls), deque[Pull]())
+        n = min(len(pulls), 1 if self._is_gradual else max_pulls)
+        return [pulls.popleft() for _ in range(n)]
+
+    def tell(self, pull: Pull, reward: float) -> None:
+        """Take in a reward. If it is the last one of a group, arms may be promoted."""
+        self._rewards[pull.arm - self._first_arm, pull.repetition] = reward
+        group = self._group_of[pull.arm]
+        group.n_left -= 1
+        if group.n_left == 0 and not self.awaits_incumbent:
+            self._rank(group)
+            self._promote()
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether no pull is left, neither in flight nor to be requested."""
+        return self.rungs[-1].is_complete
+
+    def leader(self, by_level: bool) -> tuple[float, int] | None:
+        """Return the largest mean of the arms that can be recommended, and minus the arm."""
+        # Of two rungs at the same level, the later one is on more splits.
+        of_level = {rung.plan.level: rung.leader for rung in self.rungs if rung.leader}
+        if by_level:
+            return of_level.get(self.rungs[-1].plan.level)
+        return max(of_level.values(), default=None)
+
+    def _enter(self, place: int, arms: list[int]) -> None:
+        """Let arms enter a rung: one after the other, or together in increasing order."""
+        rung, plan = self.rungs[place], self.plan.rungs[place]
+        splits: Sequence[int] = range(plan.first_repetition, self._n_splits(rung))
+        if self.race_split is not None and rung is self.rungs[-1]:
+            splits = [self.race_split]
+        groups = [[arm] for arm in arms] if self._is_gradual else [sorted(arms)] * bool(arms)
+        for together in groups:
+            group = Group(rung, together)
+            rung.groups.append(group)
+            rung.arms += together
+            self._group_of |= dict.fromkeys(together, group)
+            self._pull(group, together, splits)
+
+    def _pull(self, group: Group, arms: list[int], splits: Sequence[int]) -> None:
+        """Plan the pulls of arms on splits."""
+        level = group.rung.plan.level
+        group.rung.pulls.extend(Pull(arm, level, split) for split in splits for arm in arms)
+        group.n_left += len(arms) * len(splits)
+
+    def _n_splits(self, rung: RungPlay) -> int:
+        """Return the number of splits on which the arms of a rung are compared."""
+        return rung.plan.n_splits(self._rewards.shape[1])
+
+    def _rank(self, group: Group) -> None:
+        """Compute the means and the keys of arms that have all their rewards."""
+        rung, rows = group.rung, np.array(group.arms) - self._first_arm
+        rewards = self._rewards[rows, : self._n_splits(rung)]
+        means = rewards.mean(axis=1)
+        of_arm = dict(zip(group.arms, means.tolist(), strict=True))
+        rung.means |= of_arm
+        group.keys = [
+            key for key in self._rule(group.arms, means, rewards) if not isnan(of_arm[key[-1]])
+        ]
+        known = [(mean, -arm) for arm, mean in of_arm.items() if not isnan(mean)]
+        rung.leader = max(known + ([rung.leader] if rung.leader else []), default=None)
+
+    def _promote(self) -> None:
+        """Judge groups in the order in which they entered, and fill the places this opens."""
+        for place in range(len(self.closed), len(self.rungs)):
+            rung = self.rungs[place]
+            self._fill(place + 1)
+            while rung.groups and rung.groups[0].keys is not None:
+                self._judge(rung.groups.popleft())
+                self._fill(place + 1)
+            if rung.is_complete:
+                self._alive[[arm for *_, arm in rung.waiting]] = False
+                self.closed.append(self._result(rung))
+
+    def _judge(self, group: Group) -> None:
+        """Let the arms of a group wait for their promotion."""
+        rung, keys = group.rung, group.keys or ()
+        rung.n_judged += len(group.arms)
+        for key in keys:
+            heappush(rung.waiting, key)
+        goes_on = set() if rung is self.rungs[-1] else {arm for *_, arm in keys}
+        self._alive[[arm for arm in group.arms if arm not in goes_on]] = False
+
+    def _fill(self, place: int) -> None:
+        """Promote the best waiting arms to a rung, in proportion to the arms that are judged.
+
+        If the rung below is complete, the rung is filled, as arms that failed leave places empty.
+        """
+        if place == len(self.rungs):
+            return
+        below, rung = self.rungs[place - 1], self.rungs[place]
+        n_places = rung.plan.n_arms
+        if not below.is_complete:
+            n_places = below.n_judged * rung.plan.n_arms // below.plan.n_arms
+        n = min(len(below.waiting), n_places - len(rung.arms))
+        self._enter(place, [heappop(below.waiting)[-1] for _ in range(n)])
+        rung.is_closed = below.is_complete
+
+    def _result(self, rung: RungPlay) -> ClosedRung:
+        arms = sorted(rung.arms)
+        means = [self.dropped.get(arm, rung.means[arm]) for arm in arms]
+        return ClosedRung(np.array(arms, dtype=np.int64), rung.plan.level, np.array(means))
+
+    @property
+    def awaits_incumbent(self) -> bool:
+        """Whether the arms of the last rung are known on one split, and no more are planned."""
+        groups = self.rungs[-1].groups
+        return self.race_split is not None and bool(groups) and groups[0].n_left == 0
+
+    def end_race(self, incumbent: Incumbent | None) -> None:
+        """Pull the arms of the last rung that are not behind on the other splits, too."""
+        split, self.race_split = self.race_split, None
+        (group,) = self.rungs[-1].groups
+        arms = np.array(group.arms)
+        rewards = self._rewards[arms - self._first_arm, split]
+        is_behind, estimates = np.isnan(rewards), rewards
+        if incumbent is not None:
+            is_behind = incumbent.is_ahead_of(rewards, split)
+            estimates = incumbent.corrected(rewards, split)
+        self.dropped = dict(zip(arms[is_behind].tolist(), estimates[is_behind].tolist(), strict=True))
+        self._alive[arms[is_behind]] = False
+        self._rewards[arms[is_behind] - self._first_arm] = np.nan
+        others = [other for other in range(self._rewards.shape[1]) if other != split]
+        self._pull(group, arms[~is_behind].tolist(), others)
+        if group.n_left == 0:
+            self._rank(group)
+            self._promote()
+
+    def finalists(self) -> FloatArray:
+        """Return the rewards of the arms of the last rung, shape (n_arms, n_splits)."""
+        return self._rewards[np.array(self.rungs[-1].arms, dtype=np.int64) - self._first_arm]
