@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from sklearn_halving.policies._successive_halving import BracketsGame, ScheduledPolicy
 from sklearn_halving.policies._types import PolicyDescription, Problem, Schedule
 from sklearn_halving.policies.bases._parameter_checks import refuse_unless
@@ -89,7 +91,7 @@ class AsynchronousBrackets(ScheduledPolicy):
         """Return the places of the brackets in the order in which they are started."""
         return self.brackets.order_of_play(schedule)
 
-    def _play(
-        self, schedule: Schedule, problem: Problem, *, is_gradual: bool = True
-    ) -> BracketsGame:
-        return self.brackets._play(schedule, problem, is_gradual=True)
+    def _new_game(self, problem: Problem, rng: np.random.Generator) -> BracketsGame:
+        game = self.brackets._new_game(problem, rng)
+        game.is_gradual = True
+        return game

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
+
+import numpy as np
 from sklearn_halving.policies._successive_halving import BracketsGame, ScheduledPolicy
 from sklearn_halving.policies._types import Bracket, Problem, Rung, Schedule
 from sklearn_halving.policies.bases._parameter_checks import Count, refuse_unless
@@ -94,13 +96,11 @@ class GridHalving(ScheduledPolicy):
                 return Schedule((bracket,))
         return Schedule((everything,))
 
-    def _play(
-        self, schedule: Schedule, problem: Problem, *, is_gradual: bool = False
-    ) -> BracketsGame:
+    def _new_game(self, problem: Problem, rng: np.random.Generator) -> BracketsGame:
         n_splits = problem.max_repetitions or 1
         holds, rule = self.n_repetitions == n_splits, f"be the number of splits, {n_splits}"
         refuse_unless(holds, "n_repetitions", rule, self.n_repetitions)
-        return super()._play(schedule, problem, is_gradual=is_gradual)
+        return super()._new_game(problem, rng)
 
     def _levels(self, n_arms: int, min_level: int, max_level: int) -> list[int]:
         """Return the possible levels in increasing order."""

@@ -7,6 +7,8 @@ from fractions import Fraction
 from itertools import count
 from math import floor
 
+import numpy as np
+
 from sklearn_halving.policies._successive_halving import BracketsGame, ScheduledPolicy
 from sklearn_halving.policies._types import NO_ARM, Bracket, Problem, Rung, Schedule
 from sklearn_halving.policies.bases._parameter_checks import check_budget
@@ -78,10 +80,8 @@ class InfiniteHyperband(ScheduledPolicy):
                 brackets.append(Bracket(n_halvings, rungs, k))
         return Schedule(tuple(brackets))
 
-    def _play(
-        self, schedule: Schedule, problem: Problem, *, is_gradual: bool = False
-    ) -> BracketsGame:
-        return GameOfRounds(self, schedule, problem, is_gradual=is_gradual)
+    def _new_game(self, problem: Problem, rng: np.random.Generator) -> BracketsGame:
+        return GameOfRounds(self, problem)
 
 
 class GameOfRounds(BracketsGame):
@@ -89,7 +89,7 @@ class GameOfRounds(BracketsGame):
 
     def best(self) -> int:
         """Return the best winner of the last complete round in which an arm has not failed."""
-        unfinished = {self._schedule.brackets[place].loop for place in self.open_brackets}
+        unfinished = {self._plan.brackets[place].loop for place in self.open_brackets}
         winners = [
             (bracket.plan.loop, *leader)
             for bracket in self.brackets.values()

@@ -11,12 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate, islice, takewhile
-from math import prod
 from typing import Annotated, ClassVar, Literal, cast
 
 import numpy as np
 
-from sklearn_halving.policies._arrays import FloatArray, Seed, Shape
+from sklearn_halving.policies._arrays import BoolArray, FloatArray
 from sklearn_halving.policies._types import (
     NO_ARM,
     Bracket,
@@ -36,7 +35,7 @@ from sklearn_halving.policies.bases._rungs import (
     fixed_budget_rungs,
     infinite_horizon_rungs,
 )
-from sklearn_halving.policies.bases._separate_games import Game, SeparateGames, SeparateState
+from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState
 
 Select = Literal["max_resources", "all_rungs"]
 
@@ -75,45 +74,44 @@ class BracketsGame:
     ----------
     policy : ScheduledPolicy
         The policy that plans the brackets.
-    schedule : Schedule
-        Its brackets.
     problem : Problem
+
+    Attributes
+    ----------
+    open_brackets : list of int
+        Places in the schedule of the unfinished brackets, in the order of play.
+    brackets : dict
+        Maps places to the brackets that have started. A search with a time budget may plan
+        thousands.
     is_gradual : bool
         Whether arms are promoted before their rung is complete; see `BracketPlay`.
     """
 
-    def __init__(
-        self, policy: ScheduledPolicy, schedule: Schedule, problem: Problem, *, is_gradual: bool
-    ) -> None:
-        self._policy, self._schedule, self._is_gradual = policy, schedule, is_gradual
-        self._tie_break, self._n_splits = problem.tie_break, problem.max_repetitions or 1
-        self._races = policy.races and self._n_splits >= MIN_SPLITS
-        self._first_arm = [0, *accumulate(bracket.n_arms for bracket in schedule.brackets)]
-        self._bracket_of_arm = schedule.bracket_of_arm()
-        order = policy.order_of_play(schedule)
+    def __init__(self, policy: ScheduledPolicy, problem: Problem) -> None:
+        self._policy, self._tie_break = policy, problem.tie_break
+        self._n_splits = problem.max_repetitions or 1
+        self._plan = policy.schedule(problem.min_level, problem.max_level, problem.n_available)
+        if self._plan.n_arms != problem.n_arms:
+            raise ValueError(
+                f"n_arms must be the number of arms of the schedule, {self._plan.n_arms}, got "
+                f"{problem.n_arms}. Use Problem(n_arms=policy.schedule(...).n_arms) for {policy!r}."
+            )
+        order = policy.order_of_play(self._plan)
         self._position = {place: position for position, place in enumerate(order)}
-        self._finalists = Finalists()
+        self._bracket_of_arm = self._plan.bracket_of_arm()
+        self._first_arm = [0, *accumulate(bracket.n_arms for bracket in self._plan.brackets)]
         self._alive = np.ones(problem.n_arms, dtype=bool)
-        self.open_brackets = [place for place in order if schedule.brackets[place].rungs]
-        """Places in the schedule of the unfinished brackets, in the order of play."""
+        self._races, self._finalists = policy.races and self._n_splits >= MIN_SPLITS, Finalists()
+        self.open_brackets = [place for place in order if self._plan.brackets[place].rungs]
         self.brackets: dict[int, BracketPlay] = {}
-        """The brackets that have started. A search with a time budget may plan thousands."""
-
-    @property
-    def n_open(self) -> int:
-        """Not counted, because the number of pulls in flight is not limited."""
-        return 0
+        self.is_gradual = False
 
     @property
     def is_finished(self) -> bool:
         """Whether all brackets are finished."""
         return not self.open_brackets
 
-    def ask(self) -> Pull | None:
-        """Return the next pull."""
-        return next(iter(self.ask_several(1)), None)
-
-    def ask_several(self, max_pulls: int) -> list[Pull]:
+    def ask(self, max_pulls: int) -> list[Pull]:
         """Return pulls of the first bracket in the order of play that has some.
 
         They are of one bracket only. Otherwise a single worker would have to do pulls of later
@@ -131,13 +129,13 @@ class BracketsGame:
         if self._races:
             self._end_races()
 
-    def out(self) -> list[int]:
-        """Return the arms that cannot be pulled any more."""
-        return np.flatnonzero(~self._alive).tolist()
+    def out(self) -> BoolArray:
+        """Return which arms cannot be pulled any more, shape (n_arms,)."""
+        return ~self._alive
 
     def best(self) -> int:
-        """Return the arm with the best mean at a level from which arms can win."""
-        if not self._schedule.brackets[0].rungs:
+        """Return the arm with the best mean among those that can be recommended."""
+        if not self._plan.brackets[0].rungs:
             return 0  # a single arm, which needs no pull
         by_level = self._policy.select == "max_resources"
         leaders = [bracket.leader(by_level) for bracket in self.brackets.values()]
@@ -176,7 +174,7 @@ class BracketsGame:
 
     def _n_needed(self, place: int, before: int) -> int:
         """Return how many rungs of an earlier bracket are closed when a bracket starts."""
-        n_rungs = len(self._schedule.brackets[before].rungs)
+        n_rungs = len(self._plan.brackets[before].rungs)
         back = self._position[place] - self._position[before]
         if back >= (self._policy.brackets_in_play or len(self._position)):
             return n_rungs
@@ -185,19 +183,15 @@ class BracketsGame:
     def _started(self, place: int) -> BracketPlay:
         """Return a bracket, which starts when it is first used."""
         if place not in self.brackets:
-            plan = self._schedule.brackets[place]
+            plan = self._plan.brackets[place]
             arms: Sequence[int] = range(self._first_arm[place], self._first_arm[place + 1])
             if self._tie_break is not None:  # so that the order of the arms does not matter
                 arms = sorted(arms, key=self._tie_break.__getitem__)
+            rule = partial(promotion_keys, tie_break=self._tie_break)
             # The splits take turns. Otherwise all brackets would choose arms that suit one of them.
+            race_split = (place + plan.loop) % self._n_splits if self._races else None
             self.brackets[place] = BracketPlay(
-                plan,
-                arms,
-                self._n_splits,
-                partial(promotion_keys, tie_break=self._tie_break),
-                self._alive,
-                is_gradual=self._is_gradual,
-                race_split=(place + plan.loop) % self._n_splits if self._races else None,
+                plan, arms, self._n_splits, rule, self._alive, self.is_gradual, race_split
             )
         return self.brackets[place]
 
@@ -232,27 +226,8 @@ class ScheduledPolicy(SeparateGames):
         is_by_level = self.select == "max_resources"
         return replace(super().describe(problem), ranks_by_level=is_by_level, races=self.races)
 
-    def start(
-        self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None
-    ) -> SeparateState:
-        """Return the state before the first pull. The policy is deterministic; no seed is used."""
-        schedule = self.schedule(problem.min_level, problem.max_level, problem.n_available)
-        if schedule.n_arms != problem.n_arms:
-            raise ValueError(
-                f"n_arms must be the number of arms of the schedule, {schedule.n_arms}, got "
-                f"{problem.n_arms}. Use Problem(n_arms=policy.schedule(...).n_arms) for {self!r}."
-            )
-        games: list[Game] = [self._play(schedule, problem) for _ in range(prod(batch_shape))]
-        return SeparateState(problem.n_arms, batch_shape, games)
-
-    def _play(
-        self, schedule: Schedule, problem: Problem, *, is_gradual: bool = False
-    ) -> BracketsGame:
-        """Return the state of a single problem."""
-        return BracketsGame(self, schedule, problem, is_gradual=is_gradual)
-
-    def _ask_game(self, game: Game, max_pulls: int) -> list[Pull]:
-        return cast(BracketsGame, game).ask_several(max_pulls)
+    def _new_game(self, problem: Problem, rng: np.random.Generator) -> BracketsGame:
+        return BracketsGame(self, problem)
 
     def rungs_before(self, state: SeparateState, place: int) -> list[ClosedRung]:
         """Return the rungs that are always closed when a bracket starts, in the order of play.

@@ -29,20 +29,17 @@ class RungPlay:
     """A rung that arms enter, together or one after the other."""
 
     plan: Rung
-    arms: list[int] = field(default_factory=list)
-    """In the order in which they entered."""
     pulls: deque[Pull] = field(default_factory=deque)
     """Pulls that are not yet requested."""
     groups: deque[Group] = field(default_factory=deque)
     """Groups that are not yet judged, in the order in which they entered."""
-    n_judged: int = 0
-    """Number of judged arms."""
     means: dict[int, float] = field(default_factory=dict)
     """Maps arms that have all their rewards to the mean. NaN if one of them is NaN."""
-    leader: tuple[float, int] | None = None
-    """The largest mean, and minus its arm."""
     waiting: list[Key] = field(default_factory=list)
     """Heap of the judged arms that are not promoted and have not failed."""
+    n_entered: int = 0
+    n_judged: int = 0
+    """Number of arms that entered, and of those that are judged."""
     is_closed: bool = False
     """Whether no further arm enters."""
 
@@ -50,6 +47,12 @@ class RungPlay:
     def is_complete(self) -> bool:
         """Whether all arms that will ever be in this rung have been judged."""
         return self.is_closed and not self.groups
+
+    @property
+    def leader(self) -> tuple[float, int] | None:
+        """The largest mean, and minus its arm, so that ties go to the smaller arm."""
+        known = ((mean, -arm) for arm, mean in self.means.items() if not isnan(mean))
+        return max(known, default=None)
 
 
 @dataclass
@@ -64,6 +67,7 @@ class Group:
     """Keys of the arms that have not failed. None until all rewards are known."""
 
 
+@dataclass
 class BracketPlay:
     """A bracket in play.
 
@@ -71,12 +75,12 @@ class BracketPlay:
     ----------
     plan : Bracket
         The rungs.
-    arms : sequence of int
+    entrants : sequence of int
         The arms that enter the first rung, in this order. They are consecutive numbers.
     n_splits : int
         Number of splits of the problem.
     rule : callable
-        Ranks the arms of a rung for promotion.
+        Ranks arms for their promotion.
     alive : ndarray of shape (n_arms of the problem,)
         Set to False for arms that cannot be pulled any more.
     is_gradual : bool
@@ -85,36 +89,43 @@ class BracketPlay:
     race_split : int or None
         The split on which the arms of the last rung are compared with the best arm of earlier
         brackets, before any of them is pulled on the other splits. None if there is no race.
+
+    Attributes
+    ----------
+    rungs : list of RungPlay
+    closed : list of ClosedRung
+        The results of the complete rungs.
+    dropped : dict
+        Maps arms that were dropped in the race to estimates of their means.
     """
 
-    def __init__(
-        self,
-        plan: Bracket,
-        arms: Sequence[int],
-        n_splits: int,
-        rule: PromotionRule,
-        alive: BoolArray,
-        *,
-        is_gradual: bool,
-        race_split: int | None = None,
-    ) -> None:
-        self.plan, self._rule, self._alive = plan, rule, alive
-        self._is_gradual, self.race_split = is_gradual, race_split
-        self._first_arm = min(arms, default=0)
-        self._rewards = np.full((plan.n_arms, n_splits), np.nan)
-        self._group_of: dict[int, Group] = {}
-        self.rungs = [RungPlay(rung) for rung in plan.rungs]
-        self.closed: list[ClosedRung] = []
-        """The results of the complete rungs."""
-        self.dropped: dict[int, float] = {}
-        """Maps arms that were dropped in the race to estimates of their means."""
-        self._enter(0, list(arms))
+    plan: Bracket
+    entrants: Sequence[int]
+    n_splits: int
+    rule: PromotionRule
+    alive: BoolArray
+    is_gradual: bool = False
+    race_split: int | None = None
+    closed: list[ClosedRung] = field(default_factory=list)
+    dropped: dict[int, float] = field(default_factory=dict)
+    _group_of: dict[int, Group] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.rungs = [RungPlay(rung) for rung in self.plan.rungs]
+        self._first_arm = min(self.entrants, default=0)
+        self._rewards = np.full((self.plan.n_arms, self.n_splits), np.nan)
+        self._enter(0, self.entrants)
         self.rungs[0].is_closed = True
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether no pull is left, neither in flight nor to be requested."""
+        return self.rungs[-1].is_complete
 
     def ask(self, max_pulls: int) -> list[Pull]:
         """Return pulls of the highest rung that has some: one if promotions are gradual."""
         pulls = next((rung.pulls for rung in reversed(self.rungs) if rung.pulls), deque[Pull]())
-        n = min(len(pulls), 1 if self._is_gradual else max_pulls)
+        n = min(len(pulls), 1 if self.is_gradual else max_pulls)
         return [pulls.popleft() for _ in range(n)]
 
     def tell(self, pull: Pull, reward: float) -> None:
@@ -124,32 +135,28 @@ class BracketPlay:
         group.n_left -= 1
         if group.n_left == 0 and not self.awaits_incumbent:
             self._rank(group)
-            self._promote()
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether no pull is left, neither in flight nor to be requested."""
-        return self.rungs[-1].is_complete
 
     def leader(self, by_level: bool) -> tuple[float, int] | None:
         """Return the largest mean of the arms that can be recommended, and minus the arm."""
         # Of two rungs at the same level, the later one is on more splits.
-        of_level = {rung.plan.level: rung.leader for rung in self.rungs if rung.leader}
+        leaders = {rung.plan.level: rung.leader for rung in self.rungs if rung.leader}
         if by_level:
-            return of_level.get(self.rungs[-1].plan.level)
-        return max(of_level.values(), default=None)
+            return leaders.get(self.rungs[-1].plan.level)
+        return max(leaders.values(), default=None)
 
-    def _enter(self, place: int, arms: list[int]) -> None:
+    def _enter(self, place: int, arms: Sequence[int]) -> None:
         """Let arms enter a rung: one after the other, or together in increasing order."""
-        rung, plan = self.rungs[place], self.plan.rungs[place]
-        splits: Sequence[int] = range(plan.first_repetition, self._n_splits(rung))
+        rung = self.rungs[place]
+        splits: Sequence[int] = range(
+            rung.plan.first_repetition, rung.plan.n_splits(self.n_splits)
+        )
         if self.race_split is not None and rung is self.rungs[-1]:
             splits = [self.race_split]
-        groups = [[arm] for arm in arms] if self._is_gradual else [sorted(arms)] * bool(arms)
-        for together in groups:
+        groups = [[arm] for arm in arms] if self.is_gradual else [sorted(arms)]
+        for together in filter(None, groups):
             group = Group(rung, together)
             rung.groups.append(group)
-            rung.arms += together
+            rung.n_entered += len(together)
             self._group_of |= dict.fromkeys(together, group)
             self._pull(group, together, splits)
 
@@ -159,43 +166,38 @@ class BracketPlay:
         group.rung.pulls.extend(Pull(arm, level, split) for split in splits for arm in arms)
         group.n_left += len(arms) * len(splits)
 
-    def _n_splits(self, rung: RungPlay) -> int:
-        """Return the number of splits on which the arms of a rung are compared."""
-        return rung.plan.n_splits(self._rewards.shape[1])
-
     def _rank(self, group: Group) -> None:
-        """Compute the means and the keys of arms that have all their rewards."""
+        """Rank the arms of a group that has all its rewards, and promote those whose turn it is."""
         rung, rows = group.rung, np.array(group.arms) - self._first_arm
-        rewards = self._rewards[rows, : self._n_splits(rung)]
+        rewards = self._rewards[rows, : rung.plan.n_splits(self.n_splits)]
         means = rewards.mean(axis=1)
-        of_arm = dict(zip(group.arms, means.tolist(), strict=True))
-        rung.means |= of_arm
-        group.keys = [
-            key for key in self._rule(group.arms, means, rewards) if not isnan(of_arm[key[-1]])
-        ]
-        known = [(mean, -arm) for arm, mean in of_arm.items() if not isnan(mean)]
-        rung.leader = max(known + ([rung.leader] if rung.leader else []), default=None)
+        rung.means |= zip(group.arms, means.tolist(), strict=True)
+        keys = self.rule(group.arms, means, rewards)
+        group.keys = [key for key in keys if not isnan(rung.means[key[-1]])]
+        self._promote()
 
     def _promote(self) -> None:
         """Judge groups in the order in which they entered, and fill the places this opens."""
         for place in range(len(self.closed), len(self.rungs)):
             rung = self.rungs[place]
-            self._fill(place + 1)
             while rung.groups and rung.groups[0].keys is not None:
                 self._judge(rung.groups.popleft())
                 self._fill(place + 1)
             if rung.is_complete:
-                self._alive[[arm for *_, arm in rung.waiting]] = False
-                self.closed.append(self._result(rung))
+                self._fill(place + 1)
+                self.alive[[arm for *_, arm in rung.waiting]] = False
+                means = {arm: self.dropped.get(arm, rung.means[arm]) for arm in sorted(rung.means)}
+                arms = np.array([*means], dtype=np.int64)
+                self.closed.append(ClosedRung(arms, rung.plan.level, np.array([*means.values()])))
 
     def _judge(self, group: Group) -> None:
         """Let the arms of a group wait for their promotion."""
-        rung, keys = group.rung, group.keys or ()
+        rung, keys = group.rung, group.keys or []
         rung.n_judged += len(group.arms)
+        self.alive[group.arms] = False
         for key in keys:
             heappush(rung.waiting, key)
-        goes_on = set() if rung is self.rungs[-1] else {arm for *_, arm in keys}
-        self._alive[[arm for arm in group.arms if arm not in goes_on]] = False
+        self.alive[[arm for *_, arm in keys]] = rung is not self.rungs[-1]
 
     def _fill(self, place: int) -> None:
         """Promote the best waiting arms to a rung, in proportion to the arms that are judged.
@@ -208,20 +210,21 @@ class BracketPlay:
         n_places = rung.plan.n_arms
         if not below.is_complete:
             n_places = below.n_judged * rung.plan.n_arms // below.plan.n_arms
-        n = min(len(below.waiting), n_places - len(rung.arms))
+        n = min(len(below.waiting), n_places - rung.n_entered)
         self._enter(place, [heappop(below.waiting)[-1] for _ in range(n)])
         rung.is_closed = below.is_complete
-
-    def _result(self, rung: RungPlay) -> ClosedRung:
-        arms = sorted(rung.arms)
-        means = [self.dropped.get(arm, rung.means[arm]) for arm in arms]
-        return ClosedRung(np.array(arms, dtype=np.int64), rung.plan.level, np.array(means))
 
     @property
     def awaits_incumbent(self) -> bool:
         """Whether the arms of the last rung are known on one split, and no more are planned."""
         groups = self.rungs[-1].groups
         return self.race_split is not None and bool(groups) and groups[0].n_left == 0
+
+    def finalists(self) -> FloatArray:
+        """Return the rewards of the arms of the last rung, shape (n_arms, n_splits)."""
+        return self._rewards[
+            np.array(sorted(self.rungs[-1].means), dtype=np.int64) - self._first_arm
+        ]
 
     def end_race(self, incumbent: Incumbent | None) -> None:
         """Pull the arms of the last rung that are not behind on the other splits, too."""
@@ -233,15 +236,10 @@ class BracketPlay:
         if incumbent is not None:
             is_behind = incumbent.is_ahead_of(rewards, split)
             estimates = incumbent.corrected(rewards, split)
-        self.dropped = dict(zip(arms[is_behind].tolist(), estimates[is_behind].tolist(), strict=True))
-        self._alive[arms[is_behind]] = False
-        self._rewards[arms[is_behind] - self._first_arm] = np.nan
-        others = [other for other in range(self._rewards.shape[1]) if other != split]
+        behind, others = arms[is_behind], [i for i in range(self.n_splits) if i != split]
+        self.dropped = dict(zip(behind.tolist(), estimates[is_behind].tolist(), strict=True))
+        self.alive[behind] = False
+        self._rewards[behind - self._first_arm] = np.nan
         self._pull(group, arms[~is_behind].tolist(), others)
         if group.n_left == 0:
             self._rank(group)
-            self._promote()
-
-    def finalists(self) -> FloatArray:
-        """Return the rewards of the arms of the last rung, shape (n_arms, n_splits)."""
-        return self._rewards[np.array(self.rungs[-1].arms, dtype=np.int64) - self._first_arm]
