@@ -7,6 +7,7 @@ from fractions import Fraction
 from math import ceil
 
 import numpy as np
+
 from sklearn_halving.policies._successive_halving import BracketsGame, ScheduledPolicy
 from sklearn_halving.policies._types import Bracket, Problem, Rung, Schedule
 from sklearn_halving.policies.bases._parameter_checks import Count, refuse_unless

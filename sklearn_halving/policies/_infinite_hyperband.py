@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import count
 from math import floor
 
@@ -15,6 +14,7 @@ from sklearn_halving.policies.bases._parameter_checks import check_budget
 from sklearn_halving.policies.bases._rungs import (
     Factor,
     exact_factor,
+    finite_horizon_costs,
     finite_horizon_rungs,
     floor_log,
     infinite_horizon_rungs,
@@ -89,7 +89,7 @@ class GameOfRounds(BracketsGame):
 
     def best(self) -> int:
         """Return the best winner of the last complete round in which an arm has not failed."""
-        unfinished = {self._plan.brackets[place].loop for place in self.open_brackets}
+        unfinished = {self._schedule.brackets[place].loop for place in self.open_brackets}
         winners = [
             (bracket.plan.loop, *leader)
             for bracket in self.brackets.values()
@@ -154,7 +154,7 @@ class GrowingHyperband(ScheduledPolicy):
             for s in range(floor_log(max_level, eta), -1, -1):
                 n_arms = max(1, floor(2**k * eta**s / (max_level * (s + 1))))
                 n_arms = min(n_arms, n_available or n_arms)
-                if not _can_be_played(n_arms, 2**k, max_level, eta):
+                if min(finite_horizon_costs(n_arms, max_level, self.factor)) > 2**k:
                     continue
                 rungs = finite_horizon_rungs(n_arms, 2**k, max_level, self.factor)
                 n_left -= sum(rung.n_arms * rung.level for rung in rungs)
@@ -162,9 +162,3 @@ class GrowingHyperband(ScheduledPolicy):
                     return Schedule(tuple(brackets))
                 brackets.append(Bracket(s, rungs, k))
         return Schedule(tuple(brackets))
-
-
-def _can_be_played(n_arms: int, budget: int, max_level: int, eta: Fraction) -> bool:
-    """Return whether the budget allows any number of eliminations (Fig. 10, first line)."""
-    largest = floor_log(min(max_level, n_arms), eta)
-    return any(n_arms * max_level * (t + 1) / eta**t <= budget for t in range(largest + 1))

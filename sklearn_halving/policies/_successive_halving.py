@@ -90,19 +90,19 @@ class BracketsGame:
     def __init__(self, policy: ScheduledPolicy, problem: Problem) -> None:
         self._policy, self._tie_break = policy, problem.tie_break
         self._n_splits = problem.max_repetitions or 1
-        self._plan = policy.schedule(problem.min_level, problem.max_level, problem.n_available)
-        if self._plan.n_arms != problem.n_arms:
+        self._schedule = policy.schedule(problem.min_level, problem.max_level, problem.n_available)
+        if self._schedule.n_arms != problem.n_arms:
             raise ValueError(
-                f"n_arms must be the number of arms of the schedule, {self._plan.n_arms}, got "
-                f"{problem.n_arms}. Use Problem(n_arms=policy.schedule(...).n_arms) for {policy!r}."
+                f"n_arms must be the number of arms of the schedule, {self._schedule.n_arms}, got "
+                f"{problem.n_arms}. Use Problem(n_arms=policy.schedule(...).n_arms)."
             )
-        order = policy.order_of_play(self._plan)
+        order = policy.order_of_play(self._schedule)
         self._position = {place: position for position, place in enumerate(order)}
-        self._bracket_of_arm = self._plan.bracket_of_arm()
-        self._first_arm = [0, *accumulate(bracket.n_arms for bracket in self._plan.brackets)]
+        self._bracket_of_arm = self._schedule.bracket_of_arm()
+        self._first_arm = [0, *accumulate(bracket.n_arms for bracket in self._schedule.brackets)]
         self._alive = np.ones(problem.n_arms, dtype=bool)
         self._races, self._finalists = policy.races and self._n_splits >= MIN_SPLITS, Finalists()
-        self.open_brackets = [place for place in order if self._plan.brackets[place].rungs]
+        self.open_brackets = [place for place in order if self._schedule.brackets[place].rungs]
         self.brackets: dict[int, BracketPlay] = {}
         self.is_gradual = False
 
@@ -135,7 +135,7 @@ class BracketsGame:
 
     def best(self) -> int:
         """Return the arm with the best mean among those that can be recommended."""
-        if not self._plan.brackets[0].rungs:
+        if not self._schedule.brackets[0].rungs:
             return 0  # a single arm, which needs no pull
         by_level = self._policy.select == "max_resources"
         leaders = [bracket.leader(by_level) for bracket in self.brackets.values()]
@@ -174,7 +174,7 @@ class BracketsGame:
 
     def _n_needed(self, place: int, before: int) -> int:
         """Return how many rungs of an earlier bracket are closed when a bracket starts."""
-        n_rungs = len(self._plan.brackets[before].rungs)
+        n_rungs = len(self._schedule.brackets[before].rungs)
         back = self._position[place] - self._position[before]
         if back >= (self._policy.brackets_in_play or len(self._position)):
             return n_rungs
@@ -183,12 +183,12 @@ class BracketsGame:
     def _started(self, place: int) -> BracketPlay:
         """Return a bracket, which starts when it is first used."""
         if place not in self.brackets:
-            plan = self._plan.brackets[place]
+            plan = self._schedule.brackets[place]
             arms: Sequence[int] = range(self._first_arm[place], self._first_arm[place + 1])
             if self._tie_break is not None:  # so that the order of the arms does not matter
                 arms = sorted(arms, key=self._tie_break.__getitem__)
             rule = partial(promotion_keys, tie_break=self._tie_break)
-            # The splits take turns. Otherwise all brackets would choose arms that suit one of them.
+            # The splits take turns, or all brackets would choose arms that suit one of them.
             race_split = (place + plan.loop) % self._n_splits if self._races else None
             self.brackets[place] = BracketPlay(
                 plan, arms, self._n_splits, rule, self._alive, self.is_gradual, race_split

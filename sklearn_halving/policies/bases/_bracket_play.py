@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from math import isnan
+from typing import cast
 
 import numpy as np
 
@@ -40,13 +41,6 @@ class RungPlay:
     n_entered: int = 0
     n_judged: int = 0
     """Number of arms that entered, and of those that are judged."""
-    is_closed: bool = False
-    """Whether no further arm enters."""
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether all arms that will ever be in this rung have been judged."""
-        return self.is_closed and not self.groups
 
     @property
     def leader(self) -> tuple[float, int] | None:
@@ -69,7 +63,11 @@ class Group:
 
 @dataclass
 class BracketPlay:
-    """A bracket in play.
+    """A bracket in play: pull the arms of a rung, promote the best of them, and repeat.
+
+    With groups of whole rungs, this is the loop of successive halving (Jamieson and Talwalkar
+    2016, Fig. 3), which is the inner loop of Hyperband (Li et al. 2018, Algorithm 1, lines 5 to
+    10).
 
     Parameters
     ----------
@@ -115,12 +113,11 @@ class BracketPlay:
         self._first_arm = min(self.entrants, default=0)
         self._rewards = np.full((self.plan.n_arms, self.n_splits), np.nan)
         self._enter(0, self.entrants)
-        self.rungs[0].is_closed = True
 
     @property
     def is_finished(self) -> bool:
         """Whether no pull is left, neither in flight nor to be requested."""
-        return self.rungs[-1].is_complete
+        return len(self.closed) == len(self.rungs)
 
     def ask(self, max_pulls: int) -> list[Pull]:
         """Return pulls of the highest rung that has some: one if promotions are gradual."""
@@ -147,9 +144,8 @@ class BracketPlay:
     def _enter(self, place: int, arms: Sequence[int]) -> None:
         """Let arms enter a rung: one after the other, or together in increasing order."""
         rung = self.rungs[place]
-        splits: Sequence[int] = range(
-            rung.plan.first_repetition, rung.plan.n_splits(self.n_splits)
-        )
+        n_splits = rung.plan.n_splits(self.n_splits)
+        splits: Sequence[int] = range(rung.plan.first_repetition, n_splits)
         if self.race_split is not None and rung is self.rungs[-1]:
             splits = [self.race_split]
         groups = [[arm] for arm in arms] if self.is_gradual else [sorted(arms)]
@@ -167,8 +163,8 @@ class BracketPlay:
         group.n_left += len(arms) * len(splits)
 
     def _rank(self, group: Group) -> None:
-        """Rank the arms of a group that has all its rewards, and promote those whose turn it is."""
-        rung, rows = group.rung, np.array(group.arms) - self._first_arm
+        """Rank the arms of a group that has all its rewards."""
+        rung, rows = group.rung, [arm - self._first_arm for arm in group.arms]
         rewards = self._rewards[rows, : rung.plan.n_splits(self.n_splits)]
         means = rewards.mean(axis=1)
         rung.means |= zip(group.arms, means.tolist(), strict=True)
@@ -177,42 +173,45 @@ class BracketPlay:
         self._promote()
 
     def _promote(self) -> None:
-        """Judge groups in the order in which they entered, and fill the places this opens."""
+        """Judge groups in the order in which they entered, and promote the best of their arms."""
         for place in range(len(self.closed), len(self.rungs)):
             rung = self.rungs[place]
             while rung.groups and rung.groups[0].keys is not None:
                 self._judge(rung.groups.popleft())
                 self._fill(place + 1)
-            if rung.is_complete:
+            if self._is_complete(place):
                 self._fill(place + 1)
                 self.alive[[arm for *_, arm in rung.waiting]] = False
                 means = {arm: self.dropped.get(arm, rung.means[arm]) for arm in sorted(rung.means)}
                 arms = np.array([*means], dtype=np.int64)
                 self.closed.append(ClosedRung(arms, rung.plan.level, np.array([*means.values()])))
 
+    def _is_complete(self, place: int) -> bool:
+        """Return whether a rung has just judged all arms that will ever be in it."""
+        return place == len(self.closed) and not self.rungs[place].groups
+
     def _judge(self, group: Group) -> None:
-        """Let the arms of a group wait for their promotion."""
+        """Let the arms of a group that have not failed wait for their promotion."""
         rung, keys = group.rung, group.keys or []
         rung.n_judged += len(group.arms)
-        self.alive[group.arms] = False
         for key in keys:
             heappush(rung.waiting, key)
+        self.alive[group.arms] = False
         self.alive[[arm for *_, arm in keys]] = rung is not self.rungs[-1]
 
     def _fill(self, place: int) -> None:
-        """Promote the best waiting arms to a rung, in proportion to the arms that are judged.
+        """Promote the best arms that wait below a rung, as many as it has places.
 
-        If the rung below is complete, the rung is filled, as arms that failed leave places empty.
+        Its places open in proportion to the arms that are judged below. If all are, those of arms
+        that failed are filled, too.
         """
-        if place == len(self.rungs):
-            return
-        below, rung = self.rungs[place - 1], self.rungs[place]
-        n_places = rung.plan.n_arms
-        if not below.is_complete:
-            n_places = below.n_judged * rung.plan.n_arms // below.plan.n_arms
-        n = min(len(below.waiting), n_places - rung.n_entered)
-        self._enter(place, [heappop(below.waiting)[-1] for _ in range(n)])
-        rung.is_closed = below.is_complete
+        if place < len(self.rungs):
+            below, rung = self.rungs[place - 1], self.rungs[place]
+            n_places = rung.plan.n_arms
+            if not self._is_complete(place - 1):
+                n_places = below.n_judged * rung.plan.n_arms // below.plan.n_arms
+            n = min(len(below.waiting), n_places - rung.n_entered)
+            self._enter(place, [heappop(below.waiting)[-1] for _ in range(n)])
 
     @property
     def awaits_incumbent(self) -> bool:
@@ -222,13 +221,11 @@ class BracketPlay:
 
     def finalists(self) -> FloatArray:
         """Return the rewards of the arms of the last rung, shape (n_arms, n_splits)."""
-        return self._rewards[
-            np.array(sorted(self.rungs[-1].means), dtype=np.int64) - self._first_arm
-        ]
+        return self._rewards[[arm - self._first_arm for arm in sorted(self.rungs[-1].means)]]
 
     def end_race(self, incumbent: Incumbent | None) -> None:
         """Pull the arms of the last rung that are not behind on the other splits, too."""
-        split, self.race_split = self.race_split, None
+        split, self.race_split = cast(int, self.race_split), None
         (group,) = self.rungs[-1].groups
         arms = np.array(group.arms)
         rewards = self._rewards[arms - self._first_arm, split]
