@@ -98,10 +98,10 @@ class GridHalving(ScheduledPolicy):
         return Schedule((everything,))
 
     def _new_game(self, problem: Problem, rng: np.random.Generator) -> BracketsGame:
-        n_splits = problem.max_repetitions or 1
+        game, n_splits = super()._new_game(problem, rng), problem.max_repetitions or 1
         holds, rule = self.n_repetitions == n_splits, f"be the number of splits, {n_splits}"
         refuse_unless(holds, "n_repetitions", rule, self.n_repetitions)
-        return super()._new_game(problem, rng)
+        return game
 
     def _levels(self, n_arms: int, min_level: int, max_level: int) -> list[int]:
         """Return the possible levels in increasing order."""
