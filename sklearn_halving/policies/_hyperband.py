@@ -10,17 +10,21 @@ from typing import Literal
 
 import numpy as np
 
-from sklearn_halving.policies._successive_halving import ScheduledPolicy
-from sklearn_halving.policies._types import Bracket, PolicyDescription, Problem, Schedule
-from sklearn_halving.policies.bases._parameter_checks import Count
+from sklearn_halving.policies._successive_halving import ScheduledPolicy, Select
+from sklearn_halving.policies._types import Bracket, Schedule
+from sklearn_halving.policies.bases._parameter_checks import (
+    Count,
+    CountOrZero,
+    refuse_unless,
+)
 from sklearn_halving.policies.bases._rungs import (
+    Factor,
     exact_factor,
     floor_log,
     halving_rungs,
     round_half_up,
 )
 
-Select = Literal["max_resources", "all_rungs"]
 ScheduleRule = Literal["algorithm_1", "table_1"]
 
 
@@ -92,12 +96,12 @@ class Hyperband(ScheduledPolicy):
     0 [(3, 9)]
     """
 
-    factor: float = 3
+    factor: Factor = 3
     brackets: str | Sequence[int] = "all"
     n_loops: Count = 1
     min_candidates: Count | None = None
     max_candidates: Count | None = None
-    max_eliminations: int | None = None
+    max_eliminations: CountOrZero | None = None
     select: Select = "max_resources"
     schedule_rule: ScheduleRule = "algorithm_1"
     early_repetitions: Count | None = None
@@ -111,80 +115,74 @@ class Hyperband(ScheduledPolicy):
         No rung is below ``min_level``, the last one of each bracket is at ``max_level``, and none
         starts with more than ``n_available`` arms.
         """
+        refuse_unless(
+            1 <= min_level <= max_level,
+            "min_level",
+            "be at least 1 and at most max_level",
+            f"min_level={min_level} and max_level={max_level}",
+            "Use 1 for min_level.",
+        )
         brackets = tuple(self._one_loop(min_level, max_level, n_available))
-        if self.early_repetitions is not None:
-            brackets = tuple(self._with_early_repetitions(b, max_level) for b in brackets)
         # A search with a time budget may plan thousands of loops, which share their rungs.
         loops = range(self.n_loops)
         return Schedule(tuple(Bracket(b.label, b.rungs, loop) for loop in loops for b in brackets))
 
-    def describe(self, problem: Problem | None = None) -> PolicyDescription:
-        """Return the description; ``select`` determines how arms at different levels rank."""
-        is_by_level = self.select == "max_resources"
-        return replace(super().describe(problem), ranks_by_level=is_by_level, races=self.races)
-
     def _one_loop(
         self, min_level: int, max_level: int, n_available: int | None
     ) -> Iterator[Bracket]:
-        """Yield the brackets of a loop of Algorithm 1, the widest one first."""
+        """Yield the brackets of Algorithm 1, the widest one first."""
         eta = exact_factor(self.factor)
-        s_of_levels = self._s_of_levels(min_level, max_level, eta)
-        s_max = s_of_levels
-        least = Fraction(self.min_loop_cost, s_of_levels + 1)
+        s_max, cost = self._initialization(min_level, max_level, eta)
+        widths = {s: self._width(s, cost, eta) for s in self._chosen(s_max)}  # lines 2 and 3
+        least = self.min_candidates or 1
+        if max(widths.values()) < least:
+            raise ValueError(
+                f"min_candidates={least} leaves no bracket: the widest of "
+                f"brackets={self.brackets!r} starts with {max(widths.values())} candidates. "
+                "Lower min_candidates, or raise max_candidates."
+            )
+        for s, n_arms in widths.items():
+            if n_arms < least:
+                continue
+            exact = [max_level / eta ** (s - i) for i in range(s + 1)]  # line 7: r_i
+            levels = [max(min_level, round_half_up(level)) for level in exact]
+            rungs = halving_rungs(min(n_arms, n_available or n_arms), levels, eta)  # lines 6 to 10
+            early = [replace(rung, n_repetitions=self.early_repetitions) for rung in rungs[:-1]]
+            yield Bracket(s, (*early, rungs[-1]))
+
+    def _initialization(
+        self, min_level: int, max_level: int, eta: Fraction
+    ) -> tuple[int, Fraction]:
+        """Return s_max, and the cost of a bracket, ``B / R = s_max + 1`` full pulls (line 1)."""
+        s_max = self.max_eliminations
+        if s_max is None:
+            s_max = floor_log(Fraction(max_level, min_level), eta)
+        least = Fraction(self.min_loop_cost, s_max + 1)
         if self.max_candidates is not None:  # n_max in section 2.6
             s_max = min(s_max, floor_log(self.max_candidates, eta))
             least = min(least, self.max_candidates * (s_max + 1) / eta**s_max)
-        cost = max(Fraction(s_max + 1), least)
-        widths = {s: self._width(s, cost, eta) for s in self._chosen(s_max)}
-        if max(widths.values()) < (self.min_candidates or 0):
-            raise ValueError(
-                f"min_candidates={self.min_candidates} leaves no bracket: the widest of "
-                f"brackets={self.brackets!r} starts with {max(widths.values())} candidates. "
-                "Lower min_candidates. With a lower min_resources or a higher max_candidates, "
-                "brackets are wider."
-            )
-        for s, n_arms in widths.items():
-            if n_arms < (self.min_candidates or 0):
-                continue
-            levels = [
-                max(min_level, round_half_up(max_level / eta ** (s - i))) for i in range(s + 1)
-            ]
-            n_known = n_arms if n_available is None else min(n_arms, n_available)
-            yield Bracket(s, halving_rungs(n_known, levels, eta))
+        return s_max, max(Fraction(s_max + 1), least)
 
     def _width(self, s: int, cost: Fraction, eta: Fraction) -> int:
-        """Return the number of arms at the start of bracket s, which costs ``cost`` full pulls.
+        """Return the number of arms at the start of bracket s.
 
-        In line 3 of Algorithm 1, it is ``n = ceil((B / R) eta^s / (s + 1))`` with the cost
-        ``B / R = s_max + 1``. Table 1 uses ``floor((B / R) / (s + 1)) eta^s`` instead, which gives
-        81, 27, 9, 6, 5 for R = 81 and eta = 3.
+        In line 3, it is ``n = ceil((B / R) eta^s / (s + 1))``. Table 1 uses
+        ``floor((B / R) / (s + 1)) eta^s`` instead, which gives 81, 27, 9, 6, 5 for R = 81 and
+        eta = 3.
         """
         if self.schedule_rule == "table_1":
             return floor(cost // (s + 1) * eta**s)
         return ceil(cost / (s + 1) * eta**s)
 
-    def _s_of_levels(self, min_level: int, max_level: int, eta: Fraction) -> int:
-        """Return the number of eliminations that the levels allow."""
-        if not 1 <= min_level <= max_level:
-            raise ValueError(
-                "min_level must be at least 1 and at most max_level, got "
-                f"min_level={min_level} and max_level={max_level}. Use 1 for min_level."
-            )
-        if self.max_eliminations is not None:
-            return self.max_eliminations
-        return floor_log(Fraction(max_level, min_level), eta)
-
     def _chosen(self, s_max: int) -> list[int]:
         """Return the values of s of the brackets to play, with the most exploratory first."""
-        brackets = self.brackets
+        every, brackets = range(s_max, -1, -1), self.brackets
+        wanted: Sequence[int] = ()
         if isinstance(brackets, str):
-            if brackets == "most_exploratory":
-                return [s_max]
-            if brackets == "all":
-                return list(range(s_max, -1, -1))
-        wanted: list[int] = [] if np.ndim(brackets) == 0 else list(brackets)  # type: ignore[arg-type]
-        is_known = set(wanted) <= set(range(s_max + 1))
-        if not wanted or len(set(wanted)) < len(wanted) or not is_known:
+            wanted = {"all": every, "most_exploratory": every[:1]}.get(brackets, ())
+        elif np.ndim(brackets):
+            wanted = list(brackets)
+        if not wanted or len(set(wanted)) < len(wanted) or not set(wanted) <= set(every):
             raise ValueError(
                 f"brackets must be 'all', 'most_exploratory' or a list of different whole numbers "
                 f"s with 0 <= s <= {s_max} (the number of eliminations that the resources, factor "
@@ -192,14 +190,6 @@ class Hyperband(ScheduledPolicy):
                 "min_resources or factor, or raise max_candidates."
             )
         return sorted(map(int, wanted), reverse=True)
-
-    def _with_early_repetitions(self, bracket: Bracket, max_level: int) -> Bracket:
-        """Limit the rungs below the largest level to the first ``early_repetitions`` splits."""
-        rungs = tuple(
-            replace(rung, n_repetitions=self.early_repetitions) if rung.level < max_level else rung
-            for rung in bracket.rungs
-        )
-        return replace(bracket, rungs=rungs)
 
     def order_of_play(self, schedule: Schedule) -> Sequence[int]:
         """Return the brackets of each loop: the middle one, then the others from the widest.
@@ -219,6 +209,3 @@ class Hyperband(ScheduledPolicy):
             first = places[(len(places) - 1) // 2]
             order += [first, *(place for place in places if place != first)]
         return order
-
-    def _may_win(self, level: int, problem: Problem) -> bool:
-        return self.select == "all_rungs" or level == problem.max_level

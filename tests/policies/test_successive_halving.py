@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_halving.policies import NO_ARM, Hyperband, Problem, Pulls
-from sklearn_halving.policies._successive_halving import top_arms
+from sklearn_halving.policies._successive_halving import promotion_keys
 
 NAN = math.nan
 NINE = Hyperband(brackets="most_exploratory")  # with levels 1 to 9: rungs of 9, 3 and 1 arms
@@ -68,7 +68,7 @@ def test_one_split_without_a_score_is_a_mean_without_one() -> None:
 
 
 def test_problems_of_a_batch_may_differ() -> None:
-    """The rung is as wide as the problem with the most means needs, and is padded elsewhere."""
+    """There are as many columns as the problem with the most pulls needs, padded elsewhere."""
     state = NINE.start(nine(n_splits=2), batch_shape=(4,))
     rewards = np.full((4, 9), NAN)
     rewards[0, [4, 7]] = 0.5, 0.6
@@ -77,24 +77,15 @@ def test_problems_of_a_batch_may_differ() -> None:
     tell_rung(NINE, state, rewards)
     second = tell_rung(NINE, state, rewards)
     assert second.arm.tolist() == [
-        [4, 7, NO_ARM, 4, 7, NO_ARM],
-        [8, NO_ARM, NO_ARM, 8, NO_ARM, NO_ARM],
+        [4, 7, 4, 7, NO_ARM, NO_ARM],
+        [8, 8, NO_ARM, NO_ARM, NO_ARM, NO_ARM],
         [NO_ARM] * 6,
         [6, 7, 8, 6, 7, 8],
     ]
-    assert second.repetition[0].tolist() == [0, 0, 0, 1, 1, 1]
+    assert second.repetition[0, :4].tolist() == [0, 0, 1, 1]
     assert tell_rung(NINE, state, rewards).arm.tolist() == [[7, 7], [8, 8], [-1, -1], [8, 8]]
     assert NINE.is_finished(state)
     assert NINE.recommend(state).tolist() == [7, 8, NO_ARM, 8]
-
-
-def test_columns_that_are_padding_in_all_problems_are_not_asked_for() -> None:
-    state = NINE.start(nine(n_splits=2), batch_shape=(2,))
-    rewards = np.full((2, 9), NAN)
-    rewards[0, [4, 7]] = 0.5, 0.6
-    rewards[1, 8] = 0.1
-    tell_rung(NINE, state, rewards)
-    assert tell_rung(NINE, state, rewards).arm.tolist() == [[4, 7, 4, 7], [8, NO_ARM, 8, NO_ARM]]
 
 
 def test_where_no_problem_has_a_mean_the_bracket_ends() -> None:
@@ -105,30 +96,23 @@ def test_where_no_problem_has_a_mean_the_bracket_ends() -> None:
     assert NINE.recommend(state).tolist() == [NO_ARM, NO_ARM]
 
 
-# --------------------------------------------------------------------------------- top_arms
-
-some_means = st.sampled_from([NAN, NAN, -math.inf, 0.0, 1.0, 2.0, math.inf])
+# ----------------------------------------------------------------------- rule of promotion
 
 
 @given(
-    rows=st.integers(1, 8).flatmap(
-        lambda n: st.lists(st.lists(some_means, min_size=n, max_size=n), min_size=1, max_size=4)
-    ),
-    n_kept=st.integers(1, 8),
+    means=st.lists(st.sampled_from([-math.inf, 0.0, 1.0, 2.0, math.inf]), max_size=8),
+    seed=st.integers(0, 99),
 )
-def test_top_arms_against_a_loop(rows: list[list[float]], n_kept: int) -> None:
-    means = np.array(rows)
-    arms = np.tile(10 + 2 * np.arange(means.shape[1]), (len(rows), 1))
-    kept = top_arms(arms, means, n_kept)
-    expected = []
-    for row in rows:
-        ranked = sorted((-mean, 10 + 2 * i) for i, mean in enumerate(row) if not math.isnan(mean))
-        expected.append(sorted(arm for _, arm in ranked[:n_kept]))
-    assert kept.shape == (len(rows), max(map(len, expected)))
-    assert [[arm for arm in row if arm != NO_ARM] for row in kept.tolist()] == expected
-    for row, alone in zip(kept, expected, strict=True):
-        assert (row[len(alone) :] == NO_ARM).all(), "padding comes last"
-    assert top_arms(arms[0], means[0], n_kept).tolist() == expected[0]
+def test_larger_means_first_then_the_tie_break_then_smaller_arms(
+    means: list[float], seed: int
+) -> None:
+    arms = list(range(3, 3 + len(means)))
+    rewards = np.array(means).reshape(-1, 1)
+    ties = np.random.default_rng(seed).integers(3, size=3 + len(means)).tolist()
+    for tie_break in (None, ties):
+        keys = promotion_keys(arms, rewards.mean(axis=1), rewards, tie_break)
+        expected = sorted(arms, key=lambda arm: (-means[arm - 3], tie_break and ties[arm], arm))
+        assert [arm for *_, arm in sorted(keys)] == expected
 
 
 # ---------------------------------------------------------- whole searches with many NaN

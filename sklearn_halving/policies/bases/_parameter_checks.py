@@ -42,6 +42,12 @@ def check_count(name: str, value: float, advice: str = "") -> None:
     refuse_unless(value >= 1, name, "be at least 1", value, advice)
 
 
+def check_count_or_zero(name: str, value: float, advice: str) -> None:
+    """Raise unless the value is a whole number of at least 0."""
+    check_whole(name, value, advice)
+    refuse_unless(value >= 0, name, "be at least 0", value, advice)
+
+
 def check_budget(name: str, value: float, least: int, why: str) -> None:
     """Raise if a number of pulls is not a whole number, or smaller than the minimum."""
     check_whole(name, value, f"Use {least} or more, as an int.")
@@ -100,6 +106,7 @@ def one_of(choices: object, advice: str = "") -> Rule:
 
 
 Count = Annotated[int, Rule(check_count)]
+CountOrZero = Annotated[int, Rule(check_count_or_zero)]
 Positive = Annotated[float, Rule(check_positive)]
 NotNegative = Annotated[float, Rule(check_not_negative)]
 Confidence = Annotated[

@@ -6,25 +6,27 @@ compares powers of exact fractions instead of computing logarithms.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from math import ceil, floor
+from itertools import accumulate
+from math import ceil, floor, inf
 from numbers import Real
 from typing import Annotated, Any
 
 from sklearn_halving.policies._types import Rung
-from sklearn_halving.policies.bases._parameter_checks import Rule
+from sklearn_halving.policies.bases._parameter_checks import Rule, refuse_unless
 
 
 def exact_factor(factor: Real | float) -> Fraction:
-    """Return the factor as an exact fraction, or raise if it is below 2."""
-    if isinstance(factor, bool) or not isinstance(factor, Real) or not float(factor) >= 2:
-        raise ValueError(
-            f"factor must be a number of at least 2, got {factor!r}. A rung keeps one of every "
-            "`factor` arms. Use 3, the default, or 4."
-        )
-    if float(factor) == float("inf"):
-        raise ValueError("factor must be finite, got inf. Use 3, the default, or 4.")
+    """Return the factor as an exact fraction, or raise if it is below 2 or infinite."""
+    is_number = isinstance(factor, Real) and not isinstance(factor, bool)
+    refuse_unless(
+        is_number and 2 <= float(factor) < inf,
+        "factor",
+        "be a number of at least 2",
+        repr(factor),
+        "A rung keeps one of every `factor` arms. Use 3, the default, or 4.",
+    )
     # Use the decimal value: 2.2 is 11/5, and not its binary floating point approximation.
     return factor if isinstance(factor, Fraction) else Fraction(str(float(factor)))
 
@@ -75,56 +77,57 @@ def halving_rungs(n_arms: int, levels: Sequence[int], factor: Fraction) -> tuple
     return tuple(rungs)
 
 
-def fixed_budget_rungs(n_arms: int, budget: int) -> tuple[Rung, ...]:
-    """Return the rungs of Fig. 3 of Jamieson & Talwalkar (2015).
-
-    Round k trains each of its arms for ``floor(B / (|S_k| ceil(log2 n)))`` additional units.
-    """
+def _rounds(n_arms: int, budget: int) -> Iterator[tuple[int, int]]:
+    """Yield ``|S_k|`` and ``floor(B / (|S_k| ceil(log2 n)))``, the units of an arm in round k."""
     n_rounds = (int(n_arms) - 1).bit_length()  # ceil(log2 n), exact
     if n_arms * n_rounds > budget:
         raise ValueError(
             f"budget={budget} is too small to pull each of {n_arms} arms once in the first of "
             f"{n_rounds} rounds. The least budget that works is {n_arms * n_rounds}."
         )
-    rungs, level, width = [], 0, n_arms
-    while width > 1:
-        level += budget // (width * n_rounds)
-        rungs.append(Rung(width, level))
-        width //= 2
-    return tuple(rungs)
+    while n_arms > 1:
+        yield n_arms, budget // (n_arms * n_rounds)
+        n_arms //= 2
+
+
+def fixed_budget_rungs(n_arms: int, budget: int) -> tuple[Rung, ...]:
+    """Return the rungs of Fig. 3 of Jamieson & Talwalkar (2015), whose units are additional."""
+    rounds = list(_rounds(n_arms, budget))
+    levels = accumulate(units for _, units in rounds)
+    return tuple(Rung(n, level) for (n, _), level in zip(rounds, levels, strict=True))
 
 
 def infinite_horizon_rungs(n_arms: int, budget: int) -> tuple[Rung, ...]:
-    """Return the rungs of Fig. 9 of Li et al. (2018): ``floor(B / (|S_k| ceil(log2 n)))``.
+    """Return the rungs of Fig. 9 of Li et al. (2018), which start from scratch.
 
     Examples
     --------
     >>> [(rung.n_arms, rung.level) for rung in infinite_horizon_rungs(16, 1000)]
     [(16, 15), (8, 31), (4, 62), (2, 125)]
     """
-    rungs, below = [], 0
-    for rung in fixed_budget_rungs(n_arms, budget):
-        # These levels are cumulative over the rounds.
-        rungs.append(Rung(rung.n_arms, rung.level - below))
-        below = rung.level
-    return tuple(rungs)
+    return tuple(Rung(n, units) for n, units in _rounds(n_arms, budget))
+
+
+def finite_horizon_costs(n_arms: int, max_level: int, factor: float) -> list[Fraction]:
+    """Return the units that s = 0, 1, ... eliminations need: ``n R (s + 1) eta^-s``."""
+    eta = exact_factor(factor)
+    largest = floor_log(min(max_level, n_arms), eta)
+    return [n_arms * max_level * (s + 1) / eta**s for s in range(largest + 1)]
 
 
 def finite_horizon_rungs(
     n_arms: int, budget: int, max_level: int, factor: float
 ) -> tuple[Rung, ...]:
     """Return the rungs of Fig. 10 of Li et al. (2018), finite horizon R = ``max_level``."""
-    eta = exact_factor(factor)
-    for s in range(floor_log(min(max_level, n_arms), eta) + 1):
-        if n_arms * max_level * (s + 1) / eta**s <= budget:
-            levels = [floor(max_level * eta ** (k - s)) for k in range(s + 1)]
-            return halving_rungs(n_arms, levels, eta)
-    t = range(floor_log(min(max_level, n_arms), eta) + 1)
-    least = ceil(min(n_arms * max_level * (s + 1) / eta**s for s in t))
-    raise ValueError(
-        f"budget={budget} is too small for {n_arms} arms and {max_level} units each. The least "
-        f"budget that works is {least}; fewer arms or a smaller largest level need less."
-    )
+    eta, costs = exact_factor(factor), finite_horizon_costs(n_arms, max_level, factor)
+    s = next((s for s, cost in enumerate(costs) if cost <= budget), None)
+    if s is None:
+        raise ValueError(
+            f"budget={budget} is too small for {n_arms} arms and {max_level} units each. The "
+            f"least budget that works is {ceil(min(costs))}; fewer arms or a smaller largest "
+            "level need less."
+        )
+    return halving_rungs(n_arms, [floor(max_level * eta ** (k - s)) for k in range(s + 1)], eta)
 
 
 def growing_levels(
@@ -159,8 +162,7 @@ def growing_levels(
     if not 1 <= smallest <= largest or n_stages < 0:
         raise ValueError(
             "growing_levels needs 1 <= smallest <= largest and n_stages >= 0, got "
-            f"smallest={smallest!r}, largest={largest!r} and n_stages={n_stages!r}. "
-            "The first two are the smallest and the largest amount of resource."
+            f"smallest={smallest!r}, largest={largest!r} and n_stages={n_stages!r}."
         )
     last = n_stages - 1
     stages = range(n_stages)

@@ -205,7 +205,11 @@ def test_halving_rungs_merges_equal_levels() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("select", "best"), ("schedule_rule", "table_2"), ("n_loops", 0), ("max_candidates", 0)],
+    [
+        *[("select", "best"), ("schedule_rule", "table_2"), ("n_loops", 0), ("max_candidates", 0)],
+        *[("max_eliminations", -1), ("max_eliminations", 1.5), ("max_eliminations", True)],
+        *[("factor", 1.5), ("factor", "3")],
+    ],
 )
 def test_options_are_refused(name: str, value: object) -> None:
     with pytest.raises(ValueError, match=f"{name} must be"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_halving.policies import Hyperband, Problem, Pulls
-from sklearn_halving.policies.bases._bracket_state import Finalists
+from sklearn_halving.policies.bases._finalists import Finalists
 
 N_SPLITS = 5
 OPTIONS = {"n_loops": 8, "max_eliminations": 2, "early_repetitions": 1, "brackets_in_play": 3}
@@ -54,7 +54,7 @@ def test_an_arm_has_one_pull_or_all_and_the_winner_has_all():
 def test_dropped_arms_are_reported_with_a_corrected_mean():
     policy, state, means, at_top = played(True, noise=0.0)
     n_pulls = np.bincount([arm for arm, _ in at_top])
-    last = max(range(len(state[1].position)), key=state[1].position.get)
+    last = policy.order_of_play(policy.schedule(1, 9))[-1]
     rungs = [rung for rung in policy.rungs_before(state, last) if rung.level == 9]
     arms, known = (np.concatenate([r[i] for r in rungs]) for i in (0, 2))
     effect = known - means[arms]  # the mean effect of the splits, the same for all arms
@@ -69,11 +69,27 @@ def test_the_order_of_the_rewards_does_not_matter(batch):
     assert first[0].recommend(first[1]) == second[0].recommend(second[1])
 
 
-def test_refuses_a_batch_of_problems():
+def test_the_problems_of_a_batch_race_as_they_do_alone():
     policy = Hyperband(3, races=True, **OPTIONS)
-    problem = Problem(policy.schedule(1, 9).n_arms, 1, 9, N_SPLITS)
-    with pytest.raises(ValueError, match="batch_shape"):
-        policy.start(problem, batch_shape=(2,))
+    n_arms = policy.schedule(1, 9).n_arms
+    problem = Problem(n_arms, 1, 9, N_SPLITS)
+    tables = np.random.default_rng(0).uniform(size=(3, n_arms, N_SPLITS))
+
+    def play(tables, **options):
+        state, n_pulls = policy.start(problem, **options), np.zeros(len(tables), dtype=int)
+        rows = np.arange(len(tables))[:, np.newaxis]
+        while not policy.is_finished(state):
+            pulls = policy.ask(state, 10**6)
+            arm = pulls.arm.reshape(len(tables), -1)
+            n_pulls += (arm >= 0).sum(axis=1)
+            rewards = tables[rows, arm, pulls.repetition.reshape(arm.shape)]
+            policy.tell(state, pulls, rewards.reshape(pulls.arm.shape))
+        return n_pulls.tolist(), policy.recommend(state).reshape(-1).tolist()
+
+    n_pulls, best = play(tables, batch_shape=(3,))
+    assert max(n_pulls) < policy.schedule(1, 9).n_pulls_on(N_SPLITS)
+    for i in range(3):
+        assert play(tables[[i]]) == ([n_pulls[i]], [best[i]])
 
 
 def incumbent_of(*tables):
