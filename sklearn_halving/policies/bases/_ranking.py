@@ -67,6 +67,11 @@ def any_of_each(mask: BoolArray) -> BoolArray:
     return np.asarray(is_any)
 
 
+def sum_of_each(values: AnyArray) -> IntArray:
+    """Return the sum of each row of whole numbers or truth values, shape ``(n_rows,)``."""
+    return np.asarray(values.sum(axis=1) if is_wide(values) else by_column(values).sum(axis=0))
+
+
 def is_wide(values: AnyArray) -> bool:
     """Return whether the rows are so long that reductions over their values are fast."""
     return bool(len(values) < values.shape[1])
