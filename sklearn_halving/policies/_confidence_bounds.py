@@ -84,28 +84,29 @@ class LUCB(ConfidentIndexPolicy):
         return state.width * np.sqrt(x / (2 * n_pulls))
 
     def _choose(self, state: IndexState, usable: BoolArray) -> IntArray:
-        rows, rival = state.rows, state.memory
+        rows, rival, mean = state.rows, state.memory, state.mean
         if (rival != NO_ARM).any():
             state.memory = np.full_like(rival, NO_ARM)
             return np.where(usable[rows, rival], rival, NO_ARM)
-        leader = best_known(state.alive, state.mean)
-        can_lead = (leader != NO_ARM) & usable[rows, leader]
+        leader = best_known(state.alive, mean)
         is_other = np.arange(state.problem.n_arms) != leader[:, np.newaxis]
-        upper = state.mean + self._radius(state, state.n_asked)
-        rival = largest_usable(upper, usable & is_other)
+        rival = largest_usable(mean + self._radius(state, state.n_asked), usable & is_other)
         # If one of the two arms has no splits left, only the other is pulled.
+        can_lead = (leader != NO_ARM) & usable[rows, leader]
         state.memory = np.where(can_lead, rival, NO_ARM)
         return np.where(can_lead, leader, rival)
 
     def _is_decided(self, state: IndexState) -> BoolArray:
-        leader = best_known(state.alive, state.mean)
-        radius = self._radius(state, state.n_pulls)
-        lower = (state.mean - radius)[state.rows, leader]
+        is_end_of_round = state.memory == NO_ARM
+        if not is_end_of_round.any():
+            return is_end_of_round
+        mean, radius = state.mean, self._radius(state, state.n_pulls)
+        leader = best_known(state.alive, mean)
+        lower = (mean - radius)[state.rows, leader]
         is_other = np.arange(state.problem.n_arms) != leader[:, np.newaxis]
-        upper = np.where(is_other & ~np.isnan(state.mean), state.mean + radius, -np.inf)
-        apart = (leader != NO_ARM) & (largest_of_each(upper) < lower + self.epsilon)
-        # The stopping rule is tested at the end of a round, after the pull of the rival.
-        return apart & (state.memory == NO_ARM)
+        upper = np.where(is_other & ~np.isnan(mean), mean + radius, -np.inf)
+        apart = largest_of_each(upper) < lower + self.epsilon
+        return is_end_of_round & (leader != NO_ARM) & apart
 
 
 @dataclass(frozen=True)

@@ -57,8 +57,9 @@ class _UGap(IndexPolicy):
 
     def _select_arm(self, state: IndexState, n_pulls: IntArray, usable: BoolArray) -> GapChoice:
         """Play one round among the arms that have a mean; ``NO_ARM`` if no arm is usable."""
-        known = ~np.isnan(state.mean)
-        mean = np.where(known, state.mean, -np.inf)
+        mean = state.mean
+        known = ~np.isnan(mean)
+        mean = np.where(known, mean, -np.inf)
         choice = choose_by_gap(mean, self._beta(state, n_pulls), known, usable)
         # Bounds are undefined for infinite means.
         return choice._replace(arm=usable_or_first(choice.arm, usable))
@@ -267,7 +268,7 @@ class AdaptiveUGapEb(_UGap):
 
     def _exploration(self, state: IndexState) -> FloatArray:
         """Return a in each problem, shape ``(n_problems, 1)``."""
-        b, mean, variance = state.width, state.mean, state.statistics.variance()
+        b, mean = state.width, state.mean
         is_known = np.isfinite(mean) & (state.n_pulls >= self.n_first)
         radius = b * np.sqrt(0.5 / state.n_pulls)
         others = best_of_others(np.where(is_known, mean + radius, -np.inf))
@@ -275,7 +276,7 @@ class AdaptiveUGapEb(_UGap):
         gap = np.abs(others - (mean - radius))
         half = np.maximum((gap + self.epsilon) / 2, max(self.epsilon, 1e-12 * b))
         if self.bounds == "bernstein":
-            hardness = bernstein_hardness(state, variance, half)
+            hardness = bernstein_hardness(state, state.statistics.variance(), half)
         else:
             hardness = (b / half) ** 2
         has_gap = is_known & np.isfinite(others)

@@ -170,14 +170,17 @@ class IndexPolicy(BasePolicy):
                 arm = self._next_arm(state)
             may_ask = state.is_open & (state.n_asked_in_all < state.most_pulls)
             arm = np.where(may_ask, arm, NO_ARM)
-        is_pulled = arm != NO_ARM
-        place = state.rows, arm
-        repetition = np.where(is_pulled, state.n_asked[place], 0)
-        state.n_asked[place] += is_pulled
+        row = np.flatnonzero(arm != NO_ARM)
+        if not len(row):
+            arm = arm[:0]
+        place = row * state.problem.n_arms + arm[row]
+        n_asked = state.n_asked.reshape(-1)  # the same memory, which is faster to index
+        repetition = np.zeros_like(arm)
+        repetition[row] = n_asked[place]
+        n_asked[place] += 1
         level = np.full_like(arm, state.problem.max_level)
-        shape = (*state.batch_shape, 1)
-        columns = (column.reshape(shape) for column in (arm, level, repetition))
-        return Pulls(*(column[..., : int(is_pulled.any())] for column in columns))
+        shape = (*state.batch_shape, int(len(row) > 0))
+        return Pulls(arm.reshape(shape), level.reshape(shape), repetition.reshape(shape))
 
     def _next_arm(self, state: IndexState) -> IntArray:
         """Return the arm that has had too few first pulls, or else what the policy chooses."""
@@ -206,25 +209,29 @@ class IndexPolicy(BasePolicy):
             for j in range(shape[1]):
                 # Rewards that arrive after the end must not change the recommendation.
                 row = np.flatnonzero((columns[0][:, j] != NO_ARM) & state.is_open)
-                pulled = Pulls(*(column[row, j] for column in columns))
-                add_singly(state.statistics, row, pulled.arm, rewards[row, j])
-                state.is_outside[row] |= is_outside(self.reward_range, rewards[row, j])
-                self._learn(state, row, pulled, rewards[row, j])
+                pulled = Pulls(*(column[:, j][row] for column in columns))
+                told = rewards[:, j][row]
+                add_singly(state.statistics, row * state.problem.n_arms + pulled.arm, told)
+                self._learn(state, row, pulled, told)
             self._close_problems(state)
 
     def _close_problems(self, state: IndexState) -> None:
         """Close the problems that are decided, have spent the budget, or have no pull left."""
-        n_told, alive = state.n_pulls_in_all, state.alive
-        is_decided = self._is_decided(state) & self._has_first(state)
-        is_idle = (n_told == state.n_asked_in_all) & ~any_of_each(state.can_be_pulled())
-        is_over = is_idle | (n_told >= state.most_pulls)
-        if not self.goes_on_when_decided:
-            n_alive = sum_of_each(alive)
-            is_alone = (n_alive <= 1) & ~any_of_each(alive & (state.n_pulls == 0))
-            is_decided |= is_alone & (n_alive > 0)
-            is_over |= is_alone
-        state.is_decided |= state.is_open & is_decided
-        state.is_open &= ~(is_decided | is_over)
+        is_decided = state.is_open & self._is_decided(state)
+        if is_decided.any():
+            is_decided &= self._has_first(state)
+        is_over = is_decided | (state.n_pulls_in_all >= state.most_pulls)
+        alive, is_limited = state.alive, state.problem.max_repetitions is not None
+        if is_limited or state.problem.n_arms == 1 or not alive.all():
+            is_waiting = state.n_pulls_in_all < state.n_asked_in_all
+            is_over |= ~is_waiting & ~any_of_each(state.can_be_pulled())
+            if not self.goes_on_when_decided:
+                is_unknown = alive & (state.n_pulls == 0)
+                is_alone = (sum_of_each(alive) <= 1) & ~any_of_each(is_unknown)
+                is_decided |= state.is_open & is_alone & any_of_each(alive)
+                is_over |= is_alone
+        state.is_decided |= is_decided
+        state.is_open &= ~is_over
 
     def is_finished(self, state: IndexState) -> bool:
         """Return whether all problems are finished."""
@@ -245,6 +252,9 @@ class ConfidentIndexPolicy(ConfidentPolicy, IndexPolicy):
 
     max_pulls: int | None
 
+    def _learn(self, state: IndexState, row: IntArray, pulled: Pulls, rewards: FloatArray) -> None:
+        state.is_outside[row] |= is_outside(self.reward_range, rewards)
+
     def is_confident(self, state: IndexState) -> BoolArray:
         """Return whether the stopping rule ended the search, so that the guarantee holds.
 
@@ -255,14 +265,12 @@ class ConfidentIndexPolicy(ConfidentPolicy, IndexPolicy):
         return (state.is_decided & ~state.is_outside).reshape(state.batch_shape)
 
 
-def add_singly(
-    statistics: ArmStatistics, row: IntArray, arm: IntArray, rewards: FloatArray
-) -> None:
-    """Add one reward for one arm in each of the rows (Welford 1962)."""
-    place = row, arm
-    n, total = statistics.n_pulls[place], statistics.reward_sum[place]
+def add_singly(statistics: ArmStatistics, place: IntArray, rewards: FloatArray) -> None:
+    """Add one reward at each of several distinct places of the flat arrays (Welford 1962)."""
+    n_pulls, reward_sum = statistics.n_pulls.reshape(-1), statistics.reward_sum.reshape(-1)
+    n, total = n_pulls[place], reward_sum[place]
     before = np.where(n > 0, rewards - total / np.maximum(n, 1), 0.0)
     after = rewards - (total + rewards) / (n + 1)
-    statistics.squared_deviation_sum[place] += before * after
-    statistics.n_pulls[place] += 1
-    statistics.reward_sum[place] += rewards
+    statistics.squared_deviation_sum.reshape(-1)[place] += before * after
+    n_pulls[place] += 1
+    reward_sum[place] += rewards

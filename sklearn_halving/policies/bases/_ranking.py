@@ -67,9 +67,9 @@ def any_of_each(mask: BoolArray) -> BoolArray:
     return np.asarray(is_any)
 
 
-def sum_of_each(values: AnyArray) -> IntArray:
-    """Return the sum of each row of whole numbers or truth values, shape ``(n_rows,)``."""
-    return np.asarray(values.sum(axis=1) if is_wide(values) else by_column(values).sum(axis=0))
+def sum_of_each(values: IntArray | BoolArray) -> IntArray:
+    """Return the sum of each row, shape ``(n_rows,)``; faster than ``sum`` for short rows."""
+    return values @ np.ones(values.shape[1], dtype=np.int64)
 
 
 def is_wide(values: AnyArray) -> bool:
