@@ -2,146 +2,122 @@
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass, field
-from math import floor, isnan
-from typing import ClassVar
+from bisect import bisect, insort
+from dataclasses import dataclass
+from heapq import heappop
+from math import floor
+from typing import ClassVar, cast
 
 import numpy as np
 
-from sklearn_halving.policies._types import NO_ARM, Problem, Pull
+from sklearn_halving.policies._arrays import BoolArray
+from sklearn_halving.policies._successive_halving import promotion_keys
+from sklearn_halving.policies._types import NO_ARM, Bracket, Problem, Pull, Rung
+from sklearn_halving.policies.bases._bracket_play import BracketPlay, Key
 from sklearn_halving.policies.bases._parameter_checks import Count, check_budget
 from sklearn_halving.policies.bases._rungs import Factor, exact_factor, floor_log
 from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState
 
 
-@dataclass
-class RungScores:
-    """Results of one rung."""
+class Promotions(BracketPlay):
+    """Asynchronous halving of a single problem, as one bracket in the order of a virtual clock.
 
-    level: int
-    """Level of its pulls."""
-    n_splits: int
-    """Number of splits on which an arm is pulled."""
-    rewards: dict[int, list[float]] = field(default_factory=dict)
-    """Maps arms to their rewards so far."""
-    mean: dict[int, float] = field(default_factory=dict)
-    """Maps arms that have all their rewards to the mean. NaN if one of them is NaN."""
-    promoted: set[int] = field(default_factory=set)
-    """Arms that were started in the next rung."""
-    n_open: int = 0
-    """Number of arms that were started in this rung and do not have all rewards."""
+    Parameters
+    ----------
+    rungs : tuple of Rung
+        From the smallest level to the largest. Each has room for all arms.
+    n_splits : int
+        Number of splits of the problem.
+    factor : float
+    n_left : int
+        Number of pulls that are not yet planned.
+    """
 
-    def ranking(self) -> list[int]:
-        """Return the arms with a mean, the best first; ties by index."""
-        known = [arm for arm, mean in self.mean.items() if not isnan(mean)]
-        return sorted(known, key=lambda arm: (-self.mean[arm], arm))
-
-    def promotable(self, n_best: int) -> int:
-        """Return the best arm that is among the `n_best` and is not promoted, or ``NO_ARM``."""
-        waiting = [arm for arm in self.ranking()[:n_best] if arm not in self.promoted]
-        return waiting[0] if waiting else NO_ARM
-
-
-@dataclass
-class Promotions:
-    """State of asynchronous halving of a single problem."""
-
-    rungs: list[RungScores]
-    """From the smallest level to the largest."""
-    factor: float
-    n_arms: int
-    n_left: int
-    """Number of pulls that are not yet planned."""
-    clock: float = 0.0
-    _n_started: int = 0
-    _top: int = -1
-    _planned: deque[Pull] = field(default_factory=deque)
-    _ends: dict[Pull, float] = field(default_factory=dict)
-
-    @property
-    def n_open(self) -> int:
-        """Number of pulls in flight."""
-        return len(self._ends)
+    def __init__(self, rungs: tuple[Rung, ...], n_splits: int, factor: float, n_left: int) -> None:
+        alive = np.ones(rungs[0].n_arms, dtype=bool)
+        super().__init__(Bracket(len(rungs) - 1, rungs), (), n_splits, promotion_keys, alive)
+        self.factor, self.n_left, self.clock = factor, n_left, 0.0
+        self._ends: dict[Pull, float] = {}
+        self._promoted: list[list[Key]] = [[] for _ in rungs]
 
     @property
     def is_finished(self) -> bool:
         """Whether there is no pull left."""
-        return not self._ends and not self._planned and self._next() is None
+        is_planned = any(rung.pulls for rung in self.rungs)
+        return not self._ends and not is_planned and self._next() is None
 
-    def ask(self) -> Pull | None:
+    def ask(self, max_pulls: int) -> list[Pull]:
         """Return the next pull. A virtual worker starts it at the present time of the clock."""
-        if not self._planned:
-            following = self._next()
-            if following is None:
-                return None
-            self._begin(*following)
-        pull = self._planned.popleft()
-        self._ends[pull] = self.clock + pull.level
-        return pull
+        place = None if any(rung.pulls for rung in self.rungs) else self._next()
+        if place is not None:
+            self._start(place)
+        asked = super().ask(1)
+        self._ends |= {pull: self.clock + pull.level for pull in asked}
+        return asked
 
     def tell(self, pull: Pull, reward: float) -> None:
         """Take in a reward, and move the clock to the end of the pull."""
         self.clock = max(self.clock, self._ends.pop(pull))
-        rung = next(rung for rung in self.rungs if rung.level == pull.level)
-        rewards = rung.rewards[pull.arm]
-        rewards.append(reward)
-        if len(rewards) == rung.n_splits:
-            # Sorted, so that rounding does not depend on the order of the splits.
-            rung.mean[pull.arm] = float(np.mean(np.sort(rewards)))
-            rung.n_open -= 1
-            if not isnan(rung.mean[pull.arm]):
-                self._top = max(self._top, self.rungs.index(rung))
+        super().tell(pull, reward)
 
     def first_to_tell(self) -> Pull | None:
         """Return the pull in flight that ends first by the virtual clock."""
-        return min(self._ends, key=lambda pull: self._ends[pull], default=None)
+        return min(self._ends, key=self._ends.__getitem__, default=None)
 
-    def out(self) -> list[int]:
+    def out(self) -> BoolArray:
         """Return the arms that failed, or are at the largest level with all rewards."""
-        failed = [a for rung in self.rungs for a, mean in rung.mean.items() if isnan(mean)]
-        return [*failed, *self.rungs[-1].mean]
+        return ~self.alive
 
     def best(self) -> int:
         """Return the best arm of the highest rung that has one."""
-        rankings = [rung.ranking() for rung in reversed(self.rungs)]
-        return next((ranking[0] for ranking in rankings if ranking), NO_ARM)
+        leaders = [rung.leader for rung in reversed(self.rungs)]
+        return -next(filter(None, leaders), (0.0, -NO_ARM))[1]
 
-    def _next(self) -> tuple[int, int] | None:
-        """Return the arm and the rung to start (procedure get_job); None to wait or to end."""
-        may_start = self._n_started < self.n_arms and self._is_affordable(0)
-        for place in reversed(range(len(self.rungs) - 1)):
-            rung = self.rungs[place]
-            share = len(rung.mean) / self.factor
+    def _promote(self) -> None:
+        """Let arms wait for their promotion as soon as they have all rewards."""
+        for rung in self.rungs:
+            for group in [group for group in rung.groups if group.keys is not None]:
+                rung.groups.remove(group)
+                self._judge(group)
+
+    def _next(self) -> int | None:
+        """Return the rung that an arm enters next (procedure get_job); None to wait or to end."""
+        may_start = self.rungs[0].n_entered < self.plan.n_arms and self._is_affordable(0)
+        for place in reversed(range(1, len(self.rungs))):
+            below = self.rungs[place - 1]
             # If no arm can be started and the rung is complete, its best arm goes on in any case.
-            is_complete = not may_start and not any(r.n_open for r in self.rungs[: place + 1])
-            n_best = max(floor(share), int(is_complete))
+            is_complete = not may_start and not any(rung.groups for rung in self.rungs[:place])
+            n_best = max(floor(below.n_judged / self.factor), int(is_complete))
             # Arms that failed in the next rung do not take the place of others.
-            n_best += sum(isnan(mean) for mean in self.rungs[place + 1].mean.values())
-            arm = rung.promotable(n_best)
-            if arm != NO_ARM and self._is_affordable(place + 1):
-                return arm, place + 1
-        return (self._n_started, 0) if may_start else None
+            n_best += self.rungs[place].n_judged - self._n_known(place)
+            # All arms that rank before the best one that waits have been promoted.
+            is_top = below.waiting and bisect(self._promoted[place - 1], below.waiting[0]) < n_best
+            if is_top and self._is_affordable(place):
+                return place
+        return 0 if may_start else None
+
+    def _n_known(self, place: int) -> int:
+        """Return the number of arms that have a mean in a rung."""
+        return len(self.rungs[place].waiting) + len(self._promoted[place])
 
     def _is_affordable(self, place: int) -> bool:
         """Return whether an arm that starts there leaves enough pulls for one at the top.
 
         They are kept until an arm has a mean there, in case the first ones fail.
         """
-        highest = max(place, self._top)
-        later = sum(rung.n_splits for rung in self.rungs[highest + 1 :])
-        return self.rungs[place].n_splits + later <= self.n_left
+        n_splits = [rung.plan.n_splits(self.n_splits) for rung in self.rungs]
+        highest = max(i for i in range(len(n_splits)) if i <= place or self._n_known(i))
+        return n_splits[place] + sum(n_splits[highest + 1 :]) <= self.n_left
 
-    def _begin(self, arm: int, place: int) -> None:
-        rung = self.rungs[place]
+    def _start(self, place: int) -> None:
+        """Let the best arm of the rung below enter a rung, or a new arm the first one."""
+        arm = self.rungs[0].n_entered
         if place:
-            self.rungs[place - 1].promoted.add(arm)
-        else:
-            self._n_started += 1
-        self.n_left -= rung.n_splits
-        rung.n_open += 1
-        rung.rewards[arm] = []
-        self._planned.extend(Pull(arm, rung.level, j) for j in range(rung.n_splits))
+            key = heappop(self.rungs[place - 1].waiting)
+            insort(self._promoted[place - 1], key)
+            arm = key[-1]
+        self.n_left -= self.rungs[place].plan.n_splits(self.n_splits)
+        self._enter(place, [arm])
 
 
 @dataclass(frozen=True)
@@ -207,14 +183,13 @@ class AsynchronousHalving(SeparateGames):
     pulls_in_flight: Count = 8
 
     def _new_game(self, problem: Problem, rng: np.random.Generator) -> Promotions:
-        n_all = problem.max_repetitions or 1
-        n_early = min(self.early_repetitions or n_all, n_all)
-        levels = self._levels(problem)
-        rungs = [RungScores(level, n_early) for level in levels[:-1]]
-        rungs.append(RungScores(levels[-1], n_all))
-        least = sum(rung.n_splits for rung in rungs)
+        n_splits = problem.max_repetitions or 1
+        *levels, largest = self._levels(problem)
+        rungs = [Rung(problem.n_arms, level, self.early_repetitions) for level in levels]
+        rungs.append(Rung(problem.n_arms, largest))
+        least = sum(rung.n_splits(n_splits) for rung in rungs)
         check_budget("n_pulls", self.n_pulls, least, "to bring one arm to the largest level")
-        return Promotions(rungs, float(self.factor), problem.n_arms, int(self.n_pulls))
+        return Promotions(tuple(rungs), n_splits, float(self.factor), int(self.n_pulls))
 
     def _levels(self, problem: Problem) -> list[int]:
         """Return ``floor(R eta^-k)`` for all k for which it is not below the smallest level."""
@@ -224,5 +199,4 @@ class AsynchronousHalving(SeparateGames):
 
     def first_to_tell(self, state: SeparateState) -> Pull | None:
         """Return the pull in flight of a single problem that ends first by the virtual clock."""
-        game = state.games[0]
-        return game.first_to_tell() if isinstance(game, Promotions) else None
+        return cast(Promotions, state.games[0]).first_to_tell()

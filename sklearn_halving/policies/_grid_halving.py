@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
-from typing import Any
 
-from sklearn_halving.policies._successive_halving import ScheduledPolicy
+import numpy as np
+from sklearn_halving.policies._successive_halving import BracketsGame, ScheduledPolicy
 from sklearn_halving.policies._types import Bracket, Problem, Rung, Schedule
 from sklearn_halving.policies.bases._parameter_checks import Count, refuse_unless
 from sklearn_halving.policies.bases._rungs import Factor, exact_factor, floor_log, round_half_up
@@ -96,13 +96,11 @@ class GridHalving(ScheduledPolicy):
                 return Schedule((bracket,))
         return Schedule((everything,))
 
-    def start(self, problem: Problem, **options: Any) -> Any:
-        """Return the state before the first pull."""
-        state = super().start(problem, **options)
+    def _new_game(self, problem: Problem, rng: np.random.Generator) -> BracketsGame:
         n_splits = problem.max_repetitions or 1
         holds, rule = self.n_repetitions == n_splits, f"be the number of splits, {n_splits}"
         refuse_unless(holds, "n_repetitions", rule, self.n_repetitions)
-        return state
+        return super()._new_game(problem, rng)
 
     def _levels(self, n_arms: int, min_level: int, max_level: int) -> list[int]:
         """Return the possible levels in increasing order."""
@@ -130,6 +128,3 @@ class GridHalving(ScheduledPolicy):
             width = max(least, ceil(width / 3))
             return (*rungs, Rung(width, levels[-1], first_repetition=n_race))
         return (*rungs, Rung(width, levels[-1]))
-
-    def _may_win(self, level: int, problem: Problem) -> bool:
-        return level == problem.max_level

@@ -10,8 +10,8 @@ from typing import Literal
 
 import numpy as np
 
-from sklearn_halving.policies._successive_halving import ScheduledPolicy
-from sklearn_halving.policies._types import Bracket, PolicyDescription, Problem, Schedule
+from sklearn_halving.policies._successive_halving import ScheduledPolicy, Select
+from sklearn_halving.policies._types import Bracket, Schedule
 from sklearn_halving.policies.bases._parameter_checks import Count
 from sklearn_halving.policies.bases._rungs import (
     exact_factor,
@@ -20,7 +20,6 @@ from sklearn_halving.policies.bases._rungs import (
     round_half_up,
 )
 
-Select = Literal["max_resources", "all_rungs"]
 ScheduleRule = Literal["algorithm_1", "table_1"]
 
 
@@ -118,11 +117,6 @@ class Hyperband(ScheduledPolicy):
         loops = range(self.n_loops)
         return Schedule(tuple(Bracket(b.label, b.rungs, loop) for loop in loops for b in brackets))
 
-    def describe(self, problem: Problem | None = None) -> PolicyDescription:
-        """Return the description; ``select`` determines how arms at different levels rank."""
-        is_by_level = self.select == "max_resources"
-        return replace(super().describe(problem), ranks_by_level=is_by_level, races=self.races)
-
     def _one_loop(
         self, min_level: int, max_level: int, n_available: int | None
     ) -> Iterator[Bracket]:
@@ -219,6 +213,3 @@ class Hyperband(ScheduledPolicy):
             first = places[(len(places) - 1) // 2]
             order += [first, *(place for place in places if place != first)]
         return order
-
-    def _may_win(self, level: int, problem: Problem) -> bool:
-        return self.select == "all_rungs" or level == problem.max_level

@@ -109,13 +109,14 @@ class Contest:
         self.entrants = [arm for arm in entrants if arm not in has_failed]
         self.dropped = set(rewards.keys() - {best, *self.entrants})
 
-    def ask(self) -> Pull | None:
-        """Return the next pull; None if the race has to wait for rewards."""
+    def ask(self, max_pulls: int = 1) -> list[Pull]:
+        """Return the next pull; none if the race has to wait for rewards."""
         pull = self._next() if self.n_left > 0 else None
-        if pull is not None:
-            self.n_left -= 1
-            self._open.add(pull)
-        return pull
+        if pull is None:
+            return []
+        self.n_left -= 1
+        self._open.add(pull)
+        return [pull]
 
     @property
     def is_finished(self) -> bool:
@@ -126,11 +127,6 @@ class Contest:
         return not has_rivals and (
             self.incumbent == NO_ARM or self._n_asked(self.incumbent) >= self.rules.n_splits
         )
-
-    @property
-    def n_open(self) -> int:
-        """Number of pulls in flight."""
-        return len(self._open)
 
     def tell(self, pull: Pull, reward: float) -> None:
         """Update the race with a reward, which may drop arms or change the incumbent."""

@@ -9,10 +9,8 @@ from math import floor
 
 import numpy as np
 
-from sklearn_halving.policies._arrays import FloatArray, IntArray
-from sklearn_halving.policies._successive_halving import ScheduledPolicy
+from sklearn_halving.policies._successive_halving import BracketsGame, ScheduledPolicy
 from sklearn_halving.policies._types import NO_ARM, Bracket, Problem, Rung, Schedule
-from sklearn_halving.policies.bases._bracket_state import BracketsState, BracketState
 from sklearn_halving.policies.bases._parameter_checks import check_budget
 from sklearn_halving.policies.bases._rungs import (
     Factor,
@@ -82,34 +80,22 @@ class InfiniteHyperband(ScheduledPolicy):
                 brackets.append(Bracket(n_halvings, rungs, k))
         return Schedule(tuple(brackets))
 
-    def recommend(self, state: tuple[Problem, BracketsState]) -> IntArray:
+    def _new_game(self, problem: Problem, rng: np.random.Generator) -> BracketsGame:
+        return GameOfRounds(self, problem)
+
+
+class GameOfRounds(BracketsGame):
+    """The brackets of rounds, of which the last one counts."""
+
+    def best(self) -> int:
         """Return the best winner of the last complete round in which an arm has not failed."""
-        play = state[1]
-        chosen: IntArray = np.full(play.best_arm.shape, NO_ARM)
-        loops = [bracket.loop for bracket in play.brackets.schedule.brackets]
-        unfinished = {loops[place] for place in play.open_brackets}
-        for k in sorted(set(loops) - unfinished, reverse=True):
-            brackets = [bracket for bracket in play.brackets.values() if bracket.bracket.loop == k]
-            chosen = np.where(chosen == NO_ARM, _best_output(play, brackets), chosen)
-        return chosen
-
-
-def _best_output(play: BracketsState, brackets: list[BracketState]) -> IntArray:
-    """Return the best arm of the last rungs of the brackets, shape ``batch``."""
-    best_arm: IntArray = np.full(play.best_arm.shape, NO_ARM)
-    best: FloatArray = np.full(play.best_arm.shape, np.nan)
-    for bracket in brackets:
-        if bracket.is_abandoned:
-            continue
-        place = np.where(bracket.arms == NO_ARM, 0, bracket.arms - bracket.first_arm)
-        mean = np.take_along_axis(bracket.rewards.mean(axis=-1), place, axis=-1)
-        mean = np.where(bracket.arms == NO_ARM, np.nan, mean)
-        for i in range(mean.shape[-1]):
-            # Arms are in increasing order, so that ties go to the smaller index.
-            better = ~np.isnan(mean[..., i]) & ~(mean[..., i] <= best)
-            best = np.where(better, mean[..., i], best)
-            best_arm = np.where(better, bracket.arms[..., i], best_arm)
-    return best_arm
+        unfinished = {self._plan.brackets[place].loop for place in self.open_brackets}
+        winners = [
+            (bracket.plan.loop, *leader)
+            for bracket in self.brackets.values()
+            if bracket.plan.loop not in unfinished and (leader := bracket.leader(by_level=True))
+        ]
+        return -max(winners)[-1] if winners else NO_ARM
 
 
 @dataclass(frozen=True)
@@ -176,9 +162,6 @@ class GrowingHyperband(ScheduledPolicy):
                     return Schedule(tuple(brackets))
                 brackets.append(Bracket(s, rungs, k))
         return Schedule(tuple(brackets))
-
-    def _may_win(self, level: int, problem: Problem) -> bool:
-        return level == problem.max_level
 
 
 def _can_be_played(n_arms: int, budget: int, max_level: int, eta: Fraction) -> bool:

@@ -1,36 +1,33 @@
-"""Successive halving: play the rungs of brackets, and promote the best arms of each.
+"""Successive halving: pull the arms of a rung, promote the best of them, and repeat.
 
-Brackets do not share arms. They only wait for each other if their arms are created during the
-game. Within a bracket, a rung is closed when the rewards of all its pulls are known, in any order.
-`top_arms` selects the arms of the next rung. The policies of this file play a single bracket
-within a budget.
+`promotion_keys` decides which arms are the best. `BracketPlay` plays the rungs of a bracket, and
+`BracketsGame` several brackets, which do not share arms. They only wait for each other if their
+arms are created during the game. The policies of this file play a single bracket within a budget.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import islice
-from typing import Annotated, ClassVar
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import accumulate, islice, takewhile
+from typing import Annotated, ClassVar, Literal, cast
 
 import numpy as np
 
-from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
+from sklearn_halving.policies._arrays import BoolArray, FloatArray
 from sklearn_halving.policies._types import (
     NO_ARM,
     Bracket,
     ClosedRung,
+    PolicyDescription,
     Problem,
-    Pulls,
+    Pull,
     Rung,
     Schedule,
 )
-from sklearn_halving.policies.bases._base_policy import BasePolicy
-from sklearn_halving.policies.bases._bracket_state import (
-    BracketsState,
-    BracketState,
-    StartedBrackets,
-)
+from sklearn_halving.policies.bases._bracket_play import BracketPlay, Key
+from sklearn_halving.policies.bases._finalists import MIN_SPLITS, Finalists
 from sklearn_halving.policies.bases._parameter_checks import Count, Rule, check_whole
 from sklearn_halving.policies.bases._rungs import (
     Factor,
@@ -38,211 +35,211 @@ from sklearn_halving.policies.bases._rungs import (
     fixed_budget_rungs,
     infinite_horizon_rungs,
 )
+from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState
+
+Select = Literal["max_resources", "all_rungs"]
 
 
-class ScheduledPolicy(BasePolicy):
+def promotion_keys(
+    arms: Sequence[int],
+    means: FloatArray,
+    rewards: FloatArray,
+    tie_break: Sequence[int] | None = None,
+) -> list[Key]:
+    """Return the keys by which the arms of a rung are promoted, the smallest key first.
+
+    The arms with the largest means are promoted. Ties go to the arm with the smaller number in
+    ``tie_break``, or to the smaller arm. Another rule changes only this function: for a lower
+    confidence bound, subtract a multiple of ``rewards.std(axis=1)`` from the means.
+
+    Parameters
+    ----------
+    arms : sequence of int of length n
+        Arms that have all their rewards. Those with a mean of NaN are never promoted.
+    means : ndarray of shape (n,)
+        Mean reward of each arm.
+    rewards : ndarray of shape (n, n_splits)
+        Rewards of each arm on the splits of the rung.
+    tie_break : sequence of int or None
+        A number for each arm of the problem; see `Problem`.
+    """
+    ties = [0] * len(arms) if tie_break is None else [tie_break[arm] for arm in arms]
+    return list(zip((-means).tolist(), ties, arms, strict=True))
+
+
+class BracketsGame:
+    """The brackets of a single problem.
+
+    Parameters
+    ----------
+    policy : ScheduledPolicy
+        The policy that plans the brackets.
+    problem : Problem
+
+    Attributes
+    ----------
+    open_brackets : list of int
+        Places in the schedule of the unfinished brackets, in the order of play.
+    brackets : dict
+        Maps places to the brackets that have started. A search with a time budget may plan
+        thousands.
+    is_gradual : bool
+        Whether arms are promoted before their rung is complete; see `BracketPlay`.
+    """
+
+    def __init__(self, policy: ScheduledPolicy, problem: Problem) -> None:
+        self._policy, self._tie_break = policy, problem.tie_break
+        self._n_splits = problem.max_repetitions or 1
+        self._plan = policy.schedule(problem.min_level, problem.max_level, problem.n_available)
+        if self._plan.n_arms != problem.n_arms:
+            raise ValueError(
+                f"n_arms must be the number of arms of the schedule, {self._plan.n_arms}, got "
+                f"{problem.n_arms}. Use Problem(n_arms=policy.schedule(...).n_arms) for {policy!r}."
+            )
+        order = policy.order_of_play(self._plan)
+        self._position = {place: position for position, place in enumerate(order)}
+        self._bracket_of_arm = self._plan.bracket_of_arm()
+        self._first_arm = [0, *accumulate(bracket.n_arms for bracket in self._plan.brackets)]
+        self._alive = np.ones(problem.n_arms, dtype=bool)
+        self._races, self._finalists = policy.races and self._n_splits >= MIN_SPLITS, Finalists()
+        self.open_brackets = [place for place in order if self._plan.brackets[place].rungs]
+        self.brackets: dict[int, BracketPlay] = {}
+        self.is_gradual = False
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether all brackets are finished."""
+        return not self.open_brackets
+
+    def ask(self, max_pulls: int) -> list[Pull]:
+        """Return pulls of the first bracket in the order of play that has some.
+
+        They are of one bracket only. Otherwise a single worker would have to do pulls of later
+        brackets before this bracket can continue.
+        """
+        asked = (self._started(place).ask(max_pulls) for place in self._in_play())
+        return next(filter(None, asked), [])
+
+    def tell(self, pull: Pull, reward: float) -> None:
+        """Take in the reward of a pull."""
+        place = int(self._bracket_of_arm[pull.arm])
+        self.brackets[place].tell(pull, reward)
+        if self.brackets[place].is_finished:
+            self.open_brackets.remove(place)
+        if self._races:
+            self._end_races()
+
+    def out(self) -> BoolArray:
+        """Return which arms cannot be pulled any more, shape (n_arms,)."""
+        return ~self._alive
+
+    def best(self) -> int:
+        """Return the arm with the best mean among those that can be recommended."""
+        if not self._plan.brackets[0].rungs:
+            return 0  # a single arm, which needs no pull
+        by_level = self._policy.select == "max_resources"
+        leaders = [bracket.leader(by_level) for bracket in self.brackets.values()]
+        return -max(filter(None, leaders), default=(0.0, -NO_ARM))[1]
+
+    def rungs_before(self, place: int) -> list[ClosedRung]:
+        """Return the rungs that are always closed when a bracket starts, in the order of play."""
+        if self._policy.brackets_in_play is None:
+            return []
+        return [
+            rung
+            for before in islice(self._position, self._position[place])
+            for rung in self._started(before).closed[: self._n_needed(place, before)]
+            if len(rung.arms)
+        ]
+
+    def n_dropped(self, place: int) -> int | None:
+        """Return how many arms a bracket has dropped in its race, None before the race ends."""
+        bracket = self._started(place)
+        is_to_come = bracket.race_split is not None and not bracket.is_finished
+        return None if is_to_come else len(bracket.dropped)
+
+    def _in_play(self) -> Iterator[int]:
+        """Yield the brackets in play, in the order of play."""
+        ready: list[int] = []
+        for place in self.open_brackets:
+            # Brackets that are not open any more have ended, and no bracket waits for them.
+            if any(
+                len(self.brackets[before].closed) < self._n_needed(place, before)
+                for before in ready
+            ):
+                return
+            yield place
+            if self._policy.brackets_in_play is not None:
+                ready.append(place)
+
+    def _n_needed(self, place: int, before: int) -> int:
+        """Return how many rungs of an earlier bracket are closed when a bracket starts."""
+        n_rungs = len(self._plan.brackets[before].rungs)
+        back = self._position[place] - self._position[before]
+        if back >= (self._policy.brackets_in_play or len(self._position)):
+            return n_rungs
+        return 0 if back == 1 else n_rungs - 1
+
+    def _started(self, place: int) -> BracketPlay:
+        """Return a bracket, which starts when it is first used."""
+        if place not in self.brackets:
+            plan = self._plan.brackets[place]
+            arms: Sequence[int] = range(self._first_arm[place], self._first_arm[place + 1])
+            if self._tie_break is not None:  # so that the order of the arms does not matter
+                arms = sorted(arms, key=self._tie_break.__getitem__)
+            rule = partial(promotion_keys, tie_break=self._tie_break)
+            # The splits take turns. Otherwise all brackets would choose arms that suit one of them.
+            race_split = (place + plan.loop) % self._n_splits if self._races else None
+            self.brackets[place] = BracketPlay(
+                plan, arms, self._n_splits, rule, self._alive, self.is_gradual, race_split
+            )
+        return self.brackets[place]
+
+    def _end_races(self) -> None:
+        """End the races that wait for no bracket any more, except for the one just before."""
+        for place in [*takewhile(self.brackets.__contains__, self.open_brackets)]:
+            bracket, n_before = self.brackets[place], max(0, self._position[place] - 1)
+            is_due = self._position[self.open_brackets[0]] >= n_before
+            if bracket.awaits_incumbent and is_due:
+                known = self._finalists.incumbents
+                for before in islice(self._position, len(known) - 1, n_before):
+                    self._finalists.add(self.brackets[before].finalists())
+                bracket.end_race(known[n_before])
+                if bracket.is_finished:
+                    self.open_brackets.remove(place)
+
+
+class ScheduledPolicy(SeparateGames):
     """Base class of policies that play a schedule, which subclasses define."""
 
     order_free: ClassVar[bool] = True
     brackets_in_play: int | None = None
     races: bool = False
+    select: Select = "max_resources"
 
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
         """Return the planned brackets."""
         raise NotImplementedError
 
-    def _may_win(self, level: int, problem: Problem) -> bool:
-        """Return whether an arm can be recommended for a reward at this level."""
-        return True
+    def describe(self, problem: Problem | None = None) -> PolicyDescription:
+        """Return the description; ``select`` determines how arms at different levels rank."""
+        is_by_level = self.select == "max_resources"
+        return replace(super().describe(problem), ranks_by_level=is_by_level, races=self.races)
 
-    def start(
-        self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None
-    ) -> tuple[Problem, BracketsState]:
-        """Return the state before the first pull. The policy is deterministic; no seed is used."""
-        schedule = self.schedule(problem.min_level, problem.max_level, problem.n_available)
-        if schedule.n_arms != problem.n_arms:
-            raise ValueError(
-                f"n_arms must be the number of arms of the schedule, {schedule.n_arms}, got "
-                f"{problem.n_arms}. Use Problem(n_arms=policy.schedule(...).n_arms) for {self!r}."
-            )
-        if self.races and batch_shape:
-            raise ValueError(
-                f"races=True needs batch_shape=(), a single problem; got {batch_shape}. Start the "
-                "policy once for each problem, or use races=False."
-            )
-        alone = schedule.n_arms == 1 and not schedule.brackets[0].rungs
-        order = self.order_of_play(schedule)
-        state = BracketsState(
-            StartedBrackets(schedule, batch_shape, problem.max_repetitions or 1, races=self.races),
-            schedule.bracket_of_arm(),
-            best_arm=np.full(batch_shape, 0 if alone else NO_ARM),
-            best_reward=np.full(batch_shape, np.nan),
-            open_brackets=[i for i in order if schedule.brackets[i].rungs],
-            position={place: position for position, place in enumerate(order)},
-        )
-        return problem, state
+    def _new_game(self, problem: Problem, rng: np.random.Generator) -> BracketsGame:
+        return BracketsGame(self, problem)
 
-    def ask(self, state: tuple[Problem, BracketsState], max_pulls: int) -> Pulls:
-        """Return up to ``max_pulls`` pulls of the first open bracket in the order of play."""
-        _, play = state
-        for index in self.in_play(play):
-            bracket = play.brackets[index]
-            stop = min(bracket.n_asked + max_pulls, bracket.n_pulls_of_rung)
-            if stop > bracket.n_asked:
-                # Return pulls of one bracket only. Otherwise a single worker would have to do
-                # pulls of later brackets before this bracket can continue.
-                asked = slice(bracket.n_asked, stop)
-                bracket.n_asked = stop
-                return Pulls(*(column[..., asked] for column in bracket.pulls))
-        empty = np.empty((*play.best_arm.shape, 0), dtype=np.int64)
-        return Pulls(empty, empty, empty)
-
-    def in_play(self, play: BracketsState) -> list[int]:
-        """Return the brackets in play, in the order of play."""
-        if self.brackets_in_play is None:
-            return play.open_brackets
-        ready: list[int] = []
-        for index in play.open_brackets:
-            # Brackets that are not open any more have ended, and no bracket waits for them.
-            if any(
-                len(play.brackets[before].closed) < self._n_needed(play, index, before)
-                for before in ready
-            ):
-                break
-            ready.append(index)
-        return ready
-
-    def _n_needed(self, play: BracketsState, place: int, before: int) -> int:
-        """Return how many rungs of an earlier bracket are closed when a bracket starts."""
-        n_rungs = len(play.brackets.schedule.brackets[before].rungs)
-        back = play.position[place] - play.position[before]
-        if back >= (self.brackets_in_play or len(play.position)):
-            return n_rungs
-        return 0 if back == 1 else n_rungs - 1
-
-    def rungs_before(self, state: tuple[Problem, BracketsState], place: int) -> list[ClosedRung]:
+    def rungs_before(self, state: SeparateState, place: int) -> list[ClosedRung]:
         """Return the rungs that are always closed when a bracket starts, in the order of play.
 
         These are the rungs for which the bracket waits. The result therefore does not depend on
         the order of the rewards. It is complete once a pull of the bracket has been requested.
         """
-        _, play = state
-        if self.brackets_in_play is None:
-            return []
-        return [
-            rung
-            for before in islice(play.position, play.position[place])
-            for rung in play.brackets[before].closed[: self._n_needed(play, place, before)]
-        ]
+        return cast(BracketsGame, state.games[0]).rungs_before(place)
 
-    def tell(
-        self, state: tuple[Problem, BracketsState], pulls: Pulls, rewards: FloatArray
-    ) -> None:
-        """Update the state with rewards, and close the rungs that are complete."""
-        problem, play = state
-        if len(pulls) == 0:
-            return
-        told = play.store(pulls, rewards)
-        if self.races:
-            # A bracket that has ended may end the race of a later one.
-            told = list(self.in_play(play))
-        for index in told:
-            bracket = play.brackets[index]
-            if bracket.is_racing and bracket.n_told == bracket.n_pulls_of_rung:
-                self._end_race(play, index)
-            if bracket.n_told == bracket.n_pulls_of_rung and not bracket.is_racing:
-                self._close_rung(problem, play, bracket)
-                if bracket.is_finished:
-                    play.open_brackets.remove(index)
-
-    def _end_race(self, play: BracketsState, place: int) -> None:
-        """End a race if all brackets have ended, except for the one before and later ones."""
-        end = play.position[place] - 1
-        if any(play.position[index] < end for index in play.open_brackets[:1]):
-            return
-        known = play.finalists.incumbents
-        for index in islice(play.position, len(known) - 1, max(0, end)):
-            before = play.brackets[index]
-            play.finalists.add(before.rewards[before.arms - before.first_arm])
-        play.brackets[place].finish_race(known[max(0, end)])
-
-    def _close_rung(self, problem: Problem, play: BracketsState, bracket: BracketState) -> None:
-        means, rung = bracket.means(), bracket.bracket.rungs[bracket.rung]
-        if self.brackets_in_play is not None:
-            known = means.copy()
-            for arm, estimate in bracket.dropped.items():
-                known[bracket.arms == arm] = estimate
-            bracket.closed.append(ClosedRung(bracket.arms, rung.level, known))
-        if self._may_win(rung.level, problem):
-            if rung.first_repetition:
-                # The previous rung was at the same level on fewer splits. Its best arm is
-                # replaced unless all means of this rung are NaN.
-                is_known = ~np.isnan(means).all(axis=-1)
-                play.best_reward = np.where(is_known, np.nan, play.best_reward)
-            play.update_best(bracket.arms, means)
-        bracket.rung += 1
-        if bracket.rung < len(bracket.bracket.rungs):
-            rung = bracket.bracket.rungs[bracket.rung]
-            bracket.arms = top_arms(bracket.arms, means, rung.n_arms, problem.tie_break)
-            bracket.is_abandoned = bracket.arms.shape[-1] == 0
-            if not rung.first_repetition:
-                bracket.rewards.fill(np.nan)
-            bracket.open_rung()
-
-    def n_dropped(self, state: tuple[Problem, BracketsState], place: int) -> int | None:
+    def n_dropped(self, state: SeparateState, place: int) -> int | None:
         """Return how many arms a bracket has dropped in its race, None before the race ends."""
-        bracket = state[1].brackets[place]
-        is_to_come = bracket.race_split is not None and not bracket.is_finished
-        return None if is_to_come else len(bracket.dropped)
-
-    def is_finished(self, state: tuple[Problem, BracketsState]) -> bool:
-        """Return whether all brackets are finished."""
-        return not state[1].open_brackets
-
-    def is_alive(self, state: tuple[Problem, BracketsState]) -> BoolArray:
-        """Return which arms are in the current rung of an open bracket."""
-        problem, play = state
-        alive = np.zeros((*play.best_arm.shape, problem.n_arms + 1), dtype=bool)
-        alive[..., :-1] = play.brackets.is_to_come
-        for bracket in play.brackets.values():
-            if bracket.is_finished:
-                continue
-            # NO_ARM is -1, so that padding marks the extra last place.
-            np.put_along_axis(alive, bracket.arms, True, axis=-1)
-            alive[..., list(bracket.dropped)] = False
-        return alive[..., :-1]
-
-    def recommend(self, state: tuple[Problem, BracketsState]) -> IntArray:
-        """Return the arm with the best mean reward at a level from which arms can win."""
-        return state[1].best_arm.copy()
-
-
-def top_arms(
-    arms: IntArray, means: FloatArray, n_kept: int, tie_break: Sequence[int] | None = None
-) -> IntArray:
-    """Return the best of the arms, which are in increasing order, and keep their order.
-
-    At most ``n_kept`` arms are returned. Ties go to the arm with the smaller number in
-    ``tie_break``, or to the smaller arm if it is None. Arms with a mean of NaN are never
-    kept. The shape is ``(*batch, n)``, where n is the largest number of kept arms of a problem.
-    Problems with fewer arms are padded with ``NO_ARM``.
-    """
-    if tie_break is None:
-        # Sorting the means is much faster than sorting the arms by their means.
-        worst = -np.sort(-means, axis=-1)[..., min(n_kept, means.shape[-1]) - 1]
-        is_kept = means >= worst[..., np.newaxis]
-        if not np.isnan(worst).any() and is_kept.sum() == n_kept * worst.size:
-            return arms[is_kept].reshape(*worst.shape, n_kept)
-        best = np.argsort(-means, axis=-1, kind="stable")  # NaN sorts last
-    else:
-        best = np.lexsort((np.take(tie_break, arms), -means), axis=-1)
-    best = best[..., :n_kept]
-    is_known = ~np.isnan(np.take_along_axis(means, best, axis=-1))
-    n_columns = int(is_known.sum(axis=-1).max(initial=0))
-    after_all = np.iinfo(np.int64).max
-    kept = np.where(is_known, np.take_along_axis(arms, best, axis=-1), after_all)
-    kept = np.sort(kept, axis=-1)[..., :n_columns]
-    return np.where(kept == after_all, NO_ARM, kept)
+        return cast(BracketsGame, state.games[0]).n_dropped(place)
 
 
 @dataclass(frozen=True)
@@ -267,10 +264,6 @@ class _BudgetedHalving(ScheduledPolicy):
         n_arms = self.n_arms if n_available is None else min(self.n_arms, n_available)
         rungs = self._rungs(n_arms, max_level)
         return Schedule((Bracket(max(0, len(rungs) - 1), rungs),))
-
-    def _may_win(self, level: int, problem: Problem) -> bool:
-        # The winner of the last round is recommended. Its level is the largest of all rounds.
-        return level == self._rungs(problem.n_arms, problem.max_level)[-1].level
 
 
 @dataclass(frozen=True)

@@ -136,8 +136,7 @@ def test_many_arms_may_be_dropped_at_once(n_rivals: int) -> None:
     contest.rewards[0] = dict(enumerate(rng.normal(size=10)))
     contest.tell(Pull(0, 1, 9), 0.0)
     while not contest.is_finished:
-        pull = contest.ask()
-        if pull is not None:
+        for pull in contest.ask():
             contest.tell(pull, -100.0)
     assert contest.best() == 0
     assert contest.dropped == set(range(1, n_rivals + 1))
@@ -147,14 +146,14 @@ def test_an_incumbent_with_more_rewards_than_splits_is_not_pulled_again() -> Non
     """Arm 2 is dropped with a pull in flight, when arm 1 becomes the incumbent on 6 splits."""
     contest = Contest(RaceRules(4), 1, 50, np.random.default_rng(0), [1, 2], incumbent=0)
     contest.rewards[0] = dict.fromkeys(range(6), 0.0)
-    of_one, of_two = contest.ask(), contest.ask()
-    assert of_one is not None
-    assert of_two is not None
+    (of_one,), (of_two,) = contest.ask(), contest.ask()
     contest.rewards[2] = {split: 0.5 for split in range(6) if split != of_two.repetition}
-    while of_one is not None:
-        assert of_one.arm == 1
-        contest.tell(of_one, 5.0 + 0.1 * of_one.repetition)
-        of_one = contest.ask()
+    left = [of_one]
+    while left:
+        (pull,) = left
+        assert pull.arm == 1
+        contest.tell(pull, 5.0 + 0.1 * pull.repetition)
+        left = contest.ask()
     assert contest.incumbent == 1
     assert contest.dropped == {0, 2}
     contest.tell(of_two, 0.0)

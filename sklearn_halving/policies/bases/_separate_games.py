@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -21,24 +21,20 @@ from sklearn_halving.policies.bases._base_policy import BasePolicy
 
 
 class Game(Protocol):
-    """The state of a single problem. It decides one pull at a time."""
-
-    @property
-    def n_open(self) -> int:
-        """Number of pulls in flight."""
+    """The state of a single problem."""
 
     @property
     def is_finished(self) -> bool:
         """Whether there is no pull left, neither in flight nor to be requested."""
 
-    def ask(self) -> Pull | None:
-        """Return the next pull; None if the game has to wait for rewards."""
+    def ask(self, max_pulls: int) -> list[Pull]:
+        """Return at least one of the next pulls; none if the game has to wait for rewards."""
 
     def tell(self, pull: Pull, reward: float) -> None:
         """Take in the reward of a pull."""
 
-    def out(self) -> list[int]:
-        """Return the arms that cannot be pulled any more."""
+    def out(self) -> list[int] | BoolArray:
+        """Return the arms that cannot be pulled any more, or which of all arms they are."""
 
     def best(self) -> int:
         """Return the arm to recommend; ``NO_ARM`` if there is none."""
@@ -52,6 +48,11 @@ class SeparateState:
     batch_shape: Shape
     games: list[Game]
     """One for each problem, in row-major order."""
+    n_open: list[int] = field(init=False)
+    """Number of pulls in flight of each game."""
+
+    def __post_init__(self) -> None:
+        self.n_open = [0] * len(self.games)
 
 
 class SeparateGames(BasePolicy):
@@ -74,25 +75,27 @@ class SeparateGames(BasePolicy):
         return SeparateState(problem.n_arms, batch_shape, games)
 
     def ask(self, state: SeparateState, max_pulls: int) -> Pulls:
-        """Return one pull for each problem; none if the policy has to wait for rewards."""
-        most = self.pulls_in_flight or math.inf
-        asked = [
-            game.ask() if max_pulls > 0 and game.n_open < most else None for game in state.games
-        ]
-        n = int(any(pull is not None for pull in asked))
-        table = np.array([pull or (NO_ARM, 0, 0) for pull in asked], dtype=np.int64)
-        columns = table[:, :, np.newaxis][..., :n]
-        return Pulls(*(columns[:, i].reshape(*state.batch_shape, n) for i in range(3)))
+        """Return pulls of each problem; none if all of them have to wait for rewards."""
+        most, asked = self.pulls_in_flight or sys.maxsize, []
+        for i, game in enumerate(state.games):
+            room = min(max_pulls, most - state.n_open[i])
+            asked.append(game.ask(room) if room > 0 else [])
+            state.n_open[i] += len(asked[i])
+        if not state.batch_shape:
+            return Pulls.of(*asked[0])
+        n = max(map(len, asked))
+        padded = [pulls + [Pull(NO_ARM, 0, 0)] * (n - len(pulls)) for pulls in asked]
+        table = np.array(padded, dtype=np.int64).reshape(*state.batch_shape, n, 3)
+        return Pulls(*np.moveaxis(table, -1, 0))
 
     def tell(self, state: SeparateState, pulls: Pulls, rewards: FloatArray) -> None:
         """Update the state with rewards, one after the other."""
-        columns = [np.asarray(column).reshape(len(state.games), -1) for column in pulls]
-        told = np.asarray(rewards, dtype=np.float64).reshape(columns[0].shape)
-        for i, game in enumerate(state.games):
-            own = Pulls(*(column[i] for column in columns))
-            known = told[i][own.arm != NO_ARM].tolist()
-            for pull, reward in zip(own.each(), known, strict=True):
-                game.tell(pull, reward)
+        table = np.stack([*pulls, rewards], axis=-1).reshape(len(state.games), -1, 4)
+        for i, told in enumerate(table.tolist()):
+            for *pull, reward in told:
+                if pull[0] != NO_ARM:
+                    state.n_open[i] -= 1
+                    state.games[i].tell(Pull(*map(int, pull)), reward)
 
     def is_finished(self, state: SeparateState) -> bool:
         """Return whether all games are finished."""
