@@ -40,7 +40,8 @@ class ArmStatistics:
 
     def mean(self) -> FloatArray:
         """Return the mean reward of each arm; NaN for an arm without a pull."""
-        return self.reward_sum / np.where(self.n_pulls > 0, self.n_pulls, np.nan)
+        with np.errstate(invalid="ignore"):  # 0 / 0
+            return self.reward_sum / self.n_pulls
 
     def variance(self, ddof: int = 1) -> FloatArray:
         """Return the variance of each arm, by default the unbiased one; 0 for too few pulls."""

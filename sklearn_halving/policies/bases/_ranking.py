@@ -67,6 +67,11 @@ def any_of_each(mask: BoolArray) -> BoolArray:
     return np.asarray(is_any)
 
 
+def sum_of_each(values: IntArray | BoolArray) -> IntArray:
+    """Return the sum of each row, shape ``(n_rows,)``; faster than ``sum`` for short rows."""
+    return values @ np.ones(values.shape[1], dtype=np.int64)
+
+
 def is_wide(values: AnyArray) -> bool:
     """Return whether the rows are so long that reductions over their values are fast."""
     return bool(len(values) < values.shape[1])
