@@ -66,10 +66,10 @@ def layer(inside: str = "", outside: str = "", inside_functions: str = "") -> La
 
 # DESIGN.md, section 2. Only `search` and the package's `__init__` may import `search`.
 LAYERS = {
-    "samplers": layer("samplers", "numpy scipy"),
-    "policies": layer("policies", "numpy scipy"),
+    "samplers": layer("samplers _checks", "numpy scipy"),
+    "policies": layer("policies _checks", "numpy scipy"),
     "resources": layer(
-        "resources _typing _unstable_imports",
+        "resources _checks _typing",
         "sklearn numpy pandas",
         "catboost lightgbm xgboost",
     ),
@@ -82,13 +82,14 @@ LAYERS = {
     ),
     "search": layer(
         "search policies samplers resources execution splits "
-        "_docstrings _typing _unstable_imports",
+        "_checks _docstrings _typing _unstable_imports",
         "sklearn numpy scipy pandas joblib",
         "tqdm",
     ),
-    "simulation": layer("simulation policies", "numpy scipy", "pandas matplotlib"),
-    "splits": layer("splits _typing", "sklearn numpy"),
+    "simulation": layer("simulation policies _checks", "numpy scipy", "pandas matplotlib"),
+    "splits": layer("splits _checks _typing", "sklearn numpy"),
     "plotting": layer("plotting splits _docstrings _typing", "sklearn numpy pandas", "matplotlib"),
+    "_checks.py": layer(),
     "_docstrings.py": layer(),
     "_typing.py": layer("", "numpy"),
     UNSTABLE_IMPORTS: layer("", "sklearn"),

@@ -16,6 +16,7 @@ from sklearn_halving.resources._fitting import (
 from sklearn_halving.resources._iterations import Iterations
 from sklearn_halving.resources._parameters import check_not_searched
 from sklearn_halving.resources._partial_fit import PartialFit, last_step_is_replaced
+from sklearn_halving.resources._rescaling import Rescale
 from sklearn_halving.resources._types import ContinuedResource
 
 MILLISECOND = 1e-3
@@ -43,6 +44,9 @@ class FitTime(ContinuedResource):
     ----------
     classes : tuple or None, default=None
         The class labels passed to a classifier, as in `PartialFit`.
+    rescale : dict of str to {"inverse", "proportional"} or callable, default=None
+        Parameters that depend on the time in seconds, as in `TrainingSize`. Every fit then
+        starts from scratch, since a fitted model cannot change its parameters.
 
     Examples
     --------
@@ -60,6 +64,7 @@ class FitTime(ContinuedResource):
     """
 
     classes: tuple[object, ...] | None = None
+    rescale: Rescale | None = None
 
     name = "fit_time"
 
@@ -87,8 +92,8 @@ class FitTime(ContinuedResource):
 
     def can_continue(self, estimator: Estimator) -> bool:
         """Return whether the estimator can be trained in steps."""
-        epochs = PartialFit().can_continue(estimator)
-        return epochs or _count_of(estimator) is not None
+        has_steps = PartialFit().can_continue(estimator) or _count_of(estimator) is not None
+        return has_steps and not self.rescale
 
     def _train_to(
         self, estimator: Estimator, data: TrainingData, level: int, previous_level: int

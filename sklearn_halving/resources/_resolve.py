@@ -8,9 +8,9 @@ from sklearn_halving._typing import Estimator
 from sklearn_halving.resources._continuation import is_iteration_name
 from sklearn_halving.resources._fit_time import FitTime
 from sklearn_halving.resources._iterations import Iterations
+from sklearn_halving.resources._parameter_value import ParameterValue
 from sklearn_halving.resources._parameters import suggestion
 from sklearn_halving.resources._partial_fit import PartialFit
-from sklearn_halving.resources._random_features import RandomFeatures
 from sklearn_halving.resources._training_size import TrainingSize
 from sklearn_halving.resources._types import Resource
 
@@ -36,18 +36,18 @@ def resolve_resource(resource: object, estimator: Estimator) -> Resource:
     -------
     resource : Resource
         For an estimator parameter, `Iterations` if training can continue with it or if its name
-        is that of a number of iterations; otherwise `RandomFeatures`.
+        is that of a number of iterations; otherwise `ParameterValue`.
 
     Examples
     --------
     >>> from sklearn.ensemble import BaggingClassifier
     >>> from sklearn_halving.resources import resolve_resource
     >>> resolve_resource("n_estimators", BaggingClassifier())
-    Iterations(parameter='n_estimators', continuation='auto')
+    Iterations(parameter='n_estimators', continuation='auto', rescale=None)
     >>> resolve_resource("max_samples", BaggingClassifier(max_samples=0.5))
-    RandomFeatures(parameter='max_samples', unit=0.001)
+    ParameterValue(parameter='max_samples', unit=0.001, rescale=None)
     """
-    if isinstance(resource, RandomFeatures):
+    if isinstance(resource, ParameterValue):
         return resource.for_estimator(estimator)
     if isinstance(resource, str):
         if resource in _BY_NAME:
@@ -57,7 +57,7 @@ def resolve_resource(resource: object, estimator: Estimator) -> Resource:
             if _may_exist(resource, estimator, iterations):
                 return iterations
         elif _may_exist(resource, estimator, iterations):
-            return RandomFeatures(resource).for_estimator(estimator)
+            return ParameterValue(resource).for_estimator(estimator)
     elif isinstance(resource, Resource) and not isinstance(resource, type):
         return resource
     known = [*_BY_NAME, *estimator.get_params()]

@@ -8,19 +8,45 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_halving._checks import CheckedFields
 from sklearn_halving._typing import Estimator
+from sklearn_halving.resources._rescaling import Rescale
 from sklearn_halving.resources._types import Resource
 
 Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class TrainingSize(Resource):
+class TrainingSize(CheckedFields, Resource):
     """Train on more and more rows of the training fold.
 
     A level is a number of rows. The caller draws the rows (see `subset_order` and
     `training_rows`). A model is always fitted from scratch; otherwise it would see the first
     rows more often than the later ones.
+
+    Parameters
+    ----------
+    rescale : dict of str to {"inverse", "proportional"} or callable, default=None
+        Parameters that depend on the number of rows, and how. The value of a candidate is meant
+        for the largest level. At other levels it is multiplied by ``max_amount / amount``
+        (``"inverse"``) or by ``amount / max_amount`` (``"proportional"``), or replaced by the
+        result of a callable ``(value, amount, max_amount)``. A parameter of whole numbers is
+        rounded to a whole number of at least 1.
+
+    Notes
+    -----
+    Li et al. (2018), appendix A.4, divide the cost C by the number of samples, because the
+    squared errors are summed rather than averaged, and the regularization lambda by the number
+    of random features. Both are ``"inverse"``. With samples as the resource, the reciprocal of
+    C, such as ``alpha`` of ``Ridge`` and ``KernelRidge``, is ``"proportional"``. If the loss is
+    averaged, as in ``SGDClassifier`` and ``Lasso``, ``alpha`` needs no rule. Features that are
+    normalized by their number, such as those of ``RBFSampler`` and ``Nystroem``, need no rule
+    either.
+
+    References
+    ----------
+    Li, Jamieson, DeSalvo, Rostamizadeh and Talwalkar. Hyperband: a novel bandit-based approach
+    to hyperparameter optimization. JMLR 18, 2018.
 
     Examples
     --------
@@ -28,7 +54,12 @@ class TrainingSize(Resource):
     >>> from sklearn_halving.resources import TrainingSize
     >>> TrainingSize().level_range(DummyRegressor(), n_train=100, n_rows_needed=6)
     (6, 100)
+    >>> from sklearn.svm import SVC
+    >>> TrainingSize(rescale={"C": "inverse"}).rescaled(SVC(C=2.0), level=100, max_level=1000)
+    {'C': 20.0}
     """
+
+    rescale: Rescale | None = None
 
     name = "n_samples"
     subsamples_rows = True

@@ -161,7 +161,6 @@ default="random"
         min_resources: float | str = "auto",
         max_resources: float | str = "auto",
         initial_candidates: Sequence[t.Params] | None = None,
-        rescale: t.Rescale | None = None,
         scoring: t.Scoring | None = None,
         n_jobs: int | None = None,
         refit: t.Refit = True,
