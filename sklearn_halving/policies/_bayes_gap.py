@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
-from sklearn_halving.policies._types import NO_ARM, Problem, Pulls
+from sklearn_halving.policies._types import NO_ARM, Belief, Problem, Pulls
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._gap_rule import Exploration, choose_by_gap, first_largest
 from sklearn_halving.policies.bases._parameter_checks import (
@@ -109,6 +109,8 @@ class BayesGap(BasePolicy):
         Whether only pulled arms are recommended. The last fifth of the pulls then goes to the arm
         that looks best, unless it has as many pulls as every arm whose posterior mean is at most
         one standard deviation lower. Otherwise ``acquisition`` chooses.
+    breaks_ties : bool, default=False
+        Whether ties go to an arm at random, by the seed of `start`, and not to the first.
     pulls_in_flight : int, default=1
         Maximum number of pulls in flight. Pulls in flight reduce the posterior variances, but do
         not change the means. Decisions depend on the order of the rewards, and therefore on this
@@ -159,6 +161,7 @@ class BayesGap(BasePolicy):
     standardize: bool = True
     prior_mean: npt.ArrayLike = field(default=0.0, repr=False)
     confirm: bool = False
+    breaks_ties: bool = False
     pulls_in_flight: Count = 1
 
     def start(
@@ -175,7 +178,7 @@ class BayesGap(BasePolicy):
             refits = Refits(covariance, parameters, make_model)
             covariance = covariance.at(parameters.log_lengths)
         covariance = as_arm_covariance(covariance, problem.n_arms)
-        return PosteriorState(
+        state = PosteriorState(
             problem,
             batch_shape,
             np.random.default_rng(seed if seed is not None else 0),
@@ -184,6 +187,9 @@ class BayesGap(BasePolicy):
             *make_model(covariance, parameters),
             refits,
         )
+        if self.breaks_ties and isinstance(seed, np.random.SeedSequence):
+            state.break_ties(seed)
+        return state
 
     def _check_family(self, n_problems: int) -> None:
         """Raise if a family is combined with several problems, or with a fixed scale."""
@@ -299,6 +305,15 @@ class BayesGap(BasePolicy):
         shape = (*state.batch_shape, -1)
         mean, deviation = state.in_rewards()
         return mean.reshape(shape), deviation.reshape(shape)
+
+    def belief(self, state: PosteriorState) -> Belief:
+        """Return the posterior and the bounds of the arms of one problem."""
+        mean, deviation = (values[0] for values in state.in_rewards())
+        estimates, width = state.estimates(), np.sqrt(state.posterior.variance)
+        epsilon = self.epsilon / estimates.scale
+        beta = float(state.exploration.beta(estimates.mean, width, state.alive, epsilon)[0])
+        bounds = state.regret_bounds()[0]
+        return Belief(mean, deviation, mean - beta * deviation, mean + beta * deviation, bounds)
 
     def _choose(self, state: PosteriorState, may_pull: BoolArray) -> IntArray:
         """Return the next arm of each problem. The variances include pulls in flight."""

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
 
 import numpy as np
 
 from sklearn_halving.policies._successive_halving import BracketsGame, ScheduledPolicy
-from sklearn_halving.policies._types import Bracket, Problem, Rung, Schedule
+from sklearn_halving.policies._types import (
+    Bracket,
+    PolicyDescription,
+    Problem,
+    Rung,
+    Schedule,
+)
 from sklearn_halving.policies.bases._parameter_checks import Count, refuse_unless
 from sklearn_halving.policies.bases._rungs import Factor, exact_factor, floor_log, round_half_up
 
@@ -96,6 +102,10 @@ class GridHalving(ScheduledPolicy):
             if bracket.n_pulls(self.n_repetitions) <= n_arms * self.n_repetitions:
                 return Schedule((bracket,))
         return Schedule((everything,))
+
+    def describe(self, problem: Problem | None = None) -> PolicyDescription:
+        """Return the description; ties are broken by ``tie_break`` of the problem."""
+        return replace(super().describe(problem), breaks_ties=True)
 
     def _new_game(self, problem: Problem, rng: np.random.Generator) -> BracketsGame:
         game, n_splits = super()._new_game(problem, rng), problem.max_repetitions or 1

@@ -270,6 +270,26 @@ class ClosedRung(NamedTuple):
     means: FloatArray
 
 
+class Belief(NamedTuple):
+    """What a policy with a model believes about its arms, in units of reward.
+
+    Parameters
+    ----------
+    mean, deviation : ndarray of shape (n_arms,)
+        Posterior mean and standard deviation.
+    lower, upper : ndarray of shape (n_arms,)
+        The bounds that the next round would compare.
+    regret_bounds : ndarray of shape (n_rounds,)
+        Upper bound of the regret of the leader in each round.
+    """
+
+    mean: FloatArray
+    deviation: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    regret_bounds: FloatArray
+
+
 @dataclass(frozen=True)
 class PolicyDescription:
     """The properties of a policy that are known before the first pull.
@@ -303,6 +323,10 @@ class PolicyDescription:
         Whether an arm may be dropped in the last rung of a bracket after a pull on one split. The
         policy must then have a method ``n_dropped``, which returns how many arms a bracket has
         dropped, and None before this is decided.
+    eliminates : bool, default=False
+        Whether arms that were eliminated in an earlier stage rank behind those of a later stage.
+    breaks_ties : bool, default=False
+        Whether the policy uses ``tie_break`` of the problem.
     reward_range : (float, float) or None, default=None
         Smallest and largest reward for which the bounds of the policy hold; None if it needs no
         range.
@@ -330,6 +354,8 @@ class PolicyDescription:
     n_arms: int | None = None
     arms_may_arrive: bool = False
     races: bool = False
+    eliminates: bool = False
+    breaks_ties: bool = False
     reward_range: tuple[float, float] | None = None
     confidence: float | None = None
 

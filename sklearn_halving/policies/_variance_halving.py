@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from numbers import Integral
 from typing import Annotated, Literal
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_halving.policies._arrays import FloatArray, IntArray
-from sklearn_halving.policies._types import NO_ARM, Stage
+from sklearn_halving.policies._types import NO_ARM, PolicyDescription, Problem, Stage
 from sklearn_halving.policies.bases._greedy_allocation import (
     bounded_counts,
     greedy_counts,
@@ -48,6 +48,7 @@ from sklearn_halving.policies.noise._noise_estimates import (
 
 Allocation = Literal["likelihood", "pooled", "ucb", "known", "uniform"]
 DEFAULT_SHRINKAGE = 3.0
+Overlap = Annotated[float, Rule(check_not_negative, "It is n_test / n_train, or 0.")]
 
 
 @dataclass(frozen=True)
@@ -108,9 +109,10 @@ class VarianceHalving(PlannedPolicy):
         Stop when no other arm in play can be better than the leader by more than this, in units
         of reward. The upper limit for each arm is the difference of the means plus 1.645 standard
         errors of the difference, a one-sided 95 % limit. If None, this rule is not used.
-    overlap : float, default=0.0
+    overlap : float or None, default=None
         Size of a test set divided by the size of a training set, which the stopping rules need
-        (see `standard_errors`). 0 assumes that the rewards of an arm are independent.
+        (see `standard_errors`). 0 assumes that the rewards of an arm are independent. With None,
+        a search uses that of its splits, and otherwise it is 0.
 
     Notes
     -----
@@ -151,7 +153,7 @@ class VarianceHalving(PlannedPolicy):
     levels: tuple[int, ...] | None = None
     stop_probability: Annotated[float, between(0.5, 1, "Use 0.95, or None.")] | None = None
     tolerance: Annotated[float, Rule(check_not_negative, "Use 0.01, or None.")] | None = None
-    overlap: Annotated[float, Rule(check_not_negative, "It is n_test / n_train, or 0.")] = 0.0
+    overlap: Overlap | None = None
 
     def __post_init__(self) -> None:
         """Validate the parameters that do not depend on the number of arms."""
@@ -179,6 +181,10 @@ class VarianceHalving(PlannedPolicy):
             repr(self.levels),
             "growing_levels(smallest, largest, n_stages) makes them.",
         )
+
+    def describe(self, problem: Problem | None = None) -> PolicyDescription:
+        """Return the description; with "likelihood", no arm is eliminated."""
+        return replace(super().describe(problem), eliminates=self.allocation != "likelihood")
 
     def _play(self, game: Game) -> Iterator[IntArray]:
         known = self._check(game)
@@ -288,7 +294,7 @@ class VarianceHalving(PlannedPolicy):
         at_last_level = not self.levels or game.level == self.levels[-1]
         if (self.stop_probability is None and self.tolerance is None) or not at_last_level:
             return
-        mean, error, ready = errors_in_play(game, known, self._shrinkage, self.overlap)
+        mean, error, ready = errors_in_play(game, known, self._shrinkage, self.overlap or 0.0)
         leader = best_alive(game.alive, mean)
         for i in np.flatnonzero(ready):
             if is_clear(mean[i], error[i], int(leader[i]), self.stop_probability, self.tolerance):

@@ -7,18 +7,31 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sklearn_halving.search._bandit_search import BanditSearchCV
+    from sklearn_halving.search._bandit import BanditSearchCV
     from sklearn_halving.search._bayes_gap import BayesGapSearchCV
     from sklearn_halving.search._hyperband import HyperbandSearchCV
     from sklearn_halving.search._variance_halving import VarianceHalvingSearchCV
+    from sklearn_halving.search.candidate_model._prior import (
+        candidate_covariance,
+        candidate_features,
+    )
 
-__all__ = ["BanditSearchCV", "BayesGapSearchCV", "HyperbandSearchCV", "VarianceHalvingSearchCV"]
+__all__ = [
+    "BanditSearchCV",
+    "BayesGapSearchCV",
+    "HyperbandSearchCV",
+    "VarianceHalvingSearchCV",
+    "candidate_covariance",
+    "candidate_features",
+]
 
 _MODULE_OF = {
-    "BanditSearchCV": "_bandit_search",
+    "BanditSearchCV": "_bandit",
     "BayesGapSearchCV": "_bayes_gap",
     "HyperbandSearchCV": "_hyperband",
     "VarianceHalvingSearchCV": "_variance_halving",
+    "candidate_covariance": "candidate_model._prior",
+    "candidate_features": "candidate_model._prior",
 }
 
 

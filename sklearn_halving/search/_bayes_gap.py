@@ -2,62 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from numbers import Real
-from typing import Annotated, Literal, cast
+from collections.abc import Sequence
+from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from sklearn_halving import _typing as t
-from sklearn_halving._unstable_imports import Interval
-from sklearn_halving.policies import UniformAllocation
+from sklearn_halving.policies import BayesGap, UniformAllocation
 from sklearn_halving.policies._bayes_gap import Acquisition, BetaRule
 from sklearn_halving.policies.bases._base_policy import BasePolicy, default_window
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
-from sklearn_halving.search._adaptive_search import PULLS_OF_GRID_SEARCH, AdaptiveSearchCV
-from sklearn_halving.search._bandit_search import _warn_of_range
-from sklearn_halving.search._run import Run
-from sklearn_halving.search._search_results import ResultTable
-from sklearn_halving.search._shared_parameters import PositiveFloat, PositiveInt, document_search
+from sklearn_halving.search._adaptive import FITS_OF_GRID_SEARCH, N_SAMPLED, AdaptiveSearchCV
+from sklearn_halving.search._parameters import PositiveFloat, PositiveInt, document_search
 from sklearn_halving.search.candidate_model._features import draw_evenly
 from sklearn_halving.search.candidate_model._gap_then_race import (
     make_gap_then_race,
     most_arms,
+    n_of_gap,
 )
-from sklearn_halving.search.candidate_model._independent import (
-    BOUNDS,
-    UGapName,
-    UGapOverCandidates,
-    interval_columns,
-    make_ugap,
-    n_first_fits,
+from sklearn_halving.search.candidate_model._prior import NOISE, KernelName, make_prior
+from sklearn_halving.search.preparing._arriving import (
+    check_candidates,
+    followed_by_a_sampler,
+    resolve_sampler,
 )
-from sklearn_halving.search.candidate_model._posterior import (
-    bounds_before_race,
-    columns_of_one,
-    make_gap,
-    posterior_columns,
-)
-from sklearn_halving.search.candidate_model._prior import (
-    CandidatePrior,
-    KernelName,
-    make_prior,
-)
-from sklearn_halving.search.preparing._candidates import check_candidates, followed_by_a_sampler
-from sklearn_halving.search.preparing._preparation import Preparation, Setup
-from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics
-from sklearn_halving.search.reporting._cv_results import ResultRows, ranks
+from sklearn_halving.search.preparing._inputs import FitInputs
+from sklearn_halving.search.preparing._levels import choose_levels
+from sklearn_halving.search.preparing._plan import SearchPlan
+from sklearn_halving.search.preparing._setup import Setup
+from sklearn_halving.search.preparing._space import SearchSpace, search_space
+from sklearn_halving.search.preparing._splits import SearchSplits, streamed_splits
 
 N_OF_DISTRIBUTIONS = 100
 """Default number of candidates that are drawn from distributions; not all of them are fitted."""
-AUTO_PULLS = (20, 100)
-"""Minimum and maximum of ``n_pulls="auto"``, which is a quarter of the number of candidates."""
-
-Kernel = Annotated[Callable[..., ArrayLike], callable] | Annotated[ArrayLike, "array-like"]
-"""A covariance of the candidates, or a function that returns it."""
+AUTO_FITS = (20, 100)
+"""Minimum and maximum of ``n_fits="auto"``, which is a quarter of the number of candidates."""
 
 
 @document_search
@@ -71,7 +51,7 @@ class BayesGapSearchCV(AdaptiveSearchCV):
     that a fit is informative about all similar candidates. Candidates that were never fitted have
     a posterior mean and standard deviation as well. BayesGap [1]_ compares the candidate that
     looks best with its strongest rival, fits whichever of the two is less certain, and repeats
-    this ``n_pulls`` times. A fit is one candidate on one train/test split, and the j-th fit of
+    this ``n_fits`` times. A fit is one candidate on one train/test split, and the j-th fit of
     every candidate is on split j.
 
     The winner is always a candidate that was fitted. The last fifth of the fits confirms the
@@ -85,7 +65,7 @@ class BayesGapSearchCV(AdaptiveSearchCV):
         They are spread evenly by a quasi-random sequence if each dict has a continuous
         distribution and all distributions have a method ``ppf``. Otherwise they are drawn as in
         RandomizedSearchCV.
-    n_pulls : "auto" or int, default="auto"
+    n_fits : "auto" or int, default="auto"
         Maximum number of fits (the paper's horizon T). ``"auto"`` is a quarter of the number of
         candidates, but at least 20 and at most 100, and never more than 5 for each candidate or
         than the splits of ``cv`` allow. With an ``acquisition`` of UGap, it is 5 for each
@@ -99,8 +79,6 @@ default="random"
         (`~sklearn_halving.policies.IncumbentRace`). The winner is fitted on at least 10 splits,
         or as many as ``cv`` has, if that is more. ``n_candidates`` is the number of candidates
         before the race. Not available for a whole grid, nor with an ``acquisition`` of UGap.
-    epsilon : float, default=0.0
-        Difference of scores that does not matter.
     beta : {"effective", "printed"} or float, default="effective"
         Half the width of the bounds in standard deviations, see
         `~sklearn_halving.policies.BayesGap`. ``"printed"`` is eq. (9) of the paper, which counts
@@ -119,9 +97,6 @@ default=None
           branches, the last columns indicate the branch;
         - an array of shape (n_candidates, n_candidates): the covariance itself. The candidates
           must be a whole grid, in the order of `ParameterGrid`.
-    branch_correlation : float, default=0.0
-        Factor between 0 and 1 for the covariance of candidates from different branches, see
-        Notes. Only available for kernels given by name or as a kernel object.
     acquisition : {"bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi", "ugap", \
 "ugap_bernstein"}, default="bayesgap"
         Rule that chooses the next fit. All rules up to ``"pi"`` use the same posterior. ``"ugap"``
@@ -129,16 +104,9 @@ default=None
         (`~sklearn_halving.policies.AdaptiveUGapEb`): each candidate is fitted once or twice
         first, the score must be known to lie between 0 and 1, and the posterior columns of
         ``cv_results_`` describe the candidate's own scores.
-    noise : "auto" or float, default="auto"
-        Variance of a score around the mean of its candidate on its split, in the units of the
-        covariances of ``kernel``. The effect of a split on all candidates has the same variance.
-        The overall scale of the scores is always estimated. ``"auto"`` is a quarter of the
-        variance of the candidates. With a kernel given by name, this is only the initial
-        value: both variances and one length scale for each parameter are then estimated by
-        maximum marginal likelihood, after 5, 10, 20, 40, ... fits. A number disables this.
-    pulls_in_flight : "auto" or int, default="auto"
+    fits_in_flight : "auto" or int, default="auto"
         Maximum number of fits that are chosen before the score of the first of them is known.
-        ``"auto"`` is an eighth of ``n_pulls``, at most 20. The result
+        ``"auto"`` is an eighth of ``n_fits``, at most 20. The result
         depends on this number, but not on ``n_jobs``. Scores are used in the order in which fits
         were chosen. Two to three times the number of workers therefore keeps all of them busy.
         With 1, every decision uses all scores, and only one worker is used.
@@ -148,7 +116,7 @@ default=None
     cv_results_ : dict of ndarrays
         As in GridSearchCV, with one row for each candidate, fitted or not, and with these columns:
 
-        - ``n_pulls``: number of fits. If it is 0, the score columns are NaN;
+        - ``n_fits``: number of fits. If it is 0, the score columns are NaN;
         - ``posterior_mean``, ``posterior_sd``: posterior mean and standard deviation of the
           score, without the uncertainty of the level that all candidates have in common;
         - ``lower_bound``, ``upper_bound``: the bounds that the next round would have compared;
@@ -228,7 +196,7 @@ default=None
     >>> X, y = load_wine(return_X_y=True)
     >>> grid = {"svc__C": np.logspace(-3, 3, 20), "svc__gamma": np.logspace(-5, 1, 20)}
     >>> pipeline = make_pipeline(StandardScaler(), SVC())
-    >>> search = BayesGapSearchCV(pipeline, grid, n_pulls=20, random_state=0).fit(X, y)
+    >>> search = BayesGapSearchCV(pipeline, grid, n_fits=20, random_state=0).fit(X, y)
     >>> len(search.cv_results_["params"]), search.n_fits_
     (400, 20)
     >>> bool(search.best_corrected_score_ > 0.95)
@@ -236,159 +204,120 @@ default=None
     """
 
     n_candidates: Literal["auto"] | PositiveInt
-    sampler: Annotated[str | Sampler, object]
-    epsilon: Annotated[float, Interval(Real, 0, None, closed="left")]
+    kernel: KernelName
+    acquisition: Acquisition
     beta: BetaRule | PositiveFloat
-    kernel: KernelName | Kernel | None
-    branch_correlation: Annotated[float, Interval(Real, 0, 1, closed="both")]
-    acquisition: Acquisition | UGapName
-    noise: Literal["auto"] | PositiveFloat
-    pulls_in_flight: Literal["auto"] | PositiveInt
+    fits_in_flight: Literal["auto"] | PositiveInt
+    sampler: Annotated[str | Sampler, object]
 
     def __init__(
         self,
         estimator: t.Estimator,
         param_distributions: t.ParamDistributions,
         *,
+        time_budget: float | str | None = None,
+        n_jobs: int | None = None,
+        scoring: t.Scoring | None = None,
+        cv: t.CrossValidation | None = None,
+        refit: t.Refit = True,
+        random_state: t.RandomState | None = None,
+        verbose: int = 0,
         n_candidates: int | Literal["auto"] = "auto",
-        n_pulls: int | Literal["auto"] = "auto",
-        sampler: str | Sampler = "random",
-        epsilon: float = 0.0,
+        n_fits: int | Literal["auto"] = "auto",
+        kernel: KernelName = "squared_exponential",
+        acquisition: Acquisition = "bayesgap",
         beta: float | BetaRule = "effective",
-        kernel: KernelName | Kernel | None = None,
-        branch_correlation: float = 0.0,
-        acquisition: Acquisition | UGapName = "bayesgap",
-        noise: float | Literal["auto"] = "auto",
-        pulls_in_flight: int | Literal["auto"] = "auto",
+        fits_in_flight: int | Literal["auto"] = "auto",
+        sampler: str | Sampler = "random",
         resource: str | Resource | None = None,
         max_resources: float | str = "auto",
         initial_candidates: Sequence[t.Params] | None = None,
-        scoring: t.Scoring | None = None,
-        n_jobs: int | None = None,
-        refit: t.Refit = True,
-        cv: t.CrossValidation | None = None,
-        verbose: int = 0,
-        pre_dispatch: int | str = "2*n_jobs",
-        random_state: t.RandomState | None = None,
+        checkpoint: t.FilePath | None = None,
+        fit_timeout: float | str | None = None,
+        memory_limit: int | str | None = None,
         error_score: float | Literal["raise"] = np.nan,
         return_train_score: bool = False,
-        checkpoint: t.FilePath | None = None,
-        time_budget: float | str | None = None,
-        pull_timeout: float | str | None = None,
-        memory_limit: int | str | None = None,
-        progress_bar: bool = False,
+        pre_dispatch: int | str = "2*n_jobs",
     ) -> None:
         self._set_parameters(locals())
 
-    def _least_n_pulls(self, n_arms: int) -> int:
-        return max(1, n_arms * n_first_fits(self.acquisition))
+    def _setup(
+        self, inputs: FitInputs, rng: np.random.RandomState, seed: np.random.SeedSequence
+    ) -> Setup:
+        resource = self._resource()
+        space = search_space(self, resource)
+        sampler = resolve_sampler(self.sampler)
+        splits = streamed_splits(self, inputs, resource, seed)
+        levels = choose_levels((None, self.max_resources), self.estimator, resource, splits)
+        n_arms = n_drawn = self._count_drawn(space, has_sampler=sampler is not None)
+        n_fits = self._count_gap_fits(n_drawn, splits, has_sampler=sampler is not None)
+        if sampler is not None:
+            n_arms = most_arms(n_fits, n_drawn)
+            n_arms = min(n_arms, space.size or n_arms)
+        drawn = self._draw(space, n_drawn, rng)
+        return Setup(
+            inputs, space, sampler, resource, splits, levels, n_arms, n_fits, drawn=drawn
+        )
 
-    def _count_drawn(self, setup: Setup) -> int:
+    def _count_drawn(self, space: SearchSpace, *, has_sampler: bool) -> int:
         """Return the number of candidates that the model knows."""
-        space = setup.space
         if space.is_grid or not isinstance(self.n_candidates, str):
-            n_drawn = super()._count_candidates(replace(setup, sampler=None))
-            return n_drawn if setup.sampler is None else max(n_drawn, len(space.initial))
-        n_arms = max(N_OF_DISTRIBUTIONS, len(space.initial))
-        return min(n_arms, space.size or n_arms)
+            n_drawn = self._count_candidates(space, None, lambda n_arms: 1)
+            return max(n_drawn, len(space.initial)) if has_sampler else n_drawn
+        n_drawn = max(N_OF_DISTRIBUTIONS, len(space.initial))
+        return min(n_drawn, space.size or n_drawn)
 
-    def _count_candidates(self, setup: Setup) -> int:
-        n_drawn = self._count_drawn(setup)
-        if setup.sampler is None:
-            return n_drawn
-        n_arms = most_arms(self._count_pulls(n_drawn, setup), n_drawn)
-        return min(n_arms, setup.space.size or n_arms)
+    def _count_gap_fits(self, n_drawn: int, splits: SearchSplits, *, has_sampler: bool) -> int:
+        """Return the budget."""
+        if not isinstance(self.n_fits, str):
+            return int(self.n_fits)
+        if has_sampler:
+            return N_SAMPLED
+        least, most = AUTO_FITS
+        n_each = min(FITS_OF_GRID_SEARCH, splits.n_repetitions or FITS_OF_GRID_SEARCH)
+        return min(n_each * n_drawn, max(least, min(most, n_drawn // 4)))
 
-    def _count_pulls(self, n_arms: int, setup: Setup) -> int:
-        if not isinstance(self.n_pulls, str):
-            return int(self.n_pulls)
-        if self.acquisition in BOUNDS or setup.sampler is not None:
-            return super()._count_pulls(n_arms, setup)
-        least, most = AUTO_PULLS
-        n_each = min(PULLS_OF_GRID_SEARCH, setup.splits.n_repetitions or PULLS_OF_GRID_SEARCH)
-        return min(n_each * n_arms, max(least, min(most, n_arms // 4)))
-
-    def _make_policy(self, setup: Setup) -> BasePolicy:
-        return self._policy_with(CandidatePrior(), setup)
-
-    def _policy_with(self, prior: CandidatePrior, setup: Setup) -> BasePolicy:
-        """Return the policy, given the prior of the candidates."""
-        n_arms, n_drawn = self._count_candidates(setup), self._count_drawn(setup)
-        n_pulls = self._count_pulls(n_drawn, setup)
-        in_flight = self.pulls_in_flight
-        if isinstance(in_flight, str):
-            in_flight = default_window(n_pulls)
-        policy: BasePolicy
-        if setup.sampler is not None:
-            policy = make_gap_then_race(self, n_pulls, in_flight, n_drawn, setup, prior)
-        elif self.acquisition in BOUNDS:
-            policy = make_ugap(self, n_pulls, in_flight, setup.splits.n_repetitions)
-        else:
-            policy = make_gap(self, n_pulls, in_flight, prior)
-        self._check_splits(n_arms, setup.splits)
-        return UniformAllocation(n_pulls) if n_arms == 1 else policy
-
-    def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> t.Candidates:
-        setup, evenly = prepared.setup, None
-        n_drawn, space = self._count_drawn(setup), setup.space
+    def _draw(
+        self, space: SearchSpace, n_drawn: int, rng: np.random.RandomState
+    ) -> Sequence[t.Params]:
+        """Return the candidates of the model, spread evenly if the distributions allow it."""
+        n_initial, evenly = len(space.initial), None
         if space.size is None:
-            evenly = draw_evenly(space.distributions, n_drawn - len(space.initial), rng)
+            evenly = draw_evenly(space.distributions, n_drawn - n_initial, rng)
         if evenly is None:
-            drawn = space.draw([n_drawn], rng, prepared.plan.fronts)
+            drawn = space.draw([n_drawn], rng, [range(n_initial)] if n_initial else ())
         else:
             drawn = (*space.initial, *evenly)
         check_candidates(self.estimator, drawn)
-        self._warn_of_candidates(prepared, drawn)
-        return followed_by_a_sampler(self.estimator, drawn, prepared, rng)
+        return drawn
 
-    def _with_candidates(self, prepared: Preparation, candidates: t.Candidates) -> Preparation:
-        """Return the preparation with a policy that has the prior of the candidates."""
-        setup, drawn = prepared.setup, list(candidates)  # those of a sampler arrive later
-        space = setup.space
-        has_model = len(drawn) > 1 and self.acquisition not in BOUNDS
-        if not has_model and self.kernel is None:
-            return prepared
-        is_whole = space.is_grid and space.size == len(drawn)
-        covariance = make_prior(
-            self.kernel,
-            drawn,
-            space.distributions,
-            self.branch_correlation,
-            # An array is in the order of the grid.
-            is_whole_grid=is_whole and not space.initial,
+    def _policy(self, setup: Setup) -> BasePolicy:
+        n_fits, in_flight = setup.n_fits, self.fits_in_flight
+        if isinstance(in_flight, str):
+            in_flight = default_window(n_fits)
+        self._check_splits(setup, least=1)
+        if setup.n_candidates == 1:
+            return UniformAllocation(n_fits)
+        gap = BayesGap(
+            n_fits if setup.sampler is None else n_of_gap(n_fits),
+            covariance=make_prior(self.kernel, setup.drawn, setup.space.distributions),
+            noise_variance=NOISE,
+            split_variance=NOISE,
+            acquisition=self.acquisition,
+            beta=self.beta,
+            confirm=True,
+            breaks_ties=True,
+            pulls_in_flight=in_flight,
         )
-        if not has_model:
-            return prepared
-        prior = CandidatePrior.of(covariance, self.noise)
-        return replace(prepared, policy=self._policy_with(prior, setup))
+        return gap if setup.sampler is None else make_gap_then_race(gap, self.sampler, setup)
 
-    def _make_results(self, run: Run, rows: ResultRows) -> ResultTable:
-        policy, state = run.prepared.policy, run.state
-        has_several = run.prepared.plan.problem.n_arms > 1
-        if has_several and self.acquisition in BOUNDS:
-            table = super()._make_results(run, rows)
-            ugap = cast(UGapOverCandidates, policy)
-            columns = interval_columns(ugap, state, cast(ChoiceStatistics, table.statistics))
-            results = table.cv_results | columns
-            return ResultTable(results, table.statistics, ugap.regret_bounds(state))
-        if run.prepared.setup.sampler is not None:
-            table, gap = super()._make_results(run, rows), state.gap
-            columns = bounds_before_race(gap, self.epsilon, rows.arm)
-            bounds = gap.regret_bounds()[0]
-            return ResultTable(table.cv_results | columns, table.statistics, bounds)
-        results, overlap = self._results_with_errors(run, rows)
-        key = f"test_{run.metric}"
-        mean_score, bounds = results[f"mean_{key}"], np.zeros(0)
-        if has_several:
-            share = overlap.n_test / overlap.n_rest
-            columns, statistics = posterior_columns(state, self.epsilon, share)
-            bounds = state.regret_bounds()[0]
-        else:
-            columns, statistics = columns_of_one(mean_score, results[f"standard_error_{key}"])
-        order = np.where(policy.is_alive(state), columns["posterior_mean"], mean_score)
-        rank = ranks(order, (rows.arm == run.best_arm).astype(np.int64))
-        return ResultTable(results | columns | {f"rank_{key}": rank}, statistics, bounds)
-
-    def _report(self, run: Run) -> None:
-        super()._report(run)
-        _warn_of_range(run)
+    def _candidates(
+        self, setup: Setup, policy: BasePolicy, plan: SearchPlan, rng: np.random.RandomState
+    ) -> t.Candidates:
+        self._warn_of_candidates(setup)
+        if setup.sampler is None:
+            return setup.drawn
+        n_later = plan.problem.n_arms - len(setup.drawn)
+        return followed_by_a_sampler(
+            self.estimator, setup.space, setup.sampler, setup.drawn, n_later, rng
+        )

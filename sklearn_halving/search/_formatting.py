@@ -11,7 +11,7 @@ import numpy as np
 from sklearn_halving._typing import Params
 
 if TYPE_CHECKING:
-    from sklearn_halving.search._shared_parameters import SharedParameters
+    from sklearn_halving.search._parameters import SharedParameters
 
 MAX_VALUE = 60
 """Maximum length of the value of a parameter."""

@@ -2,41 +2,62 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Literal
 
 import numpy as np
 
 from sklearn_halving import _typing as t
-from sklearn_halving.policies import AsynchronousBrackets
-from sklearn_halving.policies._successive_halving import ScheduledPolicy
-from sklearn_halving.resources import Resource
+from sklearn_halving.policies import FiniteHorizonHalving, GridHalving, Hyperband
+from sklearn_halving.policies.bases._base_policy import BasePolicy
+from sklearn_halving.policies.bases._rungs import exact_factor
+from sklearn_halving.resources import Resource, resolve_resource
 from sklearn_halving.samplers import Sampler
-from sklearn_halving.search._base_search import BaseBanditSearchCV
-from sklearn_halving.search._run import Run
-from sklearn_halving.search._search_results import ResultTable
-from sklearn_halving.search._shared_parameters import PositiveFloat, PositiveInt, document_search
-from sklearn_halving.search.preparing._candidates import DEFAULT_SAMPLER, resolve_sampler
-from sklearn_halving.search.preparing._hyperband_policy import (
-    bracket_factor,
-    check_width,
-    chooses_plan,
-    halves_grid,
-    make_bracket_policy,
-    make_grid_policy,
-    tie_break_of,
-    warn_of_left_out,
-    warn_of_small_grid,
+from sklearn_halving.search._base import BaseBanditSearchCV
+from sklearn_halving.search._formatting import counted
+from sklearn_halving.search._parameters import PositiveFloat, PositiveInt, document_search
+from sklearn_halving.search._user_warnings import warn_user
+from sklearn_halving.search.preparing._arriving import (
+    BRACKETS_IN_PLAY,
+    DEFAULT_SAMPLER,
+    resolve_sampler,
 )
-from sklearn_halving.search.preparing._levels import Levels, choose_levels
+from sklearn_halving.search.preparing._inputs import FitInputs, read_seconds
+from sklearn_halving.search.preparing._levels import MAX_ELIMINATIONS, choose_levels
 from sklearn_halving.search.preparing._plan import SearchPlan
-from sklearn_halving.search.preparing._preparation import Preparation, Setup
-from sklearn_halving.search.preparing._search_space import SearchSpace, first_of_each
-from sklearn_halving.search.preparing._splitting import SearchSplits
-from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics, Overlap
-from sklearn_halving.search.reporting._cv_results import ResultRows, finalists
+from sklearn_halving.search.preparing._setup import Setup
+from sklearn_halving.search.preparing._space import (
+    SearchSpace,
+    check_number,
+    n_different,
+    search_space,
+)
+from sklearn_halving.search.preparing._splits import SearchSplits, fixed_splits
 
-Brackets = ScheduledPolicy | AsynchronousBrackets
+BRACKET_FACTOR = 3
+"""Default factor of Hyperband's brackets."""
+GRID_FACTOR = 2
+"""Default factor of the bracket of a grid."""
+MIN_LOOP_COST = (MAX_ELIMINATIONS + 1) ** 2
+"""Cost of Hyperband's five brackets in full pulls. If there are fewer because of the minimum
+number of rows, they start more candidates than in the paper: with the paper's numbers, the scores
+of the winners were lower on small tables than with five brackets, and with these they were not."""
+N_WITHOUT_HALVING = 10
+"""Number of candidates that are drawn from distributions if only one level is possible: the
+default ``n_iter`` of RandomizedSearchCV."""
+USUAL_FACTOR = 10
+"""Larger factors cause a warning."""
+MAX_STARTED = 2**16
+"""Maximum number of candidates that a bracket may start. Drawing them takes a few seconds."""
+MAX_PLANNED_FITS = 500_000
+"""Loops beyond this number of fits are not planned if the search has a time budget."""
+MAX_FITS_PER_SECOND = 50_000
+"""Nor are loops that cannot start within the time budget: no search makes fits this fast."""
+MAX_DRAWN = 20_000
+"""Loops beyond this number of candidates are not planned either, if all of them are drawn before
+the first fit, as from a grid."""
 
 
 @document_search
@@ -93,7 +114,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         class on average, and as many as there are columns, if the training fold has. For a grid,
         rungs two or more steps below the training fold have at least 200 rows and 10 per class. If
         this leaves fewer than five of Hyperband's brackets, they start more candidates than in the
-        paper and cost as much as five, unless ``max_candidates`` limits them.
+        paper and cost as much as five, unless ``n_candidates`` limits them.
     max_resources : "auto", float or str, default="auto"
         Resource of the fits in the last rung of every bracket. ``"auto"`` is the size of the
         smallest training fold, or the value of the parameter in ``estimator``.
@@ -105,35 +126,16 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         and Hyperband with a minimum number of rows for distributions, see ``min_resources``.
         ``"all"`` is Hyperband as in the paper; numbers are values of its s, as in
         ``brackets=[4]``.
+    n_candidates : int or None, default=None
+        Maximum number of different candidates. From a grid, they are drawn at random; None uses
+        all of them. From distributions, it is the number of a loop, which the brackets share: 17
+        gives brackets of 9, 5 and 3 candidates. None lets the resource decide.
     n_loops : int or "auto", default=1
         Number of times that Hyperband's brackets are played, each time with new candidates.
         Candidates of a loop are drawn from distributions when the loop starts. ``"auto"`` plays
         loops until ``time_budget`` is over. With a time budget, loops of at most 500,000 fits are
         planned (without a checkpoint, of at most 50,000 for each second), and of at most 20,000
         candidates of a grid.
-    min_candidates : int or None, default=None
-        Leave out brackets that start with fewer candidates than this (n_min in the paper).
-    max_candidates : int or None, default=None
-        For a grid, the maximum number of candidates, which are drawn at random. For Hyperband's
-        brackets, the maximum number with which a bracket starts (n_max in the paper).
-        With ``brackets="all"``, a given ``min_resources`` or a resource other than rows, it is
-        rounded down to a power of ``factor``, such as 9 for any number from 9 to 26. All brackets
-        together have about twice as many candidates: 9 gives brackets of 9, 5 and 3 candidates.
-    select : {"max_resources", "all_rungs"}, default="max_resources"
-        Whether to choose the best candidate among those evaluated at ``max_resources``, or among
-        all rungs. The ranks in ``cv_results_`` agree with it: with ``"max_resources"``, rows with
-        more resource rank first.
-    schedule : {"algorithm_1", "table_1"}, default="algorithm_1"
-        Number of candidates in each bracket: by Algorithm 1 of the paper, or as in its Table 1,
-        on which published results are based (for R = 81, brackets of 81, 27, 9, 6 and 5 candidates
-        rather than 81, 34, 15, 8 and 5).
-    promotion : {"synchronous", "asynchronous"}, default="synchronous"
-        When candidates are promoted to the next rung. ``"synchronous"``: when their rung is
-        complete. ``"asynchronous"``: one by one. With ``factor=3``, the best of the first three
-        candidates is promoted, then the best remaining one of the first six, and so on [2]_. The
-        plan is the same, and results come a little earlier with many workers, but a candidate may
-        be promoted before a better one is known. The result does not depend on the number of
-        workers.
     sampler : {"auto", "random", "evolution", "kernel_density", "gaussian_process"} or Sampler, \
 default="auto"
         How candidates are generated:
@@ -242,7 +244,7 @@ default="auto"
 
     >>> from scipy.stats import loguniform
     >>> space = {"C": loguniform(1e-1, 1e3), "gamma": loguniform(1e-5, 1e-1)}
-    >>> search = HyperbandSearchCV(SVC(), space, max_candidates=9, random_state=0)
+    >>> search = HyperbandSearchCV(SVC(), space, n_candidates=17, random_state=0)
     >>> search.plan(X, y)[["bracket", "rung", "n_candidates", "n_resources", "n_fits"]]
        bracket  rung  n_candidates  n_resources  n_fits
     0        2     0             9          160       9
@@ -258,116 +260,268 @@ default="auto"
     max_resources: PositiveFloat | str
     factor: Literal["auto"] | float
     brackets: Literal["auto", "all", "most_exploratory"] | Annotated[Sequence[int], "array-like"]
+    n_candidates: PositiveInt | None
     n_loops: Literal["auto"] | PositiveInt
-    min_candidates: PositiveInt | None
-    max_candidates: PositiveInt | None
-    select: Literal["max_resources", "all_rungs"]
-    schedule: Literal["algorithm_1", "table_1"]
-    promotion: Literal["synchronous", "asynchronous"]
-    sampler: Annotated[str | Sampler, object]
     early_splits: Literal["auto", "all"] | PositiveInt
+    sampler: Annotated[str | Sampler, object]
 
     best_probability_: float
     best_regret_: float
+    best_corrected_score_: float
 
     def __init__(
         self,
         estimator: t.Estimator,
         param_distributions: t.ParamDistributions,
         *,
+        time_budget: float | str | None = None,
+        n_jobs: int | None = None,
+        scoring: t.Scoring | None = None,
+        cv: t.CrossValidation | None = None,
+        refit: t.Refit = True,
+        random_state: t.RandomState | None = None,
+        verbose: int = 0,
         resource: str | Resource = "n_samples",
         min_resources: float | str = "auto",
         max_resources: float | str = "auto",
         factor: float | Literal["auto"] = "auto",
         brackets: Literal["auto", "all", "most_exploratory"] | Sequence[int] = "auto",
+        n_candidates: int | None = None,
         n_loops: int | Literal["auto"] = 1,
-        min_candidates: int | None = None,
-        max_candidates: int | None = None,
-        select: Literal["max_resources", "all_rungs"] = "max_resources",
-        schedule: Literal["algorithm_1", "table_1"] = "algorithm_1",
-        promotion: Literal["synchronous", "asynchronous"] = "synchronous",
-        sampler: str | Sampler = "auto",
         early_splits: int | Literal["auto", "all"] = "auto",
+        sampler: str | Sampler = "auto",
         initial_candidates: Sequence[t.Params] | None = None,
-        scoring: t.Scoring | None = None,
-        n_jobs: int | None = None,
-        refit: t.Refit = True,
-        cv: t.CrossValidation | None = None,
-        verbose: int = 0,
-        pre_dispatch: int | str = "2*n_jobs",
-        random_state: t.RandomState | None = None,
+        checkpoint: t.FilePath | None = None,
+        fit_timeout: float | str | None = None,
+        memory_limit: int | str | None = None,
         error_score: float | Literal["raise"] = np.nan,
         return_train_score: bool = False,
-        checkpoint: t.FilePath | None = None,
-        time_budget: float | str | None = None,
-        pull_timeout: float | str | None = None,
-        memory_limit: int | str | None = None,
-        progress_bar: bool = False,
+        pre_dispatch: int | str = "2*n_jobs",
     ) -> None:
         self._set_parameters(locals())
 
-    def _resolve_sampler(self, space: SearchSpace) -> Sampler | None:
-        if isinstance(self.sampler, str) and self.sampler == "auto":
-            return resolve_sampler("random" if space.is_grid else DEFAULT_SAMPLER)
-        return super()._resolve_sampler(space)
+    @property
+    def _chooses_plan(self) -> bool:
+        """Whether the brackets are not those of the paper, but chosen by the search."""
+        return isinstance(self.brackets, str) and self.brackets == "auto"
 
-    def _make_levels(
-        self, space: SearchSpace, sampler: Sampler | None, resource: Resource, splits: SearchSplits
-    ) -> Levels:
-        factor = None if halves_grid(self, space, sampler) else bracket_factor(self)
-        has_floor = chooses_plan(self)
-        return choose_levels(self, resource, splits, factor=factor, has_floor=has_floor)
+    @property
+    def _bracket_factor(self) -> float:
+        return BRACKET_FACTOR if isinstance(self.factor, str) else self.factor
 
-    def _plays_until_deadline(self, plan: SearchPlan) -> bool:
-        is_cut = self.n_loops == "auto" or plan.n_loops < self.n_loops
-        return is_cut and plan.n_loops > 1
+    def _halves_grid(self, space: SearchSpace, sampler: Sampler | None) -> bool:
+        """Return whether all candidates of a grid start in one bracket."""
+        return self._chooses_plan and space.is_grid and sampler is None
 
-    def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> t.Candidates:
-        if not prepared.setup.space.is_grid:
-            check_width(self, prepared.plan)
-        return super()._draw_candidates(prepared, rng)
+    def _setup(
+        self, inputs: FitInputs, rng: np.random.RandomState, seed: np.random.SeedSequence
+    ) -> Setup:
+        resource = resolve_resource(self.resource, self.estimator)
+        space = search_space(self, resource)
+        name = self.sampler
+        if isinstance(name, str) and name == "auto":
+            name = "random" if space.is_grid else DEFAULT_SAMPLER
+        sampler = resolve_sampler(name)
+        splits = fixed_splits(self, inputs, resource, seed)
+        levels = choose_levels(
+            (self.min_resources, self.max_resources),
+            self.estimator,
+            resource,
+            splits,
+            factor=None if self._halves_grid(space, sampler) else self._bracket_factor,
+            has_floor=self._chooses_plan,
+        )
+        return Setup(inputs, space, sampler, resource, splits, levels, n_loops=self.n_loops)
 
-    def _make_results(self, run: Run, rows: ResultRows) -> ResultTable:
-        results = super()._make_results(run, rows).cv_results
-        index, name = finalists(results, rows, run.best_arm), f"mean_test_{run.metric}"
-        # Equal candidates count once, or they would share the probability; the winner stays.
-        index = index[np.argsort(rows.arm[index] != run.best_arm, kind="stable")]
-        index = index[first_of_each(results["params"][row] for row in index)]
-        mean = np.full(len(rows), np.nan)
-        mean[index] = results[name][index]
-        overlap = Overlap.of(run.outcomes, run.prepared.setup.splits.n_rows)
-        compared = results | {name: mean}
-        statistics = ChoiceStatistics.of(compared, run.metric, rows.level, overlap)
-        return ResultTable(results, statistics)
+    def _policy(self, setup: Setup) -> BasePolicy:
+        if self._halves_grid(setup.space, setup.sampler):
+            return self._grid_policy(setup)
+        loop = Hyperband(
+            factor=self._bracket_factor,
+            brackets="all" if self._chooses_plan else _as_brackets(self.brackets),
+            max_eliminations=setup.levels.n_eliminations,
+            early_repetitions=self._n_early_splits(setup.splits),
+            brackets_in_play=None if setup.sampler is None else BRACKETS_IN_PLAY,
+            # A callable ``refit`` may prefer candidates other than those with the best scores.
+            races=setup.sampler is not None and not callable(self.refit),
+            min_loop_cost=MIN_LOOP_COST if self._may_be_short(setup.resource) else 1,
+        )
+        levels, eta = setup.levels, exact_factor(loop.factor)
+        can_halve = levels.n_eliminations or levels.largest >= levels.smallest * eta
+        if self.n_candidates is not None and can_halve:
+            widest = _widest_bracket(loop, setup, self.n_candidates)
+            loop, can_halve = replace(loop, max_candidates=widest), widest >= eta
+        if isinstance(self.brackets, str) and not can_halve:
+            return self._policy_of_one_level(setup)
+        return replace(loop, n_loops=self._n_planned_loops(loop, setup))
 
-    def _choose(self, run: Run) -> None:
-        super()._choose(run)
-        if hasattr(self, "best_index_"):
-            is_finalist = ~np.isnan(self._statistics.mean)
-            # A single finalist is not more likely to be the best candidate of all.
-            is_known = is_finalist.sum() > 1 and is_finalist[self.best_index_]
-            probability = self._statistics.probability_best()[self.best_index_]
-            self.best_probability_ = float(probability) if is_known else np.nan
-            is_known = not np.isnan(self.best_probability_)
-            self.best_regret_ = self._statistics.regret(self.best_index_) if is_known else np.nan
+    def _may_be_short(self, resource: Resource) -> bool:
+        """Return whether the minimum number of rows may leave few brackets."""
+        is_automatic = self._chooses_plan and self.min_resources == "auto"
+        return is_automatic and resource.subsamples_rows
 
-    def _make_policy(self, setup: Setup) -> Brackets:
-        policy: ScheduledPolicy
-        if halves_grid(self, setup.space, setup.sampler):
-            policy = make_grid_policy(self, setup)
+    def _policy_of_one_level(self, setup: Setup) -> FiniteHorizonHalving:
+        """Return the policy if nothing can be halved: all candidates are fitted in full.
+
+        Algorithm 1 would try a single candidate.
+        """
+        space, level = setup.space, setup.levels.largest
+        n_arms = N_WITHOUT_HALVING
+        if space.size is not None:
+            n_arms = space.size if space.is_grid else min(n_arms, space.size)
+        if self.n_candidates is not None:
+            n_arms = min(self.n_candidates, space.size or self.n_candidates)
+        check_number(n_arms)
+        return FiniteHorizonHalving(n_arms, n_arms * level, float(self._bracket_factor))
+
+    def _grid_policy(self, setup: Setup) -> GridHalving:
+        """Return the policy for a grid, with the minimum numbers of rows if rows count."""
+        if self.n_loops != 1:
+            raise ValueError(
+                f"n_loops={self.n_loops!r} must be 1 for a grid with brackets='auto', whose one "
+                "bracket starts every candidate. Use brackets='all', or leave n_loops out."
+            )
+        splits = setup.splits
+        n_splits = splits.n_repetitions or 1
+        if self.early_splits == "auto":
+            n_early, n_race = splits.early.splits_of_grid(n_splits, splits.n_test)
         else:
-            policy = make_bracket_policy(self, setup)
-        return AsynchronousBrackets(policy) if self.promotion == "asynchronous" else policy
+            n_early = n_splits if isinstance(self.early_splits, str) else self.early_splits
+            n_race = n_early
+        first_floor = deep_floor = 1
+        if setup.resource.subsamples_rows and self.min_resources == "auto":
+            first_floor, deep_floor = splits.early.row_floors(setup.levels.largest)
+        size = setup.space.size or 1
+        n_arms = min(size, self.n_candidates or size)
+        check_number(n_arms)
+        return GridHalving(
+            n_arms=n_arms,
+            n_repetitions=n_splits,
+            factor=GRID_FACTOR if isinstance(self.factor, str) else self.factor,
+            early_repetitions=n_early,
+            race_repetitions=n_race,
+            first_floor=first_floor,
+            deep_floor=deep_floor,
+        )
 
-    def _tie_break(
-        self, setup: Setup, candidates: t.Candidates, seed: np.random.SeedSequence
-    ) -> tuple[int, ...] | None:
-        if not halves_grid(self, setup.space, setup.sampler):
+    def _n_early_splits(self, splits: SearchSplits) -> int | None:
+        """Return the number of splits on which the early rungs are evaluated; None for all."""
+        if self.early_splits == "all" or splits.n_repetitions is None:
             return None
-        return tie_break_of(candidates, seed)
+        wanted = splits.early.n_telling
+        if not isinstance(self.early_splits, str):
+            wanted = int(self.early_splits)
+        return None if wanted is None or wanted >= splits.n_repetitions else wanted
 
-    def _warn_of_candidates(self, prepared: Preparation, candidates: t.Candidates) -> None:
-        setup = prepared.setup
-        if not halves_grid(self, setup.space, setup.sampler):
-            warn_of_small_grid(prepared)
-        warn_of_left_out(self, prepared, candidates)
+    def _n_planned_loops(self, loop: Hyperband, setup: Setup) -> int:
+        """Return the number of loops to plan; ``loop`` is the policy with a single loop."""
+        seconds = read_seconds("time_budget", self.time_budget)
+        if seconds is None:
+            if isinstance(self.n_loops, str):
+                raise ValueError(
+                    "n_loops='auto' needs a time budget; got time_budget=None. Set time_budget, "
+                    "or give n_loops as a number."
+                )
+            return int(self.n_loops)
+        size = setup.space.size
+        schedule = loop.schedule(setup.levels.smallest, setup.levels.largest, size)
+        # The time budget may change between the sessions of a checkpoint, but not the candidates.
+        possible = MAX_FITS_PER_SECOND * seconds if self.checkpoint is None else MAX_PLANNED_FITS
+        n_fits = schedule.n_pulls_on(setup.splits.n_repetitions or 1)
+        most = int(min(possible, MAX_PLANNED_FITS)) // n_fits
+        if size is not None:
+            most = min(most, MAX_DRAWN // schedule.n_arms)
+        most = max(1, most)
+        return most if isinstance(self.n_loops, str) else min(int(self.n_loops), most)
+
+    def _candidates(
+        self, setup: Setup, policy: BasePolicy, plan: SearchPlan, rng: np.random.RandomState
+    ) -> t.Candidates:
+        if not setup.space.is_grid:
+            self._check_width(plan)
+        candidates = super()._candidates(setup, policy, plan, rng)
+        if not self._halves_grid(setup.space, setup.sampler):
+            _warn_of_small_grid(setup, policy, plan)
+        if setup.space.is_grid:
+            self._warn_of_left_out(setup, plan, candidates)
+        return candidates
+
+    def _check_width(self, plan: SearchPlan) -> None:
+        """Raise if planning the brackets would take minutes, and warn of an unusual factor."""
+        factor, n_widest = self.factor, max(plan.n_of_bracket)
+        if n_widest > MAX_STARTED:
+            raise ValueError(
+                f"factor={factor!r} must be small enough that no bracket starts more than "
+                f"{MAX_STARTED} candidates, but one would start {n_widest}. Use a smaller factor, "
+                "usually from 2 to 5, raise min_resources, or set n_candidates."
+            )
+        if not isinstance(factor, str) and factor > USUAL_FACTOR:
+            warn_user(
+                f"factor={factor!r} is unusually large: only 1 of {factor!r} candidates is kept "
+                f"from rung to rung. Up to {plan.n_fits} fits of {sum(plan.n_of_bracket)} "
+                "candidates are planned. Usual values are 2 to 5."
+            )
+
+    def _warn_of_left_out(
+        self, setup: Setup, plan: SearchPlan, candidates: t.Candidates
+    ) -> None:
+        """Warn if candidates of a grid are left out, and name the parameter that changes it."""
+        space, has_sampler = setup.space, setup.sampler is not None
+        # Those of a sampler do not exist yet. It does not repeat any while there are others.
+        n_started = plan.problem.n_arms if has_sampler else n_different(candidates)
+        if n_started == space.size:
+            return
+        n_left_out = space.n_different_in_grid - n_started
+        if n_left_out <= 0:
+            return
+        at_least = "At least " if has_sampler else ""
+        remedy = "brackets='auto', the default, starts every candidate"
+        if has_sampler:
+            remedy = "Without a sampler, every candidate is started"
+        elif self.n_candidates is not None:
+            remedy = f"A larger n_candidates, now {self.n_candidates}, starts more of them"
+        warn_user(
+            f"{at_least}{n_left_out} of the {space.n_different_in_grid} candidates of the grid "
+            f"are left out: the search starts {n_started} of them. {remedy}."
+        )
+
+
+def _as_brackets(brackets: str | Sequence[int]) -> str | Sequence[int]:
+    return brackets if isinstance(brackets, str) else tuple(brackets)
+
+
+def _widest_bracket(loop: Hyperband, setup: Setup, n_candidates: int) -> int:
+    """Return the largest start of a bracket with which a loop has at most this many candidates.
+
+    Without a loop that is so small, it is less than ``factor``.
+    """
+    levels, eta = setup.levels, exact_factor(loop.factor)
+    least = 1 if isinstance(loop.brackets, str) else int(eta ** max(loop.brackets))
+
+    def n_arms(widest: int) -> int:
+        within = replace(loop, max_candidates=widest)
+        return within.schedule(levels.smallest, levels.largest, setup.space.size).n_arms
+
+    widest = least - 1 + bisect_right(range(least, n_candidates + 1), n_candidates, key=n_arms)
+    if widest < least:
+        raise ValueError(
+            f"n_candidates={n_candidates} is too small for brackets={list(loop.brackets)}, which "
+            f"start {n_arms(least)} candidates. Use n_candidates={n_arms(least)} or more."
+        )
+    return widest
+
+
+def _warn_of_small_grid(setup: Setup, policy: BasePolicy, plan: SearchPlan) -> None:
+    """Warn if there are fewer candidates than a bracket would start with."""
+    size, schedule = setup.space.size, plan.schedule
+    wanted = policy.schedule(setup.levels.smallest, setup.levels.largest)
+    if size is None or wanted is None or schedule is None or schedule == wanted:
+        return
+    short = [b.label for b in wanted.brackets if b.n_arms > size and b.loop == 0]
+    what = "grid has" if setup.space.is_grid else "distributions have"
+    n_fits = schedule.n_pulls_on(setup.splits.n_repetitions or 1)
+    warn_user(
+        f"The {what} {counted(size, 'candidate')}, fewer than the brackets {short} would start. "
+        f"Each of these brackets starts all of them, with {n_fits} fits in total. For a grid, "
+        "brackets='auto', the default, starts every candidate once."
+    )

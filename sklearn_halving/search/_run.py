@@ -12,11 +12,11 @@ import numpy as np
 from sklearn_halving._typing import CrossValidation
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._types import Pull
-from sklearn_halving.search.preparing._candidates import MadeBySampler, PointSampler
+from sklearn_halving.search.preparing._arriving import MadeBySampler, PointSampler
 from sklearn_halving.search.preparing._checkpoint import Checkpoint
 from sklearn_halving.search.preparing._inputs import Reward
-from sklearn_halving.search.preparing._preparation import Preparation
-from sklearn_halving.search.preparing._search_space import n_different
+from sklearn_halving.search.preparing._setup import Prepared
+from sklearn_halving.search.preparing._space import n_different
 from sklearn_halving.search.reporting._choice_statistics import additive_means
 from sklearn_halving.search.reporting._cv_results import Means, ResultRows
 from sklearn_halving.search.reporting._history import (
@@ -31,7 +31,7 @@ from sklearn_halving.search.watching._common_faults import CommonFaults
 class Run:
     """The state of a running `fit`."""
 
-    prepared: Preparation
+    prepared: Prepared
     """The preparation, which does not depend on any pull."""
     task: EvaluationTask
     """The task of the workers."""
@@ -41,8 +41,6 @@ class Run:
     """The journal of the search."""
     deadline: float
     """Time of ``time.monotonic`` after which no pull starts."""
-    is_timed: bool
-    """Whether the time budget decides how many loops are played."""
     log: StagedLog = field(init=False)
     """The outcomes so far."""
     stopped_by: str = "policy"
@@ -82,7 +80,7 @@ class Run:
             largest=task.resource.to_amount(task.max_level),
             seconds=time.monotonic() - self.began,
             is_resumed=bool(self.earlier),
-            is_timed=self.is_timed,
+            is_timed=self.prepared.plan.is_timed,
             n_dropped=self._n_dropped(),
             n_made=self._n_made(),
             ended_by=self.ended_by,

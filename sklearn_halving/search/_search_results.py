@@ -25,8 +25,11 @@ from sklearn_halving.execution._evaluation import arm_estimator
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.policies._types import NO_ARM, Pull
+from sklearn_halving.policies.bases._base_policy import name_of
+from sklearn_halving.policies.bases._parameter_checks import is_outside
 from sklearn_halving.resources._early_stopping import fix_rounds, is_number_of_rounds
 from sklearn_halving.search._formatting import budget_text
+from sklearn_halving.search._result_table import ResultTable, make_result_table
 from sklearn_halving.search._run import Run
 from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics
@@ -61,18 +64,6 @@ if TYPE_CHECKING:
 
 REFIT = 2**31 - 1
 """Used instead of a repetition in the seed of the refit, which uses all rows."""
-
-
-@dataclass(frozen=True)
-class ResultTable:
-    """The results of a search, computed from its outcomes."""
-
-    cv_results: CvResults
-    """The attribute ``cv_results_``."""
-    statistics: ChoiceStatistics | None = None
-    """Statistics of the choice; None if the search does not have them."""
-    regret_bounds: FloatArray | None = None
-    """The attribute ``regret_bounds_``; None if the policy does not have it."""
 
 
 class SearchResults(BaseSearchCV):
@@ -144,13 +135,6 @@ class SearchResults(BaseSearchCV):
     def _html_repr(self) -> str:  # the name of `_unstable_imports.HTML_HOOK`
         return search_html(self)
 
-    def _make_results(self, run: Run, rows: ResultRows) -> ResultTable:
-        """Return the results of the pulls."""
-        means = run.comparable_means(rows)
-        if run.stopped_by == "policy":  # otherwise, most candidates lack splits
-            means = partial(planned_means, n_splits=cast(IntArray, rows.n_splits))
-        return ResultTable(make_cv_results(run.task, run.outcomes, rows, means))
-
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether ``fit`` has finished, including the refit if there is one.
 
@@ -188,15 +172,13 @@ class SearchResults(BaseSearchCV):
         self.n_splits_ = n_used if n_known is None else n_known
         stage_of_arm = run.prepared.policy.stage_of_arm(run.state)
         run.rows = result_rows(run.prepared.plan, outcomes, stage_of_arm)
-        table = self._make_results(run, run.rows)
-        self.cv_results_ = without_sparse_splits(table.cv_results, n_known)
-        if table.statistics is not None:
-            self._statistics = table.statistics
-        if table.statistics is not None and run.prepared.plan.schedule is None:
+        self._table = make_result_table(run, run.rows)
+        self.cv_results_ = without_sparse_splits(self._table.cv_results, n_known)
+        if run.prepared.plan.schedule is None:
             most = run.prepared.plan.description.max_pulls
-            self.n_pulls_left_ = None if most is None else most - len(outcomes)
-        if table.regret_bounds is not None:
-            self.regret_bounds_ = table.regret_bounds
+            self.n_fits_left_ = None if most is None else most - len(outcomes)
+        if self._table.belief is not None:
+            self.regret_bounds_ = self._table.belief.regret_bounds
         self.n_resources_spent_ = sum(
             o.n_train
             if resource.subsamples_rows
@@ -214,11 +196,13 @@ class SearchResults(BaseSearchCV):
         report_failed_scores(run.task, run.outcomes, run.earlier)
         report_lost_models(run.task, run.log.lost_models)
         report_non_finite(self.cv_results_)
+        if run.prepared.plan.schedule is None:
+            report_doubt(run)
         if run.stopped_by == "policy":
             report_abandoned(run.task, run.prepared.plan, run.outcomes)
         else:
             by = "a callback" if run.stopped_by == "callback" else budget_text(self)
-            n_loops = run.prepared.plan.n_loops_begun(run.log.outcomes) if run.is_timed else None
+            n_loops = run.prepared.plan.n_loops_begun(run.log.outcomes) if run.prepared.plan.is_timed else None
             warn_user(stopped_message(run.task, run.outcomes, by, n_loops))
 
     def _best_arm(self, run: Run) -> int:
@@ -254,6 +238,8 @@ class SearchResults(BaseSearchCV):
             self.best_index_ = self._row_of(self._best_arm(run), run, str(refit_metric))
             self.best_score_ = self.cv_results_[f"mean_test_{refit_metric}"][self.best_index_]
         self.best_params_ = self.cv_results_["params"][self.best_index_]
+        for name, value in self._table.of_choice(self.best_index_).items():
+            setattr(self, name, value)
 
     def _row_of(self, arm: int, run: Run, metric: str) -> int:
         """Return the best row of the arm, or the first of the largest level if all are NaN."""
@@ -261,7 +247,7 @@ class SearchResults(BaseSearchCV):
         if arm == NO_ARM:
             was_broken_off = run.stopped_by in ("interrupt", "error")
             if was_broken_off or not np.isnan(results[f"mean_test_{metric}"]).all():
-                raise ValueError(no_score_message(getattr(self, "select", None)))
+                raise ValueError(no_score_message(None))
             warn_user(all_nan_message(metric, run.outcomes))
             is_fitted = results.get("n_pulls", 1) > np.zeros(len(rows.level))
             return int(np.where(is_fitted, rows.level, 0).argmax())
@@ -297,7 +283,7 @@ class SearchResults(BaseSearchCV):
     def _forget(self) -> None:
         """Remove the results of an earlier fit, so that an aborted fit does not show them."""
         found = [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]
-        for name in [*found, *(n for n in ("_record", "_statistics") if n in vars(self))]:
+        for name in [*found, *(n for n in ("_record", "_table") if n in vars(self))]:
             delattr(self, name)
 
 
@@ -320,3 +306,23 @@ def _fix_rounds_of_winner(
     counts_rounds = any(map(is_number_of_rounds, task.resource.params_at(pull.level)))
     level = n_rounds if counts_rounds else pull.level
     return level, fix_rounds(estimator, n_rounds, task.fit_params)
+
+
+def report_doubt(run: Run) -> None:
+    """Warn if scores are outside of the range that a policy assumes, or its choice is in doubt."""
+    policy, reward_range = run.prepared.policy, run.prepared.plan.description.reward_range
+    rewards = np.array([run.reward(outcome) for outcome in run.outcomes])
+    outside = rewards[is_outside(reward_range, rewards)]
+    if len(outside):
+        warn_user(
+            f"{len(outside)} scores are outside reward_range={reward_range}, such as "
+            f"{outside[0]:.6g}, so the confidence bounds of the policy are not valid. Give a "
+            "policy object with the reward_range of the score."
+        )
+    is_confident = policy.is_confident(run.state)
+    if is_confident is not None and policy.is_finished(run.state) and not is_confident:
+        warn_user(
+            f"{name_of(policy)} used its {len(run.outcomes)} fits before it reached its "
+            "confidence level, so the choice is not guaranteed. More fits, a lower confidence or "
+            "fewer candidates may help."
+        )

@@ -8,43 +8,38 @@ from numbers import Real
 from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from sklearn_halving import _typing as t
 from sklearn_halving._unstable_imports import Interval
 from sklearn_halving.policies import IncumbentRace, UniformAllocation, VarianceHalving
-from sklearn_halving.policies._variance_halving import Allocation
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._planned_pulls import n_stages_of
 from sklearn_halving.policies.bases._rungs import growing_levels
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
-from sklearn_halving.search._adaptive_search import AdaptiveSearchCV
+from sklearn_halving.search._adaptive import FITS_OF_GRID_SEARCH, AdaptiveSearchCV
 from sklearn_halving.search._formatting import counted
-from sklearn_halving.search._shared_parameters import (
-    Fraction,
-    PositiveFloat,
-    PositiveInt,
-    document_search,
-)
+from sklearn_halving.search._parameters import PositiveFloat, PositiveInt, document_search
 from sklearn_halving.search._user_warnings import warn_user
-from sklearn_halving.search.preparing._inputs import check_defaults
-from sklearn_halving.search.preparing._levels import Levels, choose_levels
-from sklearn_halving.search.preparing._plan import SearchPlan
-from sklearn_halving.search.preparing._preparation import Setup
-from sklearn_halving.search.preparing._search_space import SearchSpace
-from sklearn_halving.search.preparing._splitting import SearchSplits
+from sklearn_halving.search.preparing._arriving import resolve_sampler
+from sklearn_halving.search.preparing._inputs import FitInputs, check_defaults
+from sklearn_halving.search.preparing._levels import choose_levels
+from sklearn_halving.search.preparing._setup import Setup
+from sklearn_halving.search.preparing._space import search_space
+from sklearn_halving.search.preparing._splits import streamed_splits
 
+Allocation = Literal["likelihood", "pooled", "ucb", "uniform"]
 NOT_FOR_SAMPLERS: dict[str, object] = {
     "allocation": "likelihood",
-    "reward_variances": None,
-    "delta": 0.05,
-    "keep_pulls": True,
     "stop_probability": None,
     "tolerance": None,
     "min_resources": None,
 }
 """Parameters that apply only to candidates that are drawn before the first fit."""
+FITS_OF_A_DRAWN = 2
+"""Number of fits for which one candidate is drawn from distributions with ``"likelihood"``. On ten
+recorded tasks with five splits each, twice as many candidates with half as many fits each led to
+better choices. Other allocations need more fits in the first stage."""
 
 
 @document_search
@@ -64,9 +59,9 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
     ----------
     n_candidates : "exhaust" or int, default="exhaust"
         Number of candidates, which are drawn without replacement. ``"exhaust"`` uses the whole
-        grid. From distributions, it draws one candidate for every 2 fits of ``n_pulls`` (for every
-        5 fits, if ``allocation`` is not ``"likelihood"``), or 10 if ``n_pulls`` is ``"auto"``.
-    n_pulls : "auto" or int, default="auto"
+        grid. From distributions, it draws one candidate for every 2 fits of ``n_fits`` (for every
+        5 fits, if ``allocation`` is not ``"likelihood"``), or 10 if ``n_fits`` is ``"auto"``.
+    n_fits : "auto" or int, default="auto"
         Maximum number of fits. ``"auto"`` is 5 for each candidate, as in GridSearchCV, or the
         smallest number that allows one fit of each candidate in every stage, if that is larger.
         With a sampler, it is 50.
@@ -76,7 +71,7 @@ default="random"
         candidate is generated when its turn comes, from the scores so far. It races against the
         best candidate so far, on the splits of the latter, and is dropped as soon as it is behind
         (`~sklearn_halving.policies.IncumbentRace`). The winner is fitted on 10 splits, or on as
-        many as ``cv`` has, if that is more. With ``n_candidates="exhaust"``, ``n_pulls`` is the
+        many as ``cv`` has, if that is more. With ``n_candidates="exhaust"``, ``n_fits`` is the
         only limit. The parameters from ``allocation`` to ``tolerance`` and ``min_resources`` do
         not apply.
     allocation : {"likelihood", "pooled", "ucb", "known", "uniform"}, default="likelihood"
@@ -116,7 +111,7 @@ default="random"
     cv_results_ : dict of ndarrays
         As in GridSearchCV, with one row for each candidate and with these columns:
 
-        - ``n_pulls``: number of fits;
+        - ``n_fits``: number of fits;
         - ``stage``: the last stage in which the candidate took part (with ``"likelihood"``, in
           which it was fitted);
         - ``split{j}_test_score``: NaN if the candidate was not fitted on split j. If more than 100
@@ -134,14 +129,14 @@ default="random"
     Raises
     ------
     ValueError
-        Before any fit: if ``n_pulls`` is too small for the number of candidates, or larger than
+        Before any fit: if ``n_fits`` is too small for the number of candidates, or larger than
         the number of fits that a finite ``cv`` allows; if ``reward_variances`` are negative, or
         there is not one for each candidate.
 
     Warns
     -----
     UserWarning
-        If ``n_pulls`` is too small for ``allocation="ucb"`` to adapt, or if there are fewer than
+        If ``n_fits`` is too small for ``allocation="ucb"`` to adapt, or if there are fewer than
         ``n_candidates`` candidates.
     sklearn.exceptions.FitFailedWarning
         If some fits failed.
@@ -182,19 +177,16 @@ default="random"
     ... ).fit(X, y)
     >>> search.n_fits_  # as many as GridSearchCV with 5 folds
     80
-    >>> n_pulls = search.cv_results_["n_pulls"]
-    >>> int(n_pulls.min()) < 5 < int(n_pulls[search.best_index_])
+    >>> n_fits = search.cv_results_["n_fits"]
+    >>> int(n_fits.min()) < 5 < int(n_fits[search.best_index_])
     True
     """
 
     n_candidates: Literal["exhaust"] | PositiveInt
-    sampler: Annotated[str | Sampler, object]
     allocation: Allocation
-    reward_variances: Annotated[ArrayLike, "array-like"] | None
-    delta: Fraction
-    keep_pulls: bool
     stop_probability: Annotated[float, Interval(Real, 0.5, 1, closed="neither")] | None
     tolerance: PositiveFloat | None
+    sampler: Annotated[str | Sampler, object]
     min_resources: PositiveFloat | str | None
 
     def __init__(
@@ -202,100 +194,82 @@ default="random"
         estimator: t.Estimator,
         param_distributions: t.ParamDistributions,
         *,
+        time_budget: float | str | None = None,
+        n_jobs: int | None = None,
+        scoring: t.Scoring | None = None,
+        cv: t.CrossValidation | None = None,
+        refit: t.Refit = True,
+        random_state: t.RandomState | None = None,
+        verbose: int = 0,
         n_candidates: int | Literal["exhaust"] = "exhaust",
-        n_pulls: int | Literal["auto"] = "auto",
-        sampler: str | Sampler = "random",
+        n_fits: int | Literal["auto"] = "auto",
         allocation: Allocation = "likelihood",
-        reward_variances: ArrayLike | None = None,
-        delta: float = 0.05,
-        keep_pulls: bool = True,
         stop_probability: float | None = None,
         tolerance: float | None = None,
+        sampler: str | Sampler = "random",
         resource: str | Resource | None = None,
         min_resources: float | str | None = None,
         max_resources: float | str = "auto",
         initial_candidates: Sequence[t.Params] | None = None,
-        scoring: t.Scoring | None = None,
-        n_jobs: int | None = None,
-        refit: t.Refit = True,
-        cv: t.CrossValidation | None = None,
-        verbose: int = 0,
-        pre_dispatch: int | str = "2*n_jobs",
-        random_state: t.RandomState | None = None,
+        checkpoint: t.FilePath | None = None,
+        fit_timeout: float | str | None = None,
+        memory_limit: int | str | None = None,
         error_score: float | Literal["raise"] = np.nan,
         return_train_score: bool = False,
-        checkpoint: t.FilePath | None = None,
-        time_budget: float | str | None = None,
-        pull_timeout: float | str | None = None,
-        memory_limit: int | str | None = None,
-        progress_bar: bool = False,
+        pre_dispatch: int | str = "2*n_jobs",
     ) -> None:
         self._set_parameters(locals())
 
-    @property
-    def _pulls_of_a_drawn(self) -> int:
-        # On ten recorded tasks with five splits each, twice as many candidates with half as many
-        # fits each led to better choices. Other allocations need more fits in the first stage.
-        return 2 if self.allocation == "likelihood" else super()._pulls_of_a_drawn
+    def _setup(
+        self, inputs: FitInputs, rng: np.random.RandomState, seed: np.random.SeedSequence
+    ) -> Setup:
+        resource = self._resource()
+        space = search_space(self, resource)
+        sampler = resolve_sampler(self.sampler)
+        splits = streamed_splits(self, inputs, resource, seed)
+        limits = self.min_resources, self.max_resources
+        levels = choose_levels(limits, self.estimator, resource, splits, factor=2)
+        of_a_drawn = FITS_OF_A_DRAWN if self.allocation == "likelihood" else FITS_OF_GRID_SEARCH
+        least = VarianceHalving(1, self.allocation).least_n_pulls
+        n_arms = self._count_candidates(space, sampler, least, of_a_drawn)
+        n_fits = self._count_fits(n_arms, sampler, splits, least(n_arms))
+        return Setup(inputs, space, sampler, resource, splits, levels, n_arms, n_fits)
 
-    def _make_levels(
-        self, space: SearchSpace, sampler: Sampler | None, resource: Resource, splits: SearchSplits
-    ) -> Levels:
-        return choose_levels(self, resource, splits, factor=2)
-
-    def _make_policy(self, setup: Setup) -> BasePolicy:
-        n_arms = self._count_candidates(setup)
+    def _policy(self, setup: Setup) -> BasePolicy:
         if setup.sampler is not None:
-            return self._make_race(n_arms, setup)
-        levels, splits = setup.levels, setup.splits
-        if self.reward_variances is not None and setup.space.initial:
-            raise ValueError(
-                "initial_candidates must be None if reward_variances is given, which is in the "
-                f"order of ParameterGrid; got {self.initial_candidates!r}. Leave one of them out."
-            )
+            return self._race(setup)
+        n_arms, levels, overlap = setup.n_candidates, setup.levels, setup.splits.overlap
         halving = VarianceHalving(
-            n_pulls=self._count_pulls(n_arms, setup),
+            n_pulls=setup.n_fits,
             allocation=self.allocation,
-            reward_variances=self.reward_variances,
-            delta=self.delta,
-            keep_pulls=self.keep_pulls,
             stop_probability=self.stop_probability,
             tolerance=self.tolerance,
-            overlap=splits.n_test / max(1, splits.n_rows - splits.n_test),
+            overlap=overlap,
         )
         if levels.smallest < levels.largest:
-            n_stages = n_stages_of(n_arms)
-            growing = growing_levels(levels.smallest, levels.largest, n_stages)
+            growing = growing_levels(levels.smallest, levels.largest, n_stages_of(n_arms))
             halving = replace(halving, levels=growing)
-        least = self._least_n_pulls(n_arms)
+        least = halving.least_n_pulls(n_arms)
         if halving.n_pulls < least:
             raise ValueError(
-                f"n_pulls={halving.n_pulls} is too small for {counted(n_arms, 'candidate')} with "
+                f"n_fits={halving.n_pulls} is too small for {counted(n_arms, 'candidate')} with "
                 f"allocation={self.allocation!r}. The least budget that works is {least}. Use "
                 "more fits, or fewer candidates."
             )
-        self._check_splits(n_arms, splits, n_levels=len(set(halving.levels or (1,))))
+        self._check_splits(setup, least, n_levels=len(set(halving.levels or (1,))))
         if n_arms == 1:
             return UniformAllocation(halving.n_pulls)
         if self.allocation == "ucb":
             _warn_of_no_adaptation(halving, n_arms)
         return halving
 
-    def _make_race(self, n_arms: int, setup: Setup) -> IncumbentRace:
+    def _race(self, setup: Setup) -> IncumbentRace:
         """Return the policy for candidates that a sampler creates."""
         other = f"sampler={self.sampler!r}, whose candidates race against the best one so far"
         check_defaults(self, NOT_FOR_SAMPLERS, other, "sampler='random'")
-        self._check_splits(n_arms, setup.splits)
+        self._check_splits(setup, setup.n_candidates)
         n_splits = max(IncumbentRace.n_splits, setup.splits.n_named)
-        return IncumbentRace(self._count_pulls(n_arms, setup), n_splits=n_splits)
-
-    def _least_n_pulls(self, n_arms: int) -> int:
-        allocation = "uniform" if self.allocation == "known" else self.allocation
-        return VarianceHalving(1, allocation).least_n_pulls(n_arms)
-
-    def _make_plan(self, policy: BasePolicy, setup: Setup) -> SearchPlan:
-        plan = super()._make_plan(policy, setup)
-        return replace(plan, eliminates=self.allocation != "likelihood")
+        return IncumbentRace(setup.n_fits, n_splits=n_splits)
 
 
 def _warn_of_no_adaptation(halving: VarianceHalving, n_arms: int) -> None:
@@ -305,7 +279,7 @@ def _warn_of_no_adaptation(halving: VarianceHalving, n_arms: int) -> None:
         return
     where = "any stage" if first is None else f"the first {first} stages"
     warn_user(
-        f"n_pulls={halving.n_pulls} is too small for allocation='ucb' to adapt in {where}, where "
-        f"it equals allocation='uniform'. With {n_arms} candidates, it needs n_pulls={least}; "
+        f"n_fits={halving.n_pulls} is too small for allocation='ucb' to adapt in {where}, where "
+        f"it equals allocation='uniform'. With {n_arms} candidates, it needs n_fits={least}; "
         "allocation='pooled' adapts from 3 fits per candidate."
     )

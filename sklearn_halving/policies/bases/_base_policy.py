@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._types import (
+    Belief,
     ClosedRung,
     Policy,
     PolicyDescription,
@@ -27,7 +28,7 @@ REQUIRED = (
     *("is_finished", "is_alive", "recommend"),
 )
 OPTIONAL = (
-    *("describe", "order_of_play", "current_stage", "stage_of_arm", "is_confident", "points"),
+    *("describe", "order_of_play", "current_stage", "stage_of_arm", "is_confident", "points", "belief"),
     *("first_to_tell", "stage_of_pull", "rungs_before", "n_dropped", "ended_by"),
 )
 
@@ -119,6 +120,10 @@ class BasePolicy(CheckedFields, Policy):
 
     def is_confident(self, state: Any) -> BoolArray | None:
         """Return whether the guarantee holds, shape ``batch``; None if there is no guarantee."""
+        return None
+
+    def belief(self, state: Any) -> Belief | None:
+        """Return what the policy believes about the arms of one problem; None without a model."""
         return None
 
     def first_to_tell(self, state: Any) -> Pull | None:

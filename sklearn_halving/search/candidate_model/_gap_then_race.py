@@ -5,27 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 
-from sklearn_halving.policies import IncumbentRace
+from sklearn_halving.policies import BayesGap, IncumbentRace
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
 from sklearn_halving.policies._incumbent_contest import Contest
-from sklearn_halving.policies._types import ClosedRung, PolicyDescription, Problem, Pulls
+from sklearn_halving.policies._types import Belief, ClosedRung, PolicyDescription, Problem, Pulls
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._separate_games import SeparateState
 from sklearn_halving.policies.posterior._state import PosteriorState
-from sklearn_halving.search.candidate_model._independent import BOUNDS
-from sklearn_halving.search.candidate_model._posterior import (
-    GapOverCandidates,
-    make_gap,
-)
-from sklearn_halving.search.candidate_model._prior import CandidatePrior
-from sklearn_halving.search.preparing._preparation import Setup
-
-if TYPE_CHECKING:
-    from sklearn_halving.search._bayes_gap import BayesGapSearchCV
+from sklearn_halving.search.preparing._setup import Setup
 
 SHARE_OF_GAP = 4
 """One of this many fits is made by BayesGap, before the race."""
@@ -52,7 +43,7 @@ class GapThenRace(BasePolicy):
 
     Parameters
     ----------
-    gap : GapOverCandidates
+    gap : BayesGap
         The policy of the first part.
     race : IncumbentRace
         The policy of the second part. Its ``n_pulls`` is the budget of both parts.
@@ -60,7 +51,7 @@ class GapThenRace(BasePolicy):
         Number of arms of the first part.
     """
 
-    gap: GapOverCandidates
+    gap: BayesGap
     race: IncumbentRace
     n_drawn: int
 
@@ -129,6 +120,10 @@ class GapThenRace(BasePolicy):
             return self.race.recommend(state.race)
         return self.gap.recommend(state.gap)
 
+    def belief(self, state: GapThenRaceState) -> Belief:
+        """Return what the model believed about the arms of the first part."""
+        return self.gap.belief(state.gap)
+
     def rungs_before(self, state: GapThenRaceState, place: int) -> Sequence[ClosedRung]:
         """Return the mean rewards of all arms so far, those of the first part included."""
         return self.race.rungs_before(state.race, place) if state.is_racing else ()
@@ -147,33 +142,23 @@ def most_arms(n_pulls: int, n_drawn: int) -> int:
     return n_drawn + n_pulls - min(n_of_gap(n_pulls), n_drawn)
 
 
-def make_gap_then_race(
-    search: BayesGapSearchCV,
-    n_pulls: int,
-    in_flight: int,
-    n_drawn: int,
-    setup: Setup,
-    prior: CandidatePrior,
-) -> GapThenRace:
+def make_gap_then_race(gap: BayesGap, sampler: object, setup: Setup) -> GapThenRace:
     """Return the policy of a search with a sampler. Raise an error if it has no use for one."""
-    if search.acquisition in BOUNDS:
-        raise ValueError(
-            f"sampler must be 'random' with acquisition={search.acquisition!r}, which fits every "
-            f"candidate first; got {search.sampler!r}. Leave it out, or use another acquisition."
-        )
-    size = setup.space.size
+    size, n_drawn = setup.space.size, len(setup.drawn)
     if size is not None and n_drawn >= size:
         raise ValueError(
             f"sampler must be 'random' if the model knows all {size} candidates of "
-            f"param_distributions, so that none can be added; got {search.sampler!r}. Leave it "
+            f"param_distributions, so that none can be added; got {sampler!r}. Leave it "
             "out, or set n_candidates to a smaller number."
         )
     if n_drawn < 2:
         raise ValueError(
-            f"n_candidates must be at least 2 with sampler={search.sampler!r}, since BayesGap "
-            f"first compares the drawn candidates; got {search.n_candidates!r}. Set it to 2 or "
+            f"n_candidates must be at least 2 with sampler={sampler!r}, since BayesGap "
+            f"first compares the drawn candidates; got {n_drawn}. Set it to 2 or "
             "more, or leave it out."
         )
     n_splits = max(IncumbentRace.n_splits, setup.splits.n_named)
-    race = IncumbentRace(n_pulls, n_splits=n_splits, pulls_in_flight=in_flight)
-    return GapThenRace(make_gap(search, n_of_gap(n_pulls), in_flight, prior), race, n_drawn)
+    race = IncumbentRace(
+        setup.n_fits, n_splits=n_splits, pulls_in_flight=gap.pulls_in_flight
+    )
+    return GapThenRace(gap, race, n_drawn)

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
-from sklearn_halving._typing import Params
-from sklearn_halving.policies import KernelCovariance, KernelFamily
+from sklearn_halving._typing import ParamDistributions, Params
+from sklearn_halving.policies import KernelFamily
 from sklearn_halving.policies._arrays import FloatArray, IntArray
-from sklearn_halving.policies.posterior._arm_covariance import (
-    ArmCovariance,
-    DenseCovariance,
-    as_arm_covariance,
-    checked_covariance,
-)
 from sklearn_halving.search._user_warnings import warn_user
-from sklearn_halving.search.candidate_model._features import (
-    CandidateFeatures,
-    Space,
-    make_features,
-)
+from sklearn_halving.search.candidate_model._features import Space, make_features
 
 Kernel = Callable[[FloatArray, FloatArray], FloatArray]
 
@@ -85,39 +74,6 @@ class ParameterFamily(KernelFamily):
         return derivatives
 
 
-@dataclass(frozen=True)
-class CandidatePrior:
-    """The parameters of `BayesGap` that depend on the candidates.
-
-    Parameters
-    ----------
-    covariance : KernelFamily, ArmCovariance or None
-        None for independent candidates.
-    noise_variance : float
-        Variance of the noise of a fit, and of the effect of a split.
-    """
-
-    covariance: KernelFamily | ArmCovariance | None = None
-    noise_variance: float = NOISE
-
-    @classmethod
-    def of(cls, covariance: KernelFamily | ArmCovariance, noise: float | str) -> CandidatePrior:
-        """Return the prior of candidates with a covariance and the noise that the user passed.
-
-        Length scales and noise are estimated together, unless the noise is given.
-        """
-        if isinstance(covariance, ParameterFamily) and not covariance.has_numbers:
-            warn_user(NO_NUMBERS)
-        if isinstance(covariance, KernelFamily):
-            if isinstance(noise, str):
-                return cls(covariance)
-            covariance = covariance.at(np.log(covariance.lengths))
-        if not isinstance(noise, str):
-            return cls(covariance, float(noise))
-        diagonal = as_arm_covariance(covariance, len(covariance.diagonal)).diagonal
-        return cls(covariance, NOISE * float(diagonal.mean()))
-
-
 def over_branches(kernel: Kernel, branch_correlation: float) -> Kernel:
     """Return a kernel of points whose last column is the branch."""
 
@@ -159,110 +115,98 @@ KERNELS = {
 
 
 def make_prior(
-    kernel: Any,
+    kernel: KernelName,
     candidates: Sequence[Params],
     spaces: Sequence[Space],
     branch_correlation: float = 0.0,
-    *,
-    is_whole_grid: bool = True,
-) -> KernelFamily | ArmCovariance:
-    """Return the prior covariance of candidates, in a form that `BayesGap` takes.
+) -> ParameterFamily:
+    """Return the prior covariance of candidates, whose length scales are estimated later."""
+    features = make_features(candidates, spaces)
+    function, steepness = KERNELS[kernel]
+    family = ParameterFamily(
+        over_branches(function, branch_correlation),
+        features.points(),
+        np.full(len(features.names), LENGTH),
+        parameter=features.parameter,
+        steepness=over_branches(steepness, branch_correlation),
+    )
+    if not family.has_numbers:
+        warn_user(NO_NUMBERS)
+    return family
+
+
+def candidate_features(
+    candidates: Sequence[Params], param_distributions: ParamDistributions
+) -> FloatArray:
+    """Return candidates as points, from which a covariance can be computed.
 
     Parameters
     ----------
-    kernel : None, str, scikit-learn kernel, callable or array-like
-        As `BayesGapSearchCV` takes it.
-    candidates : sequence of dict
-    spaces : sequence of dict
-        Where they come from.
-    branch_correlation : float, default=0.0
-        Factor for the covariance of candidates from different branches.
-    is_whole_grid : bool, default=True
-        Whether the candidates are a whole grid in its order, as an array requires.
+    candidates : sequence of dict of length n_candidates
+        Parameter names and values.
+    param_distributions : dict or list of dict
+        The search space of the candidates, as in BayesGapSearchCV.
 
     Returns
     -------
-    prior : KernelFamily or ArmCovariance
-        A family, whose length scales are estimated later, for None and for a name.
+    features : ndarray of shape (n_candidates, n_columns)
+        A number is scaled to the range from 0 to 1. All other values are one-hot encoded, such
+        that the distance of two categories is 0.5. With several dicts, the last columns indicate
+        the dict.
 
-    Raises
-    ------
-    ValueError
-        If a matrix is not a covariance of these candidates, if an array is given although the
-        candidates are drawn, if the parameters of a candidate cannot be converted to features, or
-        if ``branch_correlation`` is set although the kernel is a function or an array.
+    Examples
+    --------
+    >>> from sklearn.model_selection import ParameterGrid
+    >>> from sklearn_halving.search import candidate_features
+    >>> grid = {"C": [1, 10, 100], "kernel": ["rbf"]}
+    >>> candidate_features(list(ParameterGrid(grid)), grid).tolist()
+    [[0.0], [0.5], [1.0]]
     """
-    is_kernel = hasattr(kernel, "diag") and hasattr(kernel, "theta")
-    if branch_correlation and not (kernel is None or isinstance(kernel, str) or is_kernel):
-        raise ValueError(
-            "branch_correlation must be 0 if kernel is a function or an array, which determines "
-            f"the covariance of different branches itself; got {branch_correlation!r}. Leave it "
-            "out."
-        )
-    if not (kernel is None or isinstance(kernel, str) or callable(kernel)):
-        if not is_whole_grid:
-            raise ValueError(
-                "kernel must not be an array unless the candidates are a whole grid, whose order "
-                f"is known; got an array for {len(candidates)} candidates that are drawn, or come "
-                "with initial_candidates. Use a callable, which is called with their features, or "
-                "a whole grid."
-            )
-        return checked_matrix(kernel, len(candidates))
-    features = make_features(candidates, spaces)
-    if kernel is None or isinstance(kernel, str):
-        function, steepness = KERNELS[kernel or "squared_exponential"]
-        lengths = np.full(len(features.names), LENGTH)
-        points = features.points()
-        return ParameterFamily(
-            over_branches(function, branch_correlation),
-            points,
-            lengths,
-            parameter=features.parameter,
-            steepness=over_branches(steepness, branch_correlation),
-        )
-    if is_kernel:
-        return _of_scikit_learn(kernel, features, branch_correlation)
-    return checked_matrix(kernel(features.with_branches()), len(candidates))
+    return make_features(candidates, _spaces(param_distributions)).with_branches()
 
 
-def checked_matrix(matrix: npt.ArrayLike, n_candidates: int) -> DenseCovariance:
-    """Return a user's covariance matrix. Raise an error if it is not valid."""
-    try:
-        numbers = np.asarray(matrix, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"kernel must return numbers; got {matrix!r}. Compute it with a function of the "
-            "features that measures similarity."
-        ) from error
-    advice = " Put candidates in the order of ParameterGrid, and use all of the grid."
-    return checked_covariance(numbers, n_candidates, "kernel", "candidate", advice)
+def candidate_covariance(
+    candidates: Sequence[Params],
+    param_distributions: ParamDistributions,
+    kernel: KernelName = "squared_exponential",
+    branch_correlation: float = 0.0,
+) -> KernelFamily:
+    """Return the prior covariance that BayesGapSearchCV gives its candidates.
+
+    Use it to run `~sklearn_halving.policies.BayesGap` with parameters that BayesGapSearchCV does
+    not have, such as ``epsilon``. Its candidates must be in the same order: those of a whole grid
+    are in the order of `ParameterGrid`.
+
+    Parameters
+    ----------
+    candidates : sequence of dict of length n_candidates
+        Parameter names and values.
+    param_distributions : dict or list of dict
+        The search space of the candidates.
+    kernel : {"squared_exponential", "matern"}, default="squared_exponential"
+        The kernel, see BayesGapSearchCV.
+    branch_correlation : float, default=0.0
+        Factor for the covariance of candidates from different dicts.
+
+    Returns
+    -------
+    covariance : KernelFamily
+        Its length scales are estimated during the search.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import ParameterGrid
+    >>> from sklearn.svm import SVC
+    >>> from sklearn_halving import BanditSearchCV
+    >>> from sklearn_halving.policies import BayesGap
+    >>> from sklearn_halving.search import candidate_covariance
+    >>> grid = {"C": [0.1, 1, 10, 100], "gamma": [0.001, 0.01, 0.1]}
+    >>> covariance = candidate_covariance(list(ParameterGrid(grid)), grid)
+    >>> policy = BayesGap(n_pulls=20, covariance=covariance, epsilon=0.01)
+    >>> search = BanditSearchCV(SVC(), grid, policy=policy)
+    """
+    return make_prior(kernel, candidates, _spaces(param_distributions), branch_correlation)
 
 
-@dataclass(frozen=True, eq=False)
-class _KernelWithNoise(KernelCovariance):
-    """A kernel that is larger for a point with itself than for equal points (a white kernel)."""
-
-    def columns(self, arms: IntArray) -> FloatArray:
-        columns = super().columns(arms)
-        columns[np.arange(len(arms)), arms] = self.diagonal[arms]
-        return columns
-
-
-def _of_scikit_learn(
-    kernel: Any, features: CandidateFeatures, branch_correlation: float
-) -> KernelCovariance:
-    """Return the covariance of a kernel object of ``sklearn.gaussian_process``."""
-    matrix = features.matrix
-    if matrix.shape[1] == 0:
-        matrix = np.zeros((len(matrix), 1))
-    try:
-        diagonal = np.asarray(kernel.diag(matrix), dtype=np.float64)
-        kernel(matrix[:1], matrix[:1])
-    except ValueError as error:
-        columns = ", ".join(features.names[p] for p in features.parameter) or "none"
-        raise ValueError(
-            f"kernel={kernel!r} must take the features of the candidates; got: {error} It has "
-            f"{matrix.shape[1]} columns, of: {columns}. Use one length scale, or one per column."
-        ) from error
-    points = np.column_stack([matrix, features.branch])
-    return _KernelWithNoise(over_branches(kernel, branch_correlation), points, diagonal)
+def _spaces(param_distributions: ParamDistributions) -> Sequence[Space]:
+    return [param_distributions] if isinstance(param_distributions, Mapping) else param_distributions

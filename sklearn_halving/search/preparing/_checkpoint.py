@@ -19,13 +19,13 @@ from sklearn_halving.execution._journal import Journal, JournalError, Session
 from sklearn_halving.execution._train_test_rows import ListedFolds
 from sklearn_halving.execution._types import EvaluationTask
 from sklearn_halving.search._user_warnings import warn_user
-from sklearn_halving.search.preparing._candidates import DEFAULT_SAMPLER, ArrivingCandidates
+from sklearn_halving.search.preparing._arriving import DEFAULT_SAMPLER, ArrivingCandidates
 from sklearn_halving.search.preparing._content_hash import content_hash
 from sklearn_halving.search.preparing._inputs import read_seconds
 from sklearn_halving.search.preparing._plan import SearchPlan
 
 if TYPE_CHECKING:
-    from sklearn_halving.search._base_search import BaseBanditSearchCV
+    from sklearn_halving.search._base import BaseBanditSearchCV
 
 BUDGETS = frozenset({"n_loops", "n_pulls", "max_pulls", "n_rounds"})
 """Parameters of policies and searches that may be increased to extend a finished search."""

@@ -21,7 +21,7 @@ from sklearn_halving._unstable_imports import (
 from sklearn_halving.execution._types import Outcome, PullLimits
 
 if TYPE_CHECKING:
-    from sklearn_halving.search._shared_parameters import SharedParameters
+    from sklearn_halving.search._parameters import SharedParameters
 
 _MEMORY = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*([kmgt]?)(i?)b\s*", re.IGNORECASE)
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from sklearn_halving._typing import Estimator
 from sklearn_halving.policies.bases._rungs import exact_factor, round_half_up
 from sklearn_halving.resources import FitTime, Resource
 from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._inputs import read_seconds
-from sklearn_halving.search.preparing._splitting import SearchSplits
-
-if TYPE_CHECKING:
-    from sklearn_halving.search._base_search import BaseBanditSearchCV
+from sklearn_halving.search.preparing._splits import SearchSplits
 
 MAX_ELIMINATIONS = 4
 """``min_resources="auto"`` allows at most this many eliminations, that is five brackets, as
@@ -38,7 +35,8 @@ class Levels:
 
 
 def choose_levels(
-    search: BaseBanditSearchCV,
+    limits: tuple[float | str | None, float | str],
+    estimator: Estimator,
     resource: Resource,
     splits: SearchSplits,
     *,
@@ -49,10 +47,10 @@ def choose_levels(
 
     Parameters
     ----------
-    search : BaseBanditSearchCV
-        The search. Its ``min_resources`` and ``max_resources`` are amounts. For seconds, text such
-        as ``"10s"`` is allowed. If ``min_resources`` is None, or if the search does not have it,
-        the largest level is the only one.
+    limits : (float, str or None) and (float or str)
+        ``min_resources`` and ``max_resources``, which are amounts. For seconds, text such as
+        ``"10s"`` is allowed. If ``min_resources`` is None, the largest level is the only one.
+    estimator : estimator object
     resource : Resource
         The resource, which defines the meaning of a level.
     splits : SearchSplits
@@ -64,33 +62,12 @@ def choose_levels(
         Whether all rungs have at least the first number of rows of `EarlyRungs.row_floors`, with
         ``min_resources="auto"``.
     """
-    min_resources = getattr(search, "min_resources", None)
-    smallest, largest = resource.level_range(
-        search.estimator, splits.n_train, splits.n_rows_needed
-    )
-    max_resources = _amount_of("max_resources", search.max_resources, resource)
-    if isinstance(max_resources, str):
-        if largest < 1:
-            raise ValueError(
-                f"max_resources='auto' is not possible for resource={resource.name!r}, which has "
-                "no largest amount. Give max_resources as a number."
-            )
-        max_level = largest
-    else:
-        max_level = _level_of("max_resources", max_resources, resource)
-    if resource.subsamples_rows and max_level < smallest and max_level < largest:
-        raise ValueError(
-            f"max_resources={max_resources} is too small: a training subset needs at least "
-            f"{smallest} rows to contain every class. Use max_resources='auto' for all rows."
-        )
-    if resource.subsamples_rows and max_level > largest:
-        raise ValueError(
-            f"max_resources={max_resources} is more than the {largest} rows of the smallest "
-            "training fold. Use max_resources='auto' for all rows."
-        )
-    if min_resources is None:
+    smallest, largest = resource.level_range(estimator, splits.n_train, splits.n_rows_needed)
+    max_resources = _amount_of("max_resources", limits[1], resource)
+    max_level = _largest_level(max_resources, resource, smallest, largest)
+    if limits[0] is None:
         return Levels(max_level, max_level)
-    min_resources = _amount_of("min_resources", min_resources, resource)
+    min_resources = _amount_of("min_resources", limits[0], resource)
     if isinstance(min_resources, str):
         if factor is None:
             return Levels(min(smallest, max_level), max_level)
@@ -110,6 +87,29 @@ def choose_levels(
             f"{smallest}."
         )
     return Levels(min_level, max_level)
+
+
+def _largest_level(amount: float | str, resource: Resource, smallest: int, largest: int) -> int:
+    """Return the level of ``max_resources``, given the range of levels that is possible."""
+    if isinstance(amount, str):
+        if largest < 1:
+            raise ValueError(
+                f"max_resources='auto' is not possible for resource={resource.name!r}, which has "
+                "no largest amount. Give max_resources as a number."
+            )
+        return largest
+    level = _level_of("max_resources", amount, resource)
+    if resource.subsamples_rows and level < smallest and level < largest:
+        raise ValueError(
+            f"max_resources={amount} is too small: a training subset needs at least "
+            f"{smallest} rows to contain every class. Use max_resources='auto' for all rows."
+        )
+    if resource.subsamples_rows and level > largest:
+        raise ValueError(
+            f"max_resources={amount} is more than the {largest} rows of the smallest "
+            "training fold. Use max_resources='auto' for all rows."
+        )
+    return level
 
 
 def _amount_of(name: str, amount: float | str, resource: Resource) -> float | str:

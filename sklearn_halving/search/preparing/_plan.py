@@ -34,12 +34,11 @@ class SearchPlan:
     schedule : Schedule or None
         The brackets and rungs, if the policy has any. The result table then has one row for
         each candidate and level. Otherwise it has one row for each candidate.
-    eliminates : bool, default=False
-        Whether candidates that were eliminated in an earlier stage rank behind those of a later
-        stage.
     makes_candidates : bool, default=False
         Whether candidates are created during the search. The search may then end before all of
         them are created.
+    n_loops_wanted : int or "auto", default=1
+        Number of loops of brackets that was asked for. A time budget may allow fewer of them.
     fronts : tuple of range, default=()
         For each bracket, the indices of the initial candidates with which it begins. Empty if
         there are no initial candidates.
@@ -48,8 +47,8 @@ class SearchPlan:
     problem: Problem
     description: PolicyDescription
     schedule: Schedule | None
-    eliminates: bool = False
     makes_candidates: bool = False
+    n_loops_wanted: int | str = 1
     fronts: tuple[range, ...] = ()
 
     @property
@@ -64,6 +63,11 @@ class SearchPlan:
         """Number of loops of brackets; 1 without brackets."""
         brackets = () if self.schedule is None else self.schedule.brackets
         return max((bracket.loop for bracket in brackets), default=0) + 1
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether the time budget decides how many loops are played."""
+        return self.n_loops > 1 and self.n_loops != self.n_loops_wanted
 
     def n_loops_begun(self, pulls: Iterable[Pull]) -> int:
         """Return the number of loops that have pulls."""

@@ -123,7 +123,7 @@ def _rows_of_candidates(
     if stage_of_arm is not None:
         places["stage"] = np.where(n_pulls > 0, stage_of_arm, -1)
     rank_group = np.zeros_like(level)
-    if plan.eliminates:
+    if plan.description.eliminates:
         rank_group = places["stage"]
     elif description.plays_levels and description.ranks_by_level:
         rank_group = level

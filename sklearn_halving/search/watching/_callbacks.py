@@ -14,7 +14,7 @@ from sklearn_halving.resources import Resource
 from sklearn_halving.search.preparing._plan import SearchPlan
 
 if TYPE_CHECKING:
-    from sklearn_halving.search._base_search import BaseBanditSearchCV
+    from sklearn_halving.search._base import BaseBanditSearchCV
 
 
 @dataclass

@@ -15,7 +15,7 @@ from sklearn_halving._typing import Params
 from sklearn_halving.execution._evaluation import arm_estimator
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.resources._parameters import number_of
-from sklearn_halving.search.preparing._candidates import ArrivingCandidates
+from sklearn_halving.search.preparing._arriving import ArrivingCandidates
 from sklearn_halving.search.watching._failure_messages import report_failures
 
 Kind = frozenset[tuple[str, str]]

@@ -31,7 +31,7 @@ from sklearn_halving.search.watching._progress_output import (
 from sklearn_halving.search.watching._remaining_time import FitCosts
 
 if TYPE_CHECKING:
-    from sklearn_halving.search._base_search import BaseBanditSearchCV
+    from sklearn_halving.search._base import BaseBanditSearchCV
 
 
 @dataclass
@@ -113,7 +113,7 @@ def make_progress(search: BaseBanditSearchCV, run: Run) -> Progress:
     prepared, task = run.prepared, run.task
     plan, parts, journal = prepared.plan, parts_of(prepared.plan), run.checkpoint.journal
     has_rungs = bool(parts) and parts[0].bracket is not None
-    n_planned = None if run.is_timed else plan.n_fits
+    n_planned = None if run.prepared.plan.is_timed else plan.n_fits
     if parts and n_planned is not None:  # stages may not use the whole budget
         n_planned = min(n_planned, sum(part.n_fits for part in parts))
     continues = task.resource.can_continue(task.estimator)
@@ -160,7 +160,7 @@ def open_watch(search: BaseBanditSearchCV, run: Run, callbacks: CallbackTree) ->
 
 def _first_lines(run: Run, n_planned: int | None) -> Iterator[str]:
     plan, has_deadline = run.prepared.plan, run.deadline < float("inf")
-    yield headline(plan, is_timed=run.is_timed, has_deadline=has_deadline)
+    yield headline(plan, is_timed=run.prepared.plan.is_timed, has_deadline=has_deadline)
     journal = run.checkpoint.journal
     if journal is not None and journal.records:
         may_end_early = plan.may_end_early or has_deadline

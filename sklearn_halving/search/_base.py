@@ -7,8 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import suppress
 from copy import copy, deepcopy
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from sklearn import get_config
@@ -22,25 +21,22 @@ from sklearn_halving.execution._step_cache import StepCache
 from sklearn_halving.execution._types import EvaluationTask, PullLimits
 from sklearn_halving.execution.workers._executors import open_executor
 from sklearn_halving.execution.workers._interrupt import Interrupt
-from sklearn_halving.policies._types import Problem
 from sklearn_halving.policies.bases._base_policy import BasePolicy, window_of
-from sklearn_halving.resources import FitTime, Resource, resolve_resource
-from sklearn_halving.samplers import Sampler
+from sklearn_halving.resources import FitTime
+from sklearn_halving.search._parameters import SharedParameters
 from sklearn_halving.search._run import Run
 from sklearn_halving.search._search_results import SearchResults
-from sklearn_halving.search._shared_parameters import PositiveFloat, SharedParameters
-from sklearn_halving.search.preparing._candidates import (
-    ArrivingCandidates,
-    draw_candidates,
-    resolve_sampler,
-)
-from sklearn_halving.search.preparing._checkpoint import Checkpoint, open_checkpoint
+from sklearn_halving.search.preparing._arriving import ArrivingCandidates, draw_candidates
+from sklearn_halving.search.preparing._checkpoint import open_checkpoint
 from sklearn_halving.search.preparing._inputs import FitInputs, check_inputs, limits_of
-from sklearn_halving.search.preparing._levels import Levels, choose_levels
-from sklearn_halving.search.preparing._plan import SearchPlan, add_costs, fronts_of, plan_table
-from sklearn_halving.search.preparing._preparation import Preparation, Setup, check_rungs, seed_of
-from sklearn_halving.search.preparing._search_space import SearchSpace, with_initial_candidates
-from sklearn_halving.search.preparing._splitting import SearchSplits, fixed_splits
+from sklearn_halving.search.preparing._plan import SearchPlan, add_costs, plan_table
+from sklearn_halving.search.preparing._setup import (
+    Prepared,
+    Setup,
+    check_rungs,
+    make_plan,
+    seed_of,
+)
 from sklearn_halving.search.watching._callbacks import CallbackTree
 from sklearn_halving.search.watching._failure_messages import stopped_message
 from sklearn_halving.search.watching._observer import open_watch, write_end
@@ -51,71 +47,28 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-POLICY = 2**31 - 2
-"""Used instead of a repetition in the seed of the policy."""
-
-
 class BaseBanditSearchCV(SharedParameters, SearchResults):
-    """Base class of the searches. A subclass defines the policy and its parameters."""
+    """Base class of the searches.
 
-    max_resources: PositiveFloat | str
+    A subclass defines its parameters, what follows from them and from the data (`_setup`), and
+    the policy (`_policy`). It may also change where the candidates come from (`_candidates`).
+    """
 
     @abstractmethod
-    def _make_policy(self, setup: Setup) -> BasePolicy:
+    def _setup(
+        self, inputs: FitInputs, rng: np.random.RandomState, seed: np.random.SeedSequence
+    ) -> Setup:
+        """Return what the parameters and the data determine."""
+
+    @abstractmethod
+    def _policy(self, setup: Setup) -> BasePolicy:
         """Return the policy."""
 
-    def _make_levels(
-        self, space: SearchSpace, sampler: Sampler | None, resource: Resource, splits: SearchSplits
-    ) -> Levels:
-        """Return the range of levels."""
-        return choose_levels(self, resource, splits)
-
-    def _count_candidates(self, setup: Setup) -> int:
-        """Return the number of candidates of a policy without brackets."""
-        raise NotImplementedError
-
-    def _make_plan(self, policy: BasePolicy, setup: Setup) -> SearchPlan:
-        """Return the plan of the search."""
-        levels, space, splits = setup.levels, setup.space, setup.splits
-        schedule = policy.schedule(levels.smallest, levels.largest, space.size)
-        if schedule is not None:
-            n_arms = schedule.n_arms
-        else:
-            n_arms = policy.describe().n_arms or self._count_candidates(setup)
-        problem = Problem(
-            n_arms, levels.smallest, levels.largest, splits.n_repetitions, space.size
-        )
-        plan = SearchPlan(
-            problem,
-            policy.describe(problem),
-            schedule,
-            makes_candidates=setup.sampler is not None,
-        )
-        if not space.initial:
-            return plan
-        order = [0] if schedule is None else list(policy.order_of_play(schedule))
-        return replace(plan, fronts=fronts_of(len(space.initial), plan.n_of_bracket, order))
-
-    def _resolve_sampler(self, space: SearchSpace) -> Sampler | None:
-        """Return the sampler; None if candidates are drawn from the space."""
-        return resolve_sampler(getattr(self, "sampler", "random"))
-
-    def _resolve_resource(self) -> Resource:
-        """Return the resource for the parameter ``resource``."""
-        return resolve_resource(self.resource, self.estimator)
-
-    def _make_splits(
-        self, inputs: FitInputs, resource: Resource, seed: np.random.SeedSequence
-    ) -> SearchSplits:
-        """Return the splits, and what is known about them."""
-        return fixed_splits(self, inputs, resource, seed)
-
-    def _plays_until_deadline(self, plan: SearchPlan) -> bool:
-        """Return whether the time budget decides how much of the plan is played."""
-        return False
-
-    def _warn_of_candidates(self, prepared: Preparation, candidates: Candidates) -> None:
-        """Warn if the candidates do not suit the policy; does nothing by default."""
+    def _candidates(
+        self, setup: Setup, policy: BasePolicy, plan: SearchPlan, rng: np.random.RandomState
+    ) -> Candidates:
+        """Return the candidates, and check the names of their parameters."""
+        return draw_candidates(self.estimator, setup.space, setup.sampler, policy, plan, rng)
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: object, y: object = None, **params: object) -> Self:
@@ -165,9 +118,12 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         callbacks = CallbackTree.begin(self, inputs.X, inputs.y, inputs.fit_params)
         with open_checkpoint(self) as checkpoint:
             rng, seed = seed_of(checkpoint.random_state)
-            prepared = self._prepare(inputs, seed)
-            task = self._draw(prepared, rng, seed, callbacks)
-            run = self._start(prepared, task, checkpoint, seed, began + seconds)
+            prepared = self._prepare(inputs, rng, seed)
+            rng.randint(2**31 - 1)  # advances the state even if nothing was drawn from a grid
+            task = self._make_task(prepared, callbacks)
+            checkpoint.begin(self, task, prepared.plan)
+            run = Run(prepared, task, prepared.start(), checkpoint, began + seconds)
+            self._forget()
             with Interrupt() as interrupt:  # until the results are set
                 try:
                     progress = self._pull(run, limits, callbacks, interrupt)
@@ -230,93 +186,35 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         own = copy(self)
         own.cv = deepcopy(self.cv)
         rng, seed = seed_of(deepcopy(check_random_state(self.random_state)))
-        prepared = own._prepare(check_inputs(own, X, y, params), seed)
-        candidates = own._draw_candidates(prepared, rng)
-        prepared = own._with_candidates(prepared, candidates)
-        own._start_policy(prepared, candidates, seed)  # raises if the budget is too small
-        resource = prepared.setup.resource
-        table = plan_table(prepared.plan, resource)
-        table.attrs["at_most"] = prepared.plan.may_end_early or self.time_budget is not None
-        if prepared.plan.schedule is not None:
-            continues = resource.can_continue(self.estimator)
-            add_costs(table, prepared.plan.problem, continues=continues)
+        prepared = own._prepare(check_inputs(own, X, y, params), rng, seed)
+        prepared.start()  # raises if the budget is too small
+        plan, resource = prepared.plan, prepared.setup.resource
+        table = plan_table(plan, resource)
+        table.attrs["at_most"] = plan.may_end_early or self.time_budget is not None
+        if plan.schedule is not None:
+            add_costs(table, plan.problem, continues=resource.can_continue(self.estimator))
         return table
 
-    def _prepare(self, inputs: FitInputs, seed: np.random.SeedSequence) -> Preparation:
-        """Validate the parameters and the data, and prepare the pulls."""
-        space = SearchSpace(self.param_distributions)
-        resource = self._resolve_resource()
-        space = with_initial_candidates(self, space, resource)
-        resource.check(self.estimator, space.names)
-        sampler = self._resolve_sampler(space)
-        splits = self._make_splits(inputs, resource, seed)
-        levels = self._make_levels(space, sampler, resource, splits)
-        setup = Setup(inputs, space, sampler, resource, splits, levels)
-        policy = self._make_policy(setup)
-        return Preparation(setup, policy, self._make_plan(policy, setup))
-
-    def _draw_candidates(self, prepared: Preparation, rng: np.random.RandomState) -> Candidates:
-        """Return the candidates, and check the names of their parameters."""
-        candidates = draw_candidates(self.estimator, prepared, rng)
-        self._warn_of_candidates(prepared, candidates)
-        return candidates
-
-    def _with_candidates(self, prepared: Preparation, candidates: Candidates) -> Preparation:
-        """Return the preparation with what a policy needs to know of the candidates, if any."""
-        return prepared
-
-    def _start(
-        self,
-        prepared: Preparation,
-        task: EvaluationTask,
-        checkpoint: Checkpoint,
-        seed: np.random.SeedSequence,
-        deadline: float,
-    ) -> Run:
-        """Compare the search with its journal, start the policy, and drop earlier results."""
-        prepared = self._with_candidates(prepared, task.candidates)
-        checkpoint.begin(self, task, prepared.plan)
-        state = self._start_policy(prepared, task.candidates, seed)
-        self._forget()
-        is_timed = self._plays_until_deadline(prepared.plan)
-        return Run(prepared, task, state, checkpoint, deadline, is_timed)
-
-    def _start_policy(
-        self, prepared: Preparation, candidates: Candidates, seed: np.random.SeedSequence
-    ) -> Any:
-        """Return the state of the policy before the first pull."""
-        own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, POLICY))
-        tie_break = self._tie_break(prepared.setup, candidates, seed)
-        problem = replace(prepared.plan.problem, tie_break=tie_break)
-        state = prepared.policy.start(problem, seed=own)
-        if isinstance(candidates, ArrivingCandidates):
-            candidates.source.follow(prepared.policy, state)
-        return state
-
-    def _tie_break(
-        self, setup: Setup, candidates: Candidates, seed: np.random.SeedSequence
-    ) -> tuple[int, ...] | None:
-        """Return numbers that break ties between candidates; None to use the order of arms."""
-        return None
-
-    def _draw(
-        self,
-        prepared: Preparation,
-        rng: np.random.RandomState,
-        seed: np.random.SeedSequence,
-        callbacks: CallbackTree,
-    ) -> EvaluationTask:
-        """Draw the candidates, and return the task for the workers."""
-        setup, candidates = prepared.setup, self._draw_candidates(prepared, rng)
-        rng.randint(2**31 - 1)  # advances the state even if nothing was drawn from a grid
+    def _prepare(
+        self, inputs: FitInputs, rng: np.random.RandomState, seed: np.random.SeedSequence
+    ) -> Prepared:
+        """Return all that is known before the first pull, or raise if it cannot work."""
+        setup = self._setup(inputs, rng, seed)
+        policy = self._policy(setup)
+        plan = make_plan(policy, setup)
+        candidates = self._candidates(setup, policy, plan, rng)
         check_rungs(self.estimator, setup, candidates)
-        inputs, splits = setup.inputs, setup.splits
+        return Prepared(setup, policy, plan, candidates, seed)
+
+    def _make_task(self, prepared: Prepared, callbacks: CallbackTree) -> EvaluationTask:
+        """Return all that the workers get."""
+        setup, inputs = prepared.setup, prepared.setup.inputs
         return EvaluationTask(
             estimator=clone(self.estimator),
             X=inputs.X,
             y=inputs.y,
-            candidates=candidates,
-            splits=splits.folds,
+            candidates=prepared.candidates,
+            splits=setup.splits.folds,
             resource=setup.resource.for_target(inputs.y),
             scorer=inputs.scorers,
             fit_params=inputs.fit_params,
@@ -324,12 +222,12 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
             return_train_score=self.return_train_score,
             error_score=self.error_score,
             verbose=int(self.verbose),
-            n_repetitions=splits.n_repetitions,
+            n_repetitions=setup.splits.n_repetitions,
             max_level=setup.levels.largest,
-            seed=None if self.random_state is None else seed,
+            seed=None if self.random_state is None else prepared.seed,
             config=get_config(),
             caller=self if callbacks.is_watched else None,
-            held_out=splits.held_out,
+            held_out=setup.splits.held_out,
             # If the resource is time, it includes the steps of each fit.
             step_cache=None if isinstance(setup.resource, FitTime) else StepCache(),
         )

@@ -21,7 +21,7 @@ from sklearn_halving._unstable_imports import InvalidParameterError
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Space
 from sklearn_halving.samplers._dimensions import value_key
-from sklearn_halving.search._shared_parameters import SharedParameters
+from sklearn_halving.search._parameters import SharedParameters
 from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._content_hash import content_hash
 
@@ -38,8 +38,8 @@ def check_number(n_candidates: int) -> None:
     if n_candidates > MAX_LISTED:
         raise ValueError(
             f"param_distributions has {n_candidates} candidates, and all of them would be tried; "
-            f"at most {MAX_LISTED} are possible. Set n_candidates (max_candidates in "
-            "HyperbandSearchCV) to draw some of them at random."
+            f"at most {MAX_LISTED} are possible. Set n_candidates to draw "
+            "some of them at random."
         )
 
 
@@ -290,21 +290,19 @@ def _key(params: Params) -> Hashable:
     return frozenset(keys.items())
 
 
-def with_initial_candidates(
-    search: SharedParameters, space: SearchSpace, resource: Resource
-) -> SearchSpace:
-    """Return the search space with the candidates of ``initial_candidates`` in front.
+def search_space(parameters: SharedParameters, resource: Resource) -> SearchSpace:
+    """Return the search space, with the candidates of ``initial_candidates`` in front.
 
     Raises
     ------
     ValueError
-        If they are not dicts, or if the estimator lacks one of their parameters.
+        If they are not dicts, if the estimator lacks one of their parameters, or if the space
+        does not suit the resource.
     """
-    given = search.initial_candidates
-    if given is None or len(given) == 0:
-        return space
+    space = SearchSpace(parameters.param_distributions)
+    given = parameters.initial_candidates
     different: dict[tuple[tuple[str, str], ...], Params] = {}
-    for place, params in enumerate(given):
+    for place, params in enumerate(() if given is None else given):
         if not isinstance(params, Mapping):
             raise ValueError(
                 "initial_candidates must be a list of dicts with parameter names and values; got "
@@ -313,11 +311,14 @@ def with_initial_candidates(
         # The rows of another search may contain the resource, which the search itself sets.
         own = {name: v for name, v in params.items() if name not in resource.params_at(1)}
         must = "initial_candidates must have parameters of {estimator.__class__.__name__}; got "
-        changed = estimator_with(search.estimator, own, f"{must}{{name!r}} at position {place}.")
-        complete = _completed(own, changed, space)
+        message = f"{must}{{name!r}} at position {place}."
+        complete = _completed(own, estimator_with(parameters.estimator, own, message), space)
         key = tuple((name, _content_of(value)) for name, value in sorted(complete.items()))
         different.setdefault(key, complete)
-    return SearchSpace(search.param_distributions, list(different.values()))
+    if different:
+        space = SearchSpace(parameters.param_distributions, list(different.values()))
+    resource.check(parameters.estimator, space.names)
+    return space
 
 
 def estimator_with(estimator: Estimator, params: Params, message: str) -> Estimator:

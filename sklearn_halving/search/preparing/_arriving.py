@@ -30,8 +30,7 @@ from sklearn_halving.samplers import (
     Told,
 )
 from sklearn_halving.search.preparing._plan import SearchPlan
-from sklearn_halving.search.preparing._preparation import Preparation
-from sklearn_halving.search.preparing._search_space import SearchSpace, estimator_with
+from sklearn_halving.search.preparing._space import SearchSpace, estimator_with
 
 SAMPLERS: dict[str, Callable[[], Sampler]] = {
     "evolution": EvolutionSampler,
@@ -65,10 +64,14 @@ def resolve_sampler(sampler: object) -> Sampler | None:
 
 
 def draw_candidates(
-    estimator: Estimator, prepared: Preparation, rng: np.random.RandomState
+    estimator: Estimator,
+    space: SearchSpace,
+    sampler: Sampler | None,
+    policy: BasePolicy,
+    plan: SearchPlan,
+    rng: np.random.RandomState,
 ) -> Candidates:
     """Return the candidates of a search; raise if the estimator lacks one of their parameters."""
-    plan, space, sampler = prepared.plan, prepared.setup.space, prepared.setup.sampler
     if sampler is None and (plan.n_loops == 1 or space.size is not None):
         drawn = space.draw(plan.n_of_bracket, rng, plan.fronts)
         check_candidates(estimator, drawn)
@@ -83,8 +86,7 @@ def draw_candidates(
         if plan.schedule is None:
             n_of_group, order = [1] * plan.problem.n_arms, range(plan.problem.n_arms)
         else:
-            n_of_group = plan.n_of_bracket
-            order = prepared.policy.order_of_play(plan.schedule)
+            n_of_group, order = plan.n_of_bracket, policy.order_of_play(plan.schedule)
     candidates = ArrivingCandidates(source, n_of_group, order)
     if not isinstance(sampler, PointSampler):  # the policy has not started yet
         candidates.arrive(sum(n_of_group[: order[0]]))
@@ -94,19 +96,17 @@ def draw_candidates(
 
 def followed_by_a_sampler(
     estimator: Estimator,
+    space: SearchSpace,
+    sampler: Sampler,
     drawn: Sequence[Params],
-    prepared: Preparation,
+    n_later: int,
     rng: np.random.RandomState,
-) -> Candidates:
-    """Return drawn candidates, followed by others that a sampler creates one by one, if any.
+) -> ArrivingCandidates:
+    """Return drawn candidates, followed by others that a sampler creates one by one.
 
     The sampler proposes a candidate as a trial, to raise early if it cannot.
     """
-    setup = prepared.setup
-    if setup.sampler is None:
-        return drawn
-    source = MadeBySampler.over(setup.space, setup.sampler, rng, drawn)
-    n_later = prepared.plan.problem.n_arms - len(drawn)
+    source = MadeBySampler.over(space, sampler, rng, drawn)
     candidates = ArrivingCandidates(source, [len(drawn)] + [1] * n_later, range(1 + n_later))
     candidates.arrive(0)
     check_candidates(estimator, source.examples)
