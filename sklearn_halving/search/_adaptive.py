@@ -12,7 +12,7 @@ from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.resources import Resource, WholeFit, resolve_resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._base import BaseBanditSearchCV
-from sklearn_halving.search._parameters import PositiveInt
+from sklearn_halving.search._parameters import PositiveFloat, PositiveInt
 from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._setup import Setup
@@ -64,6 +64,7 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
     n_candidates: str | int
     n_fits: Literal["auto"] | PositiveInt
     resource: Annotated[str | Resource, object] | None
+    max_resources: PositiveFloat | str
 
     def _resource(self) -> Resource:
         """Return the resource; without one, all fits have the same size."""

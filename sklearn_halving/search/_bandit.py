@@ -225,9 +225,7 @@ default="random"
             make_splits = fixed_splits
         splits = make_splits(self, inputs, resource, seed)
         limits = self.min_resources, self.max_resources
-        levels = choose_levels(
-            limits, self.estimator, resource, splits, factor=described.factor
-        )
+        levels = choose_levels(limits, self.estimator, resource, splits, factor=described.factor)
         if not described.plays_levels:
             levels = replace(levels, smallest=levels.largest)
         n_arms = 1 if creates_points else self._count(space, sampler, described)
@@ -317,6 +315,7 @@ default="random"
     def _warn_of_candidates(self, setup: Setup) -> None:
         if not description_of(self.policy).plays_levels:
             super()._warn_of_candidates(setup)
+
 
 def policy_by_name(name: str, n_arms: int, n_fits: int, n_splits: int) -> BasePolicy:
     """Return the policy, with the budget and the splits of the search."""

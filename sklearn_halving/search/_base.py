@@ -41,7 +41,6 @@ from sklearn_halving.search.watching._callbacks import CallbackTree
 from sklearn_halving.search.watching._failure_messages import stopped_message
 from sklearn_halving.search.watching._observer import open_watch, write_end
 from sklearn_halving.search.watching._progress import Progress
-from sklearn_halving.search.watching._progress_output import check_progress_bar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,7 +112,6 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         """
         began = time.monotonic()
         seconds, limits = limits_of(self)
-        check_progress_bar(self.progress_bar)
         inputs = check_inputs(self, X, y, params)
         callbacks = CallbackTree.begin(self, inputs.X, inputs.y, inputs.fit_params)
         with open_checkpoint(self) as checkpoint:

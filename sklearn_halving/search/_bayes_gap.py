@@ -255,9 +255,7 @@ default=None
             n_arms = most_arms(n_fits, n_drawn)
             n_arms = min(n_arms, space.size or n_arms)
         drawn = self._draw(space, n_drawn, rng)
-        return Setup(
-            inputs, space, sampler, resource, splits, levels, n_arms, n_fits, drawn=drawn
-        )
+        return Setup(inputs, space, sampler, resource, splits, levels, n_arms, n_fits, drawn=drawn)
 
     def _count_drawn(self, space: SearchSpace, *, has_sampler: bool) -> int:
         """Return the number of candidates that the model knows."""

@@ -462,9 +462,7 @@ default="auto"
                 "candidates are planned. Usual values are 2 to 5."
             )
 
-    def _warn_of_left_out(
-        self, setup: Setup, plan: SearchPlan, candidates: t.Candidates
-    ) -> None:
+    def _warn_of_left_out(self, setup: Setup, plan: SearchPlan, candidates: t.Candidates) -> None:
         """Warn if candidates of a grid are left out, and name the parameter that changes it."""
         space, has_sampler = setup.space, setup.sampler is not None
         # Those of a sampler do not exist yet. It does not repeat any while there are others.

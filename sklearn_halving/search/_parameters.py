@@ -37,7 +37,7 @@ Fraction = Annotated[float, Interval(Real, 0, 1, closed="neither")]
 
 NAMES_OF_GRID_SEARCH = {
     "param_grid": {"param_distributions": "a grid or distributions"},
-    "n_iter": dict.fromkeys(("n_candidates", "max_candidates"), "the number of candidates"),
+    "n_iter": {"n_candidates": "the number of different candidates"},
 }
 """Parameters of GridSearchCV and RandomizedSearchCV that have another name in a search."""
 
@@ -121,17 +121,13 @@ class SharedParameters:
         Maximum time for all fits of the search, in seconds, or as text with a unit, such as
         ``"90s"``, ``"30min"`` or ``"8h"``. When it has passed, no further fit is started, the
         search waits for the running fits, and the best candidate so far is refitted.
-    pull_timeout : float, str or None, default=None
+    fit_timeout : float, str or None, default=None
         Maximum time for one fit and its scoring, in seconds, or as text with a unit, such as
         ``"10min"``. A fit that takes longer is stopped and counts as failed.
     memory_limit : int, str or None, default=None
         Maximum memory that one fit may allocate, in bytes, or as text with a unit, such as
         ``"500MB"``, ``"1GB"`` (10**9 bytes) or ``"1GiB"`` (2**30 bytes), in addition to what its
         process uses already. A fit that needs more counts as failed. Only available on Linux.
-    progress_bar : bool, default=False
-        Whether to show a progress bar with the best score so far and an estimate of the remaining
-        time, in a terminal or a notebook. Requires tqdm, which
-        ``pip install "sklearn-halving[progress]"`` installs.
 
     Attributes
     ----------
@@ -186,9 +182,8 @@ class SharedParameters:
     return_train_score: bool
     checkpoint: t.FilePath | None
     time_budget: PositiveFloat | str | None
-    pull_timeout: PositiveFloat | str | None
+    fit_timeout: PositiveFloat | str | None
     memory_limit: PositiveInt | str | None
-    progress_bar: bool
 
     cv_results_: t.CvResults
     best_estimator_: Any

@@ -74,9 +74,7 @@ def _of_brackets(run: Run, rows: ResultRows) -> ResultTable:
         mean[index] = results[name][index]
     overlap = Overlap.of(run.outcomes, run.prepared.setup.splits.n_rows)
     compared = results | {name: mean}
-    return ResultTable(
-        results, ChoiceStatistics.of(compared, run.metric, rows.level, overlap)
-    )
+    return ResultTable(results, ChoiceStatistics.of(compared, run.metric, rows.level, overlap))
 
 
 def _with_errors(run: Run, rows: ResultRows) -> tuple[CvResults, Overlap]:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from sklearn_halving._typing import CvResults, Estimator, Params
+from sklearn_halving._typing import Estimator, Params
 from sklearn_halving._unstable_imports import (
     BaseSearchCV,
     check_refit_metric,
@@ -23,21 +21,17 @@ from sklearn_halving._unstable_imports import (
 )
 from sklearn_halving.execution._evaluation import arm_estimator
 from sklearn_halving.execution._types import EvaluationTask, Outcome
-from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.policies._types import NO_ARM, Pull
 from sklearn_halving.policies.bases._base_policy import name_of
 from sklearn_halving.policies.bases._parameter_checks import is_outside
 from sklearn_halving.resources._early_stopping import fix_rounds, is_number_of_rounds
 from sklearn_halving.search._formatting import budget_text
-from sklearn_halving.search._result_table import ResultTable, make_result_table
+from sklearn_halving.search._result_table import make_result_table
 from sklearn_halving.search._run import Run
 from sklearn_halving.search._user_warnings import warn_user
-from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics
 from sklearn_halving.search.reporting._cv_results import (
     ResultRows,
     finalists,
-    make_cv_results,
-    planned_means,
     result_rows,
     take_rows,
     without_sparse_splits,
@@ -202,7 +196,11 @@ class SearchResults(BaseSearchCV):
             report_abandoned(run.task, run.prepared.plan, run.outcomes)
         else:
             by = "a callback" if run.stopped_by == "callback" else budget_text(self)
-            n_loops = run.prepared.plan.n_loops_begun(run.log.outcomes) if run.prepared.plan.is_timed else None
+            n_loops = (
+                run.prepared.plan.n_loops_begun(run.log.outcomes)
+                if run.prepared.plan.is_timed
+                else None
+            )
             warn_user(stopped_message(run.task, run.outcomes, by, n_loops))
 
     def _best_arm(self, run: Run) -> int:
@@ -249,7 +247,7 @@ class SearchResults(BaseSearchCV):
             if was_broken_off or not np.isnan(results[f"mean_test_{metric}"]).all():
                 raise ValueError(no_score_message(None))
             warn_user(all_nan_message(metric, run.outcomes))
-            is_fitted = results.get("n_pulls", 1) > np.zeros(len(rows.level))
+            is_fitted = results.get("n_fits", 1) > np.zeros(len(rows.level))
             return int(np.where(is_fitted, rows.level, 0).argmax())
         own = np.flatnonzero(rows.arm == arm)
         return int(own[results[f"rank_test_{metric}"][own].argmin()])

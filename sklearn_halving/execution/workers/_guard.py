@@ -138,7 +138,7 @@ def _survived(job: Job, request: Request, arrays: Sequence[object]) -> ChunkResu
             n_starts += not ended.has_begun  # it may have been idle for too long
             if n_starts == MAX_STARTS:
                 raise RuntimeError(
-                    "A process for fits with pull_timeout or memory_limit, or after one that "
+                    "A process for fits with fit_timeout or memory_limit, or after one that "
                     f"killed its worker, ended {MAX_STARTS} times before it began one "
                     f"({_exit_text(ended.exit_code)}). Its output on stderr shows the reason. "
                     "Often a module of the estimator cannot be imported, or the system is out of "
@@ -161,8 +161,8 @@ def casualty_landing(task: EvaluationTask, limits: PullLimits, casualty: Casualt
     error: Exception
     if casualty.exit_code is None:
         error = TimeoutError(
-            f"The fit took longer than pull_timeout={limits.seconds} seconds, and its process "
-            "was ended. A larger pull_timeout gives it more time."
+            f"The fit took longer than fit_timeout={limits.seconds} seconds, and its process "
+            "was ended. A larger fit_timeout gives it more time."
         )
     else:
         error = ChildProcessError(

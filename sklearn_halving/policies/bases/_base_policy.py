@@ -28,8 +28,16 @@ REQUIRED = (
     *("is_finished", "is_alive", "recommend"),
 )
 OPTIONAL = (
-    *("describe", "order_of_play", "current_stage", "stage_of_arm", "is_confident", "points", "belief"),
-    *("first_to_tell", "stage_of_pull", "rungs_before", "n_dropped", "ended_by"),
+    *(
+        "describe",
+        "order_of_play",
+        "current_stage",
+        "stage_of_arm",
+        "is_confident",
+        "points",
+        "belief",
+    ),
+    *("belief", "first_to_tell", "stage_of_pull", "rungs_before", "n_dropped", "ended_by"),
 )
 
 

@@ -158,7 +158,5 @@ def make_gap_then_race(gap: BayesGap, sampler: object, setup: Setup) -> GapThenR
             "more, or leave it out."
         )
     n_splits = max(IncumbentRace.n_splits, setup.splits.n_named)
-    race = IncumbentRace(
-        setup.n_fits, n_splits=n_splits, pulls_in_flight=gap.pulls_in_flight
-    )
+    race = IncumbentRace(setup.n_fits, n_splits=n_splits, pulls_in_flight=gap.pulls_in_flight)
     return GapThenRace(gap, race, n_drawn)

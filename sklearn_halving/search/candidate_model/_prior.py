@@ -209,4 +209,6 @@ def candidate_covariance(
 
 
 def _spaces(param_distributions: ParamDistributions) -> Sequence[Space]:
-    return [param_distributions] if isinstance(param_distributions, Mapping) else param_distributions
+    return (
+        [param_distributions] if isinstance(param_distributions, Mapping) else param_distributions
+    )

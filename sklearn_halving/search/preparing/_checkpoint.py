@@ -27,19 +27,19 @@ from sklearn_halving.search.preparing._plan import SearchPlan
 if TYPE_CHECKING:
     from sklearn_halving.search._base import BaseBanditSearchCV
 
-BUDGETS = frozenset({"n_loops", "n_pulls", "max_pulls", "n_rounds"})
+BUDGETS = frozenset({"n_loops", "n_fits", "n_pulls", "max_pulls", "n_rounds"})
 """Parameters of policies and searches that may be increased to extend a finished search."""
 FREE = BUDGETS | {
     # how and how long pulls run, and what happens after them
     *("n_jobs", "pre_dispatch", "verbose", "progress_bar", "refit", "time_budget"),
-    *("pull_timeout", "memory_limit", "checkpoint"),
+    *("fit_timeout", "memory_limit", "checkpoint"),
     # when a policy stops
-    *("stop_probability", "tolerance", "confidence", "pulls_in_flight"),
+    *("stop_probability", "tolerance", "fits_in_flight"),
     # compared by `session_of` in another form
     *("estimator", "param_distributions", "n_candidates", "cv", "policy"),
 }
 """Parameters of a search that may change, or that `session_of` compares in another form."""
-DECIDE_CANDIDATES = frozenset({"n_pulls", "n_candidates", "pulls_in_flight"})
+DECIDE_CANDIDATES = frozenset({"n_fits", "n_candidates", "fits_in_flight"})
 """Free parameters that must not change if candidates are made from the scores so far."""
 N_SPLITS = 3
 """Number of splits that are compared if there is an unlimited number of them."""

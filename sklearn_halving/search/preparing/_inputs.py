@@ -133,7 +133,7 @@ def read_bytes(name: str, value: int | str | None) -> int | None:
 def limits_of(search: SharedParameters) -> tuple[float, PullLimits]:
     """Return the seconds that a search may take, and the limits of a pull."""
     budget = read_seconds("time_budget", search.time_budget)
-    seconds = read_seconds("pull_timeout", search.pull_timeout)
+    seconds = read_seconds("fit_timeout", search.fit_timeout)
     memory = read_bytes("memory_limit", search.memory_limit)
     return budget or float("inf"), PullLimits(seconds, memory)
 

@@ -119,7 +119,7 @@ def _rows_of_candidates(
         n_pulls[arm] += 1
     smallest = min((stage.level for stage in description.stages), default=plan.problem.min_level)
     level = np.maximum(level, smallest)
-    places = {"n_pulls": n_pulls}
+    places = {"n_fits": n_pulls}
     if stage_of_arm is not None:
         places["stage"] = np.where(n_pulls > 0, stage_of_arm, -1)
     rank_group = np.zeros_like(level)
@@ -229,7 +229,7 @@ def finalists(results: CvResults, rows: ResultRows, winner: int) -> IntArray:
         The candidate that the search recommends, or ``NO_ARM``.
     """
     metrics = [key.removeprefix("mean_") for key in results if key.startswith("mean_test_")]
-    n_scores = results.get("n_pulls", np.zeros(len(rows), dtype=np.int64))
+    n_scores = results.get("n_fits", np.zeros(len(rows), dtype=np.int64))
     if rows.n_splits is not None:
         splits = [re.fullmatch(rf"split\d+_{re.escape(metrics[0])}", key) for key in results]
         n_scores = sum((~np.isnan(results[m.string]) for m in splits if m), start=n_scores)

@@ -97,7 +97,7 @@ class Findings:
             if key.startswith("split") and key.endswith(f"_test_{metric}")
         ]
         frame["n_splits"] = np.sum(of_splits, axis=0) if of_splits else 1
-        frame["is_fitted"] = results.get("n_pulls", 1) > np.zeros(len(frame))
+        frame["is_fitted"] = results.get("n_fits", 1) > np.zeros(len(frame))
         if "posterior_mean" in results:
             frame["score"] = frame["score"].where(frame["is_fitted"], results["posterior_mean"])
         return frame

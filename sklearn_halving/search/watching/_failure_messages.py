@@ -202,7 +202,7 @@ def report_lost_models(task: EvaluationTask, lost: list[str]) -> None:
 
 def report_non_finite(cv_results: CvResults) -> None:
     """Warn of mean scores that are not finite, unless the candidate was never fitted."""
-    is_fitted = cv_results.get("n_pulls", 1) > np.zeros(len(cv_results["params"]))
+    is_fitted = cv_results.get("n_fits", 1) > np.zeros(len(cv_results["params"]))
     for key, means in cv_results.items():
         if key.startswith(("mean_test_", "mean_train_")):
             n_bad = int(np.sum(is_fitted & ~np.isfinite(means)))

@@ -147,7 +147,7 @@ def open_watch(search: BaseBanditSearchCV, run: Run, callbacks: CallbackTree) ->
     if search.verbose > 0:
         for line in _first_lines(run, progress.n_planned):
             write_above(None, line)
-    bar = Bar(type(search).__name__, progress.n_planned) if search.progress_bar else None
+    bar = None
     watch = Watch(search, run, progress, callbacks, Milestones(progress.n_planned), bar)
     try:
         yield watch
