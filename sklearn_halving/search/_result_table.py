@@ -110,8 +110,8 @@ def _of_belief(run: Run, rows: ResultRows, belief: Belief) -> ResultTable:
     results, _ = _with_errors(run, rows)
     results.update(_belief_columns(rows, belief))
     alive = run.prepared.policy.is_alive(run.state)[rows.arm]
-    own_score = results[f"mean_test_{run.metric}"]
-    score = np.where(alive, results["posterior_mean"], own_score)
+    score: FloatArray = results["posterior_mean"].copy()
+    score[~alive] = results[f"mean_test_{run.metric}"][~alive]
     is_winner = (rows.arm == run.best_arm).astype(np.int64)
     results[f"rank_test_{run.metric}"] = ranks(score, is_winner)
     return ResultTable(results, belief=belief)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, ClassVar
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
@@ -215,12 +215,9 @@ def as_policy(given: Any, **known: object) -> BasePolicy:
             "policy must be an object with the methods of sklearn_halving.policies.Policy, got "
             f"{what}. Give for example SuccessiveRejects(n_pulls=100)."
         )
-    lacking = {
-        name: value
-        for name, value in known.items()
-        if value is not None and getattr(given, name, value) is None
-    }
-    if lacking and is_dataclass(given):
+    if is_dataclass(given):
+        own = {field.name for field in fields(given) if getattr(given, field.name) is None}
+        lacking = {name: known[name] for name in own & known.keys()}
         given = replace(given, **lacking)  # type: ignore[type-var]
     adapted: Any = _Adapted  # it has all methods once it is made
     policy: BasePolicy = given if isinstance(given, BasePolicy) else adapted(given)

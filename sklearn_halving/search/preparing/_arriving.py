@@ -79,7 +79,7 @@ def draw_candidates(
     source: Source
     if sampler is None:
         source = DrawnByLoop(plan, space, rng)
-        n_of_group: Sequence[int] = [len(source.examples)] * plan.n_loops
+        n_of_group: Sequence[int] = [sum(sizes) for sizes in source.n_of_bracket]
         order: Sequence[int] = range(plan.n_loops)
     else:
         source = MadeBySampler.over(space, sampler, rng, space.initial)
@@ -203,7 +203,7 @@ class DrawnByLoop:
     Parameters
     ----------
     plan : SearchPlan
-        The plan of the search. All loops have the same brackets.
+        The plan of the search.
     space : SearchSpace
         The distributions.
     rng : RandomState
@@ -213,8 +213,13 @@ class DrawnByLoop:
     depends_on_scores = False
 
     def __init__(self, plan: SearchPlan, space: SearchSpace, rng: np.random.RandomState) -> None:
-        self._space, self._fronts = space, plan.fronts
-        self._n_of_bracket = plan.n_of_bracket[: len(plan.n_of_bracket) // plan.n_loops]
+        self._space = space
+        self.n_of_bracket: list[list[int]] = [[] for _ in range(plan.n_loops)]
+        self._fronts: list[list[range]] = [[] for _ in range(plan.n_loops)]
+        fronts = plan.fronts or [range(0)] * len(plan.n_of_bracket)
+        for loop, n, front in zip(plan.loop_of_bracket, plan.n_of_bracket, fronts, strict=True):
+            self.n_of_bracket[loop].append(n)
+            self._fronts[loop].append(front)
         self.examples = self._draw(0, rng)
         self._seed = rng.randint(2**31 - 1, size=4).tolist()
 
@@ -229,9 +234,7 @@ class DrawnByLoop:
         return self._draw(group, np.random.RandomState(seed))
 
     def _draw(self, loop: int, rng: np.random.RandomState) -> tuple[Params, ...]:
-        n_brackets = len(self._n_of_bracket)
-        fronts = self._fronts[loop * n_brackets : (loop + 1) * n_brackets]
-        return self._space.draw(self._n_of_bracket, rng, fronts)
+        return self._space.draw(self.n_of_bracket[loop], rng, self._fronts[loop])
 
 
 def _nothing(group: int) -> Iterable[ClosedRung]:
