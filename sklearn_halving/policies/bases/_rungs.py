@@ -23,7 +23,7 @@ def exact_factor(factor: Real | float) -> Fraction:
     refuse_unless(
         is_number and 2 <= float(factor) < inf,
         "factor",
-        "be a number of at least 2",
+        "be a number of at least 2 and finite",
         repr(factor),
         "A rung keeps one of every `factor` arms. Use 3, the default, or 4.",
     )

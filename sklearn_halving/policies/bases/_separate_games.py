@@ -90,12 +90,15 @@ class SeparateGames(BasePolicy):
 
     def tell(self, state: SeparateState, pulls: Pulls, rewards: FloatArray) -> None:
         """Update the state with rewards, one after the other."""
-        table = np.stack([*pulls, rewards], axis=-1).reshape(len(state.games), -1, 4)
-        for i, told in enumerate(table.tolist()):
-            for *pull, reward in told:
-                if pull[0] != NO_ARM:
+        columns = [
+            np.asarray(column).reshape(len(state.games), -1).tolist()
+            for column in (*pulls, rewards)
+        ]
+        for i, (game, *own) in enumerate(zip(state.games, *columns, strict=True)):
+            for arm, level, repetition, reward in zip(*own, strict=True):
+                if arm != NO_ARM:
                     state.n_open[i] -= 1
-                    state.games[i].tell(Pull(*map(int, pull)), reward)
+                    game.tell(Pull(arm, level, repetition), reward)
 
     def is_finished(self, state: SeparateState) -> bool:
         """Return whether all games are finished."""
