@@ -115,13 +115,8 @@ class Hyperband(ScheduledPolicy):
         No rung is below ``min_level``, the last one of each bracket is at ``max_level``, and none
         starts with more than ``n_available`` arms.
         """
-        refuse_unless(
-            1 <= min_level <= max_level,
-            "min_level",
-            "be at least 1 and at most max_level",
-            f"min_level={min_level} and max_level={max_level}",
-            "Use 1 for min_level.",
-        )
+        rule = f"be at least 1 and at most max_level, {max_level}"
+        refuse_unless(1 <= min_level <= max_level, "min_level", rule, min_level, "Use 1.")
         brackets = tuple(self._one_loop(min_level, max_level, n_available))
         # A search with a time budget may plan thousands of loops, which share their rungs.
         loops = range(self.n_loops)

@@ -67,148 +67,6 @@ def promotion_keys(
     return list(zip((-means).tolist(), ties, arms, strict=True))
 
 
-class BracketsGame:
-    """The brackets of a single problem.
-
-    Parameters
-    ----------
-    policy : ScheduledPolicy
-        The policy that plans the brackets.
-    problem : Problem
-
-    Attributes
-    ----------
-    open_brackets : list of int
-        Places in the schedule of the unfinished brackets, in the order of play.
-    brackets : dict
-        Maps places to the brackets that have started. A search with a time budget may plan
-        thousands.
-    is_gradual : bool
-        Whether arms are promoted before their rung is complete; see `BracketPlay`.
-    """
-
-    def __init__(self, policy: ScheduledPolicy, problem: Problem) -> None:
-        self._policy, self._tie_break = policy, problem.tie_break
-        self._n_splits = problem.max_repetitions or 1
-        self._schedule = policy.schedule(problem.min_level, problem.max_level, problem.n_available)
-        if self._schedule.n_arms != problem.n_arms:
-            raise ValueError(
-                f"n_arms must be the number of arms of the schedule, {self._schedule.n_arms}, got "
-                f"{problem.n_arms}. Use Problem(n_arms=policy.schedule(...).n_arms)."
-            )
-        order = policy.order_of_play(self._schedule)
-        self._position = {place: position for position, place in enumerate(order)}
-        self._bracket_of_arm = self._schedule.bracket_of_arm()
-        self._first_arm = [0, *accumulate(bracket.n_arms for bracket in self._schedule.brackets)]
-        self._alive = np.ones(problem.n_arms, dtype=bool)
-        self._races, self._finalists = policy.races and self._n_splits >= MIN_SPLITS, Finalists()
-        self.open_brackets = [place for place in order if self._schedule.brackets[place].rungs]
-        self.brackets: dict[int, BracketPlay] = {}
-        self.is_gradual = False
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether all brackets are finished."""
-        return not self.open_brackets
-
-    def ask(self, max_pulls: int) -> list[Pull]:
-        """Return pulls of the first bracket in the order of play that has some.
-
-        They are of one bracket only. Otherwise a single worker would have to do pulls of later
-        brackets before this bracket can continue.
-        """
-        asked = (self._started(place).ask(max_pulls) for place in self._in_play())
-        return next(filter(None, asked), [])
-
-    def tell(self, pull: Pull, reward: float) -> None:
-        """Take in the reward of a pull."""
-        place = int(self._bracket_of_arm[pull.arm])
-        self.brackets[place].tell(pull, reward)
-        if self.brackets[place].is_finished:
-            self.open_brackets.remove(place)
-        if self._races:
-            self._end_races()
-
-    def out(self) -> BoolArray:
-        """Return which arms cannot be pulled any more, shape (n_arms,)."""
-        return ~self._alive
-
-    def best(self) -> int:
-        """Return the arm with the best mean among those that can be recommended."""
-        if not self._schedule.brackets[0].rungs:
-            return 0  # a single arm, which needs no pull
-        by_level = self._policy.select == "max_resources"
-        leaders = [bracket.leader(by_level) for bracket in self.brackets.values()]
-        return -max(filter(None, leaders), default=(0.0, -NO_ARM))[1]
-
-    def rungs_before(self, place: int) -> list[ClosedRung]:
-        """Return the rungs that are always closed when a bracket starts, in the order of play."""
-        if self._policy.brackets_in_play is None:
-            return []
-        return [
-            rung
-            for before in islice(self._position, self._position[place])
-            for rung in self._started(before).closed[: self._n_needed(place, before)]
-            if len(rung.arms)
-        ]
-
-    def n_dropped(self, place: int) -> int | None:
-        """Return how many arms a bracket has dropped in its race, None before the race ends."""
-        bracket = self._started(place)
-        is_to_come = bracket.race_split is not None and not bracket.is_finished
-        return None if is_to_come else len(bracket.dropped)
-
-    def _in_play(self) -> Iterator[int]:
-        """Yield the brackets in play, in the order of play."""
-        ready: list[int] = []
-        for place in self.open_brackets:
-            # Brackets that are not open any more have ended, and no bracket waits for them.
-            if any(
-                len(self.brackets[before].closed) < self._n_needed(place, before)
-                for before in ready
-            ):
-                return
-            yield place
-            if self._policy.brackets_in_play is not None:
-                ready.append(place)
-
-    def _n_needed(self, place: int, before: int) -> int:
-        """Return how many rungs of an earlier bracket are closed when a bracket starts."""
-        n_rungs = len(self._schedule.brackets[before].rungs)
-        back = self._position[place] - self._position[before]
-        if back >= (self._policy.brackets_in_play or len(self._position)):
-            return n_rungs
-        return 0 if back == 1 else n_rungs - 1
-
-    def _started(self, place: int) -> BracketPlay:
-        """Return a bracket, which starts when it is first used."""
-        if place not in self.brackets:
-            plan = self._schedule.brackets[place]
-            arms: Sequence[int] = range(self._first_arm[place], self._first_arm[place + 1])
-            if self._tie_break is not None:  # so that the order of the arms does not matter
-                arms = sorted(arms, key=self._tie_break.__getitem__)
-            rule = partial(promotion_keys, tie_break=self._tie_break)
-            # The splits take turns, or all brackets would choose arms that suit one of them.
-            race_split = (place + plan.loop) % self._n_splits if self._races else None
-            self.brackets[place] = BracketPlay(
-                plan, arms, self._n_splits, rule, self._alive, self.is_gradual, race_split
-            )
-        return self.brackets[place]
-
-    def _end_races(self) -> None:
-        """End the races that wait for no bracket any more, except for the one just before."""
-        for place in [*takewhile(self.brackets.__contains__, self.open_brackets)]:
-            bracket, n_before = self.brackets[place], max(0, self._position[place] - 1)
-            is_due = self._position[self.open_brackets[0]] >= n_before
-            if bracket.awaits_incumbent and is_due:
-                known = self._finalists.incumbents
-                for before in islice(self._position, len(known) - 1, n_before):
-                    self._finalists.add(self.brackets[before].finalists())
-                bracket.end_race(known[n_before])
-                if bracket.is_finished:
-                    self.open_brackets.remove(place)
-
-
 class ScheduledPolicy(SeparateGames):
     """Base class of policies that play a schedule, which subclasses define."""
 
@@ -369,3 +227,145 @@ class FiniteHorizonHalving(_BudgetedHalving):
 
     def _rungs(self, n_arms: int, max_level: int) -> tuple[Rung, ...]:
         return finite_horizon_rungs(n_arms, self.budget, max_level, self.factor)
+
+
+class BracketsGame:
+    """The brackets of a single problem.
+
+    Parameters
+    ----------
+    policy : ScheduledPolicy
+        The policy that plans the brackets.
+    problem : Problem
+
+    Attributes
+    ----------
+    open_brackets : list of int
+        Places in the schedule of the unfinished brackets, in the order of play.
+    brackets : dict
+        Maps places to the brackets that have started. A search with a time budget may plan
+        thousands.
+    is_gradual : bool
+        Whether arms are promoted before their rung is complete; see `BracketPlay`.
+    """
+
+    def __init__(self, policy: ScheduledPolicy, problem: Problem) -> None:
+        self._policy, self._tie_break = policy, problem.tie_break
+        self._n_splits = problem.max_repetitions or 1
+        self._schedule = policy.schedule(problem.min_level, problem.max_level, problem.n_available)
+        if self._schedule.n_arms != problem.n_arms:
+            raise ValueError(
+                f"n_arms must be the number of arms of the schedule, {self._schedule.n_arms}, got "
+                f"{problem.n_arms}. Use Problem(n_arms=policy.schedule(...).n_arms)."
+            )
+        order = policy.order_of_play(self._schedule)
+        self._position = {place: position for position, place in enumerate(order)}
+        self._bracket_of_arm = self._schedule.bracket_of_arm()
+        self._first_arm = [0, *accumulate(bracket.n_arms for bracket in self._schedule.brackets)]
+        self._alive = np.ones(problem.n_arms, dtype=bool)
+        self._races, self._finalists = policy.races and self._n_splits >= MIN_SPLITS, Finalists()
+        self.open_brackets = [place for place in order if self._schedule.brackets[place].rungs]
+        self.brackets: dict[int, BracketPlay] = {}
+        self.is_gradual = False
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether all brackets are finished."""
+        return not self.open_brackets
+
+    def ask(self, max_pulls: int) -> list[Pull]:
+        """Return pulls of the first bracket in the order of play that has some.
+
+        They are of one bracket only. Otherwise a single worker would have to do pulls of later
+        brackets before this bracket can continue.
+        """
+        asked = (self._started(place).ask(max_pulls) for place in self._in_play())
+        return next(filter(None, asked), [])
+
+    def tell(self, pull: Pull, reward: float) -> None:
+        """Take in the reward of a pull."""
+        place = int(self._bracket_of_arm[pull.arm])
+        self.brackets[place].tell(pull, reward)
+        if self.brackets[place].is_finished:
+            self.open_brackets.remove(place)
+        if self._races:
+            self._end_races()
+
+    def out(self) -> BoolArray:
+        """Return which arms cannot be pulled any more, shape (n_arms,)."""
+        return ~self._alive
+
+    def best(self) -> int:
+        """Return the arm with the best mean among those that can be recommended."""
+        if not self._schedule.brackets[0].rungs:
+            return 0  # a single arm, which needs no pull
+        by_level = self._policy.select == "max_resources"
+        leaders = [bracket.leader(by_level) for bracket in self.brackets.values()]
+        return -max(filter(None, leaders), default=(0.0, -NO_ARM))[1]
+
+    def rungs_before(self, place: int) -> list[ClosedRung]:
+        """Return the rungs that are always closed when a bracket starts, in the order of play."""
+        if self._policy.brackets_in_play is None:
+            return []
+        return [
+            rung
+            for before in islice(self._position, self._position[place])
+            for rung in self._started(before).closed[: self._n_needed(place, before)]
+            if len(rung.arms)
+        ]
+
+    def n_dropped(self, place: int) -> int | None:
+        """Return how many arms a bracket has dropped in its race, None before the race ends."""
+        bracket = self._started(place)
+        is_to_come = bracket.race_split is not None and not bracket.is_finished
+        return None if is_to_come else len(bracket.dropped)
+
+    def _in_play(self) -> Iterator[int]:
+        """Yield the brackets in play, in the order of play."""
+        ready: list[int] = []
+        for place in self.open_brackets:
+            # Brackets that are not open any more have ended, and no bracket waits for them.
+            if any(
+                len(self.brackets[before].closed) < self._n_needed(place, before)
+                for before in ready
+            ):
+                return
+            yield place
+            if self._policy.brackets_in_play is not None:
+                ready.append(place)
+
+    def _n_needed(self, place: int, before: int) -> int:
+        """Return how many rungs of an earlier bracket are closed when a bracket starts."""
+        n_rungs = len(self._schedule.brackets[before].rungs)
+        back = self._position[place] - self._position[before]
+        if back >= (self._policy.brackets_in_play or len(self._position)):
+            return n_rungs
+        return 0 if back == 1 else n_rungs - 1
+
+    def _started(self, place: int) -> BracketPlay:
+        """Return a bracket, which starts when it is first used."""
+        if place not in self.brackets:
+            plan = self._schedule.brackets[place]
+            arms: Sequence[int] = range(self._first_arm[place], self._first_arm[place + 1])
+            if self._tie_break is not None:  # so that the order of the arms does not matter
+                arms = sorted(arms, key=self._tie_break.__getitem__)
+            rule = partial(promotion_keys, tie_break=self._tie_break)
+            # The splits take turns, or all brackets would choose arms that suit one of them.
+            race_split = (place + plan.loop) % self._n_splits if self._races else None
+            self.brackets[place] = BracketPlay(
+                plan, arms, self._n_splits, rule, self._alive, self.is_gradual, race_split
+            )
+        return self.brackets[place]
+
+    def _end_races(self) -> None:
+        """End the races that wait for no bracket any more, except for the one just before."""
+        for place in [*takewhile(self.brackets.__contains__, self.open_brackets)]:
+            bracket, n_before = self.brackets[place], max(0, self._position[place] - 1)
+            is_due = self._position[self.open_brackets[0]] >= n_before
+            if bracket.awaits_incumbent and is_due:
+                known = self._finalists.incumbents
+                for before in islice(self._position, len(known) - 1, n_before):
+                    self._finalists.add(self.brackets[before].finalists())
+                bracket.end_race(known[n_before])
+                if bracket.is_finished:
+                    self.open_brackets.remove(place)
