@@ -124,8 +124,7 @@ def finite_horizon_rungs(
     if s is None:
         raise ValueError(
             f"budget={budget} is too small for {n_arms} arms and {max_level} units each. The "
-            f"least budget that works is {ceil(min(costs))}; fewer arms or a smaller largest "
-            "level need less."
+            f"least budget that works is {ceil(min(costs))}."
         )
     return halving_rungs(n_arms, [floor(max_level * eta ** (k - s)) for k in range(s + 1)], eta)
 
