@@ -70,7 +70,7 @@ def draw_candidates(
 ) -> Candidates:
     """Return the candidates of a search; raise if the estimator lacks one of their parameters."""
     plan, space, sampler = prepared.plan, prepared.setup.space, prepared.setup.sampler
-    if sampler is None and (plan.n_loops == 1 or space.size is not None):
+    if sampler is None and (not plan.repeats_loops or space.size is not None):
         drawn = space.draw(plan.n_of_bracket, rng, plan.fronts)
         check_candidates(estimator, drawn)
         return drawn

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -64,6 +65,14 @@ class SearchPlan:
         """Number of loops of brackets; 1 without brackets."""
         brackets = () if self.schedule is None else self.schedule.brackets
         return max((bracket.loop for bracket in brackets), default=0) + 1
+
+    @property
+    def repeats_loops(self) -> bool:
+        """Whether there are several loops, counted from 0, with brackets of the same widths."""
+        brackets = () if self.schedule is None else self.schedule.brackets
+        loops = groupby(brackets, key=lambda bracket: bracket.loop)
+        widths = [tuple(bracket.n_arms for bracket in loop) for _, loop in loops]
+        return len(widths) == self.n_loops > 1 and len(set(widths)) == 1
 
     def n_loops_begun(self, pulls: Iterable[Pull]) -> int:
         """Return the number of loops that have pulls."""
