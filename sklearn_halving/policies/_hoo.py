@@ -156,12 +156,13 @@ class HOO(SeparateGames):
         return points.reshape(*state.batch_shape, self.n_points, self.n_dimensions)
 
     def _new_game(self, problem: Problem, rng: np.random.Generator) -> CellTree:
+        width = width_of_range(self, self.reward_range)
         if problem.n_arms != self.n_points:
             raise ValueError(
                 f"n_arms={problem.n_arms} must be the maximum number of points of {self!r}, "
                 f"n_points={self.n_points}. Use Problem(n_arms=policy.n_points)."
             )
-        return CellTree(self, problem)
+        return CellTree(self, problem, width)
 
 
 @dataclass(eq=False)
@@ -205,10 +206,10 @@ class CellTree:
     halves, are pulled repeatedly.
     """
 
-    def __init__(self, policy: HOO, problem: Problem) -> None:
-        self.policy, self.problem, self.max_depth = policy, problem, policy.max_depth
-        self.width = width_of_range(policy, policy.reward_range)
-        self.low, self.high = policy.reward_range or (0.0, self.width)
+    def __init__(self, policy: HOO, problem: Problem, width: float) -> None:
+        self.policy, self.problem, self.width = policy, problem, width
+        self.low, self.high = policy.reward_range or (0.0, width)
+        self.max_depth = policy.max_depth
         self.points = np.full((problem.n_arms, policy.n_dimensions), np.nan)
         self.root = Cell(NO_ARM, np.full(policy.n_dimensions, 0.5))
         self.cells = [self.root]

@@ -58,9 +58,7 @@ class _UGap(IndexPolicy):
     def _select_arm(self, state: IndexState, n_pulls: IntArray, usable: BoolArray) -> GapChoice:
         """Play one round among the arms that have a mean; ``NO_ARM`` if no arm is usable."""
         mean = state.mean
-        known = ~np.isnan(mean)
-        mean = np.where(known, mean, -np.inf)
-        choice = choose_by_gap(mean, self._beta(state, n_pulls), known, usable)
+        choice = choose_by_gap(mean, self._beta(state, n_pulls), ~np.isnan(mean), usable)
         # Bounds are undefined for infinite means.
         return choice._replace(arm=usable_or_first(choice.arm, usable))
 
@@ -270,7 +268,7 @@ class AdaptiveUGapEb(_UGap):
         """Return a in each problem, shape ``(n_problems, 1)``."""
         b, mean = state.width, state.mean
         is_known = np.isfinite(mean) & (state.n_pulls >= self.n_first)
-        radius = b * np.sqrt(0.5 / state.n_pulls)
+        radius = b * np.sqrt(0.5 / state.n_pulls.astype(np.float64))
         others = best_of_others(np.where(is_known, mean + radius, -np.inf))
         # The gap of an arm that is far ahead is negative.
         gap = np.abs(others - (mean - radius))

@@ -184,20 +184,23 @@ class IndexPolicy(BasePolicy):
 
     def _next_arm(self, state: IndexState) -> IntArray:
         """Return the arm that has had too few first pulls, or else what the policy chooses."""
-        can_be_pulled, has_few = state.can_be_pulled(), state.n_pulls < self.n_first
+        can_be_pulled, has_few = state.can_be_pulled(), self._has_few(state)
         if not has_few.any():
             return self._choose(state, can_be_pulled)
         # If most first pulls are in flight, the few arms with an index must not get all pulls.
-        n_waiting = sum_of_each(state.alive & has_few)[:, np.newaxis]
-        usable = can_be_pulled & ~has_few & (2 * n_waiting <= state.problem.n_arms)
-        arm = self._choose(state, usable)
+        has_most = 2 * sum_of_each(has_few) <= state.problem.n_arms
+        arm = self._choose(state, can_be_pulled & ~has_few & has_most[:, np.newaxis])
         waits = can_be_pulled & (state.n_asked < self.n_first)
         fewest = np.where(waits, state.n_asked, self.n_first).argmin(axis=1)
         return np.where(any_of_each(waits), fewest, arm)
 
+    def _has_few(self, state: IndexState) -> BoolArray:
+        """Return which arms do not have the rewards of their first pulls yet."""
+        return state.alive & (state.n_pulls < self.n_first)
+
     def _has_first(self, state: IndexState) -> BoolArray:
         """Return in which rows every arm has the rewards of its first pulls, or has failed."""
-        return ~any_of_each(state.alive & (state.n_pulls < self.n_first))
+        return ~any_of_each(self._has_few(state))
 
     def tell(self, state: IndexState, pulls: Pulls, rewards: FloatArray) -> None:
         """Update the state with rewards, in the order in which the pulls were requested."""

@@ -63,12 +63,12 @@ def largest_of_each(values: Numbers) -> Numbers:
 
 def any_of_each(mask: BoolArray) -> BoolArray:
     """Return whether any value of each row is true, shape ``(n_rows,)``."""
-    is_any = mask.any(axis=1) if is_wide(mask) else by_column(mask).any(axis=0)
-    return np.asarray(is_any)
+    # Products of truth values are several times as fast as `any` and `sum` for short rows.
+    return mask @ np.ones(mask.shape[1], dtype=bool)
 
 
 def sum_of_each(values: IntArray | BoolArray) -> IntArray:
-    """Return the sum of each row, shape ``(n_rows,)``; faster than ``sum`` for short rows."""
+    """Return the sum of each row, shape ``(n_rows,)``."""
     return values @ np.ones(values.shape[1], dtype=np.int64)
 
 
