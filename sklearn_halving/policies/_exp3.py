@@ -99,7 +99,7 @@ class EXP3(IndexPolicy):
         uniform_numbers = _uniform_numbers(generators_of(seed, state.batch_shape))
         return Weights(np.zeros(state.n_asked.shape), uniform_numbers)
 
-    def _choose(self, state: IndexState, usable: BoolArray) -> IntArray:
+    def _choose(self, state: IndexState, usable: BoolArray, has_first: BoolArray) -> IntArray:
         """Draw an arm for each row, and record its probability."""
         memory: Weights = state.memory
         gamma = self._gamma(state.problem.n_arms)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from math import ceil, inf, isnan, log, log2, sqrt
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 import numpy as np
 
@@ -152,7 +152,7 @@ class HOO(SeparateGames):
         points : ndarray of shape (*batch, n_points, n_dimensions)
             NaN for arms that do not exist yet.
         """
-        points = np.array([game.points for game in state.games])
+        points = np.array([game.points for game in cast(list[CellTree], state.games)])
         return points.reshape(*state.batch_shape, self.n_points, self.n_dimensions)
 
     def _new_game(self, problem: Problem, rng: np.random.Generator) -> CellTree:

@@ -50,10 +50,10 @@ class _UGap(IndexPolicy):
 
     def _beta(self, state: IndexState, n_pulls: IntArray) -> FloatArray:
         """Return half the width of the interval of each arm (beta_k in the paper)."""
-        a = self._exploration(state)
+        a, n = self._exploration(state), n_pulls.astype(np.float64)
         if self.bounds == "bernstein":
-            return bernstein_radius(state, a, n_pulls, state.statistics.variance())
-        return state.width * np.sqrt(a / n_pulls)
+            return bernstein_radius(state, a, n, state.statistics.variance())
+        return state.width * np.sqrt(a / n)
 
     def _select_arm(self, state: IndexState, n_pulls: IntArray, usable: BoolArray) -> GapChoice:
         """Play one round among the arms that have a mean; ``NO_ARM`` if no arm is usable."""
@@ -121,11 +121,9 @@ class UGapEb(_UGap):
     def _exploration(self, state: IndexState) -> float:
         return self.a
 
-    def _choose(self, state: IndexState, usable: BoolArray) -> IntArray:
+    def _choose(self, state: IndexState, usable: BoolArray, has_first: BoolArray) -> IntArray:
         choice, best = self._select_arm(state, state.n_asked, usable), state.memory
-        # Ignore rounds in which some arms have not had their first pulls.
-        counts = state.is_open & self._has_first(state)
-        is_better = counts & ~(choice.bound >= best.bound)
+        is_better = state.is_open & has_first & ~(choice.bound >= best.bound)
         best.arm = np.where(is_better, choice.leader, best.arm)
         best.bound = np.where(is_better, choice.bound, best.bound)
         return choice.arm
@@ -189,7 +187,7 @@ class UGapEc(_UGap, ConfidentIndexPolicy):
         state.memory = self._select_arm(state, state.n_pulls, state.can_be_pulled())
         return state.memory.bound < self.epsilon
 
-    def _choose(self, state: IndexState, usable: BoolArray) -> IntArray:
+    def _choose(self, state: IndexState, usable: BoolArray, has_first: BoolArray) -> IntArray:
         choice: GapChoice | None = state.memory
         if choice is None or (state.n_asked > state.n_pulls).any():  # pulls are in flight
             choice = self._select_arm(state, state.n_asked, usable)
@@ -282,10 +280,9 @@ class AdaptiveUGapEb(_UGap):
         n_left = max(self.n_pulls - self.n_first * state.problem.n_arms, 0)
         return n_left / (4 * np.where(total > 0, total, 1.0))
 
-    def _choose(self, state: IndexState, usable: BoolArray) -> IntArray:
+    def _choose(self, state: IndexState, usable: BoolArray, has_first: BoolArray) -> IntArray:
         choice = self._select_arm(state, state.n_asked, usable)
-        # Ignore rounds in which some arms have not had their first pulls.
-        counts = state.is_open & self._has_first(state)
+        counts = state.is_open & has_first
         if counts.any():
             state.memory.append(np.where(counts, choice.bound, np.nan))
         return choice.arm

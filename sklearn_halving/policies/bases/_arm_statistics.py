@@ -45,7 +45,7 @@ class ArmStatistics:
 
     def variance(self, ddof: int = 1) -> FloatArray:
         """Return the variance of each arm, by default the unbiased one; 0 for too few pulls."""
-        return self.squared_deviation_sum / np.maximum(self.n_pulls - ddof, 1)
+        return self.squared_deviation_sum / np.maximum(self.n_pulls - float(ddof), 1.0)
 
     def add(self, counts: IntArray, rewards: FloatArray) -> None:
         """Update the statistics with rewards that are sorted by problem and arm.

@@ -82,13 +82,13 @@ def choose_by_gap(
     gap = lower - best[:, np.newaxis]
     gap.put(place, lower.take(place) - others)
     leader = first_largest(gap, priority)
-    place_of_leader = places(gap, leader)
-    bound = -gap.take(place_of_leader)
-    upper.put(place_of_leader, NOWHERE)
+    start = places(gap, np.zeros_like(leader))  # of each row in the flat arrays
+    bound = -gap.take(start + leader)
+    upper.put(start + leader, NOWHERE)
     runner_up = first_largest(upper, priority)
     first, second = np.minimum(leader, runner_up), np.maximum(leader, runner_up)
     width = np.where(may_pull, half_width, -1.0)
-    of_first, of_second = width.take(places(width, first)), width.take(places(width, second))
+    of_first, of_second = width.take(start + first), width.take(start + second)
     arm = np.where(of_second > of_first * (1 + TIE), second, first)
     neither = np.maximum(of_first, of_second) < 0
     if neither.any():
