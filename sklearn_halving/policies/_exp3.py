@@ -15,6 +15,7 @@ from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
 from sklearn_halving.policies.bases._parameter_checks import RewardRange, Rule, refuse_unless
 from sklearn_halving.policies.bases._ranking import (
     largest_of_each,
+    places,
     running_sums,
     sum_of_each,
     usable_or_first,
@@ -112,8 +113,8 @@ class EXP3(IndexPolicy):
         limit = next(memory.uniform_numbers) * reached[-1]
         arm = np.minimum((reached <= limit).sum(axis=0), state.problem.n_arms - 1)
         arm = usable_or_first(arm, usable)
-        place = state.rows, arm
-        memory.in_flight.append((arm, state.n_asked[place], share[place]))
+        place = places(share, arm)
+        memory.in_flight.append((arm, state.n_asked.take(place), share.take(place)))
         return arm
 
     def _learn(self, state: IndexState, row: IntArray, pulled: Pulls, rewards: FloatArray) -> None:
@@ -123,7 +124,7 @@ class EXP3(IndexPolicy):
         probability = self._probability(memory, row, pulled)
         n_arms = state.problem.n_arms
         gain = self._gamma(n_arms) * np.where(np.isnan(x), 0.0, x) / (probability * n_arms)
-        memory.log_weight[row, pulled.arm] += gain
+        memory.log_weight.reshape(-1)[row * n_arms + pulled.arm] += gain
 
     def _probability(self, memory: Weights, row: IntArray, pulled: Pulls) -> FloatArray:
         """Return the probability with which the pull of each row was drawn, and remove it."""

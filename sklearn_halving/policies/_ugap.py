@@ -123,7 +123,7 @@ class UGapEb(_UGap):
 
     def _choose(self, state: IndexState, usable: BoolArray, has_first: BoolArray) -> IntArray:
         choice, best = self._select_arm(state, state.n_asked, usable), state.memory
-        is_better = state.is_open & has_first & ~(choice.bound >= best.bound)
+        is_better = has_first & ~(choice.bound >= best.bound)
         best.arm = np.where(is_better, choice.leader, best.arm)
         best.bound = np.where(is_better, choice.bound, best.bound)
         return choice.arm
@@ -282,7 +282,6 @@ class AdaptiveUGapEb(_UGap):
 
     def _choose(self, state: IndexState, usable: BoolArray, has_first: BoolArray) -> IntArray:
         choice = self._select_arm(state, state.n_asked, usable)
-        counts = state.is_open & has_first
-        if counts.any():
-            state.memory.append(np.where(counts, choice.bound, np.nan))
+        if has_first.any():
+            state.memory.append(np.where(has_first, choice.bound, np.nan))
         return choice.arm

@@ -121,7 +121,7 @@ class IndexPolicy(BasePolicy):
     def _choose(self, state: IndexState, usable: BoolArray, has_first: BoolArray) -> IntArray:
         """Return the usable arm with the largest index in each row; ``NO_ARM`` for none.
 
-        ``has_first`` are the rows in which no arm lacks a reward of its first pulls.
+        ``has_first`` are the open problems in which no arm lacks a reward of its first pulls.
         """
         if not usable.any():
             return np.full(len(usable), NO_ARM)
@@ -197,11 +197,11 @@ class IndexPolicy(BasePolicy):
         """Return the arm that has had too few first pulls, or else what the policy chooses."""
         usable, has_few = state.can_be_pulled(), state.n_pulls < self.n_first
         if not has_few.any():
-            return self._choose(state, usable, np.ones_like(state.is_open))
+            return self._choose(state, usable, state.is_open)
         n_few = sum_of_each(state.alive & has_few)
         # If most first pulls are in flight, the few arms with an index must not get all pulls.
         may_choose = usable & ~has_few & (2 * n_few <= state.problem.n_arms)[:, np.newaxis]
-        arm = self._choose(state, may_choose, n_few == 0)
+        arm = self._choose(state, may_choose, state.is_open & (n_few == 0))
         waits = usable & (state.n_asked < self.n_first)
         fewest = np.where(waits, state.n_asked, self.n_first).argmin(axis=1)
         return np.where(any_of_each(waits), fewest, arm)
