@@ -8,10 +8,9 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed
 from sklearn_halving.policies._types import NO_ARM
-from sklearn_halving.policies.bases._fixed_confidence import Caution, FixedConfidencePolicy
-from sklearn_halving.policies.bases._index_policy import IndexState
+from sklearn_halving.policies.bases._index_policy import ConfidentIndexPolicy, IndexState
 from sklearn_halving.policies.bases._parameter_checks import (
     Confidence,
     RewardRange,
@@ -20,19 +19,17 @@ from sklearn_halving.policies.bases._parameter_checks import (
     one_of,
 )
 from sklearn_halving.policies.bases._ranking import (
-    any_of_each,
     best_known,
-    by_column,
     largest_of_each,
     largest_usable,
-    places,
+    sum_of_each,
 )
 
 Variant = Literal["theory", "heuristic"]
 
 
 @dataclass(frozen=True)
-class LUCB(FixedConfidencePolicy):
+class LUCB(ConfidentIndexPolicy):
     """Pull the leader and its strongest rival until their confidence intervals are separated.
 
     The leader is the arm with the largest mean. The rival has the largest upper bound of the
@@ -75,50 +72,45 @@ class LUCB(FixedConfidencePolicy):
     max_pulls: int | None = None
     reward_range: RewardRange | None = None
 
+    def _first_memory(self, state: IndexState, seed: Seed) -> IntArray:
+        return np.full(len(state.rows), NO_ARM)  # the rival, until it is pulled in this round
+
     def _radius(self, state: IndexState, n_pulls: IntArray) -> FloatArray:
         # A round has two pulls, or one if an arm has no splits left. The guarantee needs N <= t.
-        n_rounds = (state.n_told_of_row - state.problem.n_arms) // 2
-        most = largest_of_each(state.n_pulls)
-        t = np.maximum(np.maximum(1 + n_rounds, most), 1)[:, np.newaxis].astype(np.float64)
+        n_rounds = (state.n_pulls_in_all - state.problem.n_arms) // 2
+        t = np.maximum(np.maximum(1 + n_rounds, largest_of_each(state.n_pulls)), 1)
+        t = t[:, np.newaxis].astype(np.float64)
         x = np.log(1.25 * state.problem.n_arms * t**4 / self.delta)
-        return state.width * np.sqrt(x / (2 * np.maximum(n_pulls, 1)))
+        return state.width * np.sqrt(x / (2 * n_pulls))
 
-    def _largest(self, state: IndexState, usable: BoolArray) -> IntArray:
-        memory: Caution = state.memory
-        if (memory.queued != NO_ARM).any():
-            is_usable = usable.take(places(usable, memory.queued))
-            arm = np.where(is_usable, memory.queued, NO_ARM)
-            memory.queued = np.full(len(arm), NO_ARM)
-            return arm
-        leader = best_known(state.alive, state.mean)
-        place = places(usable, leader)[leader != NO_ARM]
-        is_leader = np.zeros_like(usable)
-        is_leader.put(place, True)
-        upper = state.mean + self._radius(state, state.n_asked)
-        rival = largest_usable(upper, usable & ~is_leader)
-        arm = np.where(any_of_each(usable & is_leader), leader, NO_ARM)
+    def _choose(self, state: IndexState, usable: BoolArray, has_first: BoolArray) -> IntArray:
+        rows, rival, mean = state.rows, state.memory, state.mean
+        if (rival != NO_ARM).any():
+            state.memory = np.full_like(rival, NO_ARM)
+            return np.where(usable[rows, rival], rival, NO_ARM)
+        leader = best_known(state.alive, mean)
+        is_other = np.arange(state.problem.n_arms) != leader[:, np.newaxis]
+        rival = largest_usable(mean + self._radius(state, state.n_asked), usable & is_other)
         # If one of the two arms has no splits left, only the other is pulled.
-        memory.queued = np.where(arm == NO_ARM, NO_ARM, rival)
-        return np.where(arm == NO_ARM, rival, arm)
+        can_lead = (leader != NO_ARM) & usable[rows, leader]
+        state.memory = np.where(can_lead, rival, NO_ARM)
+        return np.where(can_lead, leader, rival)
 
-    def _has_decided(self, state: IndexState) -> BoolArray | None:
-        if (state.memory.queued != NO_ARM).all():
-            return None  # the rival has not been pulled yet in this round
-        leader = best_known(state.alive, state.mean)
-        known = state.alive & ~np.isnan(state.mean)
-        radius = self._radius(state, state.n_pulls)
-        with np.errstate(invalid="ignore"):
-            upper = np.where(known, state.mean + radius, -np.inf)
-            place = places(upper, leader)
-            lower = state.mean.take(place) - radius.take(place)
-            upper.put(place[leader != NO_ARM], -np.inf)
-            apart = (leader != NO_ARM) & (largest_of_each(upper) < lower + self.epsilon)
-        # The stopping rule is tested at the end of a round, after the pull of the rival.
-        return apart & (state.memory.queued == NO_ARM)
+    def _is_decided(self, state: IndexState) -> BoolArray:
+        is_end_of_round = state.memory == NO_ARM
+        if not is_end_of_round.any():
+            return is_end_of_round
+        mean, radius = state.mean, self._radius(state, state.n_pulls)
+        leader = best_known(state.alive, mean)
+        lower = (mean - radius)[state.rows, leader]
+        is_other = np.arange(state.problem.n_arms) != leader[:, np.newaxis]
+        upper = np.where(is_other & ~np.isnan(mean), mean + radius, -np.inf)
+        apart = largest_of_each(upper) < lower + self.epsilon
+        return is_end_of_round & (leader != NO_ARM) & apart
 
 
 @dataclass(frozen=True)
-class LilUCB(FixedConfidencePolicy):
+class LilUCB(ConfidentIndexPolicy):
     """Pull by bounds from the law of the iterated logarithm until one arm has most of the pulls.
 
     The policy pulls ``argmax mean + (1 + beta) (1 + sqrt(eps)) sqrt(2 s^2 (1 + eps)
@@ -170,27 +162,19 @@ class LilUCB(FixedConfidencePolicy):
         return 1 if self.variant == "theory" else 2
 
     def _index(self, state: IndexState) -> FloatArray:
-        memory: Caution = state.memory
-        most = int(state.n_asked.max())
-        if memory.radii is None or most >= len(memory.radii):
-            memory.radii = self._radii(state, max(64, 2 * most))
-        return state.mean + memory.radii.take(state.n_asked)
-
-    def _radii(self, state: IndexState, n_numbers: int) -> FloatArray:
-        """Return half the width of the interval of an arm with 0, 1, ... pulls."""
-        n = np.maximum(np.arange(n_numbers), self.n_first)
         if self.variant == "theory":
             eps, factor, d = 0.01, 2 * (1 + sqrt(0.01)), confidence_of_a_bound(self.delta, 0.01)
         else:
             eps, factor, d = 0.0, 1.5, self.delta / 5
+        n = state.n
         x = np.log(np.log((1 + eps) * n) / d)
-        return factor * state.width / 2 * np.sqrt(2 * (1 + eps) * x / n)
+        return state.mean + factor * state.width / 2 * np.sqrt(2 * (1 + eps) * x / n)
 
-    def _has_decided(self, state: IndexState) -> BoolArray:
+    def _is_decided(self, state: IndexState) -> BoolArray:
         lambda_ = 9.0 if self.variant == "theory" else 1 + 10 / state.problem.n_arms
-        counts = by_column(np.where(state.alive, state.n_pulls, 0))
-        most = counts.max(axis=0)
-        return most >= 1 + lambda_ * (counts.sum(axis=0) - most)
+        counts = np.where(state.alive, state.n_pulls, 0)
+        most = largest_of_each(counts)
+        return most >= 1 + lambda_ * (sum_of_each(counts) - most)
 
     def _recommended(self, state: IndexState) -> IntArray:
         by_mean = best_known(state.alive, state.mean)

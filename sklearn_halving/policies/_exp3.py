@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import e, log, sqrt
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, generators_of
-from sklearn_halving.policies._types import NO_ARM, Pulls
-from sklearn_halving.policies.bases._base_policy import RangedBudget
+from sklearn_halving.policies._types import Pulls
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
-from sklearn_halving.policies.bases._parameter_checks import RewardRange, refuse_unless
+from sklearn_halving.policies.bases._parameter_checks import RewardRange, Rule, refuse_unless
 from sklearn_halving.policies.bases._ranking import (
-    by_column,
     largest_of_each,
     places,
     running_sums,
+    sum_of_each,
+    usable_or_first,
 )
 
 N_DRAWN = 256
+"""Random numbers that are drawn at a time for each problem, which is faster than one by one."""
+
+
+def _check_share(name: str, value: float, advice: str) -> None:
+    refuse_unless(0 < value <= 1, name, "be larger than 0 and at most 1", value, advice)
+
+
+def _uniform_numbers(generators: list[np.random.Generator]) -> Iterator[FloatArray]:
+    """Yield one number for each problem, whose numbers do not depend on the batch."""
+    while True:
+        yield from np.array([generator.random(N_DRAWN) for generator in generators]).T
 
 
 @dataclass
@@ -29,27 +41,13 @@ class Weights:
 
     log_weight: FloatArray
     """Shape ``(n_problems, n_arms)``."""
-    generators: list[np.random.Generator]
-    """One for each problem, so that the results of a problem do not depend on the batch."""
-    drawn: FloatArray
-    """Uniform random numbers, drawn in advance. Shape ``(n_problems, N_DRAWN)``."""
-    n_used: int = N_DRAWN
-    """Number of columns of ``drawn`` that were used."""
+    uniform_numbers: Iterator[FloatArray]
     in_flight: list[tuple[IntArray, IntArray, FloatArray]] = field(default_factory=list)
-    """Pulls in flight, each entry of shape (n_problems,)."""
-
-    def next_uniform(self) -> FloatArray:
-        """Return a uniform number for each problem."""
-        if self.n_used == self.drawn.shape[1]:
-            for row, generator in zip(self.drawn, self.generators, strict=True):
-                row[:] = generator.random(len(row))
-            self.n_used = 0
-        self.n_used += 1
-        return self.drawn[:, self.n_used - 1]
+    """Arm, repetition and probability of the pulls in flight, each of shape (n_problems,)."""
 
 
 @dataclass(frozen=True)
-class EXP3(RangedBudget, IndexPolicy):
+class EXP3(IndexPolicy):
     """Pull at random, with probabilities that grow exponentially with the rewards so far.
 
     Arm i is pulled with probability ``p_i = (1 - gamma) w_i / sum w + gamma / K``. Then its weight
@@ -86,14 +84,10 @@ class EXP3(RangedBudget, IndexPolicy):
     goes_on_when_decided: ClassVar[bool] = True
 
     n_pulls: int
-    gamma: float | None = None
+    gamma: Annotated[float, Rule(_check_share, "Use None for the value of the paper.")] | None = (
+        None
+    )
     reward_range: RewardRange | None = None
-
-    def __post_init__(self) -> None:
-        """Validate gamma."""
-        holds = self.gamma is None or 0 < self.gamma <= 1
-        advice = "Use None for the value of the paper."
-        refuse_unless(holds, "gamma", "be larger than 0 and at most 1", self.gamma, advice)
 
     def _gamma(self, n_arms: int) -> float:
         if self.gamma is not None:
@@ -103,32 +97,24 @@ class EXP3(RangedBudget, IndexPolicy):
         return min(1.0, sqrt(n_arms * log(n_arms) / ((e - 1) * self.n_pulls)))
 
     def _first_memory(self, state: IndexState, seed: Seed) -> Weights:
-        generators = generators_of(seed, state.batch_shape)
-        drawn = np.empty((len(generators), min(N_DRAWN, self.n_pulls)))
-        weights = Weights(np.zeros(state.alive.shape), generators, drawn)
-        weights.n_used = drawn.shape[1]
-        return weights
+        uniform_numbers = _uniform_numbers(generators_of(seed, state.batch_shape))
+        return Weights(np.zeros(state.n_asked.shape), uniform_numbers)
 
-    def _largest(self, state: IndexState, usable: BoolArray) -> IntArray:
+    def _choose(self, state: IndexState, usable: BoolArray, has_first: BoolArray) -> IntArray:
         """Draw an arm for each row, and record its probability."""
         memory: Weights = state.memory
         gamma = self._gamma(state.problem.n_arms)
         log_weight = np.where(usable, memory.log_weight, -np.inf)
-        n_usable = by_column(usable).sum(axis=0)[:, np.newaxis]
-        largest = np.where(n_usable > 0, largest_of_each(log_weight)[:, np.newaxis], 0.0)
-        weight = np.exp(log_weight - largest)
-        total = np.maximum(weight.sum(axis=1, keepdims=True), 1e-300)
+        weight = np.exp(log_weight - largest_of_each(log_weight)[:, np.newaxis])
         share = (1 - gamma) * weight
-        share /= total
-        share += gamma / np.maximum(n_usable, 1) * usable
+        share /= weight.sum(axis=1, keepdims=True)
+        share += gamma / sum_of_each(usable)[:, np.newaxis] * usable
         reached = running_sums(share)
-        limit = memory.next_uniform() * reached[-1]
+        limit = next(memory.uniform_numbers) * reached[-1]
         arm = np.minimum((reached <= limit).sum(axis=0), state.problem.n_arms - 1)
-        may_ask = state.is_open & (state.n_asked_of_row < self.n_pulls) & (n_usable[:, 0] > 0)
-        arm = np.where(may_ask, arm, NO_ARM)
-        if may_ask.any():
-            place = places(share, arm)
-            memory.in_flight.append((arm, state.n_asked.take(place), share.take(place)))
+        arm = usable_or_first(arm, usable)
+        place = places(share, arm)
+        memory.in_flight.append((arm, state.n_asked.take(place), share.take(place)))
         return arm
 
     def _learn(self, state: IndexState, row: IntArray, pulled: Pulls, rewards: FloatArray) -> None:
@@ -138,17 +124,15 @@ class EXP3(RangedBudget, IndexPolicy):
         probability = self._probability(memory, row, pulled)
         n_arms = state.problem.n_arms
         gain = self._gamma(n_arms) * np.where(np.isnan(x), 0.0, x) / (probability * n_arms)
-        place = row * n_arms + pulled.arm
-        memory.log_weight.put(place, memory.log_weight.take(place) + gain)
+        memory.log_weight.reshape(-1)[row * n_arms + pulled.arm] += gain
 
     def _probability(self, memory: Weights, row: IntArray, pulled: Pulls) -> FloatArray:
         """Return the probability with which the pull of each row was drawn, and remove it."""
         probability = np.ones(len(row))
         for i, (arm, repetition, share) in enumerate(memory.in_flight):
             same = (arm[row] == pulled.arm) & (repetition[row] == pulled.repetition)
-            if same.any():
-                probability = np.where(same, share[row], probability)
-                if same.all():
-                    del memory.in_flight[i]
-                    break
+            probability = np.where(same, share[row], probability)
+            if same.all():
+                del memory.in_flight[i]
+                break
         return probability

@@ -11,10 +11,10 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from sklearn_halving.policies._arrays import FloatArray, IntArray
-from sklearn_halving.policies.bases._base_policy import GivenExploration, RangedBudget
+from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
 from sklearn_halving.policies.bases._parameter_checks import (
+    Exploration,
     RewardRange,
     Rule,
     check_not_negative,
@@ -22,36 +22,19 @@ from sklearn_halving.policies.bases._parameter_checks import (
 from sklearn_halving.policies.bases._ranking import best_of_others
 
 
-class _GapIndex(RangedBudget, IndexPolicy):
-    """Base class of the policies in this module, whose index depends on the estimated gaps."""
-
-    def _radius(self, state: IndexState, gap: FloatArray) -> FloatArray:
-        """Return the exploration term that is added to the negative gap, in units of reward."""
-        raise NotImplementedError
-
-    def _index(self, state: IndexState) -> FloatArray:
-        gap = estimated_gaps(state)
-        return self._radius(state, gap) - gap
-
-
 def estimated_gaps(state: IndexState) -> FloatArray:
     """Return ``|best mean of the other arms - mean|``; infinite if an arm has no mean."""
-    known = np.where(np.isnan(state.mean), -np.inf, state.mean)
-    with np.errstate(invalid="ignore"):
-        return np.abs(best_of_others(known) - known)
+    mean = state.mean
+    known = np.where(np.isnan(mean), -np.inf, mean)
+    return np.abs(best_of_others(known) - known)
 
 
 def bernstein_radius(
-    state: IndexState,
-    x: FloatArray | float,
-    n_pulls: IntArray,
-    variance: FloatArray | None = None,
+    state: IndexState, a: FloatArray | float, n: FloatArray, variance: FloatArray
 ) -> FloatArray:
-    """Return ``sqrt(2 x V / N) + 7 x b / (3 (N - 1))``, where N is at least 2."""
-    n = np.maximum(n_pulls, 2).astype(np.float64)  # faster than to convert it in every division
-    variance = state.statistics.variance() if variance is None else variance
-    radius: FloatArray = np.sqrt(2 * x * variance / n)
-    return radius + 7 * x * state.width / (3 * (n - 1))
+    """Return ``sqrt(2 a V / N) + 7 a b / (3 (N - 1))``, where N is at least 2."""
+    radius: FloatArray = np.sqrt(2 * a * variance / n)
+    return radius + 7 * a * state.width / (3 * (n - 1))
 
 
 def bernstein_hardness(state: IndexState, variance: FloatArray, gap: FloatArray) -> FloatArray:
@@ -59,15 +42,15 @@ def bernstein_hardness(state: IndexState, variance: FloatArray, gap: FloatArray)
 
     s is a lower bound of the standard deviation, ``max(sqrt(variance) - b sqrt(2 / (N - 1)), 0)``.
     """
-    n = np.maximum(state.n_pulls, 2).astype(np.float64)
-    deviation = np.maximum(np.sqrt(variance) - state.width * np.sqrt(2 / (n - 1)), 0.0)
+    shortfall = state.width * np.sqrt(2 / (state.n_pulls - 1.0))
+    deviation = np.maximum(np.sqrt(variance) - shortfall, 0.0)
     root = deviation + np.sqrt(deviation**2 + 16 / 3 * state.width * gap)
     hardness: FloatArray = (root / gap) ** 2
     return hardness
 
 
 @dataclass(frozen=True)
-class GapE(GivenExploration, _GapIndex):
+class GapE(IndexPolicy):
     """Pull ``argmax -gap + b sqrt(a / N)`` and choose the arm with the best mean.
 
     With ``a = 4 (n - K) / (9 H)`` and ``H = sum of (b / gap)^2``, the probability of a wrong
@@ -102,12 +85,16 @@ class GapE(GivenExploration, _GapIndex):
     (array([1, 6, 5]), 2)
     """
 
-    def _radius(self, state: IndexState, gap: FloatArray) -> FloatArray:
-        return state.width * np.sqrt(self.a / np.maximum(state.n_asked, 1))
+    n_pulls: int
+    a: Exploration
+    reward_range: RewardRange | None = None
+
+    def _index(self, state: IndexState) -> FloatArray:
+        return state.width * np.sqrt(self.a / state.n) - estimated_gaps(state)
 
 
 @dataclass(frozen=True)
-class GapEV(GivenExploration, _GapIndex):
+class GapEV(IndexPolicy):
     """Pull ``argmax -gap + sqrt(2 a V / N) + 7 a b / (3 (N - 1))``, where V is the variance.
 
     Every arm is pulled twice first. With ``a = 8 (n - 2 K) / (9 H)`` and
@@ -139,12 +126,18 @@ class GapEV(GivenExploration, _GapIndex):
 
     n_first: ClassVar[int] = 2
 
-    def _radius(self, state: IndexState, gap: FloatArray) -> FloatArray:
-        return bernstein_radius(state, self.a, state.n_asked)
+    n_pulls: int
+    a: Exploration
+    reward_range: RewardRange | None = None
+
+    def _index(self, state: IndexState) -> FloatArray:
+        variance = state.statistics.variance()
+        radius = bernstein_radius(state, self.a, state.n, variance)
+        return radius - estimated_gaps(state)
 
 
 @dataclass(frozen=True)
-class AdaptiveGapEV(_GapIndex):
+class AdaptiveGapEV(IndexPolicy):
     """GapE-V with an exploration parameter that is estimated before every pull (A-GapE-V).
 
     The parameter is ``a = eta (n - 2 K) / H``, with H as in `GapEV`. In H, the gaps are estimated
@@ -182,12 +175,11 @@ class AdaptiveGapEV(_GapIndex):
     eta: Annotated[float, Rule(check_not_negative, "Use 8/9, the default.")] = 8 / 9
     reward_range: RewardRange | None = None
 
-    def _radius(self, state: IndexState, gap: FloatArray) -> FloatArray:
-        n = np.maximum(state.n_pulls, 2).astype(np.float64)
+    def _index(self, state: IndexState) -> FloatArray:
+        gap, variance = estimated_gaps(state), state.statistics.variance()
+        large_gap = gap + state.width * np.sqrt(0.5 / state.n_pulls)
         has_gap = state.alive & np.isfinite(gap) & (state.n_pulls >= self.n_first)
-        variance = state.statistics.variance()
-        each = bernstein_hardness(state, variance, gap + state.width * np.sqrt(0.5 / n))
-        hardness = np.where(has_gap, each, 0.0).sum(axis=1, keepdims=True)
-        n_left = max(self.n_pulls - 2 * state.problem.n_arms, 0)
-        x = self.eta * n_left / np.maximum(hardness, 1e-300)
-        return bernstein_radius(state, x, state.n_asked, variance)
+        each = np.where(has_gap, bernstein_hardness(state, variance, large_gap), 0.0)
+        hardness = np.maximum(each.sum(axis=1, keepdims=True), 1e-300)
+        a = self.eta * max(self.n_pulls - 2 * state.problem.n_arms, 0) / hardness
+        return bernstein_radius(state, a, state.n, variance) - gap

@@ -13,10 +13,12 @@ import numpy as np
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed
 from sklearn_halving.policies._gap_e import bernstein_hardness, bernstein_radius
 from sklearn_halving.policies._types import NO_ARM
-from sklearn_halving.policies.bases._base_policy import RangedBudget
-from sklearn_halving.policies.bases._fixed_confidence import FixedConfidencePolicy
 from sklearn_halving.policies.bases._gap_rule import GapChoice, choose_by_gap
-from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
+from sklearn_halving.policies.bases._index_policy import (
+    ConfidentIndexPolicy,
+    IndexPolicy,
+    IndexState,
+)
 from sklearn_halving.policies.bases._parameter_checks import (
     Confidence,
     Exploration,
@@ -32,8 +34,8 @@ Bounds = Annotated[
 ]
 
 
-class _ComparedBounds(IndexPolicy):
-    """Base class of the policies in this module, with two kinds of confidence bounds."""
+class _UGap(IndexPolicy):
+    """Base class of the policies in this module: the function SELECT-ARM of the paper's Fig. 1."""
 
     bounds: Bounds
 
@@ -42,29 +44,23 @@ class _ComparedBounds(IndexPolicy):
         """Number of pulls that an arm needs before it has an interval."""
         return 2 if self.bounds == "bernstein" else 1
 
-    def _half_width(
-        self, x: FloatArray | float, state: IndexState, n_pulls: IntArray
-    ) -> FloatArray:
-        """Return the half width of the interval of each arm, for exploration parameter x."""
+    def _exploration(self, state: IndexState) -> FloatArray | float:
+        """Return the exploration parameter a of this round."""
+        raise NotImplementedError
+
+    def _beta(self, state: IndexState, n_pulls: IntArray) -> FloatArray:
+        """Return half the width of the interval of each arm (beta_k in the paper)."""
+        a, n = self._exploration(state), n_pulls.astype(np.float64)
         if self.bounds == "bernstein":
-            return bernstein_radius(state, x, n_pulls)
-        n = np.maximum(n_pulls, 1).astype(np.float64)
-        return state.width * np.sqrt(x / n)
+            return bernstein_radius(state, a, n, state.statistics.variance())
+        return state.width * np.sqrt(a / n)
 
-
-def _compare(state: IndexState, half_width: FloatArray, usable: BoolArray) -> GapChoice:
-    """Play one round among the arms that have a mean; ``NO_ARM`` if no arm is usable."""
-    known = state.alive & ~np.isnan(state.mean)
-    mean = state.mean if known.all() else np.where(known, state.mean, -np.inf)
-    with np.errstate(invalid="ignore"):
-        choice = choose_by_gap(mean, half_width, known, usable)
-    # Bounds are undefined for infinite means.
-    return choice._replace(arm=usable_or_first(choice.arm, usable))
-
-
-def _where(mask: BoolArray, values: FloatArray, otherwise: float) -> FloatArray:
-    """Return the values where the mask is true. They are not copied if it is true everywhere."""
-    return values if mask.all() else np.where(mask, values, otherwise)
+    def _select_arm(self, state: IndexState, n_pulls: IntArray, usable: BoolArray) -> GapChoice:
+        """Play one round among the arms that have a mean; ``NO_ARM`` if no arm is usable."""
+        mean = state.mean
+        choice = choose_by_gap(mean, self._beta(state, n_pulls), ~np.isnan(mean), usable)
+        # Bounds are undefined for infinite means.
+        return choice._replace(arm=usable_or_first(choice.arm, usable))
 
 
 @dataclass
@@ -76,7 +72,7 @@ class _Best:
 
 
 @dataclass(frozen=True)
-class UGapEb(RangedBudget, _ComparedBounds):
+class UGapEb(_UGap):
     """Unified gap-based exploration with a fixed budget, for independent arms.
 
     The confidence interval of an arm is ``mean +- b sqrt(a / N)``. The leader is the arm whose
@@ -122,26 +118,24 @@ class UGapEb(RangedBudget, _ComparedBounds):
     def _first_memory(self, state: IndexState, seed: Seed) -> _Best:
         return _Best(np.full(len(state.rows), NO_ARM), np.full(len(state.rows), np.inf))
 
-    def _largest(self, state: IndexState, usable: BoolArray) -> IntArray:
-        half_width = self._half_width(self.a, state, state.n_asked)
-        choice = _compare(state, half_width, usable)
-        memory: _Best = state.memory
-        # Ignore rounds in which some arms have not had their first pulls.
-        counts = state.is_open & self._has_first(state)
-        better = counts & ~(choice.bound >= memory.bound)
-        memory.arm = np.where(better, choice.leader, memory.arm)
-        memory.bound = np.where(better, choice.bound, memory.bound)
+    def _exploration(self, state: IndexState) -> float:
+        return self.a
+
+    def _choose(self, state: IndexState, usable: BoolArray, has_first: BoolArray) -> IntArray:
+        choice, best = self._select_arm(state, state.n_asked, usable), state.memory
+        is_better = has_first & ~(choice.bound >= best.bound)
+        best.arm = np.where(is_better, choice.leader, best.arm)
+        best.bound = np.where(is_better, choice.bound, best.bound)
         return choice.arm
 
     def _recommended(self, state: IndexState) -> IntArray:
-        memory: _Best = state.memory
-        safe = np.maximum(memory.arm, 0)
-        stands = (memory.arm != NO_ARM) & state.alive[state.rows, safe]
-        return np.where(stands, memory.arm, best_known(state.alive, state.mean))
+        best: _Best = state.memory
+        stands = (best.arm != NO_ARM) & state.alive[state.rows, best.arm]
+        return np.where(stands, best.arm, best_known(state.alive, state.mean))
 
 
 @dataclass(frozen=True)
-class UGapEc(_ComparedBounds, FixedConfidencePolicy):
+class UGapEc(_UGap, ConfidentIndexPolicy):
     """Unified gap-based exploration until an arm is known to be within epsilon of the best.
 
     The policy pulls as `UGapEb` does, with ``a = c log(4 K t^3 / delta)`` before pull t + 1. It
@@ -185,36 +179,28 @@ class UGapEc(_ComparedBounds, FixedConfidencePolicy):
     reward_range: RewardRange | None = None
 
     def _exploration(self, state: IndexState) -> FloatArray:
-        t = state.n_told_of_row[:, np.newaxis].astype(np.float64)
+        t = np.maximum(state.n_pulls_in_all, 1)[:, np.newaxis].astype(np.float64)
         c = 1.0 if self.bounds == "bernstein" else 0.5
-        return c * np.log(4 * state.problem.n_arms * np.maximum(t, 1.0) ** 3 / self.delta)
+        return c * np.log(4 * state.problem.n_arms * t**3 / self.delta)
 
-    def _largest(self, state: IndexState, usable: BoolArray) -> IntArray:
-        if not state.is_first and (state.n_told_of_row == state.n_asked_of_row).all():
-            # No pull is in flight, so that the comparison of the last tell is up to date.
-            comparison: GapChoice = state.memory.comparison
-            return comparison.arm
-        x = self._exploration(state)
-        half_width = self._half_width(x, state, state.n_asked)
-        return _compare(state, half_width, usable).arm
+    def _is_decided(self, state: IndexState) -> BoolArray:
+        state.memory = self._select_arm(state, state.n_pulls, state.can_be_pulled())
+        return state.memory.bound < self.epsilon
 
-    def _told_choice(self, state: IndexState) -> GapChoice:
-        """Compare the arms by the known rewards only, without pulls in flight."""
-        half_width = self._half_width(self._exploration(state), state, state.n_pulls)
-        return _compare(state, half_width, state.can_be_pulled())
-
-    def _has_decided(self, state: IndexState) -> BoolArray:
-        state.memory.comparison = self._told_choice(state)
-        return state.memory.comparison.bound < self.epsilon
+    def _choose(self, state: IndexState, usable: BoolArray, has_first: BoolArray) -> IntArray:
+        choice: GapChoice | None = state.memory
+        if choice is None or (state.n_asked > state.n_pulls).any():  # pulls are in flight
+            choice = self._select_arm(state, state.n_asked, usable)
+        return choice.arm
 
     def _recommended(self, state: IndexState) -> IntArray:
-        leader = self._told_choice(state).leader
+        leader = self._select_arm(state, state.n_pulls, state.can_be_pulled()).leader
         stands = state.is_decided & state.alive[state.rows, leader]
         return np.where(stands, leader, best_known(state.alive, state.mean))
 
 
 @dataclass(frozen=True)
-class AdaptiveUGapEb(RangedBudget, _ComparedBounds):
+class AdaptiveUGapEb(_UGap):
     """`UGapEb` with an exploration parameter that is estimated before every pull.
 
     The parameter is ``a = (n - K) / (4 H)``, the largest value for which the guarantee of UGapEb
@@ -268,12 +254,9 @@ class AdaptiveUGapEb(RangedBudget, _ComparedBounds):
 
         It is infinite if an arm has too few rewards.
         """
-        x = self._exploration(state)
-        width = np.where(
-            state.n_pulls >= self.n_first,
-            self._half_width(x, state, state.n_pulls),
-            np.inf,
-        )
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            beta = self._beta(state, state.n_pulls)
+        width = np.where(state.n_pulls >= self.n_first, beta, np.inf)
         return width.reshape(*state.batch_shape, -1)
 
     def _first_memory(self, state: IndexState, seed: Seed) -> list[FloatArray]:
@@ -281,30 +264,24 @@ class AdaptiveUGapEb(RangedBudget, _ComparedBounds):
 
     def _exploration(self, state: IndexState) -> FloatArray:
         """Return a in each problem, shape ``(n_problems, 1)``."""
-        n, b = np.maximum(state.n_pulls, self.n_first).astype(np.float64), state.width
-        is_known = state.alive & np.isfinite(state.mean) & (state.n_pulls >= self.n_first)
-        mean = _where(is_known, state.mean, 0.0)
-        radius = b * np.sqrt(0.5 / n)
-        others = best_of_others(_where(is_known, mean + radius, -np.inf))
-        has_gap = is_known & np.isfinite(others)
+        b, mean = state.width, state.mean
+        is_known = np.isfinite(mean) & (state.n_pulls >= self.n_first)
+        radius = b * np.sqrt(0.5 / state.n_pulls.astype(np.float64))
+        others = best_of_others(np.where(is_known, mean + radius, -np.inf))
         # The gap of an arm that is far ahead is negative.
-        gap = np.abs(_where(has_gap, others, 0.0) - (mean - radius))
+        gap = np.abs(others - (mean - radius))
         half = np.maximum((gap + self.epsilon) / 2, max(self.epsilon, 1e-12 * b))
         if self.bounds == "bernstein":
-            variance = _where(is_known, state.statistics.variance(), 0.0)
-            hardness = bernstein_hardness(state, variance, half)
+            hardness = bernstein_hardness(state, state.statistics.variance(), half)
         else:
             hardness = (b / half) ** 2
-        total = _where(has_gap, hardness, 0.0).sum(axis=1, keepdims=True)
+        has_gap = is_known & np.isfinite(others)
+        total = np.where(has_gap, hardness, 0.0).sum(axis=1, keepdims=True)
         n_left = max(self.n_pulls - self.n_first * state.problem.n_arms, 0)
         return n_left / (4 * np.where(total > 0, total, 1.0))
 
-    def _largest(self, state: IndexState, usable: BoolArray) -> IntArray:
-        with np.errstate(over="ignore", invalid="ignore"):  # infinite rewards are numbers
-            half_width = self._half_width(self._exploration(state), state, state.n_asked)
-        choice = _compare(state, half_width, usable)
-        # Ignore rounds in which some arms have not had their first pulls.
-        counts = state.is_open & self._has_first(state)
-        if counts.any():
-            state.memory.append(np.where(counts, choice.bound, np.nan))
+    def _choose(self, state: IndexState, usable: BoolArray, has_first: BoolArray) -> IntArray:
+        choice = self._select_arm(state, state.n_asked, usable)
+        if has_first.any():
+            state.memory.append(np.where(has_first, choice.bound, np.nan))
         return choice.arm

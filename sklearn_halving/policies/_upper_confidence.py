@@ -12,9 +12,9 @@ import numpy as np
 
 from sklearn_halving.policies._arrays import FloatArray, IntArray, Seed
 from sklearn_halving.policies._successive_rejects import phase_lengths
-from sklearn_halving.policies.bases._base_policy import GivenExploration, RangedBudget
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
 from sklearn_halving.policies.bases._parameter_checks import (
+    Exploration,
     NotNegative,
     RewardRange,
     Rule,
@@ -22,21 +22,8 @@ from sklearn_halving.policies.bases._parameter_checks import (
 )
 
 
-class UpperConfidencePolicy(RangedBudget, IndexPolicy):
-    """Base class of policies that use upper confidence bounds."""
-
-    def _squared_radius(self, state: IndexState, n_pulls: IntArray) -> FloatArray:
-        """Return the square of the exploration term, for rewards in [0, 1]."""
-        raise NotImplementedError
-
-    def _index(self, state: IndexState) -> FloatArray:
-        # Pulls in flight are included, since they will narrow the bound for any reward.
-        squared = self._squared_radius(state, np.maximum(state.n_asked, 1))
-        return state.mean + state.width * np.sqrt(squared)
-
-
 @dataclass(frozen=True)
-class UCBE(GivenExploration, UpperConfidencePolicy):
+class UCBE(IndexPolicy):
     """Pull ``argmax mean + sqrt(a / N)`` and choose the arm with the best mean (UCB-E).
 
     With ``0 < a <= 25 (n - K) / (36 H)``, rewards in [0, 1] and ``H = sum of 1 / gap^2``, the
@@ -67,21 +54,26 @@ class UCBE(GivenExploration, UpperConfidencePolicy):
     0.13
     """
 
-    def _squared_radius(self, state: IndexState, n_pulls: IntArray) -> FloatArray:
-        return self.a / n_pulls
+    n_pulls: int
+    a: Exploration
+    reward_range: RewardRange | None = None
+
+    def _index(self, state: IndexState) -> FloatArray:
+        return state.mean + state.width * np.sqrt(self.a / state.n)
 
 
 @dataclass
-class _Hardness:
-    """Memory of Adaptive UCB-E: the ends of the phases, and the phase and a of each problem."""
+class _Phases:
+    """The phase of each problem, and the parameter a that was estimated at its start."""
 
-    phase_ends: IntArray
+    ends: IntArray
+    """Number of pulls at the end of each phase, shape ``(n_arms - 1,)``."""
     phase: IntArray
     a: FloatArray
 
 
 @dataclass(frozen=True)
-class AdaptiveUCBE(UpperConfidencePolicy):
+class AdaptiveUCBE(IndexPolicy):
     """UCB-E with an exploration parameter that is estimated in the phases of successive rejects.
 
     In phase k, the parameter is ``a = c n / H_k``. ``H_0`` is K. For k > 0, ``H_k`` is the largest
@@ -116,46 +108,40 @@ class AdaptiveUCBE(UpperConfidencePolicy):
     c: NotNegative = 1.0
     reward_range: RewardRange | None = None
 
-    def _first_memory(self, state: IndexState, seed: Seed) -> _Hardness:
+    def _first_memory(self, state: IndexState, seed: Seed) -> _Phases:
         n_arms = state.problem.n_arms
         lengths = np.array(phase_lengths(n_arms, self.n_pulls), dtype=np.int64)
         # t_k = n_1 + ... + n_(k-1) + (K - k + 1) n_k
         ends = np.cumsum(lengths) + np.arange(n_arms - 1, 0, -1) * lengths
         a = np.full(len(state.rows), self.c * self.n_pulls / n_arms)
-        return _Hardness(ends, np.zeros_like(state.rows), a * state.width**2)
+        return _Phases(ends, np.zeros_like(state.rows), a * state.width**2)
 
-    def _squared_radius(self, state: IndexState, n_pulls: IntArray) -> FloatArray:
-        memory: _Hardness = state.memory
-        phase = np.searchsorted(memory.phase_ends, state.n_asked_of_row, side="right")
-        new = np.flatnonzero(phase != memory.phase)
-        if len(new):
+    def _index(self, state: IndexState) -> FloatArray:
+        memory: _Phases = state.memory
+        phase = np.searchsorted(memory.ends, state.n_asked_in_all, side="right")
+        new = phase != memory.phase
+        if new.any():
             # No gap exceeds the width of the range. H is therefore at least H_0.
             least = state.problem.n_arms / state.width**2
             hardness = np.maximum(_largest_hardness(state.mean[new], phase[new]), least)
             memory.phase[new], memory.a[new] = phase[new], self.c * self.n_pulls / hardness
         # The gaps are in units of reward.
-        return memory.a[:, np.newaxis] / state.width**2 / n_pulls
+        squared = memory.a[:, np.newaxis] / state.width**2 / state.n
+        return state.mean + state.width * np.sqrt(squared)
 
 
 def _largest_hardness(mean: FloatArray, phase: IntArray) -> FloatArray:
     """Return the largest ``i / gap_i^2`` for K - k < i <= K, with gaps in increasing order."""
     n_arms = mean.shape[1]
     known = np.where(np.isnan(mean), -np.inf, mean)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gap = np.sort(known.max(axis=1, keepdims=True) - known, axis=1)
-        ratio = np.arange(1, n_arms + 1) / gap**2
+    gap = np.sort(known.max(axis=1, keepdims=True) - known, axis=1)
+    ratio = np.arange(1, n_arms + 1) / gap**2
     counts = np.arange(n_arms) >= n_arms - phase[:, np.newaxis]
     return np.where(counts & ~np.isnan(ratio), ratio, 0.0).max(axis=1)
 
 
-class _CumulativeReward(UpperConfidencePolicy):
-    """Base class of policies for cumulative reward, which keep pulling a single remaining arm."""
-
-    goes_on_when_decided: ClassVar[bool] = True
-
-
 @dataclass(frozen=True)
-class UCB1(_CumulativeReward):
+class UCB1(IndexPolicy):
     """Pull ``argmax mean + sqrt(alpha log(t) / N)`` at time t, for a large cumulative reward.
 
     The regret after n pulls is of order ``sum of log(n) / gap`` for ``alpha > 1/2`` and rewards in
@@ -185,19 +171,21 @@ class UCB1(_CumulativeReward):
     0.01
     """
 
+    goes_on_when_decided: ClassVar[bool] = True
+
     n_pulls: int
     alpha: Annotated[
         float, Rule(check_not_negative, "Use 2, the default; the bound needs over 1/2.")
     ] = 2.0
     reward_range: RewardRange | None = None
 
-    def _squared_radius(self, state: IndexState, n_pulls: IntArray) -> FloatArray:
-        log_t = np.log(state.n_asked_of_row + 1)[:, np.newaxis]
-        return self.alpha * log_t / n_pulls
+    def _index(self, state: IndexState) -> FloatArray:
+        log_t = np.log(state.n_asked_in_all + 1)[:, np.newaxis]
+        return state.mean + state.width * np.sqrt(self.alpha * log_t / state.n)
 
 
 @dataclass(frozen=True)
-class UCBV(_CumulativeReward):
+class UCBV(IndexPolicy):
     """Pull ``argmax mean + sqrt(2 alpha V log(t) / N) + 3 alpha log(t) / N`` with variance V.
 
     The regret is of order ``sum of (variance / gap + 2) log(n)`` for ``alpha > 1`` and rewards in
@@ -228,6 +216,8 @@ class UCBV(_CumulativeReward):
     0.0
     """
 
+    goes_on_when_decided: ClassVar[bool] = True
+
     n_pulls: int
     alpha: Annotated[
         float, Rule(check_not_negative, "Use 1.2, the default; the bound needs over 1.")
@@ -235,14 +225,14 @@ class UCBV(_CumulativeReward):
     reward_range: RewardRange | None = None
 
     def _index(self, state: IndexState) -> FloatArray:
+        log_t = np.log(state.n_asked_in_all + 1)[:, np.newaxis]
+        x = self.alpha * log_t / state.n
         variance = state.statistics.variance(ddof=0)
-        x = self.alpha * np.log(state.n_asked_of_row + 1)[:, np.newaxis]
-        x = x / np.maximum(state.n_asked, 1)
         return state.mean + np.sqrt(2 * variance * x) + 3 * state.width * x
 
 
 @dataclass(frozen=True)
-class MOSS(_CumulativeReward):
+class MOSS(IndexPolicy):
     """Pull ``argmax mean + sqrt(max(log(n / (K N)), 0) / N)``, which is minimax optimal.
 
     The regret is at most of order ``sqrt(n K)`` for rewards in [0, 1] (theorem 16.12). No policy
@@ -269,9 +259,12 @@ class MOSS(_CumulativeReward):
     0.0
     """
 
+    goes_on_when_decided: ClassVar[bool] = True
+
     n_pulls: int
     reward_range: RewardRange | None = None
 
-    def _squared_radius(self, state: IndexState, n_pulls: IntArray) -> FloatArray:
-        ratio = self.n_pulls / (state.problem.n_arms * n_pulls)
-        return np.log(np.maximum(ratio, 1.0)) / n_pulls
+    def _index(self, state: IndexState) -> FloatArray:
+        n = state.n
+        squared = np.log(np.maximum(self.n_pulls / (state.problem.n_arms * n), 1.0)) / n
+        return state.mean + state.width * np.sqrt(squared)

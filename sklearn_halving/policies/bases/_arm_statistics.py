@@ -40,11 +40,12 @@ class ArmStatistics:
 
     def mean(self) -> FloatArray:
         """Return the mean reward of each arm; NaN for an arm without a pull."""
-        return self.reward_sum / np.where(self.n_pulls > 0, self.n_pulls, np.nan)
+        with np.errstate(invalid="ignore"):  # 0 / 0
+            return self.reward_sum / self.n_pulls.astype(np.float64)  # faster than mixed types
 
     def variance(self, ddof: int = 1) -> FloatArray:
         """Return the variance of each arm, by default the unbiased one; 0 for too few pulls."""
-        return self.squared_deviation_sum / np.maximum(self.n_pulls - ddof, 1)
+        return self.squared_deviation_sum / np.maximum(self.n_pulls - float(ddof), 1.0)
 
     def add(self, counts: IntArray, rewards: FloatArray) -> None:
         """Update the statistics with rewards that are sorted by problem and arm.

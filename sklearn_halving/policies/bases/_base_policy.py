@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import is_dataclass, replace
 from typing import Any, ClassVar
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
@@ -15,12 +15,7 @@ from sklearn_halving.policies._types import (
     Pull,
     Schedule,
 )
-from sklearn_halving.policies.bases._parameter_checks import (
-    CheckedFields,
-    Exploration,
-    RewardRange,
-    width_of_range,
-)
+from sklearn_halving.policies.bases._parameter_checks import CheckedFields
 
 DEFAULT_WINDOW = 8
 """Pulls in flight of a policy that depends on the order of rewards, without window and budget."""
@@ -165,28 +160,6 @@ class ConfidentPolicy(BasePolicy):
     def describe(self, problem: Problem | None = None) -> PolicyDescription:
         """Return the properties that are known before the first pull, with the confidence."""
         return replace(super().describe(problem), confidence=1 - self.delta)
-
-
-class RangedBudget:
-    """Mixin of policies with a fixed budget, whose bounds need the range of the rewards."""
-
-    n_pulls: int
-    reward_range: RewardRange | None
-
-    def _width(self) -> float:
-        return width_of_range(self, self.reward_range)
-
-    def _most_pulls(self) -> int:
-        return self.n_pulls
-
-
-@dataclass(frozen=True)
-class GivenExploration(RangedBudget):
-    """Mixin of policies with a fixed budget and a given exploration parameter."""
-
-    n_pulls: int
-    a: Exploration
-    reward_range: RewardRange | None = None
 
 
 class _Adapted(BasePolicy):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import MISSING, Field, fields
 from functools import cache, partial
 from math import inf, isfinite
@@ -200,9 +201,12 @@ def width_of_range(policy: object, reward_range: RewardRange | None) -> float:
             "reward_range=(low, high), for example (0, 1) for accuracy; or use a policy that "
             "needs no range, such as SuccessiveRejects."
         )
-    low, high = reward_range
+    holds = False
+    with suppress(TypeError, ValueError):  # raised unless it is a pair of numbers
+        low, high = reward_range
+        holds = -inf < low < high < inf
     refuse_unless(
-        isfinite(low) and isfinite(high) and low < high,
+        holds,
         "reward_range",
         "be two finite numbers, the smaller first",
         reward_range,

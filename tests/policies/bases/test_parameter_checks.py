@@ -25,7 +25,7 @@ from sklearn_halving.policies.bases._parameter_checks import CheckedFields, rule
 
 WITHOUT_RULES = {
     *("AnytimeSuccessiveRejects", "AsynchronousBrackets", "BernoulliArms", "DoublingHalving"),
-    *("EXP3", "InfiniteHyperband", "MOSS", "SuccessiveRejects", "UniformAllocation"),
+    *("InfiniteHyperband", "MOSS", "SuccessiveRejects", "UniformAllocation"),
 }
 """Their parameters depend on the problem, or are validated in other ways."""
 BUILT_IN = [
