@@ -37,6 +37,7 @@ from sklearn_halving.policies.bases._planned_pulls import (
     widths_of,
 )
 from sklearn_halving.policies.bases._ranking import best_alive, keep_best
+from sklearn_halving.policies.noise._additive_model import Estimates
 from sklearn_halving.policies.noise._choice_probability import is_clear
 from sklearn_halving.policies.noise._likelihood_allocation import LikelihoodAllocation
 from sklearn_halving.policies.noise._noise_estimates import (
@@ -186,7 +187,7 @@ class VarianceHalving(PlannedPolicy):
         levels = self.levels or (game.level,) * len(stages)
         game.stages = tuple(
             Stage(width, sum(n_pulls for n_pulls, _ in plans), level)
-            for (width, plans), level in zip(stages, levels, strict=True)
+            for (width, plans), level in zip(stages, levels, strict=False)
         )
         n_left = sum(len(plans) for _, plans in stages)
         for game.stage, (width, plans) in enumerate(stages):  # Algorithm 1, line 4
@@ -200,7 +201,7 @@ class VarianceHalving(PlannedPolicy):
                 if halves and i == len(plans):
                     _halve(game, (width + 1) // 2)  # lines 9 to 12
                 else:
-                    _lead(game, game.mean() if n_left else estimate_arms(game).mean)
+                    _lead(game, game.mean() if n_left else _estimates(game).mean)
                 if n_left:
                     self._stop_early(game, known)
                 if game.is_stopped.all():
@@ -271,7 +272,7 @@ class VarianceHalving(PlannedPolicy):
         if self.allocation == "likelihood":
             return self._by_likelihood(game.n_arms).counts(game, n, width)
         shrinkage = 0.0 if self.allocation == "ucb" else self._shrinkage
-        variance = shrunk_variances(estimate_arms(game), game.alive, shrinkage)
+        variance = shrunk_variances(_estimates(game), game.alive, shrinkage)
         weight = positive_weights(variance, in_play)
         if self.allocation == "ucb" and limit is None:
             n_least = np.where(weight > 0, n_pulls, self._least_count()).min()
@@ -333,9 +334,13 @@ class VarianceHalving(PlannedPolicy):
         return None
 
 
+def _estimates(game: Game) -> Estimates:
+    return estimate_arms(game.statistics, game.alive, game.table)
+
+
 def _halve(game: Game, n_kept: int) -> None:
     """Keep the best arms of the problems that are not stopped."""
-    mean = estimate_arms(game).mean
+    mean = _estimates(game).mean
     _lead(game, mean)
     goes_on = ~game.is_stopped[:, np.newaxis]
     game.last_stage[game.alive & goes_on] = game.stage

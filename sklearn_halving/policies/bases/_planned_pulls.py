@@ -219,7 +219,9 @@ class PlannedPolicy(BasePolicy):
         description = super().describe(problem)
         if problem is None:
             return description
-        return replace(description, stages=self.start(problem).stages)
+        game = Game(problem, ())
+        next(self._play(game), None)
+        return replace(description, stages=game.stages)
 
     def start(self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None) -> Game:
         """Return the state before the first pull. The policy is deterministic; no seed is used."""

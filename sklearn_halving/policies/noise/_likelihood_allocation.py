@@ -69,7 +69,8 @@ class LikelihoodAllocation:
         limit = game.problem.max_repetitions
         if limit is not None:  # an arm without splits left makes room for another
             in_play = in_play & (n_pulls < limit)
-        estimates, shrinkage = estimate_arms(game), self._shrinkage()
+        estimates = estimate_arms(game.statistics, game.alive, game.table)
+        shrinkage = self._shrinkage()
         variance = shrunk_variances(estimates, game.alive, shrinkage)
         likelihood = likelihood_of_leading(estimates, variance, n_pulls, game.alive, shrinkage)
         if self._even_share() > 0:

@@ -24,32 +24,25 @@ QUANTILE = 0.975
 """The quantile in which widened normal errors agree with Student's t distribution."""
 
 
-def estimate_arms(game: Game) -> Estimates:
-    """Return the estimates of the arms in play, by the additive model if they share splits."""
-    observed = None
-    if game.table is not None:
-        n_columns, n_pulls = game.table.shape[2], game.statistics.n_pulls
-        observed = np.arange(n_columns) < n_pulls[..., np.newaxis]
-    return _estimate(game.statistics, game.alive, game.table, observed)
-
-
-def _estimate(
-    statistics: ArmStatistics,
-    alive: BoolArray,
-    table: FloatArray | None,
-    observed: BoolArray | None,
+def estimate_arms(
+    statistics: ArmStatistics, alive: BoolArray, table: FloatArray | None
 ) -> Estimates:
+    """Return the estimates of the arms in play, by the additive model if they share splits.
+
+    ``table`` has the rewards on common splits, shape (n_problems, n_arms, n_splits), and NaN where
+    an arm was not pulled.
+    """
     mean, squares = statistics.mean(), statistics.squared_deviation_sum
-    freedom = np.maximum(statistics.n_pulls - 1.0, 0.0)
-    if table is not None and observed is not None:
+    plain = Estimates(mean, squares, np.maximum(statistics.n_pulls - 1.0, 0.0))
+    if table is not None:
         # Arms whose squares overflow are compared by their means.
         usable = alive & np.isfinite(mean) & np.isfinite(squares)
-        fit = fit_additive_model(table, observed & usable[..., np.newaxis])
-        mean = np.where(usable, fit.mean, mean)
-        squares = np.where(usable, fit.squares, squares)
-        freedom = np.where(usable, fit.freedom, freedom)
-    is_finite = np.isfinite(squares)
-    return Estimates(mean, np.where(is_finite, squares, 0.0), np.where(is_finite, freedom, 0.0))
+        fit = fit_additive_model(table, ~np.isnan(table) & usable[..., np.newaxis])
+        both = zip(fit, plain, strict=True)
+        plain = Estimates(*(np.where(usable, fitted, own) for fitted, own in both))
+    is_finite = np.isfinite(plain.squares)
+    squares, freedom = (np.where(is_finite, each, 0.0) for each in plain[1:])
+    return Estimates(plain.mean, squares, freedom)
 
 
 @dataclass(frozen=True)
@@ -111,7 +104,7 @@ def estimate_from_table(table: FloatArray, shrinkage: float = 3.0) -> ArmEstimat
     statistics = ArmStatistics.zeros((1, len(rewards)))
     statistics.add(pulled.sum(axis=1)[np.newaxis], rewards[pulled])
     alive = np.atleast_2d(pulled.any(axis=1))
-    estimates = _estimate(statistics, alive, rewards[np.newaxis], pulled[np.newaxis])
+    estimates = estimate_arms(statistics, alive, rewards[np.newaxis])
     variance = shrunk_variances(estimates, alive, shrinkage)
     mean, variance = (np.where(alive, x, np.nan)[0] for x in (estimates.mean, variance))
     freedom = np.where(alive, estimates.freedom, 0.0)[0]
@@ -201,7 +194,7 @@ def errors_in_play(
     The means of other arms are NaN. ``known`` are known variances, which are not estimated.
     """
     alive, n_pulls = game.alive, game.statistics.n_pulls
-    estimates = estimate_arms(game)
+    estimates = estimate_arms(game.statistics, alive, game.table)
     ready = (alive.sum(axis=1) > 1) & ~game.is_stopped & (n_pulls > 0).all(axis=1, where=alive)
     variance = known
     if variance is None:
