@@ -29,13 +29,7 @@ from sklearn_halving.policies.bases._parameter_checks import (
     check_not_negative,
     refuse_unless,
 )
-from sklearn_halving.policies.bases._planned_pulls import (
-    Game,
-    PlannedPolicy,
-    in_plans,
-    n_stages_of,
-    widths_of,
-)
+from sklearn_halving.policies.bases._planned_pulls import Game, PlannedPolicy, in_plans, widths_of
 from sklearn_halving.policies.bases._ranking import best_alive, keep_best
 from sklearn_halving.policies.noise._additive_model import Estimates
 from sklearn_halving.policies.noise._choice_probability import is_clear
@@ -182,6 +176,7 @@ class VarianceHalving(PlannedPolicy):
         )
 
     def _play(self, game: Game) -> Iterator[IntArray]:
+        """Play Algorithm 1. "likelihood" keeps all arms; a stage limits which of them it pulls."""
         known = self._check(game)
         stages, halves = self._stages(game.n_arms), self.allocation != "likelihood"
         levels = self.levels or (game.level,) * len(stages)
@@ -212,7 +207,7 @@ class VarianceHalving(PlannedPolicy):
         n_arms, low, high = game.n_arms, game.problem.min_level, game.problem.max_level
         why = f"for {n_arms} arms in all stages of allocation={self.allocation!r}"
         check_budget("n_pulls", self.n_pulls, self.least_n_pulls(n_arms), why)
-        n_stages, n_splits = n_stages_of(n_arms), game.problem.max_repetitions
+        n_stages, n_splits = len(widths_of(n_arms)), game.problem.max_repetitions
         if not self.keep_pulls and n_splits is not None:
             raise ValueError(
                 f"keep_pulls=False forgets pulls, and an arm has only {n_splits} of them. Use "
@@ -303,7 +298,8 @@ class VarianceHalving(PlannedPolicy):
 
     def least_n_pulls(self, n_arms: int) -> int:
         """Return the smallest ``n_pulls`` that pulls each arm in play once in every stage."""
-        return n_arms if self.allocation == "likelihood" else max(1, n_arms * n_stages_of(n_arms))
+        n_stages = 1 if self.allocation == "likelihood" else max(1, len(widths_of(n_arms)))
+        return n_arms * n_stages
 
     def least_n_pulls_to_adapt(self, n_arms: int) -> int | None:
         """Return the smallest ``n_pulls`` with which all stages adapt to the variances.
@@ -316,7 +312,7 @@ class VarianceHalving(PlannedPolicy):
             return n_arms + 1
         if self.allocation == "known":
             return self.least_n_pulls(n_arms)
-        return n_stages_of(n_arms) * (self._least_count() * n_arms + 1)
+        return len(widths_of(n_arms)) * (self._least_count() * n_arms + 1)
 
     @property
     def plays_levels(self) -> bool:

@@ -115,6 +115,16 @@ def test_batched_is_looped(form: str) -> None:
 
 
 @forms
+def test_squares_of_rewards_may_overflow(form: str) -> None:
+    rewards = noisy(np.random.default_rng(3), n_arms=5, n_repetitions=200)
+    rewards[2, ::3] *= 1e154  # its square is the largest number, the sum of two is infinite
+    rewards[4] *= 1e160
+    choice, _, history = play(make(form, 120, 5), rewards)
+    assert len(keys(history)) <= 120
+    assert 0 <= choice < 5
+
+
+@forms
 @given(
     seed=st.integers(0, 2**16),
     a=st.sampled_from([1e-3, 0.7, 1e4]),
