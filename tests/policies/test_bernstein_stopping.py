@@ -130,9 +130,9 @@ def test_bad_parameters() -> None:
 def test_an_arm_is_tested_only_after_its_own_pulls() -> None:
     """The budget of the first problem is spent by two arms, that of the second by one."""
     rng = np.random.default_rng(6)
-    rewards = rng.random((2, 2, 400))
+    rewards = rng.random((2, 2, 900))
     rewards[1, 0] = 0.5  # its mean is known soon
-    policy = BernsteinStopping(0.2, max_pulls=300, reward_range=(0, 1))
+    policy = BernsteinStopping(0.25, max_pulls=300, reward_range=(0, 1))
     state = policy.start(Problem(2), batch_shape=(2,))
     row = np.arange(2)[:, np.newaxis]
     while not policy.is_finished(state):

@@ -18,6 +18,9 @@ from sklearn_halving.policies.noise._additive_model import Estimates, fit_additi
 LEAST_FREEDOM = 3.0
 """Minimum degrees of freedom of the noise of all arms in play for the stopping rules."""
 
+HUGE = 1e280
+"""Sums of squares above this number, of which a multiple may overflow, are ignored."""
+
 FREEDOM_OF_PRIOR = 3.0
 """What the pooled variance adds to the degrees of freedom of an arm; see `tail_factor`."""
 QUANTILE = 0.975
@@ -35,13 +38,12 @@ def estimate_arms(
     mean, squares = statistics.mean(), statistics.squared_deviation_sum
     plain = Estimates(mean, squares, np.maximum(statistics.n_pulls - 1.0, 0.0))
     if table is not None:
-        # Arms whose squares overflow are compared by their means.
-        usable = alive & np.isfinite(mean) & np.isfinite(squares)
+        # Arms whose squares may overflow are compared by their means.
+        usable = alive & np.isfinite(mean) & (squares < HUGE)
         fit = fit_additive_model(table, ~np.isnan(table) & usable[..., np.newaxis])
         both = zip(fit, plain, strict=True)
         plain = Estimates(*(np.where(usable, fitted, own) for fitted, own in both))
-    is_finite = np.isfinite(plain.squares)
-    squares, freedom = (np.where(is_finite, each, 0.0) for each in plain[1:])
+    squares, freedom = (np.where(plain.squares < HUGE, each, 0.0) for each in plain[1:])
     return Estimates(plain.mean, squares, freedom)
 
 
