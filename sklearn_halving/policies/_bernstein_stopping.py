@@ -127,8 +127,8 @@ class BernsteinStopping(RangedPolicy):
                     low, high = (1 + self.epsilon) * lower, (1 - self.epsilon) * upper
                     middle = np.sign(mean) * (low + high) / 2
                 is_additive = self.error == "additive"
-                is_precise: BoolArray = c_t <= self.epsilon if is_additive else low >= high
-                is_known = is_precise & game.alive & (counts > 0)
+                is_precise = c_t <= self.epsilon if is_additive else low >= high
+                is_known = np.logical_and(is_precise, game.alive & (counts > 0))
                 estimate = np.where(is_known, mean if is_additive else middle, estimate)
                 game.alive &= ~is_known
             game.extra, game.best = estimate, best_known(~game.has_failed, estimate)
@@ -158,5 +158,5 @@ class BernsteinStopping(RangedPolicy):
         outside of ``reward_range``.
         """
         is_known = ~state.alive & (state.has_failed | ~state.is_outside)
-        confident: BoolArray = is_known.all(axis=1) & ~state.has_failed.all(axis=1)
-        return confident.reshape(state.batch_shape)
+        is_confident = is_known.all(axis=1) & ~state.has_failed.all(axis=1)
+        return np.reshape(is_confident, state.batch_shape)

@@ -10,7 +10,7 @@ from scipy.special import ndtri, stdtrit
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
-from sklearn_halving.policies.bases._parameter_checks import check_not_negative
+from sklearn_halving.policies.bases._parameter_checks import check_not_negative, refuse_unless
 from sklearn_halving.policies.bases._planned_pulls import Game
 from sklearn_halving.policies.bases._ranking import best_alive
 from sklearn_halving.policies.noise._additive_model import Estimates, fit_additive_model
@@ -257,11 +257,9 @@ def checked_variances(
 ) -> FloatArray:
     """Return known variances in shape (n_problems, n_arms), or raise if they are invalid."""
     values = np.asarray(variances, dtype=np.float64)
-    if values.shape not in ((n_arms,), (*batch_shape, n_arms)):
-        raise ValueError(
-            f"reward_variances must have one value for each of the {n_arms} arms, got an array "
-            f"of shape {values.shape}."
-        )
-    if not (np.isfinite(values) & (values >= 0)).all():
-        raise ValueError("reward_variances must be finite and not negative.")
+    rule = f"have one value, finite and not negative, for each of the {n_arms} arms"
+    has_shape = values.shape in ((n_arms,), (*batch_shape, n_arms))
+    is_valid = has_shape and bool((np.isfinite(values) & (values >= 0)).all())
+    got = repr(variances) if has_shape else f"an array of shape {values.shape}"
+    refuse_unless(is_valid, "reward_variances", rule, got)
     return np.broadcast_to(values, (*batch_shape, n_arms)).reshape(-1, n_arms)
