@@ -257,7 +257,7 @@ def checked_variances(
 ) -> FloatArray:
     """Return known variances in shape (n_problems, n_arms), or raise if they are invalid."""
     values = np.asarray(variances, dtype=np.float64)
-    rule = f"have one value, finite and not negative, for each of the {n_arms} arms"
+    rule = f"have one value for each of the {n_arms} arms, finite and not negative"
     has_shape = values.shape in ((n_arms,), (*batch_shape, n_arms))
     is_valid = has_shape and bool((np.isfinite(values) & (values >= 0)).all())
     got = repr(variances) if has_shape else f"an array of shape {values.shape}"
