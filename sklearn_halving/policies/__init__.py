@@ -41,10 +41,6 @@ if TYPE_CHECKING:
     from sklearn_halving.policies._bernstein_stopping import BernsteinStopping as BernsteinStopping
     from sklearn_halving.policies._confidence_bounds import LUCB as LUCB
     from sklearn_halving.policies._confidence_bounds import LilUCB as LilUCB
-    from sklearn_halving.policies._elimination import MedianElimination as MedianElimination
-    from sklearn_halving.policies._elimination import (
-        SuccessiveElimination as SuccessiveElimination,
-    )
     from sklearn_halving.policies._exp3 import EXP3 as EXP3
     from sklearn_halving.policies._gap_e import AdaptiveGapEV as AdaptiveGapEV
     from sklearn_halving.policies._gap_e import GapE as GapE
@@ -55,8 +51,10 @@ if TYPE_CHECKING:
     from sklearn_halving.policies._incumbent_race import IncumbentRace as IncumbentRace
     from sklearn_halving.policies._infinite_hyperband import GrowingHyperband as GrowingHyperband
     from sklearn_halving.policies._infinite_hyperband import InfiniteHyperband as InfiniteHyperband
+    from sklearn_halving.policies._median_elimination import MedianElimination as MedianElimination
     from sklearn_halving.policies._races import BernsteinRace as BernsteinRace
     from sklearn_halving.policies._races import HoeffdingRace as HoeffdingRace
+    from sklearn_halving.policies._races import SuccessiveElimination as SuccessiveElimination
     from sklearn_halving.policies._successive_halving import (
         FiniteHorizonHalving as FiniteHorizonHalving,
     )
@@ -68,6 +66,7 @@ if TYPE_CHECKING:
         AnytimeSuccessiveRejects as AnytimeSuccessiveRejects,
     )
     from sklearn_halving.policies._successive_rejects import SuccessiveRejects as SuccessiveRejects
+    from sklearn_halving.policies._successive_rejects import VarianceRejects as VarianceRejects
     from sklearn_halving.policies._types import NO_ARM as NO_ARM
     from sklearn_halving.policies._types import Bracket as Bracket
     from sklearn_halving.policies._types import Policy as Policy
@@ -88,7 +87,6 @@ if TYPE_CHECKING:
     from sklearn_halving.policies._upper_confidence import UCBV as UCBV
     from sklearn_halving.policies._upper_confidence import AdaptiveUCBE as AdaptiveUCBE
     from sklearn_halving.policies._variance_halving import VarianceHalving as VarianceHalving
-    from sklearn_halving.policies._variance_rejects import VarianceRejects as VarianceRejects
     from sklearn_halving.policies.bases._base_policy import BasePolicy as BasePolicy
     from sklearn_halving.policies.posterior._arm_covariance import (
         FactorCovariance as FactorCovariance,
@@ -107,7 +105,6 @@ _NAMES_IN = {
     "_bayes_gap": ("BayesGap",),
     "_bernstein_stopping": ("BernsteinStopping",),
     "_confidence_bounds": ("LUCB", "LilUCB"),
-    "_elimination": ("MedianElimination", "SuccessiveElimination"),
     "_exp3": ("EXP3",),
     "_gap_e": ("AdaptiveGapEV", "GapE", "GapEV"),
     "_grid_halving": ("GridHalving",),
@@ -115,13 +112,14 @@ _NAMES_IN = {
     "_hyperband": ("Hyperband",),
     "_incumbent_race": ("IncumbentRace",),
     "_infinite_hyperband": ("GrowingHyperband", "InfiniteHyperband"),
-    "_races": ("BernsteinRace", "HoeffdingRace"),
+    "_median_elimination": ("MedianElimination",),
+    "_races": ("BernsteinRace", "HoeffdingRace", "SuccessiveElimination"),
     "_successive_halving": (
         "FiniteHorizonHalving",
         "InfiniteHorizonHalving",
         "SuccessiveHalving",
     ),
-    "_successive_rejects": ("AnytimeSuccessiveRejects", "SuccessiveRejects"),
+    "_successive_rejects": ("AnytimeSuccessiveRejects", "SuccessiveRejects", "VarianceRejects"),
     "_types": (
         *("Bracket", "NO_ARM", "Policy", "PolicyDescription", "Problem", "Pull", "Pulls"),
         *("Rung", "Schedule", "Stage"),
@@ -130,7 +128,6 @@ _NAMES_IN = {
     "_uniform": ("UniformAllocation",),
     "_upper_confidence": ("MOSS", "UCB1", "UCBE", "UCBV", "AdaptiveUCBE"),
     "_variance_halving": ("VarianceHalving",),
-    "_variance_rejects": ("VarianceRejects",),
     "bases._base_policy": ("BasePolicy",),
     "posterior._arm_covariance": ("FactorCovariance", "KernelCovariance"),
     "posterior._hyperparameters": ("KernelFamily",),

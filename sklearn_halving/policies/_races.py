@@ -1,160 +1,119 @@
 """Races: all arms are pulled in turn, and arms that are clearly worse are dropped.
 
 The module has the Hoeffding and the empirical Bernstein race (Audibert, Bubeck and Munos, Bandit
-view on noisy optimization, 2011, Figs. 16.3 and 16.4, with the epsilon of section 16.3.3.2).
+view on noisy optimization, 2011, Figs. 16.3 and 16.4, with the epsilon of section 16.3.3.2), and
+successive elimination (Even-Dar, Mannor and Mansour 2006), a race without a last round.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import log
-from typing import Annotated, NamedTuple
+from itertools import count
+from math import inf, log
+from typing import Annotated
 
 import numpy as np
 
-from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Shape
-from sklearn_halving.policies._successive_rejects import contested
-from sklearn_halving.policies._types import NO_ARM, PolicyDescription, Problem, Stage
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._types import NO_ARM, PolicyDescription, Problem, Pulls, Stage
 from sklearn_halving.policies.bases._base_policy import ConfidentPolicy
 from sklearn_halving.policies.bases._parameter_checks import (
     Confidence,
     RewardRange,
     Rule,
     Tolerance,
+    between,
+    check_budget,
     check_count,
     is_outside,
     width_of_range,
 )
-from sklearn_halving.policies.bases._planned_pulls import (
-    Plan,
-    PlannedPolicy,
-    PlannedState,
-    new_state,
-)
+from sklearn_halving.policies.bases._planned_pulls import Game, PlannedPolicy
 from sklearn_halving.policies.bases._ranking import best_known, largest_usable
 
 
-class Interval(NamedTuple):
-    """Lower and upper confidence bound of each arm, shape (n_problems, n_arms)."""
-
-    lower: FloatArray
-    upper: FloatArray
-
-
-@dataclass
-class RaceMemory:
-    """Memory of a race besides the statistics. Arrays have shape (n_problems,)."""
-
-    width: float
-    """The largest minus the smallest possible reward."""
-    best_lower: FloatArray
-    """The largest lower bound of an arm. With a positive epsilon, the largest so far."""
-    holder: IntArray
-    """The arm that has this bound; ``NO_ARM`` before the first round."""
-    is_outside: BoolArray
-    """Whether a reward was outside of ``reward_range``."""
-
-
-class RoundsPolicy(ConfidentPolicy, PlannedPolicy):
-    """Base class of policies that play rounds until a plan is empty."""
-
-    def _open_step(self, state: PlannedState) -> None:
-        state.plan = None
-        plan = Plan(self._counts(state), state.n_pulls_ever)
-        if plan.n_columns:
-            state.plan = plan
-
-
-class LastArmPolicy(ConfidentPolicy, PlannedPolicy):
-    """Base class of policies that drop arms until one is left.
-
-    The ``settings`` of a state have an array ``is_outside`` of shape (n_problems,).
-    """
+class RangedPolicy(ConfidentPolicy, PlannedPolicy):
+    """Base class of policies whose guarantee holds for rewards in a known range."""
 
     reward_range: RewardRange | None
 
-    def _check_rewards(self, state: PlannedState) -> None:
-        """Record whether a reward of the plan was outside of ``reward_range``."""
-        if state.plan is not None:
-            outside = is_outside(self.reward_range, state.plan.rewards)
-            state.settings.is_outside |= outside.any(axis=1)
+    def tell(self, state: Game, pulls: Pulls, rewards: FloatArray) -> None:
+        """Update the state with rewards, and note which arms had one outside of the range."""
+        outside = is_outside(self.reward_range, np.asarray(rewards)) & (pulls.arm != NO_ARM)
+        problem, column = np.nonzero(outside.reshape(len(state.alive), -1))
+        state.is_outside[problem, pulls.arm.reshape(len(state.alive), -1)[problem, column]] = True
+        super().tell(state, pulls, rewards)
 
-    def is_confident(self, state: PlannedState) -> BoolArray:
+
+class LastArmPolicy(RangedPolicy):
+    """Base class of policies that drop arms until one is left."""
+
+    def is_confident(self, state: Game) -> BoolArray:
         """Return whether only one arm is left, so that the guarantee holds; shape ``batch``.
 
         False if several arms are left, for example because ``max_pulls`` was reached, or if a
         reward was outside of ``reward_range``. Failed arms are ignored.
         """
-        is_decided = (state.alive.sum(axis=1) == 1) | (state.problem.n_arms == 1)
-        confident: BoolArray = is_decided & ~state.settings.is_outside
+        is_decided = (state.alive.sum(axis=1) == 1) | (state.n_arms == 1)
+        confident: BoolArray = is_decided & ~state.is_outside.any(axis=1)
         return confident.reshape(state.batch_shape)
 
 
-class Race(LastArmPolicy, RoundsPolicy):
+class Race(LastArmPolicy):
     """Base class of races, which pull all arms in play once per round and drop the worst."""
 
     epsilon: float = 0.0
+    max_pulls: int | None = None
 
-    def _interval(self, state: PlannedState, memory: RaceMemory) -> Interval:
-        """Return the bounds of all arms after a round."""
-        raise NotImplementedError
-
-    def _may_go_on(self, state: PlannedState, n_in_play: IntArray) -> BoolArray:
-        """Return which problems may have another round with ``n_in_play`` arms."""
+    def _radius(self, game: Game, width: float) -> FloatArray:
+        """Return half the width of the confidence interval of each arm."""
         raise NotImplementedError
 
     def _most_rounds(self, problem: Problem) -> int | None:
         """Return the maximum number of rounds; None if it is unknown."""
         return problem.max_repetitions
 
-    def _stages(self, state: PlannedState) -> tuple[Stage, ...]:
-        n_arms, level = state.problem.n_arms, state.problem.max_level
-        n_rounds = 1 if n_arms == 1 else self._most_rounds(state.problem)
-        return (Stage(n_arms, n_arms, level),) * (n_rounds or 0)
-
-    def _first_state(self, problem: Problem, batch_shape: Shape) -> PlannedState:
+    def _play(self, game: Game) -> Iterator[IntArray]:
         width = width_of_range(self, self.reward_range)
-        state = new_state(problem, batch_shape, n_steps=0)
-        n_problems = len(state.alive)
-        state.settings = RaceMemory(
-            width,
-            best_lower=np.full(n_problems, -np.inf),
-            holder=np.full(n_problems, NO_ARM),
-            is_outside=np.zeros(n_problems, dtype=bool),
-        )
-        return state
+        if self.max_pulls is not None:
+            check_budget("max_pulls", self.max_pulls, game.n_arms, "to pull each arm once")
+        n_rounds = 1 if game.n_arms == 1 else self._most_rounds(game.problem)
+        game.stages = (Stage(game.n_arms, game.n_arms, game.level),) * (n_rounds or 0)
+        standard = np.full(len(game.alive), -np.inf), np.full(len(game.alive), NO_ARM)
+        for game.stage in count() if n_rounds is None else range(n_rounds):
+            in_play = game.contested().astype(np.int64)  # Figs. 16.3 and 16.4: while |A| > 1
+            counts = game.within_budget(in_play, self.max_pulls)
+            if not counts.any():
+                return
+            yield counts  # (1)
+            with np.errstate(invalid="ignore", over="ignore"):
+                mean, radius = game.mean(), self._radius(game, width)
+                lower, upper = mean - radius, mean + radius
+            standard = self._standard(game, lower, standard)
+            largest, leader = (each[:, np.newaxis] for each in standard)
+            is_worse = ~np.isnan(upper) & ~(upper > largest + self.epsilon)
+            game.alive &= ~is_worse | (np.arange(game.n_arms) == leader)  # (2)
+            game.best = best_known(game.alive, mean)
 
-    def _counts(self, state: PlannedState) -> IntArray:
-        in_play = contested(state)
-        if state.problem.max_repetitions is not None:
-            in_play &= state.n_pulls_ever < state.problem.max_repetitions
-        in_play &= self._may_go_on(state, in_play.sum(axis=1))[:, np.newaxis]
-        return in_play.astype(np.int64)
+    def _standard(
+        self, game: Game, lower: FloatArray, before: tuple[FloatArray, IntArray]
+    ) -> tuple[FloatArray, IntArray]:
+        """Return the largest lower bound and its arm, which is never dropped.
 
-    def _conclude(self, state: PlannedState) -> None:
-        self._check_rewards(state)
-        state.alive &= ~self._is_worse(state, state.settings)
-        state.best = best_known(state.alive, state.statistics.mean())
-
-    def _is_worse(self, state: PlannedState, memory: RaceMemory) -> BoolArray:
-        """Return which arms are dropped. The arm with the best lower bound is never dropped."""
-        with np.errstate(invalid="ignore", over="ignore"):
-            lower, upper = self._interval(state, memory)
+        With a positive epsilon, it is the largest bound so far. With the current bounds only,
+        arms could drop each other in a chain, in which every step costs an epsilon.
+        """
         # If the variance is not a number, the bounds are unknown.
-        lower = np.where(state.alive & ~np.isnan(lower), lower, -np.inf)
-        leader, largest = largest_usable(lower, state.alive), lower.max(axis=1)
+        lower = np.where(game.alive & ~np.isnan(lower), lower, -np.inf)
+        leader, largest = largest_usable(lower, game.alive), lower.max(axis=1)
         if self.epsilon:
-            # Compare with the best lower bound so far. With the current bounds only, arms could
-            # drop each other in a chain, in which every step costs an epsilon.
-            rows = np.arange(len(leader))
-            stands = (memory.holder != NO_ARM) & state.alive[rows, memory.holder]
-            stands &= memory.best_lower > largest
-            largest = np.where(stands, memory.best_lower, largest)
-            leader = np.where(stands, memory.holder, leader)
-        memory.best_lower, memory.holder = largest, leader
-        worse = ~(upper > largest[:, np.newaxis] + self.epsilon) & ~np.isnan(upper)
-        is_leader = np.arange(state.problem.n_arms) == leader[:, np.newaxis]
-        return state.alive & worse & ~is_leader
+            best, holder = before
+            stands = (holder != NO_ARM) & game.alive[np.arange(len(holder)), holder]
+            stands &= best > largest
+            largest = np.where(stands, best, largest)
+            leader = np.where(stands, holder, leader)
+        return largest, leader
 
 
 @dataclass(frozen=True)
@@ -182,12 +141,9 @@ class _BoundedRace(Race):
     def _most_rounds(self, problem: Problem) -> int:
         return min(self.n_rounds, problem.max_repetitions or self.n_rounds)
 
-    def _may_go_on(self, state: PlannedState, n_in_play: IntArray) -> BoolArray:
-        return np.full(len(n_in_play), state.step < self.n_rounds)
-
-    def _log_term(self, state: PlannedState) -> float:
+    def _log_term(self, game: Game) -> float:
         """Return ``log(n K / delta)``, where n is the number of rounds."""
-        return log(self.n_rounds * state.problem.n_arms / self.delta)
+        return log(self.n_rounds * game.n_arms / self.delta)
 
 
 @dataclass(frozen=True)
@@ -230,10 +186,9 @@ class HoeffdingRace(_BoundedRace):
     (array([ 30, 118, 118]), 2, True)
     """
 
-    def _interval(self, state: PlannedState, memory: RaceMemory) -> Interval:
-        mean, t = state.statistics.mean(), np.maximum(state.statistics.n_pulls, 1)
-        radius = memory.width * np.sqrt(self._log_term(state) / (2 * t))
-        return Interval(mean - radius, mean + radius)
+    def _radius(self, game: Game, width: float) -> FloatArray:
+        t = np.maximum(game.n_pulls, 1)
+        return width * np.sqrt(self._log_term(game) / (2 * t))
 
 
 @dataclass(frozen=True)
@@ -270,8 +225,53 @@ class BernsteinRace(_BoundedRace):
     (0.0, 740)
     """
 
-    def _interval(self, state: PlannedState, memory: RaceMemory) -> Interval:
-        mean, t = state.statistics.mean(), np.maximum(state.statistics.n_pulls, 1)
-        x = self._log_term(state) / t
-        radius = np.sqrt(2 * state.statistics.variance(ddof=0) * x) + 3 * memory.width * x
-        return Interval(mean - radius, mean + radius)
+    def _radius(self, game: Game, width: float) -> FloatArray:
+        x = self._log_term(game) / np.maximum(game.n_pulls, 1)
+        return np.sqrt(2 * game.statistics.variance(ddof=0) * x) + 3 * width * x
+
+
+@dataclass(frozen=True)
+class SuccessiveElimination(Race):
+    """Drop the arms whose mean is ``2 b sqrt(log(c K t^2 / delta) / t)`` below the best.
+
+    This is a race with an unlimited number of rounds. The last arm left is the best with
+    probability ``1 - delta``. The comparison of two equal arms only ends with ``max_pulls``.
+
+    Parameters
+    ----------
+    delta : float, default=0.05
+        Accepted probability of a wrong answer.
+    c : float, default=5.0
+        Constant of the paper, larger than 4.
+    max_pulls : int or None, default=None
+        Maximum number of pulls. A round that would exceed it is not started. If the search stops
+        because of it, the guarantee does not hold, and `is_confident` returns False.
+    reward_range : (float, float)
+        Smallest and largest possible reward. Their difference is b.
+
+    References
+    ----------
+    Even-Dar, Mannor and Mansour. Action elimination and stopping conditions for the multi-armed
+    bandit and reinforcement learning problems. JMLR 7 (2006), Algorithm 3.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import SuccessiveElimination
+    >>> from sklearn_halving.simulation import BernoulliArms, simulate
+    >>> environment = BernoulliArms([0.1, 0.5, 0.9])
+    >>> result = simulate(SuccessiveElimination(delta=0.1), environment, n_problems=100)
+    >>> result.mistake_probability.value, round(result.mean_pulls.value)
+    (0.0, 955)
+    """
+
+    delta: Confidence = 0.05
+    c: Annotated[
+        float,
+        between(4, inf, "The guarantee does not hold for smaller values. Use 5, the default."),
+    ] = 5.0
+    max_pulls: int | None = None
+    reward_range: RewardRange | None = None
+
+    def _radius(self, game: Game, width: float) -> FloatArray:
+        t = np.maximum(game.n_pulls, 1).astype(np.float64)
+        return width * np.sqrt(np.log(self.c * game.n_arms * t**2 / self.delta) / t)

@@ -1,33 +1,44 @@
-"""Successive rejects: one arm is rejected after each phase (Audibert, Bubeck and Munos)."""
+"""Successive rejects, its anytime form, and a form with more pulls for noisy arms.
+
+One arm is rejected after each phase (Audibert, Bubeck and Munos 2011; Faella, Finzi and Sauro
+2020).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
+from itertools import islice, pairwise
 from math import ceil
 from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Shape
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._types import Problem, Pull, Pulls, Stage
 from sklearn_halving.policies.bases._gap_rule import TIE
-from sklearn_halving.policies.bases._parameter_checks import check_budget
-from sklearn_halving.policies.bases._planned_pulls import PlannedPolicy, PlannedState, new_state
+from sklearn_halving.policies.bases._greedy_allocation import greedy_counts, positive_weights
+from sklearn_halving.policies.bases._parameter_checks import NotNegative, check_budget
+from sklearn_halving.policies.bases._planned_pulls import Game, PlannedPolicy
 from sklearn_halving.policies.bases._ranking import best_known, keep_best
+
+LARGEST_TABLE = 10**7
+"""Largest number of arms times pulls of an arm for which `_Ahead` keeps a table of rewards."""
+
+N_FOR_VARIANCE = 3
+"""Number of pulls of an arm before its estimated variance is used."""
 
 
 class Phase(NamedTuple):
-    """One plan: every arm in play is pulled ``n_each`` times, then ``n_kept`` arms are kept.
+    """Each of ``n_arms`` arms in play is pulled ``n_each`` times, then ``n_kept`` are kept."""
 
-    ``n_kept`` is None if the budget ends in the middle of a phase. ``revives`` is True if all
-    arms are in play again after the phase.
-    """
-
+    n_arms: int
     n_each: int
-    n_kept: int | None
-    revives: bool = False
+    n_kept: int
+
+    def as_stage(self, problem: Problem) -> Stage:
+        return Stage(self.n_arms, self.n_arms * self.n_each, problem.max_level)
 
 
 def phase_lengths(n_arms: int, n_pulls: int) -> tuple[int, ...]:
@@ -49,111 +60,31 @@ def phase_lengths(n_arms: int, n_pulls: int) -> tuple[int, ...]:
 def phases(n_arms: int, n_pulls: int) -> tuple[Phase, ...]:
     """Return the phases of one run of successive rejects. A single arm is pulled once."""
     if n_arms == 1:
-        return (Phase(1, 1),)
-    lengths = (0, *phase_lengths(n_arms, n_pulls))
-    return tuple(Phase(b - a, n_arms - k) for k, (a, b) in enumerate(pairwise(lengths), start=1))
+        return (Phase(1, 1, 1),)
+    ends = (0, *phase_lengths(n_arms, n_pulls))
+    return tuple(
+        Phase(width, end - before, width - 1)
+        for width, (before, end) in zip(range(n_arms, 1, -1), pairwise(ends), strict=True)
+    )
 
 
-class PhasedPolicy(PlannedPolicy):
-    """Base class of policies that play a fixed list of phases, stored in ``state.settings``."""
-
-    def _stages(self, state: PlannedState) -> tuple[Stage, ...]:
-        stages, problem = [], state.problem
-        n_arms = problem.n_arms
-        for phase in state.settings:
-            stages.append(Stage(n_arms, n_arms * phase.n_each, problem.max_level))
-            n_arms = problem.n_arms if phase.revives else phase.n_kept or n_arms
-        return tuple(stages)
-
-    def _counts(self, state: PlannedState) -> IntArray:
-        n_each = np.where(contested(state), state.settings[state.step].n_each, 0)
-        if state.problem.max_repetitions is not None:
-            n_each = np.minimum(n_each, state.problem.max_repetitions - state.n_pulls_ever)
-        return n_each
-
-    def _conclude(self, state: PlannedState) -> None:
-        phase, mean = state.settings[state.step], state.statistics.mean()
-        state.best = best_known(state.alive, mean)
-        if phase.n_kept is not None:
-            state.alive = keep_best(mean, state.alive, phase.n_kept)
-        if phase.revives:
-            state.alive = ~np.isnan(state.statistics.reward_sum)
+def play_phases(game: Game, plan: tuple[Phase, ...]) -> Iterator[IntArray]:
+    """Play the phases of Fig. 16.1, with the means over all pulls so far."""
+    for phase in plan:
+        yield game.within_splits(game.contested() * phase.n_each)  # (1)
+        mean = game.mean()
+        game.best = best_known(game.alive, mean)
+        game.alive = keep_best(mean, game.alive, phase.n_kept)  # (2)
+        game.stage += 1
 
 
-def contested(state: PlannedState) -> BoolArray:
-    """Return which arms in play have a rival; a single arm counts until its first pull."""
-    several: BoolArray = state.alive.sum(axis=1, keepdims=True) > 1
-    if state.problem.n_arms == 1:
-        several = state.n_pulls_ever == 0
-    return state.alive & several
-
-
-LARGEST_TABLE = 10**7
-"""Largest number of arms times pulls of an arm for which `_Ahead` keeps a table of rewards."""
-
-
-@dataclass
-class _Ahead:
-    """The survivors of a phase that are certain before all of its rewards are known.
-
-    An arm survives if enough arms with complete rewards have smaller means, whatever the other
-    rewards will be. Its pulls of the next phase can start.
-    """
-
-    all_ends: IntArray
-    """Pulls of each arm in play at the end of each phase."""
-    ends: IntArray
-    """The same for the phases with pulls. Shape ``(n_phases,)``."""
-    n_kept: IntArray
-    """Arms that are in play in the next of these phases. Shape ``(n_phases,)``."""
-    rewards: FloatArray
-    """Shape ``(n_arms, n_most)``."""
-    is_told: BoolArray
-    """Shape ``(n_arms, n_most)``."""
-    n_asked: IntArray
-    """Shape ``(n_arms,)``."""
-
-    @classmethod
-    def of(cls, problem: Problem, plan: tuple[Phase, ...]) -> _Ahead | None:
-        """Return the state before the first pull, or None if the table would be too large."""
-        most = problem.max_repetitions
-        ends = np.cumsum([phase.n_each for phase in plan])
-        ends = ends if most is None else np.minimum(ends, most)
-        is_last = np.append(ends[1:] > ends[:-1], True)
-        shape = problem.n_arms, int(ends[-1])
-        if shape[0] * shape[1] > LARGEST_TABLE:
-            return None
-        n_kept = np.array([phase.n_kept for phase in plan])
-        told = np.zeros(shape, dtype=bool)
-        n_asked = np.zeros(problem.n_arms, dtype=np.int64)
-        return cls(ends, ends[is_last], n_kept[is_last], np.zeros(shape), told, n_asked)
-
-    def certain_pulls(self, alive: BoolArray, end: int, n_most: int) -> list[tuple[int, int]]:
-        """Return arms and repetitions of pulls after the phase that ends at ``end``."""
-        pulls: list[tuple[int, int]] = []
-        in_play = np.flatnonzero(alive)
-        width = len(in_play)
-        for phase in range(int(np.searchsorted(self.ends, end)), len(self.ends) - 1):
-            end, next_end, n_kept = self.ends[phase], self.ends[phase + 1], self.n_kept[phase]
-            in_play = in_play[self.is_told[in_play, :end].all(axis=1)]
-            mean = self.rewards[in_play, :end].mean(axis=1)
-            # NaN ranks below all numbers. Ties and infinite means wait for the end of the phase.
-            in_order = np.sort(np.where(np.isnan(mean), -np.inf, mean))
-            n_below = np.searchsorted(in_order, mean - TIE * np.abs(mean))
-            in_play = in_play[np.isfinite(mean) & (n_below >= width - n_kept)]
-            if len(in_play) < 2:  # the next phase may have no pulls
-                break
-            width = n_kept
-            starts = np.maximum(self.n_asked[in_play], end).tolist()
-            for arm, start in zip(in_play.tolist(), starts, strict=True):
-                pulls.extend((arm, repetition) for repetition in range(start, next_end))
-            if len(pulls) >= n_most:
-                break
-        return pulls[:n_most]
+def check_n_pulls(n_pulls: int, n_arms: int) -> None:
+    least = n_arms + 1 if n_arms > 1 else 1
+    check_budget("n_pulls", n_pulls, least, f"to compare {n_arms} arms in {n_arms - 1} phases")
 
 
 @dataclass(frozen=True)
-class SuccessiveRejects(PhasedPolicy):
+class SuccessiveRejects(PlannedPolicy):
     """Reject the worst arm after each phase, so that the best arms get the most pulls.
 
     There are K - 1 phases. In phase k, every arm in play is pulled until it has ``n_k`` pulls
@@ -190,67 +121,89 @@ class SuccessiveRejects(PhasedPolicy):
 
     n_pulls: int
 
-    def _first_state(self, problem: Problem, batch_shape: Shape) -> PlannedState:
-        check_n_pulls(self.n_pulls, problem.n_arms)
-        plan = phases(problem.n_arms, self.n_pulls)
-        state = new_state(problem, batch_shape, len(plan), plan)
-        if not batch_shape and problem.n_arms > 2:
-            state.ahead = _Ahead.of(problem, plan)
-        return state
+    def _play(self, game: Game) -> Iterator[IntArray]:
+        check_n_pulls(self.n_pulls, game.n_arms)
+        plan = phases(game.n_arms, self.n_pulls)
+        game.stages = tuple(phase.as_stage(game.problem) for phase in plan)
+        n_most = sum(phase.n_each for phase in plan)
+        size = game.n_arms * min(n_most, game.problem.max_repetitions or n_most)
+        if not game.batch_shape and game.n_arms > 2 and size <= LARGEST_TABLE:
+            game.extra = _Ahead(game.problem, plan)
+        yield from play_phases(game, plan)
 
-    def ask(self, state: PlannedState, max_pulls: int) -> Pulls:
+    def ask(self, state: Game, max_pulls: int) -> Pulls:
         """Return up to ``max_pulls`` pulls, also of later phases for arms that surely survive."""
-        ahead, plan = state.ahead, state.plan
-        if ahead is None or plan is None:
+        ahead: _Ahead | None = state.extra
+        if ahead is None or state.plan is None:
             return super().ask(state, max_pulls)
-        arm, repetition = plan.arm[0, plan.n_asked :], plan.repetition[0, plan.n_asked :]
-        is_new = np.flatnonzero(repetition >= ahead.n_asked[arm])[: max(max_pulls, 0)]
-        left = max_pulls - len(is_new)
-        plan.n_asked += len(arm) if left > 0 else int(is_new.max(initial=-1)) + 1
-        arm, repetition = arm[is_new], repetition[is_new]
+        pulls = list(islice(ahead.pulls_from(state), max(max_pulls, 0)))
+        arm, repetition = np.array(pulls, dtype=np.int64).reshape(-1, 2).T
         np.add.at(ahead.n_asked, arm, 1)
-        if left > 0 and plan.n_told:
-            end = int(plan.repetition.max()) + 1
-            more = ahead.certain_pulls(state.alive[0], end, left)
-            columns = np.array(more, dtype=np.int64).reshape(-1, 2).T
-            np.add.at(ahead.n_asked, columns[0], 1)
-            arm, repetition = np.append(arm, columns[0]), np.append(repetition, columns[1])
         return Pulls(arm, np.full(len(arm), state.level), repetition)
 
-    def tell(self, state: PlannedState, pulls: Pulls, rewards: FloatArray) -> None:
-        """Update the state with rewards, and close the plan if it is complete."""
-        ahead, plan = state.ahead, state.plan
-        if ahead is None or plan is None or not len(pulls):
+    def tell(self, state: Game, pulls: Pulls, rewards: FloatArray) -> None:
+        """Update the state with rewards, and close all phases that are complete."""
+        ahead: _Ahead | None = state.extra
+        if ahead is None:
             super().tell(state, pulls, rewards)
             return
-        rewards = np.asarray(rewards, dtype=np.float64)
         ahead.rewards[pulls.arm, pulls.repetition] = rewards
         ahead.is_told[pulls.arm, pulls.repetition] = True
-        is_now = pulls.repetition <= plan.repetition.max()
-        super().tell(state, Pulls(*(column[is_now] for column in pulls)), rewards[is_now])
+        while state.plan is not None:
+            arm, repetition = state.plan.arm[0], state.plan.repetition[0]
+            if not ahead.is_told[arm, repetition].all():
+                break
+            level = np.full(len(arm), state.level)
+            super().tell(state, Pulls(arm, level, repetition), ahead.rewards[arm, repetition])
 
-    def stage_of_pull(self, state: PlannedState, pull: Pull) -> int | None:
+    def stage_of_pull(self, state: Game, pull: Pull) -> int | None:
         """Return the stage of a pull, which may not have begun."""
-        if state.ahead is None:
+        if state.extra is None:
             return self.current_stage(state)
-        return int(np.searchsorted(state.ahead.all_ends, pull.repetition, side="right"))
+        return int(np.searchsorted(state.extra.ends, pull.repetition, side="right"))
 
-    def _open_step(self, state: PlannedState) -> None:
-        super()._open_step(state)
-        ahead, plan = state.ahead, state.plan
-        if ahead is None or plan is None:
-            return
-        is_told = ahead.is_told[plan.arm[0], plan.repetition[0]]
-        if is_told.any():
-            arm, repetition = plan.arm[:, is_told], plan.repetition[:, is_told]
-            rewards = ahead.rewards[arm, repetition]
-            super().tell(
-                state, Pulls(arm[0], np.full(len(arm[0]), state.level), repetition[0]), rewards[0]
-            )
+
+class _Ahead:
+    """The survivors of a phase that are certain before all of its rewards are known.
+
+    An arm survives if enough arms with complete rewards have smaller means, whatever the other
+    rewards will be. Its pulls of the next phase can start.
+    """
+
+    def __init__(self, problem: Problem, plan: tuple[Phase, ...]) -> None:
+        ends = np.cumsum([phase.n_each for phase in plan])
+        # Pulls of each arm in play at the end of each phase
+        self.ends = np.minimum(ends, problem.max_repetitions or ends)
+        # Arms that are kept after so many pulls of each; phases without pulls are left out
+        n_kept = [phase.n_kept for phase in plan]
+        self.n_kept = dict(zip(self.ends.tolist(), n_kept, strict=True))
+        self.n_asked = np.zeros(problem.n_arms, dtype=np.int64)
+        self.rewards = np.zeros((problem.n_arms, self.ends[-1]))
+        self.is_told = np.zeros(self.rewards.shape, dtype=bool)
+
+    def pulls_from(self, game: Game) -> Iterator[tuple[int, int]]:
+        """Yield arm and repetition of new pulls, of the current phase and then of later ones."""
+        in_play = np.flatnonzero(game.alive[0])
+        width, current = len(in_play), self.ends[game.stage]
+        for end, n_kept in self.n_kept.items():
+            if end < current:
+                continue
+            for arm in in_play[self.n_asked[in_play] < end].tolist():
+                for repetition in range(self.n_asked[arm], end):
+                    yield arm, repetition
+            in_play = in_play[self.is_told[in_play, :end].all(axis=1)]
+            mean = self.rewards[in_play, :end].mean(axis=1)
+            # NaN ranks below all numbers. Ties and infinite means wait for the end of the phase.
+            in_order = np.sort(np.where(np.isnan(mean), -np.inf, mean))
+            n_below = np.searchsorted(in_order, mean - TIE * np.abs(mean))
+            in_play = in_play[np.isfinite(mean) & (n_below >= width - n_kept)]
+            if len(in_play) < 2:  # the next phase may have no pulls
+                return
+            width = n_kept
 
 
 @dataclass(frozen=True)
-class AnytimeSuccessiveRejects(PhasedPolicy):
+class AnytimeSuccessiveRejects(PlannedPolicy):
     """Successive rejects in runs of increasing length, which can be stopped at any time.
 
     The first run ends after n pulls, where n is a power of two. Then all arms are in play again,
@@ -284,47 +237,106 @@ class AnytimeSuccessiveRejects(PhasedPolicy):
 
     n_pulls: int
 
-    def _first_state(self, problem: Problem, batch_shape: Shape) -> PlannedState:
-        first = _first_run(problem.n_arms)
-        least = first if problem.n_arms > 1 else 1
-        check_budget("n_pulls", self.n_pulls, least, f"for a first run with {problem.n_arms} arms")
-        plan = _runs(problem.n_arms, self.n_pulls) if problem.n_arms > 1 else phases(1, 1)
-        return new_state(problem, batch_shape, len(plan), plan)
-
-    def is_alive(self, state: PlannedState) -> BoolArray:
-        """Return which arms may still be pulled: all valid arms before the last run."""
-        alive = state.alive
-        if any(phase.revives for phase in state.settings[state.step :]):
-            alive = ~np.isnan(state.statistics.reward_sum)
-        return alive.reshape(*state.batch_shape, -1).copy()
-
-
-def check_n_pulls(n_pulls: int, n_arms: int) -> None:
-    least = n_arms + 1 if n_arms > 1 else 1
-    check_budget("n_pulls", n_pulls, least, f"to compare {n_arms} arms in {n_arms - 1} phases")
+    def _play(self, game: Game) -> Iterator[IntArray]:
+        n_arms = game.n_arms
+        first = _first_run(n_arms)
+        least = first if n_arms > 1 else 1
+        check_budget("n_pulls", self.n_pulls, least, f"for a first run with {n_arms} arms")
+        runs = _runs(n_arms, self.n_pulls) if n_arms > 1 else [phases(1, 1)]
+        game.stages = tuple(phase.as_stage(game.problem) for run in runs for phase in run)
+        for run in runs:
+            game.alive = ~game.has_failed
+            game.revives = run is not runs[-1]
+            yield from play_phases(game, run)
 
 
 def _first_run(n_arms: int) -> int:
     return 1 << n_arms.bit_length()  # the smallest power of two that is larger
 
 
-def _runs(n_arms: int, n_pulls: int) -> tuple[Phase, ...]:
+def _runs(n_arms: int, n_pulls: int) -> list[tuple[Phase, ...]]:
     """Return the phases of all runs. The last run is cut off when the budget is spent."""
-    plan: list[Phase] = []
-    n_run, n_left = _first_run(n_arms), n_pulls
-    n_end = n_run
+    runs: list[tuple[Phase, ...]] = []
+    n_run = n_end = _first_run(n_arms)
     while True:
-        for phase, width in zip(phases(n_arms, n_run), range(n_arms, 1, -1), strict=True):
-            n_each = min(phase.n_each, n_left // width)
-            n_left -= n_each * width
+        run: list[Phase] = []
+        for phase in phases(n_arms, n_run):
+            n_each = min(phase.n_each, n_pulls // phase.n_arms)
+            n_pulls -= n_each * phase.n_arms
             if n_each < phase.n_each:
-                return (*plan, Phase(n_each, None)) if n_each else _without_last_revival(plan)
-            plan.append(phase)
-        # The next run ends after twice as many pulls.
-        plan[-1] = plan[-1]._replace(revives=True)
-        n_run, n_end = n_end, 2 * n_end
+                cut = [Phase(phase.n_arms, n_each, phase.n_arms)] if n_each else []
+                return [*runs, *filter(None, [(*run, *cut)])]
+            run.append(phase)
+        runs.append(tuple(run))
+        n_run, n_end = n_end, 2 * n_end  # the next run ends after twice as many pulls
 
 
-def _without_last_revival(plan: list[Phase]) -> tuple[Phase, ...]:
-    """Return the plan without reviving arms after its last phase."""
-    return (*plan[:-1], plan[-1]._replace(revives=False))
+@dataclass(frozen=True)
+class VarianceRejects(PlannedPolicy):
+    """Reject one arm after each phase, and pull arms with a large variance more often.
+
+    The phases have as many pulls as those of `SuccessiveRejects`. In the first phase, all arms
+    get the same number of pulls. In later phases, each pull goes to the arm with the largest
+    ``V / N``, so that all confidence intervals become equally wide. At the end of a phase, the
+    arm with the smallest upper bound ``mean + gamma sqrt(V / N)`` is rejected. The policy suits
+    a small number of arms with very different variances. With many arms and few pulls, the
+    estimates of the variances are too inaccurate.
+
+    Parameters
+    ----------
+    n_pulls : int
+        Maximum number of pulls of all arms together. It must be larger than the number of arms.
+    gamma : float, default=1.96
+        Half the width of a confidence interval, in standard errors. 1.96 gives 95 % intervals.
+
+    Notes
+    -----
+    This implementation follows the description by Lalitha et al. (2023), who compare their own
+    policy with it: as in successive rejects, one arm is removed in each of K stages, and the
+    bounds have width gamma. The original paper may differ in details.
+
+    References
+    ----------
+    Faella, Finzi and Sauro. Rapidly finding the best arm using variance. ECAI 2020.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.policies import Problem, VarianceRejects
+    >>> policy = VarianceRejects(n_pulls=60)
+    >>> state, rng = policy.start(Problem(n_arms=3)), np.random.default_rng(0)
+    >>> while not policy.is_finished(state):
+    ...     pulls = policy.ask(state, max_pulls=100)
+    ...     noise = 0.1 * rng.normal(size=len(pulls))
+    ...     policy.tell(state, pulls, np.array([0.1, 0.5, 0.9])[pulls.arm] + noise)
+    >>> int(policy.recommend(state))
+    2
+    """
+
+    n_pulls: int
+    gamma: NotNegative = 1.96
+
+    def _play(self, game: Game) -> Iterator[IntArray]:
+        check_n_pulls(self.n_pulls, game.n_arms)
+        plan = phases(game.n_arms, self.n_pulls)
+        game.stages = tuple(phase.as_stage(game.problem) for phase in plan)
+        for phase in plan:
+            in_play, statistics = game.contested(), game.statistics
+            budget = phase.n_each * in_play.sum(axis=1)
+            weight = self._variances(game, in_play)
+            yield greedy_counts(weight, game.n_pulls, budget, game.problem.max_repetitions)
+            mean, error = game.mean(), statistics.variance() / np.maximum(statistics.n_pulls, 1)
+            with np.errstate(invalid="ignore"):
+                upper = mean + self.gamma * np.sqrt(np.where(np.isfinite(error), error, 0.0))
+            game.alive = keep_best(upper, game.alive, phase.n_kept)
+            game.best = best_known(game.alive, mean)
+            game.stage += 1
+
+    def _variances(self, game: Game, in_play: BoolArray) -> FloatArray:
+        """Return positive weights for the arms in play, and 0 for the other arms."""
+        variance = game.statistics.variance()
+        known = in_play & (game.n_pulls >= N_FOR_VARIANCE)
+        variance = np.where(known & np.isfinite(variance), variance, 0.0)
+        # Weights are equal if a variance is unknown, or if no variance is positive.
+        is_known = (known | ~in_play).all(axis=1, keepdims=True)
+        return positive_weights(np.where(is_known, variance, 1.0), in_play)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_halving.policies._arrays import IntArray, Shape
-from sklearn_halving.policies._types import Problem, Stage
+from sklearn_halving.policies._arrays import IntArray
+from sklearn_halving.policies._types import Stage
 from sklearn_halving.policies.bases._parameter_checks import check_budget
-from sklearn_halving.policies.bases._planned_pulls import PlannedPolicy, PlannedState, new_state
+from sklearn_halving.policies.bases._planned_pulls import Game, PlannedPolicy
 from sklearn_halving.policies.bases._ranking import best_alive
 
 
@@ -42,20 +43,10 @@ class UniformAllocation(PlannedPolicy):
 
     n_pulls: int
 
-    def _first_state(self, problem: Problem, batch_shape: Shape) -> PlannedState:
-        n_arms = problem.n_arms
+    def _play(self, game: Game) -> Iterator[IntArray]:
+        n_arms = game.n_arms
         check_budget("n_pulls", self.n_pulls, n_arms, f"to pull each of {n_arms} arms once")
-        return new_state(problem, batch_shape, n_steps=1)
-
-    def _stages(self, state: PlannedState) -> tuple[Stage, ...]:
-        n_arms, n_pulls = state.problem.n_arms, int(self._counts(state).sum())
-        return (Stage(n_arms, n_pulls, state.problem.max_level),)
-
-    def _counts(self, state: PlannedState) -> IntArray:
-        n_each = self.n_pulls // state.problem.n_arms
-        if state.problem.max_repetitions is not None:
-            n_each = min(n_each, state.problem.max_repetitions)
-        return np.full(state.alive.shape, n_each)
-
-    def _conclude(self, state: PlannedState) -> None:
-        state.best = best_alive(state.alive, state.statistics.mean())
+        n_each = game.within_splits(np.full(game.alive.shape, self.n_pulls // n_arms))
+        game.stages = (Stage(n_arms, n_arms * int(n_each.min()), game.level),)
+        yield n_each
+        game.best = best_alive(game.alive, game.mean())

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Integral
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_halving.policies._arrays import FloatArray, IntArray
-from sklearn_halving.policies._types import NO_ARM, Problem, Stage
-from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
+from sklearn_halving.policies._types import NO_ARM, Stage
 from sklearn_halving.policies.bases._greedy_allocation import (
     bounded_counts,
     greedy_counts,
@@ -28,17 +27,11 @@ from sklearn_halving.policies.bases._parameter_checks import (
     between,
     check_budget,
     check_not_negative,
+    refuse_unless,
 )
-from sklearn_halving.policies.bases._planned_pulls import (
-    PlannedPolicy,
-    PlannedState,
-    Step,
-    in_plans,
-    n_stages_of,
-    new_state,
-    widths_of,
-)
+from sklearn_halving.policies.bases._planned_pulls import Game, PlannedPolicy, in_plans, widths_of
 from sklearn_halving.policies.bases._ranking import best_alive, keep_best
+from sklearn_halving.policies.noise._additive_model import Estimates
 from sklearn_halving.policies.noise._choice_probability import is_clear
 from sklearn_halving.policies.noise._likelihood_allocation import LikelihoodAllocation
 from sklearn_halving.policies.noise._noise_estimates import (
@@ -168,42 +161,145 @@ class VarianceHalving(PlannedPolicy):
                 "allocation='likelihood' has no stages after which it could forget; "
                 "use keep_pulls=True, or another allocation."
             )
-        if self.levels is not None:
-            self._check_levels_alone(self.levels)
+        if self.allocation == "likelihood" and self.levels is not None:
+            raise ValueError(
+                "levels cannot be used with allocation='likelihood', got levels="
+                f"{self.levels!r}: it goes back to arms that it left. Use allocation='pooled'."
+            )
+        pairs = pairwise((1, *(self.levels or ())))
+        refuse_unless(
+            all(isinstance(level, Integral) and below <= level for below, level in pairs),
+            "levels",
+            "be whole numbers of at least 1, none smaller than the one before",
+            repr(self.levels),
+            "growing_levels(smallest, largest, n_stages) makes them.",
+        )
 
-    def _check_levels_alone(self, levels: tuple[int, ...]) -> None:
+    def _play(self, game: Game) -> Iterator[IntArray]:
+        """Play Algorithm 1. "likelihood" keeps all arms; a stage limits which of them it pulls."""
+        known = self._check(game)
+        stages, halves = self._stages(game.n_arms), self.allocation != "likelihood"
+        levels = self.levels or (game.level,) * len(stages)
+        game.stages = tuple(
+            Stage(width, sum(n_pulls for n_pulls, _ in plans), level)
+            for (width, plans), level in zip(stages, levels, strict=False)
+        )
+        n_left = sum(len(plans) for _, plans in stages)
+        for game.stage, (width, plans) in enumerate(stages):  # Algorithm 1, line 4
+            if levels[game.stage] != game.level:
+                game.enter_level(levels[game.stage])
+            elif not self.keep_pulls:
+                game.forget()
+            for i, (n_pulls, is_even) in enumerate(plans, start=1):
+                yield self._counts(game, known, width, n_pulls, is_even)  # lines 6 to 8
+                n_left -= 1
+                if halves and i == len(plans):
+                    _halve(game, (width + 1) // 2)  # lines 9 to 12
+                else:
+                    _lead(game, game.mean() if n_left else _estimates(game).mean)
+                if n_left:
+                    self._stop_early(game, known)
+                if game.is_stopped.all():
+                    return
+
+    def _check(self, game: Game) -> FloatArray | None:
+        """Return the known variances, or raise if the parameters do not suit the problem."""
+        n_arms, low, high = game.n_arms, game.problem.min_level, game.problem.max_level
+        why = f"for {n_arms} arms in all stages of allocation={self.allocation!r}"
+        check_budget("n_pulls", self.n_pulls, self.least_n_pulls(n_arms), why)
+        n_stages, n_splits = len(widths_of(n_arms)), game.problem.max_repetitions
+        if not self.keep_pulls and n_splits is not None:
+            raise ValueError(
+                f"keep_pulls=False forgets pulls, and an arm has only {n_splits} of them. Use "
+                "keep_pulls=True, or splits without end."
+            )
+        if self.levels is not None and n_stages > 0:
+            advice = f"growing_levels({low}, {high}, {n_stages}) makes them."
+            rule = f"have one level a stage, and {n_arms} arms are halved in {n_stages} stages"
+            got = f"{len(self.levels)} levels: {self.levels!r}"
+            refuse_unless(len(self.levels) == n_stages, "levels", rule, got, advice)
+            is_inside = low <= self.levels[0] and self.levels[-1] <= high
+            rule = f"be from {low} to {high}, the smallest and the largest level"
+            refuse_unless(is_inside, "levels", rule, repr(self.levels), advice)
+        if self.common_splits and self.keep_pulls:
+            game.table = np.empty((*game.alive.shape, 0))
+        if self.reward_variances is None:
+            return None
+        return checked_variances(self.reward_variances, n_arms, game.batch_shape)
+
+    def _stages(self, n_arms: int) -> list[tuple[int, list[tuple[int, bool]]]]:
+        """Return the number of arms in play in each stage, and its plans.
+
+        A plan is a number of pulls, and whether the arms share them evenly.
+        """
         if self.allocation == "likelihood":
-            raise ValueError(
-                f"levels cannot be used with allocation='likelihood', got levels={levels!r}: "
-                "it goes back to arms that it left, and their rewards must be comparable. Use "
-                "allocation='pooled', or levels=None."
-            )
-        if not all(isinstance(b, Integral) and a <= b for a, b in pairwise((1, *levels))):
-            raise ValueError(
-                "levels must be whole numbers of at least 1, none smaller than the one before, "
-                f"got {levels!r}. growing_levels(smallest, largest, n_stages) makes them."
-            )
+            return self._by_likelihood(n_arms).stages(self.plans_per_stage)
+        widths, levels = widths_of(n_arms), self.levels
+        n_stage = self.n_pulls // max(1, len(widths))  # Algorithm 1, line 5
+        estimates = self.allocation in ("pooled", "ucb")
+        stages, n_each = [], 0
+        for stage, width in enumerate(widths):
+            if not self.keep_pulls or (levels and levels[stage] != levels[max(0, stage - 1)]):
+                n_each = 0
+            n_even = min(n_stage, max(0, self._least_count() - n_each) * width) * estimates
+            n_plans = self.plans_per_stage if estimates else 1
+            stages.append((width, in_plans(n_even, n_stage - n_even, n_plans)))
+            n_each += n_even // width
+        return stages
 
-    def _check_levels(self, problem: Problem) -> None:
-        """Raise an error if the levels do not match the stages of the problem."""
-        n_stages, low, high = n_stages_of(problem.n_arms), problem.min_level, problem.max_level
-        if self.levels is None or n_stages == 0:
+    def _by_likelihood(self, n_arms: int) -> LikelihoodAllocation:
+        return LikelihoodAllocation(n_arms, self.n_pulls, self.common_splits, self.shrinkage)
+
+    def _least_count(self) -> int:
+        """Return the number of pulls of an arm before its estimated variance is used."""
+        return least_count_for_bound(self.delta) if self.allocation == "ucb" else 3
+
+    def _counts(
+        self, game: Game, known: FloatArray | None, width: int, n: int, is_even: bool
+    ) -> IntArray:
+        """Return how ``n`` pulls are allocated to the arms in play."""
+        in_play, n_pulls = game.contested(), game.statistics.n_pulls
+        budget, limit = np.full(len(in_play), n), game.problem.max_repetitions
+        if is_even or self.allocation == "uniform":  # Algorithm 2
+            return greedy_counts(in_play.astype(np.float64), n_pulls, budget, limit)
+        if known is not None:  # Algorithm 3, line 4
+            return greedy_counts(positive_weights(known, in_play), n_pulls, budget, limit)
+        if self.allocation == "likelihood":
+            return self._by_likelihood(game.n_arms).counts(game, n, width)
+        shrinkage = 0.0 if self.allocation == "ucb" else self._shrinkage
+        variance = shrunk_variances(_estimates(game), game.alive, shrinkage)
+        weight = positive_weights(variance, in_play)
+        if self.allocation == "ucb" and limit is None:
+            n_least = np.where(weight > 0, n_pulls, self._least_count()).min()
+            if n_least >= self._least_count():  # Algorithm 4, line 8
+                return bounded_counts(weight, n_pulls, budget, self.delta)
+        return greedy_counts(weight, n_pulls, budget, limit)
+
+    @property
+    def _shrinkage(self) -> float:
+        return DEFAULT_SHRINKAGE if self.shrinkage is None else self.shrinkage
+
+    def _stop_early(self, game: Game, known: FloatArray | None) -> None:
+        """Stop the problems that fulfil a stopping rule, and recommend their leaders."""
+        at_last_level = not self.levels or game.level == self.levels[-1]
+        if (self.stop_probability is None and self.tolerance is None) or not at_last_level:
             return
-        if len(self.levels) != n_stages:
-            raise ValueError(
-                f"levels must have one level a stage, and {problem.n_arms} arms are halved in "
-                f"{n_stages} stages, got {len(self.levels)} levels: {self.levels!r}. "
-                f"growing_levels({low}, {high}, {n_stages}) makes them."
-            )
-        if not (low <= self.levels[0] and self.levels[-1] <= high):
-            raise ValueError(
-                f"levels must be from {low} to {high}, the smallest and the largest level, got "
-                f"{self.levels!r}. growing_levels({low}, {high}, {n_stages}) makes such levels."
-            )
+        mean, error, ready = errors_in_play(game, known, self._shrinkage, self.overlap)
+        leader = best_alive(game.alive, mean)
+        for i in np.flatnonzero(ready):
+            if is_clear(mean[i], error[i], int(leader[i]), self.stop_probability, self.tolerance):
+                game.is_stopped[i], game.best[i] = True, leader[i]
+
+    def ended_by(self, state: Game) -> Sequence[str]:
+        """Return the stopping rules in use if one of them ended the play, else nothing."""
+        rules = {"stop_probability": self.stop_probability, "tolerance": self.tolerance}
+        is_stopped = state.is_stopped.all()
+        return [f"{k}={v}" for k, v in rules.items() if is_stopped and v is not None]
 
     def least_n_pulls(self, n_arms: int) -> int:
         """Return the smallest ``n_pulls`` that pulls each arm in play once in every stage."""
-        return n_arms if self.allocation == "likelihood" else max(1, n_arms * n_stages_of(n_arms))
+        n_stages = 1 if self.allocation == "likelihood" else max(1, len(widths_of(n_arms)))
+        return n_arms * n_stages
 
     def least_n_pulls_to_adapt(self, n_arms: int) -> int | None:
         """Return the smallest ``n_pulls`` with which all stages adapt to the variances.
@@ -216,165 +312,42 @@ class VarianceHalving(PlannedPolicy):
             return n_arms + 1
         if self.allocation == "known":
             return self.least_n_pulls(n_arms)
-        return n_stages_of(n_arms) * (self._least_count() * n_arms + 1)
+        return len(widths_of(n_arms)) * (self._least_count() * n_arms + 1)
 
     @property
     def plays_levels(self) -> bool:
         """Whether stages are at different levels."""
         return len(set(self.levels or ())) > 1
 
-    def _stages(self, state: PlannedState) -> tuple[Stage, ...]:
-        steps, widths = state.settings.steps, widths_of(state.problem.n_arms)
-        n_pulls = [sum(s.n_pulls for s in steps if s.stage == i) for i in range(len(widths))]
-        if self.allocation == "likelihood":
-            widths = self._by_likelihood(state.problem.n_arms).widths()
-        levels = self.levels or (state.problem.max_level,) * len(widths)
-        return tuple(map(Stage, widths, n_pulls, levels))
-
     def first_adaptive_stage(self, n_arms: int) -> int | None:
         """Return the first stage that adapts to the variances; None if no stage adapts.
 
         Earlier stages are uniform as in SH. If None is returned, "ucb" is identical to SH.
         """
-        for step in self._steps(n_arms) if self.allocation != "uniform" else ():
-            if not step.is_even and step.n_pulls:
-                return step.stage
+        for stage, (_, plans) in enumerate(self._stages(n_arms)):
+            if self.allocation != "uniform" and not all(is_even for _, is_even in plans):
+                return stage
         return None
 
-    def _first_state(self, problem: Problem, batch_shape: tuple[int, ...]) -> PlannedState:
-        self._check_budget(problem)
-        self._check_levels(problem)
-        given, steps = self.reward_variances, self._steps(problem.n_arms)
-        known = None if given is None else checked_variances(given, problem.n_arms, batch_shape)
-        uses_table = self.common_splits and self.keep_pulls
-        settings = Settings(steps, known)
-        state = new_state(problem, batch_shape, len(steps), settings, with_table=uses_table)
-        if self.levels and steps:
-            state.level = self.levels[0]
-        return state
 
-    def _check_budget(self, problem: Problem) -> None:
-        least = self.least_n_pulls(problem.n_arms)
-        why = f"for {problem.n_arms} arms in all stages of allocation={self.allocation!r}"
-        check_budget("n_pulls", self.n_pulls, least, why)
-        if not self.keep_pulls and problem.max_repetitions is not None:
-            raise ValueError(
-                f"keep_pulls=False forgets pulls, and an arm has only {problem.max_repetitions} "
-                "of them. Use keep_pulls=True, or splits without end."
-            )
-
-    def _least_count(self) -> int:
-        """Return the number of pulls of an arm before its estimated variance is used."""
-        return least_count_for_bound(self.delta) if self.allocation == "ucb" else 3
-
-    def _steps(self, n_arms: int) -> tuple[Step, ...]:
-        """Return all plans."""
-        n_stages = n_stages_of(n_arms)
-        if n_stages == 0:
-            return ()
-        if self.allocation == "likelihood":
-            return self._by_likelihood(n_arms).steps(self.plans_per_stage)
-        n_stage, n_each = self.n_pulls // n_stages, 0
-        steps: list[Step] = []
-        n_plans = self.plans_per_stage if self.allocation in ("pooled", "ucb") else 1
-        for stage, width in enumerate(widths_of(n_arms)):
-            n_even = 0
-            if not self.keep_pulls or self._new_level(stage):
-                n_each = 0
-            if self.allocation in ("pooled", "ucb"):
-                n_even = min(n_stage, max(0, self._least_count() - n_each) * width)
-            steps += in_plans(n_even, n_stage - n_even, n_plans, (width + 1) // 2, stage)
-            n_each += n_even // width
-        return tuple(steps)
-
-    def _new_level(self, stage: int) -> int | None:
-        """Return the level of a stage, or None if the previous stage has the same level."""
-        if not self.levels or stage == 0 or self.levels[stage - 1] == self.levels[stage]:
-            return None
-        return self.levels[stage]
-
-    @property
-    def _shrinkage(self) -> float:
-        return DEFAULT_SHRINKAGE if self.shrinkage is None else self.shrinkage
-
-    def _by_likelihood(self, n_arms: int) -> LikelihoodAllocation:
-        return LikelihoodAllocation(n_arms, self.n_pulls, self.common_splits, self.shrinkage)
-
-    def _counts(self, state: PlannedState) -> IntArray:
-        step, limit = state.settings.steps[state.step], state.problem.max_repetitions
-        is_open = (state.alive.sum(axis=1) > 1) & ~state.stopped
-        in_play = state.alive & is_open[:, np.newaxis]
-        budget = np.full(len(in_play), step.n_pulls)
-        n_pulls = state.statistics.n_pulls
-        if step.is_even or self.allocation == "uniform":
-            return greedy_counts(in_play.astype(np.float64), n_pulls, budget, limit)
-        if self.allocation == "known":
-            known = positive_weights(state.settings.known, in_play)
-            return greedy_counts(known, n_pulls, budget, limit)
-        if self.allocation == "likelihood":
-            return self._by_likelihood(state.problem.n_arms).counts(state, step, in_play)
-        shrinkage = 0.0 if self.allocation == "ucb" else self._shrinkage
-        variance = shrunk_variances(estimate_arms(state), state.alive, shrinkage)
-        weight = positive_weights(variance, in_play)
-        if self.allocation == "ucb" and limit is None:
-            n_least = np.where(weight > 0, n_pulls, self._least_count()).min()
-            if n_least >= self._least_count():
-                return bounded_counts(weight, n_pulls, budget, self.delta)
-        return greedy_counts(weight, n_pulls, budget, limit)
-
-    def _stage(self, state: PlannedState) -> int:
-        return int(state.settings.steps[state.step].stage)
-
-    def _conclude(self, state: PlannedState) -> None:
-        n_kept = state.settings.steps[state.step].n_kept
-        is_last = state.step + 1 == state.n_steps
-        mean = estimate_arms(state).mean if n_kept or is_last else state.statistics.mean()
-        best = best_alive(state.alive, mean)
-        # A single survivor is not pulled again and stays the best, as does a leader after a stop.
-        alone = (best == NO_ARM) & state.alive.any(axis=1)
-        state.best = np.where(alone | state.stopped, state.best, best)
-        is_open = ~state.stopped[:, np.newaxis]
-        if n_kept is not None:
-            state.stage[state.alive & is_open] = self._stage(state)
-            kept = keep_best(mean, state.alive, n_kept)
-            state.alive = np.where(is_open, kept, state.alive)
-        if not is_last:
-            self._stop_early(state)
-            if n_kept is not None:
-                self._open_stage(state, self._stage(state) + 1)
-
-    def _open_stage(self, state: PlannedState, stage: int) -> None:
-        """Set the level of the stage, and reset the statistics that no longer apply."""
-        level = self._new_level(stage)
-        if level is not None:
-            state.level = level
-            state.n_pulls_ever = np.zeros_like(state.n_pulls_ever)
-        if level is not None or not self.keep_pulls:
-            state.statistics = ArmStatistics.zeros(state.alive.shape)
-            if state.table is not None:
-                state.table = np.empty((*state.alive.shape, 0))
-
-    def _stop_early(self, state: PlannedState) -> None:
-        """Stop the problems that fulfil a stopping rule, and recommend their leaders."""
-        at_last_level = not self.levels or state.level == self.levels[-1]
-        if (self.stop_probability is None and self.tolerance is None) or not at_last_level:
-            return
-        known = state.settings.known
-        mean, error, ready = errors_in_play(state, known, self._shrinkage, self.overlap)
-        leader = best_alive(state.alive, mean)
-        for i in np.flatnonzero(ready):
-            if is_clear(mean[i], error[i], int(leader[i]), self.stop_probability, self.tolerance):
-                state.stopped[i], state.best[i] = True, leader[i]
-
-    def ended_by(self, state: PlannedState) -> Sequence[str]:
-        """Return the stopping rules in use if one of them ended the play, else nothing."""
-        rules = {"stop_probability": self.stop_probability, "tolerance": self.tolerance}
-        is_stopped = state.stopped.all()
-        return [f"{k}={v}" for k, v in rules.items() if is_stopped and v is not None]
+def _estimates(game: Game) -> Estimates:
+    return estimate_arms(game.statistics, game.alive, game.table)
 
 
-class Settings(NamedTuple):
-    """The part of the state that does not change."""
+def _halve(game: Game, n_kept: int) -> None:
+    """Keep the best arms of the problems that are not stopped."""
+    mean = _estimates(game).mean
+    _lead(game, mean)
+    goes_on = ~game.is_stopped[:, np.newaxis]
+    game.last_stage[game.alive & goes_on] = game.stage
+    game.alive = np.where(goes_on, keep_best(mean, game.alive, n_kept), game.alive)
 
-    steps: tuple[Step, ...]
-    known: FloatArray | None
+
+def _lead(game: Game, mean: FloatArray) -> None:
+    """Recommend the arms with the best means.
+
+    A single survivor is not pulled again and stays the best, as does a leader after a stop.
+    """
+    best = best_alive(game.alive, mean)
+    alone = (best == NO_ARM) & game.alive.any(axis=1)
+    game.best = np.where(alone | game.is_stopped, game.best, best)

@@ -15,7 +15,7 @@ from sklearn_halving._unstable_imports import Interval
 from sklearn_halving.policies import IncumbentRace, UniformAllocation, VarianceHalving
 from sklearn_halving.policies._variance_halving import Allocation
 from sklearn_halving.policies.bases._base_policy import BasePolicy
-from sklearn_halving.policies.bases._planned_pulls import n_stages_of
+from sklearn_halving.policies.bases._planned_pulls import widths_of
 from sklearn_halving.policies.bases._rungs import growing_levels
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
@@ -269,7 +269,7 @@ default="random"
             overlap=splits.n_test / max(1, splits.n_rows - splits.n_test),
         )
         if levels.smallest < levels.largest:
-            n_stages = n_stages_of(n_arms)
+            n_stages = len(widths_of(n_arms))
             growing = growing_levels(levels.smallest, levels.largest, n_stages)
             halving = replace(halving, levels=growing)
         least = self._least_n_pulls(n_arms)

@@ -1,16 +1,18 @@
-"""Base classes of policies that plan the number of pulls of each arm.
+"""Base class of policies that plan the number of pulls of each arm.
 
-A plan is closed when the rewards of all its pulls are known. The next plan is made from the
-rewards in the order of the plan, so that decisions do not depend on the order of arrival.
-Internally, each problem of the batch is a row, and arrays have shape ``(n_problems, n_arms)``.
+A policy is a loop that yields the counts of its next plan, and goes on when the rewards of all
+these pulls are known. The rewards are taken in the order of the plan, so that decisions do not
+depend on the order of arrival. Each problem of the batch is a row, and arrays have shape
+``(n_problems, n_arms)``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from math import prod
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,27 +22,8 @@ from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 
 
-class Step(NamedTuple):
-    """One plan: ``n_pulls`` pulls in a stage."""
-
-    n_pulls: int
-    is_even: bool
-    """Whether all arms get equal numbers of pulls, so that variances can be estimated."""
-    n_kept: int | None
-    """The number of arms that are kept after the step; None if the step does not end a stage."""
-    n_contenders: int | None = None
-    """The number of arms that share the pulls, if arms are not eliminated."""
-    stage: int = 0
-    """The stage to which the step belongs, counted from 0."""
-
-
-def n_stages_of(n_arms: int) -> int:
-    """Return the number of halvings until one of ``n_arms`` arms is left."""
-    return (n_arms - 1).bit_length()  # ceil(log2 n_arms), exact
-
-
 def widths_of(n_arms: int) -> list[int]:
-    """Return the number of arms in play in each stage."""
+    """Return the number of arms in play in each stage of halvings, until one is left."""
     widths = []
     while n_arms > 1:
         widths.append(n_arms)
@@ -48,47 +31,42 @@ def widths_of(n_arms: int) -> list[int]:
     return widths
 
 
-def in_plans(
-    n_even: int, n_adaptive: int, n_plans: int, n_kept: int | None, stage: int = 0
-) -> tuple[Step, ...]:
-    """Return an even step and ``n_plans`` steps of similar size. The last step ends the stage."""
+def in_plans(n_even: int, n_adaptive: int, n_plans: int) -> list[tuple[int, bool]]:
+    """Return a plan of even pulls and ``n_plans`` adaptive ones of similar size, if not empty.
+
+    A plan is a number of pulls, and whether the arms share them evenly.
+    """
     n_plans = max(1, min(n_plans, n_adaptive))
     cuts = [i * n_adaptive // n_plans for i in range(n_plans + 1)]
     sizes = [(n_even, True)] + [(b - a, False) for a, b in pairwise(cuts)]
-    steps = [Step(n_pulls, is_even, None, stage=stage) for n_pulls, is_even in sizes if n_pulls]
-    if steps:
-        steps[-1] = steps[-1]._replace(n_kept=n_kept)
-    return tuple(steps)
+    return [size for size in sizes if size[0]]
 
 
-@dataclass
 class Plan:
-    """The pulls before the next decision, sorted by arm in each row."""
+    """The pulls before the next decision, sorted by arm in each row.
 
-    counts: IntArray
-    """Number of pulls of each arm. Shape ``(n_problems, n_arms)``."""
-    first_repetition: IntArray
-    """The repetition of the first of these pulls. Shape ``(n_problems, n_arms)``."""
-    n_asked: int = 0
-    n_told: int = 0
-    arm: IntArray = field(init=False)
-    repetition: IntArray = field(init=False)
-    rewards: FloatArray = field(init=False)
-    first_slot: IntArray = field(init=False)
+    Parameters
+    ----------
+    counts : ndarray of int of shape (n_problems, n_arms)
+        Number of pulls of each arm.
+    first_repetition : ndarray of int of shape (n_problems, n_arms)
+        The repetition of the first of these pulls.
+    """
 
-    def __post_init__(self) -> None:
+    def __init__(self, counts: IntArray, first_repetition: IntArray) -> None:
         """Expand the counts to pulls, and pad short rows."""
-        n_problems, n_arms = self.counts.shape
-        n_pulls = self.counts.sum(axis=1)
+        self.counts, self.n_asked, self.n_told = counts, 0, 0
+        n_problems, n_arms = counts.shape
+        n_pulls = counts.sum(axis=1)
         width = int(n_pulls.max(initial=0))
-        self.first_slot = np.cumsum(self.counts, axis=1) - self.counts
-        arms = np.append(np.arange(n_arms), NO_ARM)
-        shift = np.zeros((n_problems, n_arms + 1), dtype=np.int64)
-        shift[:, :-1] = self.first_repetition - self.first_slot
-        counts = np.column_stack([self.counts, width - n_pulls]).ravel()
-        shape = n_problems, width
-        self.arm = np.repeat(np.tile(arms, n_problems), counts).reshape(shape)
-        self.repetition = np.repeat(shift.ravel(), counts).reshape(shape)
+        padded = np.column_stack([counts, width - n_pulls]).ravel()
+        # Repetition minus column of the pulls of each arm, and 0 for the padding
+        self._shift = np.zeros((n_problems, n_arms + 1), dtype=np.int64)
+        self._shift[:, :-1] = first_repetition - np.cumsum(counts, axis=1) + counts
+        shape, arms = (n_problems, width), np.append(np.arange(n_arms), NO_ARM)
+        # Arrays have the shape (n_problems, width).
+        self.arm: IntArray = np.repeat(np.tile(arms, n_problems), padded).reshape(shape)
+        self.repetition: IntArray = np.repeat(self._shift.ravel(), padded).reshape(shape)
         self.repetition += np.arange(width)
         self.rewards = np.full(shape, np.nan)
 
@@ -99,107 +77,110 @@ class Plan:
     def store(self, arm: IntArray, repetition: IntArray, rewards: FloatArray) -> None:
         """Store rewards at the places of their pulls; arrays have shape (n_problems, n)."""
         self.n_told += arm.shape[1]
-        if (
-            arm.shape == self.arm.shape
-            and (arm == self.arm).all()
-            and (repetition == self.repetition).all()
-        ):
-            self.rewards[...] = rewards
-            return
-        problem, column = np.nonzero(arm != NO_ARM)
-        arms = arm[problem, column]
-        ahead = repetition[problem, column] - self.first_repetition[problem, arms]
-        slot = self.first_slot[problem, arms] + ahead
-        self.rewards[problem, slot] = rewards[problem, column]
-
-    def rewards_in_order(self) -> FloatArray:
-        """Return the rewards sorted by problem, arm and repetition, without padding."""
-        if not (self.arm[:, -1:] == NO_ARM).any():
-            return self.rewards.ravel()
-        return self.rewards[self.arm != NO_ARM]
+        column = repetition - np.take_along_axis(self._shift, arm, axis=1)  # NO_ARM is the last
+        np.put_along_axis(self.rewards, column, rewards, axis=1)
 
 
-@dataclass
-class PlannedState:
-    """State of a policy with plans."""
+class Game:
+    """What the loop of a policy knows of its problems, and what it decides about them."""
 
-    problem: Problem
-    batch_shape: Shape
-    n_steps: int
-    """Total number of plans."""
-    alive: BoolArray
-    """Shape ``(n_problems, n_arms)``."""
-    statistics: ArmStatistics
-    """Statistics of the rewards, without those that were discarded."""
-    n_pulls_ever: IntArray
-    """Number of pulls including discarded ones, which is the next repetition of an arm.
-    Shape ``(n_problems, n_arms)``."""
-    best: IntArray
-    """The arm to recommend. Shape ``(n_problems,)``."""
-    stage: IntArray
-    """The last stage in which an arm was in play, counted from 0.
-    Shape ``(n_problems, n_arms)``."""
-    stopped: BoolArray
-    """Whether a stopping rule ended the problem before the budget was spent.
-    Shape ``(n_problems,)``."""
-    level: int
-    """The level of the current pulls."""
-    table: FloatArray | None = None
-    """All rewards at this level, if arms are compared on common splits.
-    Shape ``(n_problems, n_arms, n_splits)``."""
-    step: int = 0
-    plan: Plan | None = None
-    settings: Any = None
-    ahead: Any = None
-    """What a subclass needs to ask for pulls of the next plans before this one is closed."""
+    def __init__(self, problem: Problem, batch_shape: Shape) -> None:
+        self.problem, self.batch_shape = problem, batch_shape
+        shape = prod(batch_shape), problem.n_arms
+        # Arms in play, arms with a NaN reward, which are dropped, and arms with a reward that is
+        # out of range, if the policy has one. Shape (n_problems, n_arms).
+        self.alive = np.ones(shape, dtype=bool)
+        self.has_failed = np.zeros(shape, dtype=bool)
+        self.is_outside = np.zeros(shape, dtype=bool)
+        # The arm to recommend, and whether a stopping rule ended a problem. Shape (n_problems,).
+        self.best = np.full(shape[0], 0 if problem.n_arms == 1 else NO_ARM)
+        self.is_stopped = np.zeros(shape[0], dtype=bool)
+        # The current stage, and the last one in which an arm was in play, counted from 0; all
+        # stages, if they are known at the start.
+        self.stage, self.last_stage = 0, np.zeros(shape, dtype=np.int64)
+        self.stages: tuple[Stage, ...] = ()
+        # Whether all arms that have not failed will be in play again. Shape (n_problems, 1).
+        self.revives: BoolArray | bool = False
+        # All rewards at this level, if arms are compared on common splits; NaN for no reward.
+        # Shape (n_problems, n_arms, n_splits).
+        self.table: FloatArray | None = None
+        # What a policy needs outside of its loop
+        self.extra: Any = None
+        self.plan: Plan | None = None
+        self.plans: Iterator[IntArray] = iter(())
+        self.enter_level(problem.max_level)
 
+    @property
+    def n_arms(self) -> int:
+        return self.problem.n_arms
 
-def new_state(
-    problem: Problem,
-    batch_shape: Shape,
-    n_steps: int,
-    settings: Any = None,
-    *,
-    with_table: bool = False,
-) -> PlannedState:
-    """Return the state before the first pull."""
-    shape = prod(batch_shape), problem.n_arms
-    return PlannedState(
-        problem,
-        batch_shape,
-        n_steps,
-        alive=np.ones(shape, dtype=bool),
-        statistics=ArmStatistics.zeros(shape),
-        n_pulls_ever=np.zeros(shape, dtype=np.int64),
-        best=np.full(shape[0], 0 if problem.n_arms == 1 else NO_ARM),
-        stage=np.zeros(shape, dtype=np.int64),
-        stopped=np.zeros(shape[0], dtype=bool),
-        level=problem.max_level,
-        table=np.empty((*shape, 0)) if with_table else None,
-        settings=settings,
-    )
+    def mean(self) -> FloatArray:
+        """Return the mean reward of each arm; NaN for an arm without a reward."""
+        return self.statistics.mean()
+
+    def contested(self) -> BoolArray:
+        """Return which arms in play have a rival; a single arm counts until its first pull."""
+        several = (self.alive.sum(axis=1) > 1) & ~self.is_stopped
+        if self.n_arms == 1:
+            return self.alive & (self.n_pulls == 0)
+        return self.alive & several[:, np.newaxis]
+
+    def within_splits(self, counts: IntArray) -> IntArray:
+        """Return the counts, of which each is limited by the splits that are left for the arm."""
+        if self.problem.max_repetitions is None:
+            return counts
+        return np.minimum(counts, self.problem.max_repetitions - self.n_pulls)
+
+    def within_budget(self, counts: IntArray, max_pulls: int | None) -> IntArray:
+        """Return the counts, but 0 in problems whose number of pulls would exceed the budget."""
+        if max_pulls is None:
+            return counts
+        is_within = (self.n_pulls + counts).sum(axis=1, keepdims=True) <= max_pulls
+        return np.where(is_within, counts, 0)
+
+    def enter_level(self, level: int) -> None:
+        """Set the level of the next pulls. Rewards at other levels cannot be compared."""
+        self.level = level
+        # Number of pulls at this level, also forgotten ones; it is the next repetition of an arm.
+        self.n_pulls = np.zeros(self.alive.shape, dtype=np.int64)
+        self.forget()
+
+    def forget(self) -> None:
+        """Reset the statistics."""
+        self.statistics = ArmStatistics.zeros(self.alive.shape)
+        if self.table is not None:
+            self.table = self.table[..., :0]
+
+    def take_in(self, plan: Plan) -> None:
+        """Add the rewards of a plan to the statistics, and drop arms with a NaN reward."""
+        rewards = plan.rewards[plan.arm != NO_ARM]
+        self.statistics.add(plan.counts, rewards)
+        self.n_pulls = self.n_pulls + plan.counts
+        self.last_stage[plan.counts > 0] = self.stage
+        self.has_failed |= np.isnan(self.statistics.reward_sum)
+        self.alive &= ~self.has_failed
+        if self.table is not None:
+            n_more = max(0, int(self.n_pulls.max()) - self.table.shape[2])
+            room = np.full((*self.alive.shape, n_more), np.nan)
+            self.table = np.concatenate([self.table, room], axis=2)
+            problem, column = np.nonzero(plan.arm != NO_ARM)
+            arm, repetition = plan.arm[problem, column], plan.repetition[problem, column]
+            self.table[problem, arm, repetition] = rewards
 
 
 class PlannedPolicy(BasePolicy):
-    """Base class that plays plans; subclasses make the plans and draw the conclusions."""
+    """Base class that plays the plans of a loop, which is all that a subclass has to write."""
 
     order_free: ClassVar[bool] = True
 
-    def _first_state(self, problem: Problem, batch_shape: Shape) -> PlannedState:
-        """Return the state before the first plan, or raise if the budget is too small."""
-        raise NotImplementedError
+    def _play(self, game: Game) -> Iterator[IntArray]:
+        """Yield the number of pulls of each arm, drop arms, and set ``game.best``.
 
-    def _counts(self, state: PlannedState) -> IntArray:
-        """Return the number of pulls of each arm in step ``state.step``."""
+        When the loop continues, the rewards of these pulls are in ``game.statistics``. A plan
+        without pulls is skipped. Before the first plan, the loop sets ``game.stages`` if they are
+        known, and raises an error if the parameters do not suit the problem.
+        """
         raise NotImplementedError
-
-    def _conclude(self, state: PlannedState) -> None:
-        """Drop arms and set ``state.best`` at the end of step ``state.step``."""
-        raise NotImplementedError
-
-    def _stages(self, state: PlannedState) -> tuple[Stage, ...]:
-        """Return the stages that follow from the first state; empty if they are unknown."""
-        return ()
 
     def describe(self, problem: Problem | None = None) -> PolicyDescription:
         """Return the properties of the policy that are known before the first pull.
@@ -209,102 +190,69 @@ class PlannedPolicy(BasePolicy):
         description = super().describe(problem)
         if problem is None:
             return description
-        return replace(description, stages=self._stages(self._first_state(problem, ())))
+        game = Game(problem, ())
+        next(self._play(game), None)
+        return replace(description, stages=game.stages)
 
-    def start(
-        self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None
-    ) -> PlannedState:
+    def start(self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None) -> Game:
         """Return the state before the first pull. The policy is deterministic; no seed is used."""
-        state = self._first_state(problem, batch_shape)
-        self._open_step(state)
-        return state
+        game = Game(problem, batch_shape)
+        game.plans = self._play(game)
+        self._open_plan(game)
+        return game
 
-    def ask(self, state: PlannedState, max_pulls: int) -> Pulls:
+    def _open_plan(self, game: Game) -> None:
+        """Run the loop to its next plan with pulls, if there is one."""
+        for counts in game.plans:
+            game.plan = Plan(counts, game.n_pulls)
+            if game.plan.n_columns:
+                return
+        game.plan, game.revives = None, False
+
+    def ask(self, state: Game, max_pulls: int) -> Pulls:
         """Return up to ``max_pulls`` pulls of the plan, all at the level of the stage."""
-        start = stop = 0
-        columns = np.empty((len(state.alive), 0), dtype=np.int64)
-        arm = repetition = columns
-        if state.plan is not None:
-            start = state.plan.n_asked
-            stop = max(start, min(start + max_pulls, state.plan.n_columns))
-            state.plan.n_asked = stop
-            arm, repetition = state.plan.arm[:, start:stop], state.plan.repetition[:, start:stop]
-        shape = (*state.batch_shape, stop - start)
+        arm = repetition = np.empty((len(state.alive), 0), dtype=np.int64)
+        if (plan := state.plan) is not None:
+            asked = slice(plan.n_asked, plan.n_asked + max(max_pulls, 0))
+            arm, repetition = plan.arm[:, asked], plan.repetition[:, asked]
+            plan.n_asked += arm.shape[1]
+        shape = (*state.batch_shape, arm.shape[1])
         level = np.broadcast_to(np.int64(state.level), shape)
         return Pulls(arm.reshape(shape), level, repetition.reshape(shape))
 
-    def tell(self, state: PlannedState, pulls: Pulls, rewards: FloatArray) -> None:
-        """Update the state with rewards, and close the plan if it is complete."""
-        if state.plan is None or len(pulls) == 0:
+    def tell(self, state: Game, pulls: Pulls, rewards: FloatArray) -> None:
+        """Update the state with rewards, and go on to the next plan if this one is complete."""
+        plan = state.plan
+        if plan is None or not len(pulls):
             return
         shape = len(state.alive), len(pulls)
-        state.plan.store(
-            pulls.arm.reshape(shape),
-            pulls.repetition.reshape(shape),
-            np.asarray(rewards, dtype=np.float64).reshape(shape),
-        )
-        if state.plan.n_told == state.plan.n_columns:
-            self._close_step(state)
-            self._open_step(state)
+        told = np.asarray(rewards, dtype=np.float64).reshape(shape)
+        plan.store(pulls.arm.reshape(shape), pulls.repetition.reshape(shape), told)
+        if plan.n_told == plan.n_columns:
+            state.take_in(plan)
+            self._open_plan(state)
 
-    def _open_step(self, state: PlannedState) -> None:
-        """Make the next plan that is not empty, if there is one."""
-        state.plan = None
-        while state.step < state.n_steps and not state.stopped.all():
-            plan = Plan(self._counts(state), state.n_pulls_ever)
-            if plan.n_columns:
-                state.plan = plan
-                return
-            self._close_step(state)
-
-    def _stage(self, state: PlannedState) -> int:
-        """Return the stage to which step ``state.step`` belongs."""
-        return state.step
-
-    def current_stage(self, state: PlannedState) -> int | None:
-        """Return the stage of the current pulls; None after the last stage."""
-        return None if state.plan is None else self._stage(state)
-
-    def _close_step(self, state: PlannedState) -> None:
-        if state.plan is not None:
-            _take_in(state, state.plan)
-            state.stage[state.plan.counts > 0] = self._stage(state)
-        self._conclude(state)
-        state.plan = None
-        state.step += 1
-
-    def is_finished(self, state: PlannedState) -> bool:
+    def is_finished(self, state: Game) -> bool:
         """Return whether all plans are complete."""
         return state.plan is None
 
-    def is_alive(self, state: PlannedState) -> BoolArray:
+    def is_alive(self, state: Game) -> BoolArray:
         """Return which arms may still be pulled. At the end, these are the remaining arms."""
-        return state.alive.reshape(*state.batch_shape, -1).copy()
+        alive = np.where(state.revives, ~state.has_failed, state.alive)
+        return alive.reshape(*state.batch_shape, -1)
 
-    def recommend(self, state: PlannedState) -> IntArray:
+    def recommend(self, state: Game) -> IntArray:
         """Return the arm with the best estimate; ``NO_ARM`` if no arm has a reward."""
         return state.best.reshape(state.batch_shape).copy()
 
-    def stage_of_arm(self, state: PlannedState) -> IntArray:
+    def current_stage(self, state: Game) -> int | None:
+        """Return the stage of the current pulls; None after the last stage."""
+        return None if state.plan is None else state.stage
+
+    def stage_of_arm(self, state: Game) -> IntArray:
         """Return the last stage in which each arm was in play, shape ``(*batch, n_arms)``.
 
         Stages are counted from 0. The remaining arms have the last stage. If arms are not
         eliminated, it is the last stage in which the arm was pulled.
         """
-        return state.stage.reshape(*state.batch_shape, -1).copy()
-
-
-def _take_in(state: PlannedState, plan: Plan) -> None:
-    """Add the rewards of the plan to the statistics, and eliminate arms with a NaN reward."""
-    rewards = plan.rewards_in_order()
-    state.statistics.add(plan.counts, rewards)
-    state.n_pulls_ever = state.n_pulls_ever + plan.counts
-    state.alive &= ~np.isnan(state.statistics.reward_sum)
-    if state.table is not None:
-        n_new = int(state.n_pulls_ever.max()) - state.table.shape[2]
-        if n_new > 0:
-            room = np.full((*state.alive.shape, n_new), np.nan)
-            state.table = np.concatenate([state.table, room], axis=2)
-        problem, column = np.nonzero(plan.arm != NO_ARM)
-        arm, repetition = plan.arm[problem, column], plan.repetition[problem, column]
-        state.table[problem, arm, repetition] = rewards
+        return state.last_stage.reshape(*state.batch_shape, -1).copy()

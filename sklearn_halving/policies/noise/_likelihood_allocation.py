@@ -11,13 +11,7 @@ import numpy as np
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies.bases._greedy_allocation import greedy_counts, positive_weights
-from sklearn_halving.policies.bases._planned_pulls import (
-    PlannedState,
-    Step,
-    in_plans,
-    n_stages_of,
-    widths_of,
-)
+from sklearn_halving.policies.bases._planned_pulls import Game, in_plans, widths_of
 from sklearn_halving.policies.bases._ranking import keep_best
 from sklearn_halving.policies.noise._additive_model import Estimates
 from sklearn_halving.policies.noise._noise_estimates import (
@@ -52,36 +46,37 @@ class LikelihoodAllocation:
     shrinkage: float | None
     """Weight of the pooled variance in the variance of an arm, in degrees of freedom."""
 
-    def steps(self, plans_per_stage: int) -> tuple[Step, ...]:
-        """Return all plans: the first pulls, then plans with a decreasing number of contenders."""
-        n_stages, n_even = n_stages_of(self.n_arms), self._n_first() * self.n_arms
-        steps = in_plans(n_even, self.n_pulls - n_even, plans_per_stage * n_stages, None)
-        widths, n_plans = self.widths(), max(1, len(steps) - 1)
-        later = []
-        for i, step in enumerate(steps[1:]):
-            stage = i * n_stages // n_plans
-            later.append(step._replace(n_contenders=widths[stage], stage=stage))
-        return (*steps[:1], *later)
+    def stages(self, plans_per_stage: int) -> list[tuple[int, list[tuple[int, bool]]]]:
+        """Return the number of contenders in each stage, and its plans as in `in_plans`.
 
-    def widths(self) -> list[int]:
-        """Return the number of contenders in each stage."""
+        The first plan has the first pulls of all arms.
+        """
+        widths, n_even = widths_of(self.n_arms), self._n_first() * self.n_arms
+        if not widths:
+            return []
+        first, *later = in_plans(n_even, self.n_pulls - n_even, plans_per_stage * len(widths))
+        plans = [[first]] + [[] for _ in widths[1:]]
+        for i, plan in enumerate(later):
+            plans[i * len(widths) // len(later)].append(plan)
         if self._even_share() == 1:
-            return [self.n_arms] * n_stages_of(self.n_arms)
-        return widths_of(self.n_arms)
+            widths = [self.n_arms] * len(widths)
+        return list(zip(widths, plans, strict=True))
 
-    def counts(self, state: PlannedState, step: Step, in_play: BoolArray) -> IntArray:
+    def counts(self, game: Game, n: int, n_contenders: int) -> IntArray:
         """Return the number of pulls of each arm in a plan after the first."""
-        limit, n_pulls = state.problem.max_repetitions, state.statistics.n_pulls
+        in_play, n_pulls = game.contested(), game.statistics.n_pulls
+        limit = game.problem.max_repetitions
         if limit is not None:  # an arm without splits left makes room for another
             in_play = in_play & (n_pulls < limit)
-        estimates, shrinkage = estimate_arms(state), self._shrinkage()
-        variance = shrunk_variances(estimates, state.alive, shrinkage)
-        likelihood = likelihood_of_leading(estimates, variance, n_pulls, state.alive, shrinkage)
+        estimates = estimate_arms(game.statistics, game.alive, game.table)
+        shrinkage = self._shrinkage()
+        variance = shrunk_variances(estimates, game.alive, shrinkage)
+        likelihood = likelihood_of_leading(estimates, variance, n_pulls, game.alive, shrinkage)
         if self._even_share() > 0:
             leader = keep_best(likelihood, in_play, 1)
-            likelihood[_is_wild(estimates, state.alive) & ~leader] *= LIKELIHOOD_OF_WILD
-        rank = _rank(likelihood, estimates.mean, state.alive)
-        contenders = keep_best(rank, in_play, step.n_contenders or self.n_arms)
+            likelihood[_is_wild(estimates, game.alive) & ~leader] *= LIKELIHOOD_OF_WILD
+        rank = _rank(likelihood, estimates.mean, game.alive)
+        contenders = keep_best(rank, in_play, n_contenders)
         first_two = keep_best(rank, in_play, 2)
         if self.common_splits:
             # Pulling only the leader yields no information about differences, so that an arm that
@@ -92,9 +87,9 @@ class LikelihoodAllocation:
         else:
             weight = variance * np.sqrt(likelihood)
         evenly = contenders & ((likelihood >= LEAST_LIKELIHOOD) | first_two)
-        n_even = np.full(len(in_play), int(self._even_share() * step.n_pulls + 0.5))
+        n_even = np.full(len(in_play), int(self._even_share() * n + 0.5))
         even = greedy_counts(evenly.astype(np.float64), n_pulls, n_even, limit)
-        rest = step.n_pulls - even.sum(axis=1)
+        rest = n - even.sum(axis=1)
         weight = positive_weights(weight, contenders)
         return even + greedy_counts(weight, n_pulls + even, rest, limit)
 
