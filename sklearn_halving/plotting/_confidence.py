@@ -8,37 +8,25 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from sklearn_halving._typing import Params
+from sklearn_halving.plotting import _drawing as drawing
 from sklearn_halving.plotting._display import Display
-from sklearn_halving.plotting._drawing import (
-    GREY,
-    MAX_LABELS,
-    OTHERS,
-    WINNER,
-    clip,
-    count_of,
-    height_of,
-    label_candidates,
-    legend_beside,
-    note,
-)
-from sklearn_halving.plotting._labels import candidate_labels
-from sklearn_halving.plotting._reading import (
-    CandidateTable,
-    FittedSearch,
-    Search,
-    candidate_table,
-    finite,
-    read_search,
-)
+from sklearn_halving.plotting._reading import FittedSearch, Search, finite, read_search
 from sklearn_halving.splits import corrected_variance_of_mean
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
-LEFT_OUT = (
-    "candidate without score or with less resource left out",
-    "candidates without score or with less resource left out",
+LEFT_OUT = "without score or with less resource left out"
+
+NEVER = "never fitted"
+KINDS = (
+    ("", "o"),
+    (NEVER, "D"),
+    ("one score: no interval", "o"),
+    ("all scores equal: width 0", "s"),
 )
+"""What is special about an interval, and the marker of its score."""
 
 FLAT = 1e-9
 """Relative width of an interval below which all scores count as equal."""
@@ -145,114 +133,98 @@ class ConfidenceDisplay(Display):
 
     @classmethod
     def _from_search(cls, found: FittedSearch, n_errors: float = 1.0) -> Self:
-        table = candidate_table(found)
-        has_posterior = found.has_posterior
-        intervals = _posterior if has_posterior else _standard_errors
-        mean, lower, upper = intervals(found, table, n_errors)
-        shown = ~np.isnan(mean)
-        params = [found.results["params"][row] for row in table.row[shown]]
+        table = found.candidates()
+        add_intervals = _add_posterior if found.has_posterior else _add_standard_errors
+        add_intervals(found, table, n_errors)
+        shown = table[table["mean"].notna()]
+        columns = ("candidate", "mean", "lower", "upper", "best", "n_pulls")
+        center, interval = "mean", f"± {n_errors:g} standard error"
+        if found.has_posterior:
+            center, interval = "posterior mean", "lower and upper bound"
         return cls(
-            candidate=table.candidate[shown],
-            mean=mean[shown],
-            lower=lower[shown],
-            upper=upper[shown],
-            best=table.best[shown],
-            n_pulls=table.n_pulls[shown],
-            labels=candidate_labels(table.candidate[shown].tolist(), params),
-            gap=_gap(lower[shown], upper[shown], table.best[shown]) if has_posterior else None,
-            n_left_out=int((~shown).sum()),
-            score_label=f"{'posterior mean' if has_posterior else 'mean'} of {found.score_label}",
-            interval_label=(
-                "lower and upper bound" if has_posterior else f"± {n_errors:g} standard error"
-            ),
+            **{name: shown[name].to_numpy() for name in columns},
+            labels=found.labels(shown),
+            gap=_gap(shown) if found.has_posterior else None,
+            n_left_out=len(table) - len(shown),
+            score_label=f"{center} of {found.score_label}",
+            interval_label=interval,
         )
 
     def _draw(self, ax: Axes | None) -> Axes:
         n_candidates = len(self.candidate)
-        ax = self._axes(ax, 8.6, height_of(n_candidates))
+        ax = self._axes(ax, 8.6, drawing.height_of(n_candidates))
         if self.gap is not None:
             self._draw_gap(ax)
-        for is_winner, color in ((False, OTHERS), (True, WINNER)):
+        for is_winner, color in ((False, drawing.OTHERS), (True, drawing.WINNER)):
             label = "winner" if is_winner else self.interval_label
             self._draw_intervals(ax, self.best == is_winner, color, label)
-        label_candidates(ax, self.labels)
+        drawing.label_candidates(ax, self.labels)
         ax.set_xlabel(self.score_label)
-        n_cut = clip(ax.set_xlim, self.mean)
-        note(
+        n_cut = drawing.clip(ax.set_xlim, self.mean)
+        drawing.note(
             ax,
-            count_of(n_cut, "mean off the axis", "means off the axis"),
-            count_of(self.n_left_out, *LEFT_OUT),
+            drawing.count_of(n_cut, "mean", "off the axis"),
+            drawing.count_of(self.n_left_out, "candidate", LEFT_OUT),
         )
         if n_candidates:
-            legend_beside(ax)
+            drawing.legend_beside(ax)
         return ax
 
     def _draw_intervals(self, ax: Axes, rows: np.ndarray, color: str, label: str) -> None:
         """Draw scores with intervals, and with another marker if the noise is unknown."""
         width = self.upper - self.lower
-        never = rows & (self.n_pulls == 0)
-        has_none = rows & ~never & np.isnan(width)
+        never = self.n_pulls == 0
         # Scores that are equal by chance are as uninformative about noise as a single score.
-        is_flat = rows & ~never & (width <= FLAT * np.maximum(1.0, np.abs(self.mean)))
-        known = rows & ~never & ~has_none & ~is_flat
-        thin = len(self.candidate) > 2 * MAX_LABELS and color != WINNER
-        size, line = (2, 0.6) if thin else (5, 1.6)
-        style: Params = {
-            "color": color,
-            "markersize": size,
-            "zorder": 3 if color == WINNER else 2,
-        }
-        hollow = style | {"markerfacecolor": "white"}
-        sides = np.maximum(np.stack([self.mean - self.lower, self.upper - self.mean]), 0.0)
-        start = "winner, " if color == WINNER else ""
-        shapes: tuple[tuple[np.ndarray, str, Params], ...] = (
-            (known, label, {"fmt": "o", **style}),
-            (never, f"{start}never fitted", {"fmt": "D", **hollow}),
+        is_flat = width <= FLAT * np.maximum(1.0, np.abs(self.mean))
+        kind = np.select([never, np.isnan(width), is_flat], [1, 2, 3], default=0)
+        is_winner = color == drawing.WINNER
+        size, line = (
+            (5, 1.6) if is_winner or len(self.mean) <= 2 * drawing.MAX_LABELS else (2, 0.6)
         )
-        for which, name, shape in shapes:
-            at = np.flatnonzero(which)
-            if len(at):
-                bars = ax.errorbar(
-                    self.mean[at], at, xerr=sides[:, at], linewidth=line, label=name, **shape
-                )
-                if which is never:
-                    bars[2][0].set_linestyle(":")
-        for which, name, marker in (
-            (has_none, f"{start}one score: no interval", "o"),
-            (is_flat, f"{start}all scores equal: width 0", "s"),
-        ):
-            at = np.flatnonzero(which)
-            if len(at):
-                ax.plot(self.mean[at], at, marker, label=name, **hollow)
+        style: Params = {"color": color, "markersize": size, "zorder": 3 if is_winner else 2}
+        sides = np.maximum(np.stack([self.mean - self.lower, self.upper - self.mean]), 0.0)
+        for number, (name, marker) in enumerate(KINDS):
+            at = np.flatnonzero(rows & (kind == number))
+            if not len(at):
+                continue
+            if name:
+                style |= {"markerfacecolor": "white"}
+                label = f"winner, {name}" if is_winner else name
+            if name and name != NEVER:
+                ax.plot(self.mean[at], at, marker, label=label, **style)
+                continue
+            errors: Params = {"xerr": sides[:, at], "linewidth": line, "label": label}
+            bars = ax.errorbar(self.mean[at], at, fmt=marker, **errors, **style)
+            if name == NEVER:
+                bars[2][0].set_linestyle(":")
 
     def _draw_gap(self, ax: Axes) -> None:
         """Draw the span from the winner's lower bound to the largest upper bound of the others."""
         lower = float(self.lower[self.best][0])
         ends = sorted((lower, lower + float(self.gap or 0.0)))
-        ax.axvspan(*ends, color=GREY, alpha=0.15, linewidth=0, label=f"gap {self.gap:.3g}")
+        ax.axvspan(*ends, color=drawing.GREY, alpha=0.15, linewidth=0, label=f"gap {self.gap:.3g}")
 
 
-Intervals = tuple[np.ndarray, np.ndarray, np.ndarray]
-
-
-def _posterior(found: FittedSearch, table: CandidateTable, n_errors: float) -> Intervals:
-    columns = ("posterior_mean", "lower_bound", "upper_bound")
-    mean, lower, upper = (finite(found.results[column])[table.row] for column in columns)
+def _add_posterior(found: FittedSearch, table: pd.DataFrame, n_errors: float) -> None:
+    """Add the columns of the intervals: the bounds of the posterior."""
+    for name, column in (
+        ("mean", "posterior_mean"),
+        ("lower", "lower_bound"),
+        ("upper", "upper_bound"),
+    ):
+        table[name] = finite(found.results[column])[table["row"]]
     # If all fits failed, the posterior describes a substitute value, not a score.
-    failed = (table.n_pulls > 0) & np.isnan(table.score)
-    return np.where(failed, np.nan, mean), lower, upper
+    table.loc[(table["n_pulls"] > 0) & table["score"].isna(), "mean"] = np.nan
 
 
-def _standard_errors(found: FittedSearch, table: CandidateTable, n_errors: float) -> Intervals:
-    mean = table.score
-    if found.has_resources:
-        amounts = found.results["n_resources"][table.row]
-        largest = amounts[~np.isnan(mean)].max(initial=0)
-        mean = np.where(amounts == largest, mean, np.nan)
+def _add_standard_errors(found: FittedSearch, table: pd.DataFrame, n_errors: float) -> None:
+    """Add the columns of the intervals: standard errors around scores with the most resource."""
+    largest = table["level"][table["score"].notna()].max()
+    table["mean"] = table["score"].where(table["level"] == largest)
     column = found.results.get(f"standard_error_test_{found.metric}")
     error = _corrected_errors(found) if column is None else finite(column)
-    error = error[table.row]
-    return mean, mean - n_errors * error, mean + n_errors * error
+    width = n_errors * error[table["row"]]
+    table["lower"], table["upper"] = table["mean"] - width, table["mean"] + width
 
 
 def _corrected_errors(found: FittedSearch) -> np.ndarray:
@@ -267,7 +239,8 @@ def _corrected_errors(found: FittedSearch) -> np.ndarray:
     return np.sqrt(corrected_variance_of_mean(np.column_stack(columns), *sizes))
 
 
-def _gap(lower: np.ndarray, upper: np.ndarray, best: np.ndarray) -> float | None:
+def _gap(table: pd.DataFrame) -> float | None:
+    best = table["best"]
     if not best.any() or best.all():
         return None
-    return float(np.nanmax(upper[~best]) - lower[best][0])
+    return float(table["upper"][~best].max() - table["lower"][best].iloc[0])

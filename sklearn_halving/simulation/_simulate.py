@@ -245,16 +245,17 @@ class Games:
 
     def _rewards(self, policy: BasePolicy, pulls: Pulls) -> FloatArray:
         """Return the rewards of pulls, NaN for padding. Also count the pulls."""
-        is_real = pulls.arm != NO_ARM
+        place = np.flatnonzero(pulls.arm != NO_ARM)
+        row = place // max(1, len(pulls))
+        counts = np.bincount(row, minlength=len(self._values))
+        self._plays_on = counts > 0
         rewards = np.full(pulls.arm.shape, np.nan)
-        self._plays_on = is_real.any(axis=1)
-        if self._plays_on.any():
-            row = np.nonzero(is_real)[0]
-            flat = Pulls(*(np.asarray(column)[is_real] for column in pulls))
+        if len(place):
+            flat = Pulls(*(np.take(column, place) for column in pulls))
             for extreme in (np.min, np.max):
                 check_pull(policy, self.problem, Pull(*(int(extreme(column)) for column in flat)))
-            rewards[is_real] = self.arms.rewards(row, flat)
-            self.n_pulls += is_real.sum(axis=1)
+            rewards.put(place, self.arms.rewards(row, flat))
+            self.n_pulls += counts
             self._count_units(row, flat)
         return rewards
 
