@@ -10,7 +10,7 @@ import numpy as np
 from sklearn_halving._typing import Params
 from sklearn_halving.plotting import _drawing as drawing
 from sklearn_halving.plotting._display import Display
-from sklearn_halving.plotting._reading import FittedSearch, Search, finite, read_search
+from sklearn_halving.plotting._reading import FittedSearch, Search, arrays, finite, read_search
 from sklearn_halving.splits import corrected_variance_of_mean
 
 if TYPE_CHECKING:
@@ -137,12 +137,11 @@ class ConfidenceDisplay(Display):
         add_intervals = _add_posterior if found.has_posterior else _add_standard_errors
         add_intervals(found, table, n_errors)
         shown = table[table["mean"].notna()]
-        columns = ("candidate", "mean", "lower", "upper", "best", "n_pulls")
         center, interval = "mean", f"± {n_errors:g} standard error"
         if found.has_posterior:
             center, interval = "posterior mean", "lower and upper bound"
         return cls(
-            **{name: shown[name].to_numpy() for name in columns},
+            **arrays(shown, "candidate", "mean", "lower", "upper", "best", "n_pulls"),
             labels=found.labels(shown),
             gap=_gap(shown) if found.has_posterior else None,
             n_left_out=len(table) - len(shown),
@@ -207,11 +206,8 @@ class ConfidenceDisplay(Display):
 
 def _add_posterior(found: FittedSearch, table: pd.DataFrame, n_errors: float) -> None:
     """Add the columns of the intervals: the bounds of the posterior."""
-    for name, column in (
-        ("mean", "posterior_mean"),
-        ("lower", "lower_bound"),
-        ("upper", "upper_bound"),
-    ):
+    names = {"mean": "posterior_mean", "lower": "lower_bound", "upper": "upper_bound"}
+    for name, column in names.items():
         table[name] = finite(found.results[column])[table["row"]]
     # If all fits failed, the posterior describes a substitute value, not a score.
     table.loc[(table["n_pulls"] > 0) & table["score"].isna(), "mean"] = np.nan

@@ -11,7 +11,7 @@ from sklearn_halving._typing import Params
 from sklearn_halving.plotting import _drawing as drawing
 from sklearn_halving.plotting._display import Display, check_choice
 from sklearn_halving.plotting._labels import shortened, value_texts
-from sklearn_halving.plotting._reading import FittedSearch, Search, read_search
+from sklearn_halving.plotting._reading import FittedSearch, Search, arrays, read_search
 from sklearn_halving.plotting._space import as_numbers, category_texts, suits_log
 
 if TYPE_CHECKING:
@@ -128,10 +128,8 @@ class ParameterDisplay(Display):
         table = table[shown]
         return cls(
             values=as_numbers([column[place] for place in np.flatnonzero(shown)]),
-            score=table["score"].to_numpy(),
             weight=table[weight].to_numpy(),
-            best=table["best"].to_numpy(),
-            has_fewer_splits=table["has_fewer_splits"].to_numpy(),
+            **arrays(table, "score", "best", "has_fewer_splits"),
             parameter=parameter,
             n_left_out=int((~shown).sum()),
             score_label=score_label,

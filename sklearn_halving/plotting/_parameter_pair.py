@@ -12,7 +12,7 @@ from sklearn_halving.plotting import _drawing as drawing
 from sklearn_halving.plotting._display import Display
 from sklearn_halving.plotting._importance import importances
 from sklearn_halving.plotting._labels import shortened
-from sklearn_halving.plotting._reading import FittedSearch, Search, read_search
+from sklearn_halving.plotting._reading import FittedSearch, Search, arrays, read_search
 from sklearn_halving.plotting._space import Axis, TriedSpace, tried_space
 
 if TYPE_CHECKING:
@@ -104,15 +104,11 @@ class ParameterPairDisplay(Display):
             raise found.lacks("two parameters in which candidates differ", way_out)
         first, second = _pair(space, found, parameters)
         shown = ~np.isnan(first.position + second.position)
+        first, second = (replace(one, position=one.position[shown]) for one in (first, second))
         table = space.table[shown]
         return cls(
-            axes=(
-                replace(first, position=first.position[shown]),
-                replace(second, position=second.position[shown]),
-            ),
-            score=table["score"].to_numpy(),
-            best=table["best"].to_numpy(),
-            has_fewer_splits=table["has_fewer_splits"].to_numpy(),
+            axes=(first, second),
+            **arrays(table, "score", "best", "has_fewer_splits"),
             n_left_out=int((~shown).sum()),
             score_label=found.score_label,
         )
@@ -121,9 +117,8 @@ class ParameterPairDisplay(Display):
         ax = self._axes(ax, 6.4, 4.4)
         for axis, of_plot in zip(self.axes, (ax.xaxis, ax.yaxis), strict=True):
             if axis.categories:
-                drawing.label_categories(
-                    of_plot, [shortened(text, 18) for text in axis.categories]
-                )
+                names = [shortened(text, 18) for text in axis.categories]
+                drawing.label_categories(of_plot, names)
             else:
                 drawing.label_numbers(of_plot, axis.position, is_log=axis.is_log)
         limits = drawing.score_range(self.score)

@@ -9,7 +9,7 @@ import numpy as np
 
 from sklearn_halving.plotting import _drawing as drawing
 from sklearn_halving.plotting._display import Display
-from sklearn_halving.plotting._reading import FittedSearch
+from sklearn_halving.plotting._reading import FittedSearch, arrays
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,10 +76,9 @@ class PullsDisplay(Display):
         n_pulls = np.zeros((len(table), len(levels)), dtype=int)
         np.add.at(n_pulls, (rows, columns), 1)
         return cls(
-            candidate=table["candidate"].to_numpy(),
             n_pulls=n_pulls,
             levels=levels,
-            best=table["best"].to_numpy(),
+            **arrays(table, "candidate", "best"),
             labels=found.labels(table),
             resource_label=found.resource_unit,
         )

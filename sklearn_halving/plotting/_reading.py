@@ -206,6 +206,11 @@ def _history_of(search: Search, metric: str) -> pd.DataFrame:
     return history.assign(score=finite(score.to_numpy(dtype=float)))
 
 
+def arrays(table: pd.DataFrame, *names: str) -> dict[str, np.ndarray]:
+    """Return columns of a table, for the parameters of a display that have these names."""
+    return {name: table[name].to_numpy() for name in names}
+
+
 def finite(values: npt.ArrayLike) -> np.ndarray:
     """Return the values as floats, with NaN for values that are not finite."""
     values = np.asarray(values, dtype=float)

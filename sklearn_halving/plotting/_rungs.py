@@ -10,16 +10,15 @@ import numpy as np
 from sklearn_halving._typing import Params
 from sklearn_halving.plotting import _drawing as drawing
 from sklearn_halving.plotting._display import Display
-from sklearn_halving.plotting._reading import FittedSearch
+from sklearn_halving.plotting._reading import FittedSearch, arrays
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
 Color = str | tuple[float, ...]
 MAX_PANELS = 8
+WINNERS: Params = {"color": drawing.WINNER, "linewidth": 2.4}
 HOLLOW: Params = {"s": 14, "facecolors": "white", "linewidths": 0.9}
 
 
@@ -102,9 +101,8 @@ class RungDisplay(Display):
         points = scores.agg(lambda own: own.mean(skipna=False)).reset_index()
         n_splits = scores.size().reset_index(drop=True)
         most = n_splits.groupby(points["n_resources"]).transform("max")
-        columns = ("candidate", "n_resources", "score", "bracket")
         return cls(
-            **{name: points[name].to_numpy() for name in columns},
+            **arrays(points, "candidate", "n_resources", "score", "bracket"),
             has_fewer_splits=has_brackets & (n_splits < most).to_numpy(),
             best_candidate=found.best_candidate,
             score_label=f"mean test {found.score_label}",
@@ -113,38 +111,36 @@ class RungDisplay(Display):
 
     def _draw(self, ax: Axes | None) -> Axes:
         plt = self._pyplot()
-        brackets = np.unique(self.bracket)[::-1]
-        if ax is not None or not 1 < len(brackets) <= MAX_PANELS:
+        brackets = np.unique(self.bracket)[::-1]  # the most exploratory first
+        n = len(brackets)
+        if ax is None and 1 < n <= MAX_PANELS:
+            size = 1.0 + 2.1 * n, 3.6
+            panels = plt.subplots(ncols=n, figsize=size, sharey=True, layout="constrained")[1]
+            axes = list(panels)
+            for panel, bracket in zip(axes, brackets, strict=True):
+                self._draw_panel(panel, bracket)
+            axes[0].figure.supxlabel(self.resource_label, fontsize="medium")
+        else:
             axes = [self._axes(ax)]
-            colors = [plt.get_cmap("viridis")(x) for x in np.linspace(0.0, 0.9, len(brackets))]
-            for bracket, color in zip(brackets, colors, strict=True):
-                label = f"bracket {bracket}" if len(brackets) > 1 else "candidates"
+            for bracket, place in zip(brackets, np.linspace(0.0, 0.9, n), strict=True):
+                label = f"bracket {bracket}" if n > 1 else "candidates"
+                color = plt.get_cmap("viridis")(place)
                 self._draw_bracket(axes[0], self.bracket == bracket, color, label)
             drawing.set_log_levels(axes[0], self.n_resources)
-            axes[0].set(xlabel=self.resource_label, ylabel=drawing.wrapped(self.score_label))
-        else:
-            axes = self._draw_panels(plt, brackets)
+            axes[0].set_xlabel(self.resource_label)
+        axes[0].set_ylabel(drawing.wrapped(self.score_label))
         self._finish(axes)
         self.axes_ = np.array(axes)
         return axes[0]
 
-    def _draw_panels(self, plt: ModuleType, brackets: np.ndarray) -> list[Axes]:
-        """Draw each bracket on its own axes, the most exploratory first."""
-        size = 1.0 + 2.1 * len(brackets), 3.6
-        figure, grid = plt.subplots(
-            ncols=len(brackets), figsize=size, sharey=True, layout="constrained"
-        )
-        for axes, bracket in zip(grid, brackets, strict=True):
-            inside = self.bracket == bracket
-            self._draw_bracket(axes, inside, drawing.OTHERS, "candidates")
-            drawing.set_log_levels(axes, self.n_resources[inside])
-            n_candidates = len(np.unique(self.candidate[inside]))
-            number = drawing.count_of(n_candidates, "candidate")
-            lines = filter(None, [f"bracket {bracket}", number, self._without_score(inside)])
-            axes.set_title("\n".join(lines), fontsize="medium")
-        grid[0].set_ylabel(drawing.wrapped(self.score_label))
-        figure.supxlabel(self.resource_label, fontsize="medium")
-        return list(grid)
+    def _draw_panel(self, ax: Axes, bracket: int) -> None:
+        """Draw a bracket on its own axes."""
+        inside = self.bracket == bracket
+        self._draw_bracket(ax, inside, drawing.OTHERS, "candidates")
+        drawing.set_log_levels(ax, self.n_resources[inside])
+        number = drawing.count_of(len(np.unique(self.candidate[inside])), "candidate")
+        lines = filter(None, [f"bracket {bracket}", number, self._without_score(inside)])
+        ax.set_title("\n".join(lines), fontsize="medium")
 
     def _draw_bracket(self, ax: Axes, inside: np.ndarray, color: Color, label: str) -> None:
         """Draw one bracket."""
@@ -155,7 +151,7 @@ class RungDisplay(Display):
             rows = rows[np.argsort(self.n_resources[rows])]
             style: Params = {"color": color, "alpha": alpha, "linewidth": 1.2, "zorder": 2}
             if candidate == self.best_candidate:
-                style = {"color": drawing.WINNER, "linewidth": 2.4, "zorder": 3}
+                style = {"zorder": 3, **WINNERS}
             x, y = self.n_resources[rows], self.score[rows]
             ax.plot(x, y, marker="o", markersize=3.5, markeredgewidth=0, **style)
             hollow = self.has_fewer_splits[rows]
@@ -180,15 +176,9 @@ class RungDisplay(Display):
         if self.best_candidate is not None:
             never = "" if (self.candidate == self.best_candidate).any() else ", never fitted"
             label = f"winner, #{self.best_candidate}{never}"
-            style: Params = {
-                "color": drawing.WINNER,
-                "linewidth": 2.4,
-                "marker": "o",
-                "markersize": 3.5,
-            }
-            handles += axes[0].plot([], [], label=label, **style)
+            handles += axes[0].plot([], [], marker="o", markersize=3.5, label=label, **WINNERS)
         if self.has_fewer_splits.any():
-            style = {"edgecolors": drawing.OTHERS, "label": drawing.FEWER_SPLITS}
+            style: Params = {"edgecolors": drawing.OTHERS, "label": drawing.FEWER_SPLITS}
             handles.append(axes[0].scatter([], [], **style, **HOLLOW))
         if len(axes) == 1:
             drawing.legend_beside(axes[0])

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn_halving._typing import Params
 from sklearn_halving.plotting._display import Display
 from sklearn_halving.plotting._drawing import GREY, OTHERS, count_of, legend_beside, note
-from sklearn_halving.plotting._reading import FittedSearch
+from sklearn_halving.plotting._reading import FittedSearch, arrays
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -82,16 +82,10 @@ class WorkerDisplay(Display):
     @classmethod
     def _from_search(cls, found: FittedSearch) -> Self:
         history = found.history.sort_values("started", kind="stable")
-        fit_time, score_time = history["fit_time"].to_numpy(), history["score_time"].to_numpy()
-        start, pauses = _without_pauses(history["started"].to_numpy(), fit_time + score_time)
-        return cls(
-            start=start,
-            fit_time=fit_time,
-            score_time=score_time,
-            lane=_lanes(start, fit_time + score_time),
-            failed=history["failed"].to_numpy(),
-            pauses=pauses,
-        )
+        seconds = (history["fit_time"] + history["score_time"]).to_numpy()
+        start, pauses = _without_pauses(history["started"].to_numpy(), seconds)
+        columns = arrays(history, "fit_time", "score_time", "failed")
+        return cls(start=start, lane=_lanes(start, seconds), pauses=pauses, **columns)
 
     def _draw(self, ax: Axes | None) -> Axes:
         n_lanes = int(self.lane.max()) + 1
