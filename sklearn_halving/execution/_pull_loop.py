@@ -21,7 +21,6 @@ from sklearn_halving.execution.workers._executors import Executor
 from sklearn_halving.execution.workers._interrupt import Interrupt
 from sklearn_halving.execution.workers._lost_backend import LostBackendError
 from sklearn_halving.policies._types import Policy, Problem, Pull, Pulls
-from sklearn_halving.policies.bases._base_policy import check_pull
 
 PATIENCE = 0.5
 """Seconds between two checks for a request to stop."""
@@ -269,7 +268,7 @@ class PullLoop:
         return min(most, n_unread)
 
     def _open_pull(self, pull: Pull) -> None:
-        check_pull(self.policy, self.problem, pull)
+        self.problem.check(self.policy, pull)
         if pull in self._open or pull in self.log.outcomes:
             raise RuntimeError(
                 f"{self.policy!r} asks for {pull} a second time. This is an error in the policy: "

@@ -8,8 +8,19 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from sklearn_halving._typing import Params
-from sklearn_halving.plotting import _drawing as drawing
 from sklearn_halving.plotting._display import Display
+from sklearn_halving.plotting._drawing import (
+    GREY,
+    MAX_LABELS,
+    OTHERS,
+    WINNER,
+    clip,
+    count_of,
+    height_of,
+    label_candidates,
+    legend_beside,
+    note,
+)
 from sklearn_halving.plotting._reading import FittedSearch, Search, arrays, finite, read_search
 from sklearn_halving.splits import corrected_variance_of_mean
 
@@ -151,22 +162,22 @@ class ConfidenceDisplay(Display):
 
     def _draw(self, ax: Axes | None) -> Axes:
         n_candidates = len(self.candidate)
-        ax = self._axes(ax, 8.6, drawing.height_of(n_candidates))
+        ax = self._axes(ax, 8.6, height_of(n_candidates))
         if self.gap is not None:
             self._draw_gap(ax)
-        for is_winner, color in ((False, drawing.OTHERS), (True, drawing.WINNER)):
+        for is_winner, color in ((False, OTHERS), (True, WINNER)):
             label = "winner" if is_winner else self.interval_label
             self._draw_intervals(ax, self.best == is_winner, color, label)
-        drawing.label_candidates(ax, self.labels)
+        label_candidates(ax, self.labels)
         ax.set_xlabel(self.score_label)
-        n_cut = drawing.clip(ax.set_xlim, self.mean)
-        drawing.note(
+        n_cut = clip(ax.set_xlim, self.mean)
+        note(
             ax,
-            drawing.count_of(n_cut, "mean", "off the axis"),
-            drawing.count_of(self.n_left_out, "candidate", LEFT_OUT),
+            count_of(n_cut, "mean", "off the axis"),
+            count_of(self.n_left_out, "candidate", LEFT_OUT),
         )
         if n_candidates:
-            drawing.legend_beside(ax)
+            legend_beside(ax)
         return ax
 
     def _draw_intervals(self, ax: Axes, rows: np.ndarray, color: str, label: str) -> None:
@@ -176,10 +187,8 @@ class ConfidenceDisplay(Display):
         # Scores that are equal by chance are as uninformative about noise as a single score.
         is_flat = width <= FLAT * np.maximum(1.0, np.abs(self.mean))
         kind = np.select([never, np.isnan(width), is_flat], [1, 2, 3], default=0)
-        is_winner = color == drawing.WINNER
-        size, line = (
-            (5, 1.6) if is_winner or len(self.mean) <= 2 * drawing.MAX_LABELS else (2, 0.6)
-        )
+        is_winner = color == WINNER
+        size, line = (5, 1.6) if is_winner or len(self.mean) <= 2 * MAX_LABELS else (2, 0.6)
         style: Params = {"color": color, "markersize": size, "zorder": 3 if is_winner else 2}
         sides = np.maximum(np.stack([self.mean - self.lower, self.upper - self.mean]), 0.0)
         for number, (name, marker) in enumerate(KINDS):
@@ -201,7 +210,7 @@ class ConfidenceDisplay(Display):
         """Draw the span from the winner's lower bound to the largest upper bound of the others."""
         lower = float(self.lower[self.best][0])
         ends = sorted((lower, lower + float(self.gap or 0.0)))
-        ax.axvspan(*ends, color=drawing.GREY, alpha=0.15, linewidth=0, label=f"gap {self.gap:.3g}")
+        ax.axvspan(*ends, color=GREY, alpha=0.15, linewidth=0, label=f"gap {self.gap:.3g}")
 
 
 def _add_posterior(found: FittedSearch, table: pd.DataFrame, n_errors: float) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from sklearn_halving._typing import Params
-from sklearn_halving.plotting import _drawing as drawing
 from sklearn_halving.plotting._display import Display
+from sklearn_halving.plotting._drawing import OTHERS, WINNER, count_of, legend_beside, note
 from sklearn_halving.plotting._labels import shortened
 from sklearn_halving.plotting._reading import FittedSearch
 from sklearn_halving.plotting._space import Axis, tried_space
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 GROUPS = ("other candidates", "best quarter", "winner")
-COLORS = ("#c9ccd1", drawing.OTHERS, drawing.WINNER)
+COLORS = ("#c9ccd1", OTHERS, WINNER)
 WIDTHS = (0.7, 1.2, 2.5)
 
 
@@ -92,9 +92,9 @@ class ParallelCoordinatesDisplay(Display):
             ax.text(place, -0.03, shortened(low, 12), va="top", **style)
             ax.text(place, 1.03, shortened(high, 12), va="bottom", **style)
         n_without = int((self.position < 0).any(axis=1).sum())
-        drawing.note(
+        note(
             ax,
-            drawing.count_of(len(self.group), "candidate"),
+            count_of(len(self.group), "candidate"),
             f"{n_without} without a parameter" if n_without else "",
         )
         return ax
@@ -111,7 +111,7 @@ class ParallelCoordinatesDisplay(Display):
             style: Params = {"color": [COLORS[group]], "linewidth": WIDTHS[group]}
             parallel_coordinates(frame, "group", ax=ax, use_columns=False, **style)
         handles, labels = ax.get_legend_handles_labels()
-        drawing.legend_beside(ax, handles=handles[::-1], labels=labels[::-1])
+        legend_beside(ax, handles=handles[::-1], labels=labels[::-1])
 
 
 def _to_unit(axis: Axis) -> np.ndarray:

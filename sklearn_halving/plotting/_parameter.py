@@ -8,8 +8,19 @@ from typing import TYPE_CHECKING, Literal, Self
 import numpy as np
 
 from sklearn_halving._typing import Params
-from sklearn_halving.plotting import _drawing as drawing
 from sklearn_halving.plotting._display import Display, check_choice
+from sklearn_halving.plotting._drawing import (
+    FEWER_SPLITS,
+    OTHERS,
+    clip,
+    count_of,
+    draw_winner,
+    label_categories,
+    label_numbers,
+    legend_beside,
+    note,
+    wrapped,
+)
 from sklearn_halving.plotting._labels import shortened, value_texts
 from sklearn_halving.plotting._reading import FittedSearch, Search, arrays, read_search
 from sklearn_halving.plotting._space import as_numbers, category_texts, suits_log
@@ -20,8 +31,8 @@ if TYPE_CHECKING:
     from matplotlib.collections import PathCollection
 
 Scale = Literal["auto", "linear", "log"]
-FULL: Params = {"color": drawing.OTHERS, "linewidths": 0}
-HOLLOW: Params = {"facecolors": "none", "edgecolors": drawing.OTHERS, "linewidths": 1}
+FULL: Params = {"color": OTHERS, "linewidths": 0}
+HOLLOW: Params = {"facecolors": "none", "edgecolors": OTHERS, "linewidths": 1}
 AREAS = (14.0, 160.0)
 """Areas of the smallest and the largest marker, in square points."""
 
@@ -154,21 +165,21 @@ class ParameterDisplay(Display):
         ax = self._axes(ax, height=4.0 + 0.04 * max(map(len, texts), default=0))
         x = self.values if is_numeric else self._draw_categories(ax)
         if is_numeric:
-            drawing.label_numbers(ax.xaxis, x, is_log=is_log)
+            label_numbers(ax.xaxis, x, is_log=is_log)
         areas = _areas(self.weight, self.weight)
         alpha = 0.7 if len(x) <= 100 else 0.4
         for is_hollow, style in enumerate((FULL, HOLLOW)):
             rows = ~self.best & (self.has_fewer_splits == is_hollow)
             if rows.any():
                 ax.scatter(x[rows], self.score[rows], areas[rows], alpha=alpha, **style)
-        star = drawing.draw_winner(ax, x[self.best], self.score[self.best])
+        star = draw_winner(ax, x[self.best], self.score[self.best])
         # Parameter names of nested pipelines can be wider than the axes.
-        ax.set(xlabel=shortened(self.parameter, 60), ylabel=drawing.wrapped(self.score_label))
-        n_below = drawing.clip(ax.set_ylim, self.score)
-        drawing.note(
+        ax.set(xlabel=shortened(self.parameter, 60), ylabel=wrapped(self.score_label))
+        n_below = clip(ax.set_ylim, self.score)
+        note(
             ax,
-            drawing.count_of(n_below, "score", "below the axis"),
-            drawing.count_of(self.n_left_out, "candidate", "left out"),
+            count_of(n_below, "score", "below the axis"),
+            count_of(self.n_left_out, "candidate", "left out"),
         )
         self._add_legend(ax, star)
         return ax
@@ -190,7 +201,7 @@ class ParameterDisplay(Display):
     def _draw_categories(self, ax: Axes) -> np.ndarray:
         """Label the axis with the categories, and return the position of each candidate."""
         texts, names = category_texts(self.values)
-        drawing.label_categories(ax.xaxis, names)
+        label_categories(ax.xaxis, names)
         ax.set_xlim(-0.6, len(names) - 0.4)
         x = np.array([names.index(text) for text in texts], dtype=float)
         # Candidates of one category are spread out, in the same way in every drawing.
@@ -208,7 +219,7 @@ class ParameterDisplay(Display):
             never = "" if self.weight[self.best].all() else ",\nnever fitted"
             marks.append((star, f"winner{never}"))
         if (self.has_fewer_splits & ~self.best).any():
-            marks.append((ax.scatter([], [], 50.0, **HOLLOW), drawing.FEWER_SPLITS))
+            marks.append((ax.scatter([], [], 50.0, **HOLLOW), FEWER_SPLITS))
         amounts = np.unique(self.weight)
         if len(amounts) > 5:
             amounts = amounts[np.linspace(0, len(amounts) - 1, 4).round().astype(int)]
@@ -216,7 +227,7 @@ class ParameterDisplay(Display):
             marks.append((ax.scatter([], [], area, alpha=0.7, **FULL), f"{amount:.4g}"))
         handles, labels = [mark for mark, _ in marks], [label for _, label in marks]
         title = shortened(self.weight_label, 20)
-        drawing.legend_beside(ax, handles=handles, labels=labels, title=title)
+        legend_beside(ax, handles=handles, labels=labels, title=title)
 
 
 def _parameter_of(found: FittedSearch, parameter: str | None) -> str:

@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from sklearn_halving._typing import Params
-from sklearn_halving.plotting import _drawing as drawing
 from sklearn_halving.plotting._display import Display
+from sklearn_halving.plotting._drawing import (
+    FEWER_SPLITS,
+    count_of,
+    draw_winner,
+    label_categories,
+    label_numbers,
+    note,
+    score_range,
+)
 from sklearn_halving.plotting._importance import importances
 from sklearn_halving.plotting._labels import shortened
 from sklearn_halving.plotting._reading import FittedSearch, Search, arrays, read_search
@@ -118,10 +126,10 @@ class ParameterPairDisplay(Display):
         for axis, of_plot in zip(self.axes, (ax.xaxis, ax.yaxis), strict=True):
             if axis.categories:
                 names = [shortened(text, 18) for text in axis.categories]
-                drawing.label_categories(of_plot, names)
+                label_categories(of_plot, names)
             else:
-                drawing.label_numbers(of_plot, axis.position, is_log=axis.is_log)
-        limits = drawing.score_range(self.score)
+                label_numbers(of_plot, axis.position, is_log=axis.is_log)
+        limits = score_range(self.score)
         low, high = limits or (float(self.score.min()), float(self.score.max()))
         self._draw_contours(ax, low, high)
         style: Params = {"vmin": low, "vmax": high, "cmap": "viridis"}
@@ -133,15 +141,15 @@ class ParameterPairDisplay(Display):
             ax.scatter(x[fewer], y[fewer], 28, self.score[fewer], marker="x", **style)
         edge: Params = {"edgecolors": "white", "linewidths": 0.6}
         points = ax.scatter(x[full], y[full], 28, self.score[full], **edge, **style)
-        drawing.draw_winner(ax, x[self.best], y[self.best])
+        draw_winner(ax, x[self.best], y[self.best])
         ax.set(xlabel=shortened(self.axes[0].name, 60), ylabel=shortened(self.axes[1].name, 36))
         label = f"mean test {shortened(self.score_label, 30)}"
         extend = "neither" if limits is None else "min"
         ax.figure.colorbar(points, ax=ax, label=label, extend=extend)
-        drawing.note(
+        note(
             ax,
-            f"x: {drawing.FEWER_SPLITS}" if len(fewer) else "",
-            drawing.count_of(self.n_left_out, "candidate", "left out"),
+            f"x: {FEWER_SPLITS}" if len(fewer) else "",
+            count_of(self.n_left_out, "candidate", "left out"),
         )
         return ax
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal, Self
 import numpy as np
 
 from sklearn_halving._typing import Params
-from sklearn_halving.plotting import _drawing as drawing
 from sklearn_halving.plotting._display import Display, check_choice
+from sklearn_halving.plotting._drawing import OTHERS, count_of, note, score_range, wrapped
 from sklearn_halving.plotting._reading import FittedSearch, Search, read_search
 
 if TYPE_CHECKING:
@@ -163,22 +163,22 @@ class RegretDisplay(Display):
         ax = self._axes(ax)
         style: Params = {"where": "post", "linewidth": 1.8, "label": self.name}
         if is_new:
-            style["color"] = drawing.OTHERS
+            style["color"] = OTHERS
         y = self.regret if is_regret else self.score
         self.line_ = ax.step(self.cost, y, **(style | line_kw))[0]
         # The last point is the end of the search, not a change of leader.
         changes = slice(0, max(1, len(self.cost) - 1))
         ax.plot(self.cost[changes], y[changes], "o", markersize=4, color=self.line_.get_color())
         label = "simple regret" if is_regret else "score of the leader"
-        ax.set(xlabel=self.cost_label, ylabel=drawing.wrapped(f"{label} ({self.score_label})"))
+        ax.set(xlabel=self.cost_label, ylabel=wrapped(f"{label} ({self.score_label})"))
         ax.set_xlim(left=0)
-        limits = drawing.score_range(self.score)
+        limits = score_range(self.score)
         if is_new and limits is not None:  # diverging leaders would dominate the axis
             low, high = limits
             best = float(np.nanmax(self.score))
             ax.set_ylim((best - high, best - low) if is_regret else limits)
             n_off = int((self.score < low).sum())
-            drawing.note(ax, drawing.count_of(n_off, "leader", "off the axis"))
+            note(ax, count_of(n_off, "leader", "off the axis"))
         ax.legend(loc="best", fontsize="small")
         return ax
 

@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from sklearn_halving._typing import Params
-from sklearn_halving.plotting import _drawing as drawing
 from sklearn_halving.plotting._display import Display
+from sklearn_halving.plotting._drawing import (
+    FEWER_SPLITS,
+    OTHERS,
+    WINNER,
+    clip,
+    count_of,
+    legend_beside,
+    note,
+    set_log_levels,
+    wrapped,
+)
 from sklearn_halving.plotting._reading import FittedSearch, arrays
 
 if TYPE_CHECKING:
@@ -18,7 +28,7 @@ if TYPE_CHECKING:
 
 Color = str | tuple[float, ...]
 MAX_PANELS = 8
-WINNERS: Params = {"color": drawing.WINNER, "linewidth": 2.4}
+WINNERS: Params = {"color": WINNER, "linewidth": 2.4}
 HOLLOW: Params = {"s": 14, "facecolors": "white", "linewidths": 0.9}
 
 
@@ -126,9 +136,9 @@ class RungDisplay(Display):
                 label = f"bracket {bracket}" if n > 1 else "candidates"
                 color = plt.get_cmap("viridis")(place)
                 self._draw_bracket(axes[0], self.bracket == bracket, color, label)
-            drawing.set_log_levels(axes[0], self.n_resources)
+            set_log_levels(axes[0], self.n_resources)
             axes[0].set_xlabel(self.resource_label)
-        axes[0].set_ylabel(drawing.wrapped(self.score_label))
+        axes[0].set_ylabel(wrapped(self.score_label))
         self._finish(axes)
         self.axes_ = np.array(axes)
         return axes[0]
@@ -136,9 +146,9 @@ class RungDisplay(Display):
     def _draw_panel(self, ax: Axes, bracket: int) -> None:
         """Draw a bracket on its own axes."""
         inside = self.bracket == bracket
-        self._draw_bracket(ax, inside, drawing.OTHERS, "candidates")
-        drawing.set_log_levels(ax, self.n_resources[inside])
-        number = drawing.count_of(len(np.unique(self.candidate[inside])), "candidate")
+        self._draw_bracket(ax, inside, OTHERS, "candidates")
+        set_log_levels(ax, self.n_resources[inside])
+        number = count_of(len(np.unique(self.candidate[inside])), "candidate")
         lines = filter(None, [f"bracket {bracket}", number, self._without_score(inside)])
         ax.set_title("\n".join(lines), fontsize="medium")
 
@@ -166,10 +176,10 @@ class RungDisplay(Display):
 
     def _finish(self, axes: list[Axes]) -> None:
         """Clip the axis if outliers would dominate it, and add the legend."""
-        n_below = drawing.clip(axes[0].set_ylim, self.score)
+        n_below = clip(axes[0].set_ylim, self.score)
         below = f"{n_below} below the axis" if n_below else ""
         if len(axes) == 1:
-            drawing.note(axes[0], below, self._without_score())
+            note(axes[0], below, self._without_score())
         elif below:
             axes[0].text(0.03, 0.02, below, transform=axes[0].transAxes, fontsize="small")
         handles: list[Artist] = []
@@ -178,9 +188,9 @@ class RungDisplay(Display):
             label = f"winner, #{self.best_candidate}{never}"
             handles += axes[0].plot([], [], marker="o", markersize=3.5, label=label, **WINNERS)
         if self.has_fewer_splits.any():
-            style: Params = {"edgecolors": drawing.OTHERS, "label": drawing.FEWER_SPLITS}
+            style: Params = {"edgecolors": OTHERS, "label": FEWER_SPLITS}
             handles.append(axes[0].scatter([], [], **style, **HOLLOW))
         if len(axes) == 1:
-            drawing.legend_beside(axes[0])
+            legend_beside(axes[0])
         elif handles:
-            drawing.legend_beside(axes[-1], handles=handles)
+            legend_beside(axes[-1], handles=handles)

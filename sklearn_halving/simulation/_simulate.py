@@ -9,12 +9,7 @@ import numpy as np
 
 from sklearn_halving.policies import NO_ARM, Policy, Problem, Pull, Pulls
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
-from sklearn_halving.policies.bases._base_policy import (
-    BasePolicy,
-    as_policy,
-    check_pull,
-    name_of,
-)
+from sklearn_halving.policies.bases._base_policy import BasePolicy, as_policy, name_of
 from sklearn_halving.policies.bases._parameter_checks import check_count
 from sklearn_halving.simulation._randomness import Randomness
 from sklearn_halving.simulation._result import SimulationResult
@@ -253,7 +248,7 @@ class Games:
         if len(place):
             flat = Pulls(*(np.take(column, place) for column in pulls))
             for extreme in (np.min, np.max):
-                check_pull(policy, self.problem, Pull(*(int(extreme(column)) for column in flat)))
+                self.problem.check(policy, Pull(*(int(extreme(column)) for column in flat)))
             rewards.put(place, self.arms.rewards(row, flat))
             self.n_pulls += counts
             self._count_units(row, flat)

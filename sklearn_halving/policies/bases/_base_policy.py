@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, is_dataclass, replace
-from math import inf
 from typing import Any, ClassVar
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
@@ -240,18 +239,6 @@ def as_policy(given: Any, **known: object) -> BasePolicy:
     adapted: Any = _Adapted  # it has all methods once it is made
     policy: BasePolicy = given if isinstance(given, BasePolicy) else adapted(given)
     return policy
-
-
-def check_pull(policy: Policy, problem: Problem, pull: Pull) -> None:
-    """Raise if a policy asks for a pull that its problem does not have."""
-    last = inf if problem.max_repetitions is None else problem.max_repetitions - 1
-    ranges = (0, problem.n_arms - 1), (problem.min_level, problem.max_level), (0, last)
-    for name, number, (low, high) in zip(pull._fields, pull, ranges, strict=True):
-        if not low <= number <= high:
-            raise ValueError(
-                f"policy must ask for {name}s from {low} to {high}, got {number} from {policy!r}. "
-                "Give it another budget, or let ask keep to the problem that start was given."
-            )
 
 
 def name_of(policy: Policy) -> str:
