@@ -140,7 +140,7 @@ def replayed(
         executor,
         reward=run.reward,
         log=run.log,
-        top_level=run.prepared.plan.problem.max_level,
+        problem=run.prepared.plan.problem,
         window=window_of(run.prepared.policy, run.prepared.plan.description),
         arrive=getattr(run.task.candidates, "arrive", None),
         first_to_tell=run.prepared.policy.first_to_tell,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from _simulated_workers import ClockResult, PullDurations, Workers, simulate_workers
 
 from sklearn_halving.policies import (
     AsynchronousBrackets,
@@ -23,14 +24,7 @@ from sklearn_halving.policies import (
 )
 from sklearn_halving.policies._successive_halving import BracketsGame
 from sklearn_halving.policies.bases._base_policy import default_window
-from sklearn_halving.simulation import (
-    ClockResult,
-    GaussianProcessArms,
-    LearningCurves,
-    PullDurations,
-    Workers,
-    simulate_workers,
-)
+from sklearn_halving.simulation import GaussianProcessArms, LearningCurves
 
 N_ARMS, N_PULLS = 64, 320
 NOISE = 0.3

@@ -20,7 +20,7 @@ from sklearn_halving.execution._types import Job, Landing, Outcome
 from sklearn_halving.execution.workers._executors import Executor
 from sklearn_halving.execution.workers._interrupt import Interrupt
 from sklearn_halving.execution.workers._lost_backend import LostBackendError
-from sklearn_halving.policies._types import Policy, Pull, Pulls
+from sklearn_halving.policies._types import Policy, Problem, Pull, Pulls
 
 PATIENCE = 0.5
 """Seconds between two checks for a request to stop."""
@@ -111,8 +111,8 @@ class PullLoop:
         Function that returns the reward of an outcome.
     log : PullLog
         Collects the outcomes.
-    top_level : int
-        The highest level. Models at this level are not kept.
+    problem : Problem
+        The problem that the policy plays. Models at its highest level are not kept.
     window : int or None, default=None
         Maximum number of open pulls. If None, the executor decides. A policy that depends on the
         order of outcomes needs a number, which must not depend on the workers. Its outcomes are
@@ -149,7 +149,7 @@ class PullLoop:
     executor: Executor
     reward: Callable[[Outcome], float]
     log: PullLog
-    top_level: int
+    problem: Problem
     window: int | None = None
     observer: PullObserver = field(default_factory=PullObserver)
     journal: Journal | None = None
@@ -268,6 +268,7 @@ class PullLoop:
         return min(most, n_unread)
 
     def _open_pull(self, pull: Pull) -> None:
+        self.problem.check(self.policy, pull)
         if pull in self._open or pull in self.log.outcomes:
             raise RuntimeError(
                 f"{self.policy!r} asks for {pull} a second time. This is an error in the policy: "
@@ -289,7 +290,7 @@ class PullLoop:
     def _submit(self, pull: Pull) -> None:
         context = self.observer.context_of(pull)
         kept = self.models.take(pull)
-        keep_model = pull.level < self.top_level
+        keep_model = pull.level < self.problem.max_level
         if kept.model is not None:
             job = Job(pull, kept.model, kept.level, keep_model, context)
         else:

@@ -361,7 +361,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
                 executor,
                 reward=run.reward,
                 log=run.log,
-                top_level=prepared.plan.problem.max_level,
+                problem=prepared.plan.problem,
                 window=window_of(prepared.policy, prepared.plan.description),
                 observer=watch if watch.is_needed else PullObserver(),
                 journal=checkpoint.journal,

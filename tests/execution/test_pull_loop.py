@@ -67,7 +67,7 @@ def run(
             executor,
             reward=lambda outcome: float(outcome.test_scores),
             log=log,
-            top_level=max_level,
+            problem=problem,
             window=window,
         )
         if watch is not None:
@@ -148,12 +148,13 @@ def test_by_default_no_more_than_an_eighth_of_the_pulls_are_in_flight() -> None:
 
 def test_a_policy_that_depends_on_the_order_needs_a_window() -> None:
     policy = Capricious()
-    state = policy.start(Problem(2))
+    problem = Problem(2)
+    state = policy.start(problem)
     with (
         open_executor(slow_task(2), 1, "2*n_jobs") as executor,
         pytest.raises(ValueError, match="it needs a window"),
     ):
-        PullLoop(policy, state, executor, reward=lambda _: 0.0, log=PullLog(), top_level=1)
+        PullLoop(policy, state, executor, reward=lambda _: 0.0, log=PullLog(), problem=problem)
 
 
 def test_the_window_is_kept_full_and_does_not_depend_on_workers() -> None:
