@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.linalg import cho_solve, cholesky, rq, solve_triangular
 from scipy.optimize import minimize
 
 from sklearn_halving.policies._arrays import FloatArray, IntArray
@@ -372,6 +372,9 @@ class Refits:
         posterior, exploration = self.make_model(self.family.at(found.log_lengths), found)
         for pull in zip(*(column[:, np.newaxis] for column in told), strict=True):
             posterior.update(*pull)
+        # Of all square roots, the one that does not depend on the order of the pulls: draws use it.
+        root = rq(posterior.root[0], mode="r")
+        posterior.root[0] = root * np.sign(root.diagonal())
         return posterior, exploration
 
     def hopeless(self) -> IntArray:
