@@ -372,7 +372,7 @@ class Refits:
         posterior, exploration = self.make_model(self.family.at(found.log_lengths), found)
         for pull in zip(*(column[:, np.newaxis] for column in told), strict=True):
             posterior.update(*pull)
-        # Of all square roots, the one that does not depend on the order of the pulls: draws use it.
+        # Random draws use the root: take the one that does not depend on the order of the pulls.
         root = rq(posterior.root[0], mode="r")
         posterior.root[0] = root * np.sign(root.diagonal())
         return posterior, exploration
