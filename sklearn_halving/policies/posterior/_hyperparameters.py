@@ -372,7 +372,7 @@ class Refits:
         posterior, exploration = self.make_model(self.family.at(found.log_lengths), found)
         for pull in zip(*(column[:, np.newaxis] for column in told), strict=True):
             posterior.update(*pull)
-        # Random draws use the root: take the one that does not depend on the order of the pulls.
+        # Of all roots the triangular one: Thompson sampling then ignores the order of the rewards.
         root = rq(posterior.root[0], mode="r")
         posterior.root[0] = root * np.sign(root.diagonal())
         return posterior, exploration
