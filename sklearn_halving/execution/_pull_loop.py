@@ -193,12 +193,7 @@ class PullLoop:
 
     def _run(self) -> None:
         while True:
-            with self._one_thread():
-                self._tell()
-                is_finished = self.policy.is_finished(self.state)
-                if not is_finished:
-                    self._ask()
-            if is_finished:
+            if self._decide():
                 self._drain()
                 return
             if not self._open:
@@ -212,6 +207,17 @@ class PullLoop:
                 break
         for pull in [pull for pull in self._open if pull in self._landed]:
             self._tell_pulls([pull])
+
+    def _decide(self) -> bool:
+        """Tell outcomes and ask for pulls; return whether the policy is finished."""
+        if self.stopped_by == "policy" and self._must_wait() and self._room() <= 0:
+            return False  # to limit the threads for nothing would take time
+        with self._one_thread():
+            self._tell()
+            is_finished = self.policy.is_finished(self.state)
+            if not is_finished:
+                self._ask()
+        return is_finished
 
     def _one_thread(self) -> AbstractContextManager[object]:
         """Limit the threads of BLAS, unless it could slow down fits in threads of this process."""
@@ -346,7 +352,7 @@ class PullLoop:
     def _must_wait(self) -> bool:
         if self.policy.order_free:
             return len(self._landed) < len(self._open)
-        return self._first_to_tell() not in self._landed
+        return bool(self._open) and self._first_to_tell() not in self._landed
 
     def _tell(self) -> None:
         """Tell all outcomes, or a single one if their order matters."""
