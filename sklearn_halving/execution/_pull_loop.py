@@ -291,7 +291,7 @@ class PullLoop:
     def _check(self, pull: Pull) -> None:
         """Raise if the policy may not ask for a pull."""
         for name, number, allowed in zip(Pull._fields, pull, self._allowed, strict=True):
-            if number not in allowed:
+            if not allowed.start <= number < allowed.stop:
                 raise RuntimeError(
                     f"{self.policy!r} asks for {pull}, whose {name} must be from {allowed[0]} to "
                     f"{allowed[-1]}. This is an error in the policy."

@@ -216,6 +216,7 @@ class Astray(Capricious):
         (Pull(0, 10, 0), "whose level must be from 1 to 9"),
         (Pull(0, 1, -1), "whose repetition must be from 0 to 59"),
         (Pull(0, 1, 60), "whose repetition must be from 0 to 59"),
+        (Pull(0, 1, 10**18), "whose repetition must be from 0 to 59"),
     ],
 )
 def test_a_policy_may_only_ask_for_what_there_is(pull: Pull, message: str) -> None:
