@@ -155,6 +155,13 @@ class JoblibSession:
         return bool(getattr(self._backend, "supports_sharedmem", False))
 
     @property
+    def uses_threads(self) -> bool:
+        """Whether tasks run in threads of this process, possibly as workers of a Dask cluster."""
+        if self.library != "dask":
+            return self.shares_memory
+        return str(getattr(self.client.scheduler, "address", "")).startswith("inproc:")
+
+    @property
     def library(self) -> str:
         """The package of the backend, such as ``"joblib"``, ``"dask"`` or ``"ray"``."""
         if type(self._backend).__name__ == "DaskDistributedBackend":

@@ -62,6 +62,8 @@ class _Stopped(Exception):  # noqa: N818 - nothing went wrong
 class _Record:
     """Stands where pulls run, and gives back what they gave in the search."""
 
+    uses_threads = False
+
     def __init__(self, landed: list[Outcome], before: Callable[[Outcome], None]) -> None:
         self._outcomes = {outcome.pull: outcome for outcome in landed}
         self._before = before

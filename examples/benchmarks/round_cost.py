@@ -32,14 +32,14 @@ LENGTH, NOISE = 0.1, 0.25
 Kernel = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-def smooth(points: np.ndarray, point: np.ndarray) -> np.ndarray:
+def smooth(points: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Return the squared exponential kernel."""
-    return np.exp(-0.5 * ((points - point)[:, 0] / LENGTH) ** 2)
+    return np.exp(-0.5 * ((points - others[:, 0]) / LENGTH) ** 2)
 
 
-def rough(points: np.ndarray, point: np.ndarray) -> np.ndarray:
+def rough(points: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Return the exponential kernel: no column is explained by others."""
-    return np.exp(-np.abs(points - point)[:, 0] / LENGTH)
+    return np.exp(-np.abs(points - others[:, 0]) / LENGTH)
 
 
 KERNELS: dict[str, Kernel] = {"smooth": smooth, "rough": rough}
@@ -68,9 +68,9 @@ class Game:
 
     def naive_posterior(self) -> np.ndarray:
         """Compute means and deviations of all arms from nothing but the rewards."""
-        arms = np.flatnonzero(self.state.arms.n_told[0])
-        rows = np.array([self.kernel(self.points, self.points[[arm]]) for arm in arms])
-        noise = NOISE / self.state.arms.n_told[0, arms]
+        arms = np.flatnonzero(self.state.n_told[0])
+        rows = self.kernel(self.points[arms], self.points)
+        noise = NOISE / self.state.n_told[0, arms]
         started = time.process_time()
         factor = cho_factor(rows[:, arms] + np.diag(noise), lower=True)
         mean = cho_solve(factor, self.truth[arms]) @ rows

@@ -6,14 +6,17 @@ the policy.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from sklearn_halving._typing import CallbackContext
+from sklearn_halving._unstable_imports import one_blas_thread
 from sklearn_halving.execution._journal import Journal
 from sklearn_halving.execution._model_store import ModelStore
 from sklearn_halving.execution._types import Job, Landing, Outcome
@@ -186,11 +189,9 @@ class PullLoop:
 
     def _run(self) -> None:
         while True:
-            self._tell()
-            if self.policy.is_finished(self.state):
+            if self._decide():
                 self._drain()
                 return
-            self._ask()
             if not self._open:
                 if self.stopped_by != "policy":
                     break
@@ -202,6 +203,22 @@ class PullLoop:
                 break
         for pull in [pull for pull in self._open if pull in self._landed]:
             self._tell_pulls([pull])
+
+    def _decide(self) -> bool:
+        """Tell outcomes and ask for pulls; return whether the policy is finished."""
+        if self.stopped_by == "policy" and self._must_wait() and self._room() <= 0:
+            return False  # to limit the threads for nothing would take time
+        with self._one_thread():
+            self._tell()
+            is_finished = self.policy.is_finished(self.state)
+            if not is_finished:
+                self._ask()
+        return is_finished
+
+    def _one_thread(self) -> AbstractContextManager[object]:
+        """Limit the threads of BLAS, unless it could slow down fits in threads of this process."""
+        is_main = threading.current_thread() is threading.main_thread()
+        return one_blas_thread() if is_main and not self.executor.uses_threads else nullcontext()
 
     def _wait(self) -> bool:
         """Wait for pulls; return whether more of them may return or be told."""
@@ -322,7 +339,7 @@ class PullLoop:
     def _must_wait(self) -> bool:
         if self.policy.order_free:
             return len(self._landed) < len(self._open)
-        return self._first_to_tell() not in self._landed
+        return bool(self._open) and self._first_to_tell() not in self._landed
 
     def _tell(self) -> None:
         """Tell all outcomes, or a single one if their order matters."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import ceil, prod
 from typing import Annotated, Any, Literal
 
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
 from sklearn_halving.policies._types import NO_ARM, Problem, Pulls
 from sklearn_halving.policies.bases._base_policy import BasePolicy
-from sklearn_halving.policies.bases._gap_rule import choose_by_gap, first_largest
+from sklearn_halving.policies.bases._gap_rule import Exploration, choose_by_gap, first_largest
 from sklearn_halving.policies.bases._parameter_checks import (
     Count,
     NotNegative,
@@ -22,14 +23,21 @@ from sklearn_halving.policies.bases._parameter_checks import (
     check_positive,
     refuse_unless,
 )
-from sklearn_halving.policies.posterior._acquisitions import SCORES, Outlook
-from sklearn_halving.policies.posterior._arm_covariance import as_arm_covariance
+from sklearn_halving.policies.posterior._acquisitions import scores_of
+from sklearn_halving.policies.posterior._arm_covariance import (
+    ArmCovariance,
+    PriorFeatures,
+    as_arm_covariance,
+    effective_n_arms,
+)
 from sklearn_halving.policies.posterior._arm_posterior import ArmPosterior
-from sklearn_halving.policies.posterior._hyperparameters import Hyperparameters, KernelFamily
-from sklearn_halving.policies.posterior._prior import PriorRecipe, Refits
-from sklearn_halving.policies.posterior._single_posterior import SinglePosterior
-from sklearn_halving.policies.posterior._single_state import SingleState
-from sklearn_halving.policies.posterior._state import ArmCounts, PosteriorState, Units
+from sklearn_halving.policies.posterior._hyperparameters import (
+    Hyperparameters,
+    KernelFamily,
+    Model,
+    Refits,
+)
+from sklearn_halving.policies.posterior._state import PosteriorState, PullOfEach
 
 Acquisition = Literal["bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi"]
 Recommendation = Literal["largest_mean", "smallest_bound"]
@@ -37,6 +45,9 @@ BetaRule = Literal["effective", "printed"]
 NoiseVariance = Annotated[
     float, Rule(check_positive, "For rewards without noise, use a small number such as 1e-6.")
 ]
+MAX_FEATURES_AT_START = 1024
+"""Maximum number of features in Thompson sampling; see `ArmPosterior.sample`."""
+
 CONFIRMING_SHARE = 5
 """One of this many pulls may confirm the arm that looks best."""
 
@@ -154,96 +165,101 @@ class BayesGap(BasePolicy):
         self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None
     ) -> PosteriorState:
         """Return the state before the first pull. Only Thompson sampling uses the seed."""
-        n_problems, n_arms = prod(batch_shape), problem.n_arms
-        # Many problems pull most of the arms.
-        covers_all = self.acquisition == "thompson" or n_problems > 1
-        recipe = PriorRecipe(self.beta, self.n_pulls, covers_all)
+        n_problems = prod(batch_shape)
+        make_model = partial(self._model, n_problems)
         parameters = Hyperparameters(np.zeros(0), self.noise_variance, self.split_variance)
-        given, refits = self.covariance, None
-        if isinstance(given, KernelFamily):
-            self._check_family(n_problems)
-            parameters = replace(parameters, log_lengths=np.log(np.asarray(given.lengths)))
-            refits = Refits(recipe, given, parameters, np.full(n_arms, -np.inf))
-            given = given.at(parameters.log_lengths)
-        features, exploration = recipe.make(as_arm_covariance(given, n_arms), parameters)
-        variances = self.noise_variance, self.split_variance
-        known = (
+        covariance, refits = self.covariance, None
+        if isinstance(covariance, KernelFamily):
+            if n_problems != 1 or not self.standardize:
+                raise ValueError(
+                    "A KernelFamily needs a single problem and standardize=True, got "
+                    f"{n_problems} problems and standardize={self.standardize}. Use "
+                    "covariance=family.at(...), whose length scales are fixed."
+                )
+            parameters = replace(parameters, log_lengths=np.log(np.asarray(covariance.lengths)))
+            refits = Refits(covariance, parameters, make_model)
+            covariance = covariance.at(parameters.log_lengths)
+        covariance = as_arm_covariance(covariance, problem.n_arms)
+        return PosteriorState(
             problem,
             batch_shape,
             np.random.default_rng(seed if seed is not None else 0),
-            ArmCounts.none((n_problems, n_arms)),
-            _checked_prior_mean(self.prior_mean, n_arms),
-            Units(*np.zeros((2, n_problems))) if self.standardize else None,
+            _checked_prior_mean(self.prior_mean, problem.n_arms),
+            self.standardize,
+            *make_model(covariance, parameters),
+            refits,
         )
-        if n_problems == 1:
-            single = SinglePosterior(features, *variances)
-            return SingleState(*known, single, exploration, refits=refits)
-        return PosteriorState(*known, ArmPosterior(features, n_problems, *variances), exploration)
 
-    def _check_family(self, n_problems: int) -> None:
-        """Raise if a family is combined with several problems, or with a fixed scale."""
-        if n_problems != 1 or not self.standardize:
-            raise ValueError(
-                "A KernelFamily needs a single problem and standardize=True, got "
-                f"{n_problems} problems and standardize={self.standardize}. Use "
-                "covariance=family.at(...), whose length scales are fixed."
-            )
+    def _model(
+        self, n_problems: int, covariance: ArmCovariance, parameters: Hyperparameters
+    ) -> Model:
+        """Return the posterior before the first pull, and the constants of its bounds."""
+        features, noise = PriorFeatures(covariance), parameters.noise_variance
+        if self.acquisition == "thompson" or n_problems > 1:  # many problems pull most of the arms
+            features.cover_all(MAX_FEATURES_AT_START)
+        variance = np.asarray(covariance.diagonal)
+        n_counted = float(len(variance))
+        if self.beta == "effective":
+            n_counted = effective_n_arms(covariance)
+        exploration = Exploration.of(self.beta, variance, n_counted, self.n_pulls, noise)
+        return ArmPosterior(features, n_problems, noise, parameters.split_variance), exploration
 
     def ask(self, state: PosteriorState, max_pulls: int) -> Pulls:
         """Return the next pulls, with at most ``pulls_in_flight`` pulls in flight."""
-        n_open = len(state.in_flight.pending)
+        n_open = len(state.pending)
         room = min(max_pulls, self.pulls_in_flight - n_open, self.n_pulls - state.n_rounds)
-        if room == 1 and self.acquisition == "bayesgap" and isinstance(state, SingleState):
-            one_arm = state.choose(self.epsilon)
-            if one_arm is not None:
-                if self._is_confirming(state):
-                    one_arm = self._confirmed(state, np.array([one_arm]), state.may_pull()).item()
-                return state.pull(one_arm)
-        rows, n_asked = np.arange(len(state.lowest)), state.arms.n_asked
-        chosen: list[tuple[IntArray, IntArray]] = []
-        for _ in range(room):
-            may_pull = state.may_pull()
-            can = may_pull.any(axis=1)
-            if not can.any():
-                break
+        chosen: list[PullOfEach] = []
+        while len(chosen) < room and (may_pull := state.may_pull()).any():
             arm = self._choose(state, may_pull)
             if self._is_confirming(state):
                 arm = self._confirmed(state, arm, may_pull)
-            arm = np.where(can, arm, NO_ARM)
-            repetition = n_asked[rows, arm]
-            n_asked[rows[can], arm[can]] += 1
-            state.open_pulls(arm, repetition)
-            chosen.append((arm, repetition))
+            chosen.append(state.open_pulls(np.where(may_pull.any(axis=1), arm, NO_ARM)))
         shape = (*state.batch_shape, len(chosen))
-        columns = np.array(chosen, dtype=np.int64).reshape(len(chosen), 2, len(rows))
+        columns = np.array(chosen, dtype=np.int64).reshape(len(chosen), 2, len(state.lowest))
         arms, repetitions = columns.transpose(1, 2, 0).reshape(2, *shape)
         return Pulls(arms, np.full(shape, state.problem.max_level), repetitions)
 
+    def _choose(self, state: PosteriorState, may_pull: BoolArray) -> IntArray:
+        """Return the next arm of each problem. The variances include pulls in flight."""
+        posterior, estimates, alive = state.posterior_ahead(), state.estimates(), state.alive
+        mean, deviation = estimates.mean, np.sqrt(posterior.variance)
+        if self.acquisition == "bayesgap":
+            # Lines 7 and 8 of Algorithm 1: beta for the gaps so far, and the bounds.
+            beta = state.exploration.beta(mean, deviation, alive, self.epsilon / estimates.scale)
+            width = beta[:, np.newaxis] * deviation
+            # Lines 2 to 4: the leader J, its rival j, and the one with the wider interval.
+            choice = choose_by_gap(mean, width, alive, may_pull, state.priority)
+            state.rounds.append((choice.leader, choice.bound))
+            return choice.arm
+        if self.acquisition == "thompson":
+            score = mean + posterior.sample(state.rng)[:, 0]
+        else:
+            was_pulled = (state.n_told > 0) & alive
+            score = scores_of(self.acquisition, mean, deviation, was_pulled, state.n_rounds + 1)
+        return first_largest(np.where(may_pull, score, -np.inf), state.priority)
+
     def tell(self, state: PosteriorState, pulls: Pulls, rewards: FloatArray) -> None:
         """Update the state with rewards, one column after the other."""
-        if isinstance(state, SingleState) and not state.batch_shape and len(pulls) == 1:
-            state.take_in_one(pulls.arm.item(0), pulls.repetition.item(0), float(rewards[0]))
-            return
         shape = len(state.lowest), len(pulls)
-        arms, repetitions = pulls.arm.reshape(shape), pulls.repetition.reshape(shape)
-        values = np.asarray(rewards, dtype=np.float64).reshape(shape)
-        for i in range(shape[1]):
-            state.take_in(arms[:, i], repetitions[:, i], values[:, i])
+        values = np.asarray(rewards, dtype=np.float64)
+        columns = (array.reshape(shape).T for array in (pulls.arm, pulls.repetition, values))
+        for column in zip(*columns, strict=True):
+            state.take_in(*column)
 
     def is_finished(self, state: PosteriorState) -> bool:
         """Return whether the rewards of all pulls are known, or no arm can be pulled."""
-        if state.in_flight.pending:
+        if state.pending:
             return False
-        return state.n_rounds >= self.n_pulls or not state.goes_on()
+        return state.n_rounds >= self.n_pulls or not state.may_pull().any()
 
     def is_alive(self, state: PosteriorState) -> BoolArray:
         """Return which arms may still be pulled."""
-        return state.arms.alive.reshape(*state.batch_shape, -1).copy()
+        return state.alive.reshape(*state.batch_shape, -1).copy()
 
     def recommend(self, state: PosteriorState) -> IntArray:
         """Return the arm to choose; ``NO_ARM`` if no arm has a reward."""
-        best = self._favorite(state, state.beliefs().mean, only_pulled=self.confirm)
-        is_known, infinite = state.arms.is_known(), state.arms.infinite
+        best = self._favorite(state, state.estimates().mean, only_pulled=self.confirm)
+        is_known, infinite = state.is_known(), state.infinite
         if state.problem.n_arms == 1 and not state.n_rounds:
             is_known[:] = True
         is_bad, is_great = infinite == -np.inf, infinite == np.inf
@@ -254,13 +270,13 @@ class BayesGap(BasePolicy):
 
     def _favorite(self, state: PosteriorState, mean: FloatArray, *, only_pulled: bool) -> IntArray:
         """Return the arm that looks best in each problem, whether or not its reward is known."""
-        may_win, has_reward = state.may_win(), state.arms.n_told > 0
+        may_win, has_reward = state.may_win(), state.n_told > 0
         if only_pulled:
             was_pulled = may_win & has_reward
             may_win = np.where(was_pulled.any(axis=1, keepdims=True), was_pulled, may_win)
         # Pulled arms are preferred in ties.
         best = first_largest(np.where(may_win, mean, -np.inf), np.where(has_reward, 2.0, 1.0))
-        if self.recommendation == "smallest_bound" and state.rounds:
+        if self.recommendation == "smallest_bound" and state.rounds:  # line 10 of Algorithm 1
             return state.leader_of_least_bound(best, may_win)
         return best
 
@@ -271,12 +287,12 @@ class BayesGap(BasePolicy):
 
     def _confirmed(self, state: PosteriorState, arm: IntArray, may_pull: BoolArray) -> IntArray:
         """Return the arms that look best, or the given arms if these need no confirmation."""
-        mean, deviation = state.beliefs().mean, np.sqrt(state.posterior.variance)
+        mean, deviation = state.estimates().mean, np.sqrt(state.posterior.variance)
         rows, best = np.arange(len(arm)), self._favorite(state, mean, only_pulled=False)
-        is_near = state.arms.alive & (mean + deviation >= mean[rows, best][:, np.newaxis])
-        n_near = np.where(is_near, state.arms.n_asked, 0).max(axis=1)
-        has_fewer = state.arms.n_asked[rows, best] < np.maximum(n_near, 1)
-        confirms = state.arms.is_known() & has_fewer & may_pull[rows, best]
+        is_near = state.alive & (mean + deviation >= mean[rows, best][:, np.newaxis])
+        n_near = np.where(is_near, state.n_asked, 0).max(axis=1)
+        has_fewer = state.n_asked[rows, best] < np.maximum(n_near, 1)
+        confirms = state.is_known() & has_fewer & may_pull[rows, best]
         return np.where(confirms, best, arm)
 
     def regret_bounds(self, state: PosteriorState) -> FloatArray:
@@ -298,25 +314,6 @@ class BayesGap(BasePolicy):
         shape = (*state.batch_shape, -1)
         mean, deviation = state.in_rewards()
         return mean.reshape(shape), deviation.reshape(shape)
-
-    def _choose(self, state: PosteriorState, may_pull: BoolArray) -> IntArray:
-        """Return the next arm of each problem. The variances include pulls in flight."""
-        posterior, beliefs = state.in_flight.ahead_of(state.posterior), state.beliefs()
-        if self.acquisition == "thompson":
-            score = beliefs.mean + posterior.sample(state.rng)
-            return first_largest(np.where(may_pull, score, -np.inf))
-        alive, deviation = state.arms.alive, np.sqrt(posterior.variance)
-        if self.acquisition == "bayesgap":
-            epsilon = self.epsilon / beliefs.scale
-            beta = state.exploration.beta(beliefs.mean, deviation, alive, epsilon)
-            width = beta[:, np.newaxis] * deviation
-            choice = choose_by_gap(beliefs.mean, width, alive, may_pull, state.priority)
-            state.rounds.append((choice.leader, choice.bound))
-            return choice.arm
-        was_pulled = (state.arms.n_told > 0) & alive
-        outlook = Outlook(beliefs.mean, deviation, was_pulled, state.n_rounds + 1)
-        score = SCORES[self.acquisition](outlook)
-        return first_largest(np.where(may_pull, score, -np.inf), state.priority)
 
 
 def _checked_prior_mean(prior_mean: npt.ArrayLike, n_arms: int) -> FloatArray:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from joblib import parallel_config
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from doubles import Known, Unpicklable, fails_for_negative_quality, make_task
 from sklearn_halving.execution._pull_loop import (
@@ -192,6 +194,83 @@ class Forgetful(Capricious):
 
     def ask(self, state: Trail, max_pulls: int) -> Pulls:
         return Pulls.of(Pull(0, 1, 0))
+
+
+@dataclass(frozen=True)
+class Astray(Capricious):
+    """Asks for a pull that does not exist."""
+
+    pull: Pull | None = None
+
+    def ask(self, state: Trail, max_pulls: int) -> Pulls:
+        assert self.pull is not None
+        return Pulls.of(self.pull)
+
+
+@pytest.mark.parametrize(
+    ("pull", "message"),
+    [
+        (Pull(10**6, 1, 0), "must ask for arms from 0 to 5, got 1000000 from"),
+        (Pull(-2, 1, 0), "must ask for arms from 0 to 5, got"),
+        (Pull(6, 1, 0), "must ask for arms from 0 to 5, got"),
+        (Pull(0, 0, 0), "must ask for levels from 1 to 9, got"),
+        (Pull(0, 10, 0), "must ask for levels from 1 to 9, got"),
+        (Pull(0, 1, -1), "must ask for repetitions from 0 to 59, got"),
+        (Pull(0, 1, 60), "must ask for repetitions from 0 to 59, got"),
+        (Pull(0, 1, 10**18), "must ask for repetitions from 0 to 59, got"),
+    ],
+)
+def test_a_policy_may_only_ask_for_what_there_is(pull: Pull, message: str) -> None:
+    log = PullLog()
+    with pytest.raises(ValueError, match=message):
+        run(Astray(pull=pull), slow_task(), log=log)
+    assert log.outcomes == {}
+
+
+def threads_of_blas() -> set[int]:
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+@dataclass(frozen=True)
+class Watching(Capricious):
+    """Looks how many threads BLAS has while it decides."""
+
+    seen: list[set[int]] = field(default_factory=list)
+
+    def ask(self, state: Trail, max_pulls: int) -> Pulls:
+        self.seen.append(threads_of_blas())
+        return super().ask(state, max_pulls)
+
+    def tell(self, state: Trail, pulls: Pulls, rewards: np.ndarray) -> None:
+        self.seen.append(threads_of_blas())
+        super().tell(state, pulls, rewards)
+
+
+@pytest.mark.parametrize(
+    ("backend", "n_jobs", "expected"), [("sequential", 1, 1), ("loky", 2, 1), ("threading", 2, 2)]
+)
+def test_policies_decide_with_one_thread_unless_fits_are_threads_of_this_process(
+    backend: str, n_jobs: int, expected: int
+) -> None:
+    policy, in_fits = Watching(n_pulls=4), []
+    with threadpool_limits(2, "blas"):
+        run(
+            policy,
+            slow_task(),
+            backend=backend,
+            n_jobs=n_jobs,
+            watch=lambda loop, pull: in_fits.append(threads_of_blas()),
+        )
+    assert len(policy.seen) >= 8
+    assert all(seen == {expected} for seen in policy.seen)
+    assert all(seen == {2} for seen in in_fits)
+
+
+def test_a_search_in_a_thread_leaves_blas_to_the_other_threads() -> None:
+    policy = Watching(n_pulls=4)
+    with threadpool_limits(2, "blas"), ThreadPoolExecutor(1) as threads:
+        threads.submit(run, policy, slow_task()).result()
+    assert all(seen == {2} for seen in policy.seen)
 
 
 @pytest.mark.walk

@@ -172,10 +172,10 @@ def test_only_the_last_fifth_of_the_pulls_confirms() -> None:
     confirming, state = play(BayesGap(30, prior, 0.1, confirm=True), table)
     assert confirming[:24] == arms[:24]
     assert confirming != arms
-    mean, variance = state.beliefs().mean[0], state.posterior.variance[0]
+    mean, variance = state.estimates().mean[0], state.posterior.variance[0]
     best = int(BayesGap(30, prior, 0.1, confirm=True).recommend(state))
     near = mean + np.sqrt(variance) >= mean[best]
-    assert state.arms.n_told[0, best] == state.arms.n_told[0, near].max()
+    assert state.n_told[0, best] == state.n_told[0, near].max()
 
 
 # ------------------------------------------------------------------------------ all rules
@@ -300,7 +300,7 @@ def test_a_failed_pull_is_one_more_reward_as_low_as_the_lowest(n_pulls_open: int
     failing, plain = policy.start(Problem(12)), policy.start(Problem(12))
     tell_one(policy, failing, 3, np.nan)
     assert not policy.is_alive(failing)[3]
-    assert failing.in_flight.ahead_of(failing.posterior).variance[0, 3] < 0.5
+    assert failing.posterior_ahead().variance[0, 3] < 0.5
     assert (policy.posterior(failing)[0] == 0).all()
     for arm, reward in ((5, 0.7), (1, 0.2), (8, np.nan), (2, 0.4)):
         tell_one(policy, failing, arm, reward)

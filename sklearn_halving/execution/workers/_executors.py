@@ -50,6 +50,10 @@ class Executor(Protocol):
     """The interface that the pull loop uses to run pulls."""
 
     @property
+    def uses_threads(self) -> bool:
+        """Whether jobs run in other threads of this process."""
+
+    @property
     def room(self) -> int:
         """Number of further jobs that can be used now."""
 
@@ -96,6 +100,8 @@ def open_executor(
 
 class SerialExecutor:
     """Runs one job at each `wait_any`: in this process or, with limits, in a companion."""
+
+    uses_threads = False
 
     def __init__(self, task: EvaluationTask, limits: PullLimits = NO_LIMITS) -> None:
         self._task = task
@@ -181,6 +187,7 @@ class JoblibExecutor:
         max_chunks: int | None,
         limits: PullLimits = NO_LIMITS,
     ) -> None:
+        self.uses_threads = session.uses_threads
         self._task = task
         self._session = session
         self._limits = limits

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
-
 import numpy as np
 from scipy.special import ndtr, ndtri
 
@@ -17,69 +14,42 @@ MARGIN = 0.1
 """Minimum improvement, as a multiple of the largest posterior standard deviation."""
 
 
-class Outlook(NamedTuple):
-    """Input of the acquisition rules.
+def scores_of(
+    acquisition: str,
+    mean: FloatArray,
+    deviation: FloatArray,
+    was_pulled: BoolArray,
+    round_number: int,
+) -> FloatArray:
+    """Return the scores of all arms, of which the largest is pulled next.
 
     Parameters
     ----------
+    acquisition : {"bayes_ucb", "gp_ucb", "ei", "pi"}
+        "bayes_ucb" is the quantile of ``1 - 1 / (t + 1)`` in round t (Kaufmann et al. 2012, with
+        c = 0). The paper uses ``1 - 1 / t``, which is a quantile of 0 in the first round.
+        "gp_ucb" is ``mean + sqrt(2 log(K t^2 pi^2 / (6 delta))) deviation`` (Srinivas et al.
+        2010). "ei" is the expected improvement over the best posterior mean of a pulled arm, and
+        "pi" the normal quantile of the probability of an improvement by a margin. Without a
+        margin, the best arm would always have the largest probability, 1/2, and no other arm
+        would be pulled.
     mean, deviation : ndarray of shape (n_problems, n_arms)
         Posterior means and standard deviations. The latter include pulls in flight.
     was_pulled : ndarray of bool of shape (n_problems, n_arms)
         Arms in play that have a reward.
-    round : int
-        Number of the next pull, counted from 1.
+    round_number : int
+        Number of the next pull, t, counted from 1.
     """
-
-    mean: FloatArray
-    deviation: FloatArray
-    was_pulled: BoolArray
-    round: int
-
-
-def bayes_ucb(outlook: Outlook) -> FloatArray:
-    """Return the ``1 - 1 / (round + 1)`` quantiles (Kaufmann et al. 2012, with c = 0).
-
-    The paper uses ``1 - 1 / round``, which is a quantile of 0 in the first round.
-    """
-    quantile = float(ndtri(1 - 1 / (outlook.round + 1)))
-    return outlook.mean + quantile * outlook.deviation
-
-
-def gp_ucb(outlook: Outlook) -> FloatArray:
-    """Return ``mean + sqrt(2 log(K t^2 pi^2 / (6 delta))) deviation`` (Srinivas et al. 2010)."""
-    n_arms = outlook.mean.shape[1]
-    inside = n_arms * outlook.round**2 * np.pi**2 / (6 * GP_UCB_DELTA)
-    return outlook.mean + np.sqrt(2 * np.log(inside)) * outlook.deviation
-
-
-def expected_improvement(outlook: Outlook) -> FloatArray:
-    """Return the expected improvement over the best posterior mean of a pulled arm."""
-    z = _improvement(outlook)
-    density = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
-    return outlook.deviation * (z * ndtr(z) + density)
-
-
-def probability_of_improvement(outlook: Outlook) -> FloatArray:
-    """Return the normal quantiles of the probabilities of improvement.
-
-    An improvement exceeds the best posterior mean of a pulled arm by a margin. Without a margin,
-    the best arm would always have the largest probability, 1/2, and no other arm would be pulled.
-    """
-    margin = MARGIN * outlook.deviation.max(axis=1, keepdims=True)
-    return _improvement(outlook, margin)
-
-
-def _improvement(outlook: Outlook, margin: FloatArray | float = 0.0) -> FloatArray:
-    """Return the difference from the best pulled arm, in standard deviations of each arm."""
-    best = np.where(outlook.was_pulled, outlook.mean, -np.inf).max(axis=1, keepdims=True)
-    best = np.where(np.isfinite(best), best, outlook.mean.max(axis=1, keepdims=True))
-    ahead: FloatArray = (outlook.mean - best - margin) / np.maximum(outlook.deviation, 1e-150)
-    return np.clip(ahead, -1e150, 1e150)
-
-
-SCORES: dict[str, Callable[[Outlook], FloatArray]] = {
-    "bayes_ucb": bayes_ucb,
-    "gp_ucb": gp_ucb,
-    "ei": expected_improvement,
-    "pi": probability_of_improvement,
-}
+    if acquisition == "bayes_ucb":
+        return mean + float(ndtri(1 - 1 / (round_number + 1))) * deviation
+    if acquisition == "gp_ucb":
+        inside = mean.shape[1] * round_number**2 * np.pi**2 / (6 * GP_UCB_DELTA)
+        return mean + np.sqrt(2 * np.log(inside)) * deviation
+    best = np.where(was_pulled, mean, -np.inf).max(axis=1, keepdims=True)
+    best = np.where(np.isfinite(best), best, mean.max(axis=1, keepdims=True))
+    if acquisition == "pi":
+        best = best + MARGIN * deviation.max(axis=1, keepdims=True)
+    z: FloatArray = np.clip((mean - best) / np.maximum(deviation, 1e-150), -1e150, 1e150)
+    if acquisition == "pi":
+        return z
+    return deviation * (z * ndtr(z) + np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi))

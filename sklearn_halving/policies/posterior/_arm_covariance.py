@@ -110,8 +110,7 @@ class KernelCovariance:
     Parameters
     ----------
     kernel : callable
-        ``kernel(points, point)`` returns the n covariances of n points, of shape
-        ``(n, n_features)``, with a single point, of shape ``(1, n_features)``.
+        ``kernel(points, others)`` returns covariances of shape ``(len(points), len(others))``.
     points : ndarray of shape (n_arms, n_features)
         Features of the arms.
     diagonal : ndarray of shape (n_arms,)
@@ -123,7 +122,7 @@ class KernelCovariance:
     >>> from sklearn_halving.policies import KernelCovariance
     >>> points = np.array([[0.0], [1.0], [3.0]])
     >>> def kernel(a, b):
-    ...     return np.exp(-((a - b) ** 2).sum(axis=1))
+    ...     return np.exp(-((a[:, None] - b) ** 2).sum(axis=2))
     >>> KernelCovariance(kernel, points, np.ones(3)).column(1).round(3)
     array([0.368, 1.   , 0.018])
     """
@@ -132,14 +131,19 @@ class KernelCovariance:
     points: FloatArray = field(repr=False)
     diagonal: FloatArray = field(repr=False)
 
-    def column(self, arm: int) -> FloatArray:
-        """Return the covariances of all arms with one arm, shape ``(n_arms,)``."""
-        column = self.kernel(self.points, self.points[arm : arm + 1])
-        return np.asarray(column, dtype=np.float64).reshape(len(self.points))
-
     def columns(self, arms: IntArray) -> FloatArray:
         """Return the covariances of some arms with all arms, shape ``(len(arms), n_arms)``."""
-        return np.array([self.column(int(arm)) for arm in arms])
+        columns = np.asarray(self.kernel(self.points[arms], self.points), dtype=np.float64)
+        if columns.shape != (len(arms), len(self.points)):
+            raise ValueError(
+                "kernel(points, others) must return an array of shape (len(points), len(others)), "
+                f"here ({len(arms)}, {len(self.points)}), got {columns.shape}."
+            )
+        return columns
+
+    def column(self, arm: int) -> FloatArray:
+        """Return the covariances of all arms with one arm, shape ``(n_arms,)``."""
+        return self.columns(np.array([arm]))[0]
 
     def squared_norm(self) -> float:
         """Return the sum of all squared entries, estimated from up to 256 columns."""
@@ -149,14 +153,6 @@ class KernelCovariance:
         parts = np.array_split(arms, min(n_parts, len(arms)))
         sums = [np.square(self.columns(part)).sum(axis=1) for part in parts]
         return float(np.mean(np.concatenate(sums))) * n_arms
-
-
-class BlockCovariance(KernelCovariance):
-    """Covariances by a kernel that is also defined for two sets of points."""
-
-    def columns(self, arms: IntArray) -> FloatArray:
-        """Return the covariances of some arms with all arms, shape ``(len(arms), n_arms)``."""
-        return self.kernel(self.points[arms], self.points)
 
 
 def spread_places(n_most: int, n_places: int) -> IntArray:

@@ -46,14 +46,15 @@ class ArmPosterior:
         Number of rewards.
     variance : ndarray of shape (n_problems, n_arms)
         Posterior variances of the arms, given the pulls so far.
-    board : ndarray of shape (n_problems, 3, n_arms)
-        `answers`, and a row for standard deviations. Bounds are weighted sums of the three rows.
-    root : ndarray of shape (n_problems, n_max, n_max)
-        A square root of the covariance of the variables z. Places beyond the number of features
-        are reserved for later ones, and are independent of all others.
-    means : ndarray of shape (n_problems, 2, n_max)
+    answers : ndarray of shape (n_problems, 2, n_arms)
+        Posterior means of the arms for a prior mean of 0, given the rewards, and given rewards
+        that are all 1. The prior mean and the scale are computed from both, see
+        `offset_and_scale`.
+    root : ndarray of shape (n_problems, n, n)
+        A square root of the covariance of the variables z.
+    means : ndarray of shape (n_problems, 2, n)
         Means of the variables, given the rewards, and given rewards of 1.
-    split_features : ndarray of shape (n_problems, n_splits, n_max)
+    split_features : ndarray of shape (n_problems, n_splits, n)
         Sums of the features of the pulls of each split.
     split_sums : ndarray of shape (n_problems, n_splits, 2)
         Sum of the rewards, and number of the pulls of each split.
@@ -68,28 +69,17 @@ class ArmPosterior:
         noise_variance: float,
         split_variance: float = 0.0,
     ) -> None:
-        n_arms = len(features.unexplained)
         self.features = features
         self.noise_variance = noise_variance
         self.split_variance = split_variance
         self.n_told = np.zeros(n_problems, dtype=np.int64)
         self.variance = np.tile(features.covariance.diagonal, (n_problems, 1))
-        self.board = np.zeros((n_problems, 3, n_arms))
+        self.answers = np.zeros((n_problems, 2, self.variance.shape[1]))
         self.root = np.zeros((n_problems, 0, 0))
         self.means = np.zeros((n_problems, 2, 0))
         self.split_features = np.zeros((n_problems, 0, 0))
         self.split_sums = np.zeros((n_problems, 0, 2))
         self.squares = np.zeros((n_problems, 2, 2))
-        self._n = 0
-
-    @property
-    def answers(self) -> FloatArray:
-        """Posterior means of the arms for a prior mean of 0, shape (n_problems, 2, n_arms).
-
-        The first row is given the rewards, and the second is given rewards that are all 1. The
-        prior mean and the scale are computed from both, see `offset_and_scale`.
-        """
-        return self.board[:, :2]
 
     def copy(self) -> ArmPosterior:
         """Return a copy that can be updated independently. The features are shared."""
@@ -108,25 +98,27 @@ class ArmPosterior:
             If None, the pulls are in flight, and only the variances are updated.
         """
         is_pull = arm != NO_ARM
-        self._cover(arm, split, is_pull)
-        seen, noise, shrinkage = self._direction(arm, split, is_pull, rewards)
-        root = self.root[:, : self._n, : self._n]
-        inner = np.matmul(seen[:, np.newaxis, :], root)
-        step = np.matmul(root, inner.transpose(0, 2, 1))[:, :, 0]
+        is_new = is_pull & (self.features.unexplained[arm] > 0)
+        for one in sorted(set(arm[is_new].tolist())):
+            self.features.cover(one)
+        has_splits = self.split_variance > 0
+        self._make_room(1 + int(split.max(where=is_pull, initial=0)) if has_splits else 0)
+        seen, noise, of_split = self._direction(arm, split, is_pull, rewards)
+        inner = np.matmul(seen[:, np.newaxis, :], self.root)
+        step = np.matmul(self.root, inner.transpose(0, 2, 1))[:, :, 0]
         total = np.vecdot(inner, inner) + noise[:, np.newaxis]  # (n_problems, 1)
-        # Update of the square root of the covariance (Potter's form of the Kalman filter).
-        inner /= (total + np.sqrt(total * noise[:, np.newaxis]))[:, :, np.newaxis]
         across = step @ self.features.rows
         if rewards is not None:
-            values = np.stack([np.where(is_pull, rewards, 0.0), is_pull], axis=1) - shrinkage
-            means = self.means[:, :, : self._n]
-            surprise = values[:, :, np.newaxis] - np.matmul(means, seen[:, :, np.newaxis])
-            means += surprise * (step / total)[:, np.newaxis, :]
-            self.answers[:] += surprise * (across / total)[:, np.newaxis, :]
+            values = np.stack([np.where(is_pull, rewards, 0.0), is_pull], axis=1) - of_split
+            surprise = values[:, :, np.newaxis] - np.matmul(self.means, seen[:, :, np.newaxis])
+            self.means += surprise * (step / total)[:, np.newaxis, :]
+            self.answers += surprise * (across / total)[:, np.newaxis, :]
             products = surprise * surprise.transpose(0, 2, 1)
             self.squares += products / total[:, :, np.newaxis]
             self.n_told += is_pull
-        root -= step[:, :, np.newaxis] * inner
+        # Update of the square root of the covariance (Potter's form of the Kalman filter).
+        inner /= (total + np.sqrt(total * noise[:, np.newaxis]))[:, :, np.newaxis]
+        self.root -= step[:, :, np.newaxis] * inner
         across *= across
         across /= total
         self.variance -= across
@@ -145,17 +137,14 @@ class ArmPosterior:
             return seen, noise, np.zeros((len(arm), 2))
         place = np.arange(len(arm)), np.where(is_pull, split, 0)
         earlier, sums = self.split_features[place], self.split_sums[place]
-        weight = np.where(is_pull, self._weight_of_split(sums[:, 1]), 0.0)
-        self.split_features[*place, : self._n] += seen
+        weight = self.split_variance / (self.noise_variance + sums[:, 1] * self.split_variance)
+        weight = np.where(is_pull, weight, 0.0)
+        self.split_features[place] += seen
         self.split_sums[*place, 1] += is_pull
         if rewards is not None:
             self.split_sums[*place, 0] += np.where(is_pull, rewards, 0.0)
-        seen = seen - weight[:, np.newaxis] * earlier[:, : self._n]
+        seen = seen - weight[:, np.newaxis] * earlier
         return seen, noise * (1 + weight), weight[:, np.newaxis] * sums
-
-    def _weight_of_split(self, n_pulls: FloatArray) -> FloatArray:
-        """Return c, the posterior mean of a split effect as a share of the sum of residuals."""
-        return self.split_variance / (self.noise_variance + n_pulls * self.split_variance)
 
     def offset_and_scale(self) -> tuple[FloatArray, FloatArray]:
         """Estimate the prior mean and the scale from the rewards, each of shape (n_problems,).
@@ -171,54 +160,44 @@ class ArmPosterior:
         scale = np.sqrt(left / np.maximum(self.n_told - 1, 1))
         return offset, np.where(self.n_told > 1, scale, 1.0)
 
-    def sample(self, rng: np.random.Generator) -> FloatArray:
-        """Draw the deviations of the arms from their means, shape ``(n_problems, n_arms)``.
+    def sample(self, rng: np.random.Generator, n_draws: int = 1) -> FloatArray:
+        """Draw the deviations of the arms from their means.
 
         The variance that the features do not explain is drawn independently for every arm, so
         that the variances are correct. With `PriorFeatures.cover_all`, the features explain all.
+
+        Returns
+        -------
+        sample : ndarray of shape (n_problems, n_draws, n_arms)
         """
-        self._resize()
-        n_problems = len(self.n_told)
-        root = self.root[:, : self._n, : self._n]
-        normal = rng.standard_normal((n_problems, self._n, 1))
-        sample: FloatArray = np.matmul(root, normal)[:, :, 0] @ self.features.rows
-        unexplained = np.sqrt(self.features.unexplained)
-        sample += unexplained * rng.standard_normal(self.variance.shape)
-        return sample
+        self._make_room(0)
+        n_problems, n_arms = self.variance.shape
+        n = self.features.n_rows
+        normal = rng.standard_normal((n_draws, n_problems * (n + n_arms)))
+        of_rows = normal[:, : n_problems * n].reshape(n_draws, n_problems, n)
+        of_arms = normal[:, n_problems * n :].reshape(n_draws, n_problems, n_arms)
+        weights = np.matmul(self.root, of_rows.transpose(1, 2, 0)).transpose(0, 2, 1)
+        explained = weights.reshape(-1, n) @ self.features.rows
+        unexplained = np.sqrt(self.features.unexplained) * of_arms.transpose(1, 0, 2)
+        return explained.reshape(unexplained.shape) + unexplained
 
-    def _cover(self, arm: IntArray, split: IntArray, is_pull: BoolArray) -> None:
-        """Add variables for new arms, and places for new splits."""
-        is_new = self.features.unexplained[arm] > 0
-        if is_new.any():
-            for one in np.unique(arm[is_new & is_pull]):
-                self.features.cover(int(one))
-        self._resize(int(split.max(where=is_pull, initial=0)))
-
-    def _resize(self, split: int = -1) -> None:
-        """Make room for all features and for a split. A new variable has mean 0, variance 1."""
-        n, n_splits = self.features.n_rows, self.split_sums.shape[1]
-        if self.split_variance > 0 and split >= n_splits:
-            n_splits = max(split + 1, 8, 2 * n_splits)
-        elif n == self._n:
-            return
-        old = n_max = self.root.shape[1]
-        if n > n_max:
-            n_max = max(16, n + n // 8)
-            self.root = _enlarged(self.root, n_max, n_max)
-            self.root[:, np.arange(old, n_max), np.arange(old, n_max)] = 1.0
-            self.means = _enlarged(self.means, 2, n_max)
-        if (n_splits, n_max) != self.split_features.shape[1:]:
-            self.split_features = _enlarged(self.split_features, n_splits, n_max)
-            self.split_sums = _enlarged(self.split_sums, n_splits, 2)
-        self._n = n
-        self._note_growth()
-
-    def _note_growth(self) -> None:
-        """Called when there are new features or splits, for subclasses."""
+    def _make_room(self, n_splits: int) -> None:
+        """Make room for all features, each with mean 0 and variance 1, and for some splits."""
+        n_before, n = self.root.shape[1], self.features.n_rows
+        if n_splits > self.split_sums.shape[1]:
+            n_splits = max(8, 2 * n_splits)
+        n_splits = max(n_splits, self.split_sums.shape[1])
+        self.root = _enlarged(self.root, n, n)
+        self.root[:, np.arange(n_before, n), np.arange(n_before, n)] = 1.0
+        self.means = _enlarged(self.means, 2, n)
+        self.split_features = _enlarged(self.split_features, n_splits, n)
+        self.split_sums = _enlarged(self.split_sums, n_splits, 2)
 
 
 def _enlarged(values: FloatArray, n_rows: int, n_columns: int) -> FloatArray:
     """Return the arrays with rows and columns of zeros at their ends."""
+    if values.shape[1:] == (n_rows, n_columns):
+        return values
     larger = np.zeros((len(values), n_rows, n_columns))
     larger[:, : values.shape[1], : values.shape[2]] = values
     return larger

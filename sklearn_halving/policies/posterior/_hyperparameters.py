@@ -13,16 +13,18 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.linalg import cho_solve, cholesky, rq, solve_triangular
 from scipy.optimize import minimize
 
 from sklearn_halving.policies._arrays import FloatArray, IntArray
+from sklearn_halving.policies.bases._gap_rule import Exploration
 from sklearn_halving.policies.bases._parameter_checks import refuse_unless
 from sklearn_halving.policies.posterior._arm_covariance import (
-    BlockCovariance,
+    ArmCovariance,
     KernelCovariance,
     spread_places,
 )
+from sklearn_halving.policies.posterior._arm_posterior import ArmPosterior
 
 VARIANCE_BOUNDS = (1e-4, 1e2)
 """Bounds of the noise and split variance, as multiples of the prior variance of the arms."""
@@ -38,6 +40,17 @@ MAX_FITTED_ARMS = 500
 
 STEP = 1e-5
 """Step of numerical derivatives of a kernel by the logarithm of a length scale."""
+
+REFITS = frozenset(5 * 2**i for i in range(30))
+"""Numbers of rewards after which the hyperparameters are estimated."""
+
+OUTLIER_SPREADS = 3.0
+"""Limit for the distance of a reward below the median, as a multiple of the distance of the best
+reward above it. Lower rewards are raised to the limit, so that a few poor arms do not determine
+the scale."""
+
+Model = tuple[ArmPosterior, Exploration]
+"""A posterior, and the constants of its bounds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +133,7 @@ class KernelFamily:
     def at(self, log_lengths: FloatArray) -> KernelCovariance:
         """Return the covariance of all arms for given length scales."""
         scaled = self.scaled(self.points, log_lengths)
-        return BlockCovariance(self.kernel, scaled, np.ones(len(scaled)))
+        return KernelCovariance(self.kernel, scaled, np.ones(len(scaled)))
 
     def among(self, log_lengths: FloatArray, arms: IntArray) -> FloatArray:
         """Return the covariance matrix of the given arms."""
@@ -316,3 +329,61 @@ def _thinned(told: ArmRewards) -> ArmRewards:
     chosen = arms[spread_places(MAX_FITTED_ARMS, len(arms))]
     is_chosen = np.isin(told.arm, chosen)
     return ArmRewards(told.arm[is_chosen], told.split[is_chosen], told.rewards[is_chosen])
+
+
+@dataclass(eq=False)
+class Refits:
+    """The rewards of a single problem, to which hyperparameters are fitted from time to time.
+
+    Parameters
+    ----------
+    family : KernelFamily
+    guess : Hyperparameters
+        The initial hyperparameters.
+    make_model : callable
+        Function of a covariance and hyperparameters that returns a posterior without rewards.
+    pulls : list of tuple
+        Arms, repetitions and standardized rewards.
+    floor : float
+        Limit to which lower rewards are raised before updates, set by the last fit.
+    """
+
+    family: KernelFamily
+    guess: Hyperparameters
+    make_model: Callable[[ArmCovariance, Hyperparameters], Model]
+    pulls: list[tuple[int, int, float]] = field(default_factory=list)
+    floor: float = -np.inf
+
+    @property
+    def told(self) -> ArmRewards:
+        """The rewards so far, at least one."""
+        return ArmRewards(*map(np.array, zip(*self.pulls, strict=True)))
+
+    def fit(self) -> Model:
+        """Return the posterior given all rewards, with hyperparameters that are fitted to them."""
+        told = self.told
+        median, most = np.median(told.rewards), told.rewards.max()
+        self.floor = median - OUTLIER_SPREADS * (most - median) if most > median else -np.inf
+        # The search for the maximum stops at a tolerance that depends on the unit of the rewards.
+        unit = next((abs(reward) for reward in told.rewards if reward), 1.0)
+        told = told._replace(rewards=np.maximum(told.rewards, self.floor))
+        in_units = told._replace(rewards=told.rewards / unit)
+        found = fit_hyperparameters(self.family, in_units, self.guess)
+        posterior, exploration = self.make_model(self.family.at(found.log_lengths), found)
+        for pull in zip(*(column[:, np.newaxis] for column in told), strict=True):
+            posterior.update(*pull)
+        # Of all roots the triangular one: Thompson sampling then ignores the order of the rewards.
+        root = rq(posterior.root[0], mode="r")
+        posterior.root[0] = root * np.sign(root.diagonal())
+        return posterior, exploration
+
+    def hopeless(self) -> IntArray:
+        """Return the arms that only have rewards below the floor.
+
+        An arm with any reward above the floor is not hopeless, because a single low reward may be
+        due to its split.
+        """
+        if self.floor == -np.inf:
+            return np.zeros(0, dtype=np.int64)
+        told = self.told
+        return np.setdiff1d(told.arm, told.arm[told.rewards >= self.floor])

@@ -15,7 +15,7 @@ from sklearn_halving.policies._incumbent_contest import Contest
 from sklearn_halving.policies._types import ClosedRung, PolicyDescription, Problem, Pulls
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._separate_games import SeparateState
-from sklearn_halving.policies.posterior._single_state import SingleState
+from sklearn_halving.policies.posterior._state import PosteriorState
 from sklearn_halving.search.candidate_model._independent import BOUNDS
 from sklearn_halving.search.candidate_model._posterior import (
     GapOverCandidates,
@@ -38,7 +38,7 @@ class GapThenRaceState:
     """State of both parts. The race starts when all rewards of the first part are known."""
 
     problem: Problem
-    gap: SingleState
+    gap: PosteriorState
     race: SeparateState
     is_racing: bool = False
     rewards: dict[int, dict[int, float]] = field(default_factory=lambda: defaultdict(dict))

@@ -11,7 +11,7 @@ from sklearn_halving.policies import BayesGap
 from sklearn_halving.policies._arrays import FloatArray, IntArray, Seed, Shape
 from sklearn_halving.policies._bayes_gap import Acquisition
 from sklearn_halving.policies._types import Problem
-from sklearn_halving.policies.posterior._single_state import SingleState
+from sklearn_halving.policies.posterior._state import PosteriorState
 from sklearn_halving.search.candidate_model._prior import CandidatePrior
 from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics
 
@@ -37,8 +37,8 @@ class GapOverCandidates(BayesGap):
 
     def start(
         self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None
-    ) -> SingleState:
-        state = cast(SingleState, super().start(problem, batch_shape=batch_shape, seed=seed))
+    ) -> PosteriorState:
+        state = super().start(problem, batch_shape=batch_shape, seed=seed)
         if seed is not None:
             state.break_ties(seed)
         return state
@@ -102,7 +102,7 @@ class JointDraws(ChoiceStatistics):
 
 
 def posterior_columns(
-    state: SingleState, epsilon: float, overlap: float
+    state: PosteriorState, epsilon: float, overlap: float
 ) -> tuple[dict[str, FloatArray], JointDraws]:
     """Return the columns for the posterior of each candidate, and the statistics of a choice.
 
@@ -112,7 +112,7 @@ def posterior_columns(
     other columns include neither.
     """
     mean, deviation = (values[0] for values in state.in_rewards())
-    scale = float(state.beliefs().scale[0])
+    scale = float(state.estimates().scale[0])
     hidden = overlap * state.posterior.noise_variance + _misfit_variance(state)
     hidden = scale * np.sqrt(hidden)
     draws = _draw_jointly(mean, deviation, scale, state, hidden)
@@ -120,11 +120,11 @@ def posterior_columns(
     return columns, draws
 
 
-def bounds_of(state: SingleState, epsilon: float) -> dict[str, FloatArray]:
+def bounds_of(state: PosteriorState, epsilon: float) -> dict[str, FloatArray]:
     """Return the columns for the posterior mean of each candidate, and for its bounds."""
     mean, deviation = (values[0] for values in state.in_rewards())
-    beliefs, width = state.beliefs(), np.sqrt(state.posterior.variance)
-    beta = state.exploration.beta(beliefs.mean, width, state.arms.alive, epsilon / beliefs.scale)
+    estimates, width = state.estimates(), np.sqrt(state.posterior.variance)
+    beta = state.exploration.beta(estimates.mean, width, state.alive, epsilon / estimates.scale)
     return {
         "posterior_mean": mean,
         "posterior_sd": deviation,
@@ -134,7 +134,7 @@ def bounds_of(state: SingleState, epsilon: float) -> dict[str, FloatArray]:
 
 
 def bounds_before_race(
-    state: SingleState, epsilon: float, arms: IntArray
+    state: PosteriorState, epsilon: float, arms: IntArray
 ) -> dict[str, FloatArray]:
     """Return `bounds_of` for some arms; NaN for those that arrived after the first part."""
     is_drawn = arms < state.problem.n_arms
@@ -145,13 +145,13 @@ def bounds_before_race(
     return columns
 
 
-def _misfit_variance(state: SingleState) -> FloatArray:
+def _misfit_variance(state: PosteriorState) -> FloatArray:
     """Return the variance of each candidate around the function of the model, given its scores.
 
     With few scores, length scales and noise are hardly known, and the posterior of candidates
     without scores of their own is too certain. A kernel of the user is taken as it is.
     """
-    n_told = state.arms.n_told[0]
+    n_told = state.n_told[0]
     if state.refits is None or not n_told.any():
         return np.zeros(len(n_told))
     prior = min(1.0, (MISFIT_SCORES / n_told.sum()) ** 2)
@@ -162,7 +162,7 @@ def _draw_jointly(
     mean: FloatArray,
     deviation: FloatArray,
     scale: float,
-    state: SingleState,
+    state: PosteriorState,
     hidden: FloatArray,
 ) -> JointDraws:
     """Draw from the posterior, with a generator other than the policy's.
@@ -172,12 +172,12 @@ def _draw_jointly(
     rng, n_arms = np.random.default_rng(0), len(mean)
     n_draws = int(np.clip(MAX_DRAWN // n_arms, 100, 2000))
     n_best, sums, sum_of_largest = np.zeros(n_arms, dtype=np.int64), np.zeros(n_arms), 0.0
-    in_play = np.where(state.arms.alive[0], 0.0, -np.inf)
-    if not state.arms.alive.any() or state.arms.n_told.sum() < LEAST_SCORES:
+    in_play = np.where(state.alive[0], 0.0, -np.inf)
+    if not state.alive.any() or state.n_told.sum() < LEAST_SCORES:
         return JointDraws(mean, deviation, n_best, sums, np.nan, 0)
     for start in range(0, n_draws, DRAWN_AT_ONCE):
         n_here = min(DRAWN_AT_ONCE, n_draws - start)
-        draws = mean + in_play + scale * state.posterior.draws_of_one(rng, n_here)
+        draws = mean + in_play + scale * state.posterior.sample(rng, n_here)[0]
         draws += hidden * rng.standard_normal(draws.shape)
         n_best += np.bincount(draws.argmax(axis=1), minlength=n_arms)
         sum_of_largest += float(draws.max(axis=1).sum())

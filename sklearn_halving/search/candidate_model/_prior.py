@@ -242,10 +242,10 @@ def checked_matrix(matrix: npt.ArrayLike, n_candidates: int) -> DenseCovariance:
 class _KernelWithNoise(KernelCovariance):
     """A kernel that is larger for a point with itself than for equal points (a white kernel)."""
 
-    def column(self, arm: int) -> FloatArray:
-        column = super().column(arm)
-        column[arm] = self.diagonal[arm]
-        return column
+    def columns(self, arms: IntArray) -> FloatArray:
+        columns = super().columns(arms)
+        columns[np.arange(len(arms)), arms] = self.diagonal[arms]
+        return columns
 
 
 def _of_scikit_learn(

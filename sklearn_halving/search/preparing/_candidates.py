@@ -18,7 +18,6 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from sklearn_halving._typing import Candidates, Estimator, Params
-from sklearn_halving._unstable_imports import one_blas_thread
 from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.policies._types import ClosedRung
 from sklearn_halving.policies.bases._base_policy import BasePolicy
@@ -318,7 +317,7 @@ class MadeBySampler:
         if n == 0:
             return []
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(group,)))
-        made = list(one_blas_thread(self.sampler.propose)(self.told, n, rng))
+        made = list(self.sampler.propose(self.told, n, rng))
         if len(made) != n or not all(isinstance(params, dict) for params in made):
             raise ValueError(
                 f"sampler={self.sampler!r} must propose {n} dicts of parameters, one for each "

@@ -19,8 +19,6 @@ from sklearn_halving.policies.posterior._arm_covariance import (
     effective_n_arms,
 )
 from sklearn_halving.policies.posterior._arm_posterior import ArmPosterior
-from sklearn_halving.policies.posterior._hyperparameters import ArmRewards
-from sklearn_halving.policies.posterior._single_posterior import SinglePosterior
 
 
 def squared_exponential(points: np.ndarray, length: float = 0.3) -> np.ndarray:
@@ -73,9 +71,7 @@ def play(seed, length, between_splits, n_arms=30, n_problems=2, n_pulls=45, nois
     rng = np.random.default_rng(seed)
     prior = 1.7 * squared_exponential(rng.random((n_arms, 2)), length)
     features = PriorFeatures(DenseCovariance(prior))
-    posterior: ArmPosterior = SinglePosterior(features, noise, between_splits)
-    if n_problems > 1:
-        posterior = ArmPosterior(features, n_problems, noise, between_splits)
+    posterior = ArmPosterior(features, n_problems, noise, between_splits)
     shape = n_pulls, n_problems
     arm = np.where(rng.random(shape) < 0.05, NO_ARM, rng.integers(n_arms, size=shape))
     split, rewards = rng.integers(12, size=shape), rng.normal(3, 1, shape)
@@ -105,38 +101,22 @@ def test_is_the_dense_posterior(n_problems, seed, length, between_splits) -> Non
         np.testing.assert_allclose([offset[i], scale[i]], [dense.offset, dense.scale], rtol=1e-5)
 
 
-@pytest.mark.parametrize("between_splits", [0.0, 0.05, 2.0])
-def test_all_pulls_at_once_are_the_pulls_one_by_one(between_splits) -> None:
-    """Afterwards both can be updated further, on splits that are known and on new ones."""
-    played = play(5, 0.3, between_splits, n_problems=1)
-    is_pull = played.arm[:, 0] != NO_ARM
-    told = ArmRewards(*(a[is_pull, 0] for a in (played.arm, played.split, played.rewards)))
-    features = PriorFeatures(played.posterior.features.covariance)
-    at_once = SinglePosterior(features, 0.2, between_splits)
-    at_once.learn_all(told)
-    close = {"rtol": 1e-9, "atol": 1e-9}
-    for split in (3, 40, 3):
-        for name in ("answers", "variance", "n_told"):
-            expected = getattr(played.posterior, name)
-            np.testing.assert_allclose(getattr(at_once, name), expected, **close)
-        expected = played.posterior.offset_and_scale()
-        np.testing.assert_allclose(at_once.offset_and_scale(), expected, **close)
-        for posterior in (played.posterior, at_once):
-            posterior.update_one(split % 30, split, 2.5)
+def pull_once(posterior: ArmPosterior, arm: int, split: int, reward: float) -> None:
+    posterior.update(np.array([arm]), np.array([split]), np.array([reward]))
 
 
 def test_a_pull_costs_the_same_after_thousands_of_splits() -> None:
     """What a pull reads and writes depends on the arms with rewards, not on the splits."""
     features = PriorFeatures(IndependentCovariance(np.ones(5)))
-    posterior = SinglePosterior(features, 0.1, 0.5)
+    posterior = ArmPosterior(features, 1, 0.1, 0.5)
     sizes = []
     for repetition in range(1500):
         for arm in (0, repetition % 5):
-            posterior.update_one(arm, repetition, 1.0)
+            pull_once(posterior, arm, repetition, 1.0)
         if repetition in (20, 1499):
-            arrays = vars(posterior._single).values()
+            arrays = [a for a in vars(posterior).values() if isinstance(a, np.ndarray)]
             by_split = posterior.split_features.size + posterior.split_sums.size
-            sizes.append(sum(a.size for a in arrays if isinstance(a, np.ndarray)) - by_split)
+            sizes.append(sum(a.size for a in arrays) - by_split)
     assert sizes[0] == sizes[1]
 
 
@@ -146,11 +126,11 @@ def test_a_pair_on_one_split_says_more_than_a_pair_on_two() -> None:
     variances = {}
     for splits in ([0, 0], [0, 1]):
         features = PriorFeatures(IndependentCovariance(np.ones(2)))
-        posterior = SinglePosterior(features, noise, between_splits)
+        posterior = ArmPosterior(features, 1, noise, between_splits)
         for arm, split in enumerate(splits):
-            posterior.update(np.array([arm]), np.array([split]), np.array([0.0]))
+            pull_once(posterior, arm, split, 0.0)
         rng = np.random.default_rng(0)
-        draws = np.array([np.diff(posterior.sample(rng)[0])[0] for _ in range(4000)])
+        draws = np.array([np.diff(posterior.sample(rng)[0, 0])[0] for _ in range(4000)])
         variances[tuple(splits)] = draws.var()
     # One reward of each arm: the difference has the variance of 2 noises and no split.
     paired, apart = 1 / (1 / 2 + 1 / (2 * noise)), 2 * (1 - 1 / (1 + noise + between_splits))
@@ -163,7 +143,7 @@ def test_samples_have_the_covariance_of_the_posterior() -> None:
     played = play(3, 0.3, 0.5, n_arms=6, n_problems=1, n_pulls=8)
     played.posterior.features.cover_all(10**6)
     rng = np.random.default_rng(1)
-    draws = np.concatenate([played.posterior.sample(rng) for _ in range(20_000)])
+    draws = played.posterior.sample(rng, 20_000)[0]
     expected = played.dense(0).covariance
     spread = np.sqrt(expected.diagonal())
     error = np.abs(np.cov(draws.T) - expected) / np.outer(spread, spread)
@@ -171,10 +151,10 @@ def test_samples_have_the_covariance_of_the_posterior() -> None:
 
 
 def test_many_draws_at_once_are_the_draws_one_by_one() -> None:
-    posterior = play(3, 0.3, 0.5, n_arms=6, n_problems=1, n_pulls=8).posterior
-    at_once = posterior.draws_of_one(np.random.default_rng(1), 5)
+    posterior = play(3, 0.3, 0.5, n_arms=6, n_pulls=8).posterior
+    at_once = posterior.sample(np.random.default_rng(1), 5)
     rng = np.random.default_rng(1)
-    one_by_one = np.concatenate([posterior.sample(rng) for _ in range(5)])
+    one_by_one = np.concatenate([posterior.sample(rng) for _ in range(5)], axis=1)
     np.testing.assert_allclose(at_once, one_by_one, rtol=1e-12, atol=1e-12)
 
 
@@ -182,7 +162,7 @@ def test_what_features_leave_out_is_drawn_for_each_arm_alone() -> None:
     features = PriorFeatures(IndependentCovariance(np.array([1.0, 4.0])))
     features.cover_all(1)
     posterior = ArmPosterior(features, 5000, 0.1)
-    draws = posterior.sample(np.random.default_rng(0))
+    draws = posterior.sample(np.random.default_rng(0))[:, 0]
     np.testing.assert_allclose(draws.var(axis=0), [1.0, 4.0], rtol=5 * np.sqrt(2 / 5000))
 
 
@@ -223,13 +203,13 @@ def test_a_hundred_thousand_arms_fit() -> None:
     points = np.linspace(0, 1, 100_000)[:, np.newaxis]
 
     def kernel(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return np.exp(-np.abs(a - b)[:, 0] / 0.1)
+        return np.exp(-np.abs(a - b[:, 0]) / 0.1)
 
     covariance = KernelCovariance(kernel, points, np.ones(100_000))
     features = PriorFeatures(covariance)
-    posterior = SinglePosterior(features, 0.1)
+    posterior = ArmPosterior(features, 1, 0.1)
     for arm in (10, 99_999, 50_000, 10):
-        posterior.update(np.array([arm]), np.array([0]), np.array([1.0]))
+        pull_once(posterior, arm, 0, 1.0)
     assert features.rows.shape == (3, 100_000)
     # Two pulls of an arm whose neighbours were not pulled: 1 - 1 / (1 + 0.1 / 2).
     np.testing.assert_allclose(posterior.variance[0, 10], 0.05 / 1.05, rtol=1e-5)
@@ -281,9 +261,16 @@ def test_a_covariance_that_is_none_is_refused(covariance, message) -> None:
 
 def test_a_kernel_that_is_no_covariance_is_noticed_when_columns_show_it() -> None:
     def kernel(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return 1 + np.abs(a - b)[:, 0]
+        return 1 + np.abs(a - b[:, 0])
 
     points = np.arange(4.0)[:, np.newaxis]
     features = PriorFeatures(KernelCovariance(kernel, points, np.ones(4)))
     with pytest.raises(ValueError, match=r"positive semi-definite.* arms 0 and 3"):
         features.cover(0)
+
+
+def test_a_kernel_of_pairs_is_refused() -> None:
+    """It takes two sets of points, and does not pair the points with one other."""
+    covariance = KernelCovariance(lambda a, b: (a * b).sum(axis=1), np.ones((4, 2)), np.ones(4))
+    with pytest.raises(ValueError, match=r"here \(1, 4\), got \(4,\)"):
+        covariance.column(0)
