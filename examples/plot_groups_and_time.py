@@ -24,6 +24,7 @@ from sklearn.svm import SVC
 
 from sklearn_halving import HyperbandSearchCV
 from sklearn_halving.plotting import RungDisplay
+from sklearn_halving.resources import TrainingSize
 
 # %%
 # Groups: the hands of thirteen writers
@@ -80,7 +81,7 @@ in_time = HyperbandSearchCV(
     penalty,
     cv=TimeSeriesSplit(5),
     scoring="neg_root_mean_squared_error",
-    rescale={"ridge__alpha": "proportional"},
+    resource=TrainingSize(rescale={"ridge__alpha": "proportional"}),
     random_state=0,
 ).fit(X_days, y_days)
 print(f"best alpha: {in_time.best_params_['ridge__alpha']:.3g}")

@@ -14,8 +14,6 @@ CvResults = dict[str, Any]
 """The columns of ``cv_results_``: arrays, but for ``params``, which is a list of `Params`."""
 ParamDistributions = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 """A search space: parameter names to lists of values or distributions, or several of those."""
-Rescale = Mapping[str, str | Callable[..., Any]]
-"""Parameter names to rules that adjust their values to the resource."""
 RandomState = int | np.random.RandomState
 FilePath = str | PathLike[str]
 

@@ -44,8 +44,6 @@ from sklearn.utils.validation import _num_samples as num_samples
 
 __all__ = [
     "HTML_HOOK",
-    "NETWORK_VALIDATION",
-    "SGD_EPOCHS",
     "BaseSearchCV",
     "Interval",
     "InvalidParameterError",
@@ -54,7 +52,6 @@ __all__ = [
     "check_refit_metric",
     "fit_context",
     "has_callbacks",
-    "has_common_names",
     "init_callbacks",
     "lone_branch",
     "method_params",
@@ -71,12 +68,6 @@ __all__ = [
     "validate_params",
 ]
 
-SGD_EPOCHS = "_partial_fit"
-"""Method of the SGD estimators that runs any number of epochs; ``partial_fit`` runs one. Can be
-removed when ``partial_fit`` accepts a number of epochs."""
-NETWORK_VALIDATION = "_validate_input"
-"""Method of the neural networks that validates and encodes the data in every call of
-``partial_fit``. Can be removed when the validation can be skipped."""
 HTML_HOOK = "_html_repr"
 """Method that returns the HTML for notebooks if ``display="diagram"``. Searches override it. Can
 be removed when a public method can be overridden."""
@@ -158,17 +149,6 @@ def init_callbacks(search: BaseSearchCV, max_subtasks: int) -> Any:
     if not hasattr(search, "_init_callback_context"):
         return None
     return search._init_callback_context(max_subtasks=max_subtasks)
-
-
-def has_common_names(cls: type, base: type) -> bool:
-    """Return whether a class finds the names of its parameters as scikit-learn's ``base`` does.
-
-    A class may replace the private class method, as SciKeras does. Can be removed when
-    ``get_params`` no longer inspects the signature in every call.
-    """
-    own = getattr(cls, "_get_param_names", None)
-    common = getattr(base, "_get_param_names", None)
-    return getattr(own, "__func__", None) is getattr(common, "__func__", None)
 
 
 def has_callbacks(search: BaseSearchCV) -> bool:

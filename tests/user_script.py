@@ -49,7 +49,6 @@ from sklearn_halving.policies import (
 from sklearn_halving.resources import (
     Iterations,
     PartialFit,
-    Rescaling,
     Resource,
     TrainingSize,
     resolve_resource,
@@ -164,12 +163,11 @@ def simulated(history: pd.DataFrame) -> list[Estimate]:
 def levels() -> list[str]:
     schedule: Schedule | None = Hyperband(factor=3).schedule(1, 81)
     resources: list[Resource] = [
-        TrainingSize(),
+        TrainingSize(rescale={"C": "inverse"}),
         Iterations("n_estimators"),
         resolve_resource("n_samples", LogisticRegression()),
     ]
-    rescaling: Rescaling | None = Rescaling.from_option({"C": "inverse"})
-    if schedule is None or rescaling is None:
+    if schedule is None:
         raise RuntimeError("Hyperband has a schedule")
     amounts: list[float] = [resource.to_amount(resource.to_level(10)) for resource in resources]
     return [

@@ -111,21 +111,10 @@ def arm_estimator(task: EvaluationTask, pull: Pull) -> Estimator:
     # Parameters are cloned too, because they may be estimators and fits must not share them.
     params = {name: cloned_value(value) for name, value in task.candidates[pull.arm].items()}
     set_params(estimator, params)
-    if task.rescaling is not None:
-        set_params(estimator, rescaled_params(task, estimator, pull))
+    set_params(estimator, task.resource.rescaled(estimator, pull.level, task.max_level))
     if task.seed is not None:
         seed_random_states(estimator, task.seed, (pull.arm, pull.repetition))
     return estimator
-
-
-def rescaled_params(task: EvaluationTask, estimator: Estimator, pull: Pull) -> Params:
-    """Return the parameters that depend on the level, with their values at this level."""
-    amount = task.resource.to_amount(pull.level)
-    max_amount = task.resource.to_amount(task.max_level)
-    rescaled: Params = task.rescaling.apply(
-        task.candidates[pull.arm], estimator, amount, max_amount
-    )
-    return rescaled
 
 
 def seed_random_states(
@@ -140,7 +129,7 @@ def seed_random_states(
     if unset:
         stream = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, *spawn_key))
         numbers = stream.generate_state(len(unset)) >> 1
-        estimator.set_params(**dict(zip(unset, numbers.tolist(), strict=True)))
+        set_params(estimator, dict(zip(unset, numbers.tolist(), strict=True)))
 
 
 def _part(
@@ -235,9 +224,7 @@ def _failed(task: EvaluationTask) -> Scoring:
 
 def _can_continue(task: EvaluationTask, fit: Fit) -> bool:
     """Return whether training of a model can continue at the next level."""
-    # Continued training cannot change the parameters.
-    can_continue = fit.error is None and task.rescaling is None
-    return can_continue and task.resource.can_continue(fit.estimator)
+    return fit.error is None and task.resource.can_continue(fit.estimator)
 
 
 def _evaluated_on(estimator: Estimator, held_out: Part | None) -> AbstractContextManager[None]:

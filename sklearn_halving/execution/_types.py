@@ -116,8 +116,6 @@ class EvaluationTask:
     verbose: int = 0
     n_repetitions: int | None = 1
     max_level: int = 1
-    rescaling: Any = None
-    """Parameters that change with the level."""
     seed: np.random.SeedSequence | None = None
     """Seeds every ``random_state`` that is None. If None, these are not seeded."""
     config: Params = field(default_factory=dict)

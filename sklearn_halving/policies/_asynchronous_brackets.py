@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sklearn_halving._checks import (
+    refuse_unless,
+)
 from sklearn_halving.policies._successive_halving import BracketsGame, ScheduledPolicy
 from sklearn_halving.policies._types import PolicyDescription, Problem, Schedule
-from sklearn_halving.policies.bases._parameter_checks import refuse_unless
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,16 @@ from typing import ClassVar, cast
 
 import numpy as np
 
+from sklearn_halving._checks import (
+    Count,
+)
 from sklearn_halving.policies._arrays import BoolArray
 from sklearn_halving.policies._successive_halving import promotion_keys
 from sklearn_halving.policies._types import NO_ARM, Bracket, Problem, Pull, Rung
 from sklearn_halving.policies.bases._bracket_play import BracketPlay, Key
-from sklearn_halving.policies.bases._parameter_checks import Count, check_budget
+from sklearn_halving.policies.bases._parameter_checks import (
+    check_budget,
+)
 from sklearn_halving.policies.bases._rungs import Factor, exact_factor, floor_log
 from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState
 

@@ -10,18 +10,20 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from sklearn_halving._checks import (
+    Count,
+    NotNegative,
+    Rule,
+    check_choice,
+    check_positive,
+    refuse_unless,
+)
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
 from sklearn_halving.policies._types import NO_ARM, Problem, Pulls
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._gap_rule import Exploration, choose_by_gap, first_largest
 from sklearn_halving.policies.bases._parameter_checks import (
-    Count,
-    NotNegative,
-    Rule,
     Tolerance,
-    check_choice,
-    check_positive,
-    refuse_unless,
 )
 from sklearn_halving.policies.posterior._acquisitions import scores_of
 from sklearn_halving.policies.posterior._arm_covariance import (

@@ -9,16 +9,18 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from sklearn_halving._checks import (
+    Count,
+    between,
+    check_between,
+    one_of,
+)
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._races import RangedPolicy
 from sklearn_halving.policies.bases._parameter_checks import (
     Confidence,
-    Count,
     RewardRange,
-    between,
-    check_between,
     check_budget,
-    one_of,
     width_of_range,
 )
 from sklearn_halving.policies.bases._planned_pulls import Game

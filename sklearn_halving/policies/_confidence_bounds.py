@@ -8,6 +8,10 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from sklearn_halving._checks import (
+    check_between,
+    one_of,
+)
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed
 from sklearn_halving.policies._types import NO_ARM
 from sklearn_halving.policies.bases._index_policy import ConfidentIndexPolicy, IndexState
@@ -15,8 +19,6 @@ from sklearn_halving.policies.bases._parameter_checks import (
     Confidence,
     RewardRange,
     Tolerance,
-    check_between,
-    one_of,
 )
 from sklearn_halving.policies.bases._ranking import (
     best_known,

@@ -9,10 +9,16 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
+from sklearn_halving._checks import (
+    Rule,
+    refuse_unless,
+)
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, generators_of
 from sklearn_halving.policies._types import Pulls
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
-from sklearn_halving.policies.bases._parameter_checks import RewardRange, Rule, refuse_unless
+from sklearn_halving.policies.bases._parameter_checks import (
+    RewardRange,
+)
 from sklearn_halving.policies.bases._ranking import (
     largest_of_each,
     places,

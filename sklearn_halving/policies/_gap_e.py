@@ -11,13 +11,15 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
+from sklearn_halving._checks import (
+    Rule,
+    check_not_negative,
+)
 from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
 from sklearn_halving.policies.bases._parameter_checks import (
     Exploration,
     RewardRange,
-    Rule,
-    check_not_negative,
 )
 from sklearn_halving.policies.bases._ranking import best_of_others
 

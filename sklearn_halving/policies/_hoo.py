@@ -13,14 +13,16 @@ from typing import Annotated, Literal, cast
 
 import numpy as np
 
-from sklearn_halving.policies._arrays import FloatArray
-from sklearn_halving.policies._types import NO_ARM, PolicyDescription, Problem, Pull
-from sklearn_halving.policies.bases._parameter_checks import (
+from sklearn_halving._checks import (
     Count,
-    RewardRange,
     Rule,
     between,
     check_count,
+)
+from sklearn_halving.policies._arrays import FloatArray
+from sklearn_halving.policies._types import NO_ARM, PolicyDescription, Problem, Pull
+from sklearn_halving.policies.bases._parameter_checks import (
+    RewardRange,
     width_of_range,
 )
 from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState

@@ -10,13 +10,13 @@ from typing import Literal
 
 import numpy as np
 
-from sklearn_halving.policies._successive_halving import ScheduledPolicy, Select
-from sklearn_halving.policies._types import Bracket, Schedule
-from sklearn_halving.policies.bases._parameter_checks import (
+from sklearn_halving._checks import (
     Count,
     CountOrZero,
     refuse_unless,
 )
+from sklearn_halving.policies._successive_halving import ScheduledPolicy, Select
+from sklearn_halving.policies._types import Bracket, Schedule
 from sklearn_halving.policies.bases._rungs import (
     Factor,
     exact_factor,

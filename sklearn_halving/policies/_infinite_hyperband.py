@@ -10,7 +10,9 @@ import numpy as np
 
 from sklearn_halving.policies._successive_halving import BracketsGame, ScheduledPolicy
 from sklearn_halving.policies._types import NO_ARM, Bracket, Problem, Rung, Schedule
-from sklearn_halving.policies.bases._parameter_checks import check_budget
+from sklearn_halving.policies.bases._parameter_checks import (
+    check_budget,
+)
 from sklearn_halving.policies.bases._rungs import (
     Factor,
     exact_factor,

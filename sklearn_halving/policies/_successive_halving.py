@@ -15,6 +15,11 @@ from typing import Annotated, ClassVar, Literal, cast
 
 import numpy as np
 
+from sklearn_halving._checks import (
+    Count,
+    Rule,
+    check_whole,
+)
 from sklearn_halving.policies._arrays import BoolArray, FloatArray
 from sklearn_halving.policies._types import (
     NO_ARM,
@@ -28,7 +33,6 @@ from sklearn_halving.policies._types import (
 )
 from sklearn_halving.policies.bases._bracket_play import BracketPlay, Key
 from sklearn_halving.policies.bases._finalists import MIN_SPLITS, Finalists
-from sklearn_halving.policies.bases._parameter_checks import Count, Rule, check_whole
 from sklearn_halving.policies.bases._rungs import (
     Factor,
     finite_horizon_rungs,

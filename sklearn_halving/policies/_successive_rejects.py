@@ -15,11 +15,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_halving._checks import (
+    NotNegative,
+)
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._types import Problem, Pull, Pulls, Stage
 from sklearn_halving.policies.bases._gap_rule import TIE
 from sklearn_halving.policies.bases._greedy_allocation import greedy_counts, positive_weights
-from sklearn_halving.policies.bases._parameter_checks import NotNegative, check_budget
+from sklearn_halving.policies.bases._parameter_checks import (
+    check_budget,
+)
 from sklearn_halving.policies.bases._planned_pulls import Game, PlannedPolicy
 from sklearn_halving.policies.bases._ranking import best_known, keep_best
 

@@ -10,6 +10,9 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from sklearn_halving._checks import (
+    one_of,
+)
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed
 from sklearn_halving.policies._gap_e import bernstein_hardness, bernstein_radius
 from sklearn_halving.policies._types import NO_ARM
@@ -24,7 +27,6 @@ from sklearn_halving.policies.bases._parameter_checks import (
     Exploration,
     RewardRange,
     Tolerance,
-    one_of,
 )
 from sklearn_halving.policies.bases._ranking import best_known, best_of_others, usable_or_first
 

@@ -9,7 +9,9 @@ import numpy as np
 
 from sklearn_halving.policies._arrays import IntArray
 from sklearn_halving.policies._types import Stage
-from sklearn_halving.policies.bases._parameter_checks import check_budget
+from sklearn_halving.policies.bases._parameter_checks import (
+    check_budget,
+)
 from sklearn_halving.policies.bases._planned_pulls import Game, PlannedPolicy
 from sklearn_halving.policies.bases._ranking import best_alive
 

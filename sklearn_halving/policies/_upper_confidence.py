@@ -10,15 +10,17 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
+from sklearn_halving._checks import (
+    NotNegative,
+    Rule,
+    check_not_negative,
+)
 from sklearn_halving.policies._arrays import FloatArray, IntArray, Seed
 from sklearn_halving.policies._successive_rejects import phase_lengths
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
 from sklearn_halving.policies.bases._parameter_checks import (
     Exploration,
-    NotNegative,
     RewardRange,
-    Rule,
-    check_not_negative,
 )
 
 

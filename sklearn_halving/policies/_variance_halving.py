@@ -11,6 +11,14 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sklearn_halving._checks import (
+    Count,
+    NotNegative,
+    Rule,
+    between,
+    check_not_negative,
+    refuse_unless,
+)
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.policies._types import NO_ARM, Stage
 from sklearn_halving.policies.bases._greedy_allocation import (
@@ -21,13 +29,7 @@ from sklearn_halving.policies.bases._greedy_allocation import (
 )
 from sklearn_halving.policies.bases._parameter_checks import (
     Confidence,
-    Count,
-    NotNegative,
-    Rule,
-    between,
     check_budget,
-    check_not_negative,
-    refuse_unless,
 )
 from sklearn_halving.policies.bases._planned_pulls import Game, PlannedPolicy, in_plans, widths_of
 from sklearn_halving.policies.bases._ranking import best_alive, keep_best

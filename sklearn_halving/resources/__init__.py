@@ -1,24 +1,22 @@
 """What a level means: rows, iterations, epochs, features or seconds.
 
-=================  ==============================================================
+=================  ==================================================================
 `TrainingSize`     rows of the training fold; every fit starts from scratch
 `Iterations`       an integer parameter; training continues where possible
 `PartialFit`       epochs of ``partial_fit``
-`RandomFeatures`   any other number; every fit starts from scratch
+`ParameterValue`   any other numeric parameter; every fit starts from scratch
 `FitTime`          seconds of training
 `WholeFit`         no resource: there is one level, a full fit
-=================  ==============================================================
+=================  ==================================================================
 
 `resolve_resource` returns the resource for a name. `subset_order`, `rows_needed` and
-`training_rows` choose rows, and `Rescaling` adapts parameters to the amount of resource. A new
-resource is a class with the methods of `Resource`.
+`training_rows` choose rows. A new resource is a class with the methods of `Resource`.
 """
 
 from sklearn_halving.resources._fit_time import FitTime
 from sklearn_halving.resources._iterations import Iterations
-from sklearn_halving.resources._parameters import Rescaling
+from sklearn_halving.resources._parameter_value import ParameterValue
 from sklearn_halving.resources._partial_fit import PartialFit
-from sklearn_halving.resources._random_features import RandomFeatures
 from sklearn_halving.resources._resolve import resolve_resource
 from sklearn_halving.resources._training_size import (
     TrainingSize,
@@ -32,9 +30,8 @@ from sklearn_halving.resources._types import Resource
 __all__ = [
     "FitTime",
     "Iterations",
+    "ParameterValue",
     "PartialFit",
-    "RandomFeatures",
-    "Rescaling",
     "Resource",
     "TrainingSize",
     "WholeFit",

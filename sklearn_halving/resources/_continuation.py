@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_halving._typing import Estimator, Params
-from sklearn_halving.resources._cloning import own_params, set_params
+from sklearn_halving.resources._cloning import set_params
 from sklearn_halving.resources._fitting import TrainingData, class_names, fit
 
 Way = Literal["total", "remaining", "lightgbm", "xgboost", "catboost", "refit"]
@@ -61,33 +61,37 @@ def boosting_library(estimator: Estimator) -> str | None:
     return None
 
 
-def way_to_continue(step: Estimator, parameter: str) -> Way:
+def way_to_continue(step: Any, parameter: str) -> Way:
     """Return how training of ``step`` continues when its own ``parameter`` grows."""
     library = boosting_library(step)
     if library is not None:
         return _way_of_boosting(step, parameter, library)
-    params = own_params(step)
-    if "warm_start" not in params or parameter not in params:
+    if not hasattr(step, "warm_start") or not hasattr(step, parameter):
         return "refit"
     names = class_names(step)
     if parameter == "n_estimators":
-        return "total" if _extends_exactly(names, params) else "refit"
+        return "total" if _extends_exactly(names, step) else "refit"
     if parameter == "max_iter" and names & _HISTOGRAM_BOOSTING:
         return "total"
     if parameter == "max_iter" and names & _EPOCHS:
-        batch_solver = names & _NEURAL_NETWORK and params.get("solver") == "lbfgs"
-        return "refit" if batch_solver else "remaining"
+        is_batch_solver = names & _NEURAL_NETWORK and step.solver == "lbfgs"
+        return "refit" if is_batch_solver else "remaining"
     if _has_word(parameter, ("iter", "epoch")) and not _is_from_scikit_learn(step):
         return "remaining"
     # Other solvers of scikit-learn start from the earlier solution but restart their state.
     return "refit"
 
 
+def is_number_of_rounds(parameter: str) -> bool:
+    """Return whether the name of a parameter is that of a number of boosting rounds."""
+    leaf = parameter.rpartition("__")[2]
+    return any(leaf in names for names in BOOSTING_NAMES.values())
+
+
 def is_iteration_name(parameter: str) -> bool:
     """Return whether the name of a parameter is that of a number of iterations."""
     leaf = parameter.rpartition("__")[2]
-    known = any(leaf in names for names in BOOSTING_NAMES.values())
-    return known or _has_word(leaf, ("iter", "epoch", "round"))
+    return is_number_of_rounds(leaf) or _has_word(leaf, ("iter", "epoch", "round"))
 
 
 def _has_word(parameter: str, starts: tuple[str, ...]) -> bool:
@@ -168,15 +172,12 @@ def has_stopped(step: Any, way: Way, level: int) -> bool:
 @contextmanager
 def set_for_a_while(step: Estimator, temporary: Params) -> Iterator[None]:
     """Set parameters during a fit, and restore them afterwards."""
-    params = own_params(step) if temporary else {}
-    before = {name: params[name] for name in temporary}
+    before = {name: getattr(step, name) for name in temporary}
     try:
-        if temporary:
-            set_params(step, temporary)
+        set_params(step, temporary)
         yield
     finally:
-        if before:
-            set_params(step, before)
+        set_params(step, before)
 
 
 @contextmanager
@@ -213,13 +214,12 @@ def _way_of_boosting(step: Estimator, parameter: str, library: str) -> Way:
     return "catboost" if has_rate and not encoded else "refit"
 
 
-def _extends_exactly(names: frozenset[str], params: Params) -> bool:
+def _extends_exactly(names: frozenset[str], step: Any) -> bool:
     if names & _GRADIENT_BOOSTING:
         # warm_start discards the losses that early stopping compares
-        return params.get("n_iter_no_change") is None
-    if names & _BAGGING:
-        return not params.get("oob_score")  # scikit-learn raises an error with warm_start
-    return True
+        return step.n_iter_no_change is None
+    # scikit-learn raises an error for this with warm_start
+    return not (names & _BAGGING and step.oob_score)
 
 
 def _is_from_scikit_learn(step: Estimator) -> bool:

@@ -11,11 +11,13 @@ from sklearn_halving.resources._fitting import (
     TrainingData,
     keeps_training_rows,
     last_step,
+    prefix_of_last_step,
     to_last_step,
 )
 from sklearn_halving.resources._iterations import Iterations
-from sklearn_halving.resources._parameters import check_not_searched
-from sklearn_halving.resources._partial_fit import PartialFit, last_step_is_replaced
+from sklearn_halving.resources._parameters import check_not_searched, is_replaced
+from sklearn_halving.resources._partial_fit import PartialFit
+from sklearn_halving.resources._rescaling import Rescale
 from sklearn_halving.resources._types import ContinuedResource
 
 MILLISECOND = 1e-3
@@ -43,6 +45,9 @@ class FitTime(ContinuedResource):
     ----------
     classes : tuple or None, default=None
         The class labels passed to a classifier, as in `PartialFit`.
+    rescale : dict of str to {"inverse", "proportional"} or callable, default=None
+        Parameters that depend on the time in seconds, as in `TrainingSize`. Every fit then
+        starts from scratch, since a fitted model cannot change its parameters.
 
     Examples
     --------
@@ -60,6 +65,7 @@ class FitTime(ContinuedResource):
     """
 
     classes: tuple[object, ...] | None = None
+    rescale: Rescale | None = None
 
     name = "fit_time"
 
@@ -69,7 +75,7 @@ class FitTime(ContinuedResource):
 
     def check(self, estimator: Estimator, searched: frozenset[str]) -> None:
         """Raise a ValueError if the estimator cannot be trained in steps."""
-        if last_step_is_replaced(estimator, searched):
+        if is_replaced(prefix_of_last_step(estimator), searched):
             return
         count = _count_of(estimator)
         if count is not None:
@@ -87,8 +93,8 @@ class FitTime(ContinuedResource):
 
     def can_continue(self, estimator: Estimator) -> bool:
         """Return whether the estimator can be trained in steps."""
-        epochs = PartialFit().can_continue(estimator)
-        return epochs or _count_of(estimator) is not None
+        has_steps = PartialFit().can_continue(estimator) or _count_of(estimator) is not None
+        return has_steps and not self.rescale
 
     def _train_to(
         self, estimator: Estimator, data: TrainingData, level: int, previous_level: int
@@ -154,11 +160,6 @@ def _count_of(estimator: Estimator) -> str | None:
         return None
     if not keeps_training_rows(estimator):
         return None
-    path = []
-    while hasattr(estimator, "steps"):
-        name, estimator = estimator.steps[-1]
-        path.append(name)
-    for leaf in _COUNTS:
-        if way_to_continue(step, leaf) != "refit":
-            return "__".join([*path, leaf])
-    return None
+    names = (leaf for leaf in _COUNTS if way_to_continue(step, leaf) != "refit")
+    name = next(names, None)
+    return None if name is None else prefix_of_last_step(estimator) + name

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Literal, get_args
+from typing import Literal
 
 from sklearn.base import clone
 
 from sklearn_halving._typing import Estimator, Params
-from sklearn_halving.resources._cloning import own_params, set_params
+from sklearn_halving.resources._cloning import set_params
 from sklearn_halving.resources._continuation import (
     BOOSTING_NAMES,
     Way,
@@ -33,6 +33,7 @@ from sklearn_halving.resources._parameters import (
     is_replaced,
     number_of,
 )
+from sklearn_halving.resources._rescaling import Rescale
 from sklearn_halving.resources._types import ContinuedResource
 
 ContinuationOption = Literal["auto", "total", "remaining", "refit"]
@@ -67,6 +68,9 @@ class Iterations(ContinuedResource):
         How a fitted estimator continues. ``"total"`` sets ``warm_start=True`` and the parameter
         to the level. ``"remaining"`` sets ``warm_start=True`` and the parameter to the number of
         missing iterations. ``"refit"`` fits from scratch. ``"auto"`` chooses by estimator.
+    rescale : dict of str to {"inverse", "proportional"} or callable, default=None
+        Parameters that depend on the number of iterations, as in `TrainingSize`. Every fit then
+        starts from scratch, since a fitted model cannot change its parameters.
 
     Examples
     --------
@@ -84,14 +88,7 @@ class Iterations(ContinuedResource):
 
     parameter: str
     continuation: ContinuationOption = "auto"
-
-    def __post_init__(self) -> None:
-        """Check ``continuation``."""
-        if self.continuation not in get_args(ContinuationOption):
-            raise ValueError(
-                f"continuation of Iterations must be one of {get_args(ContinuationOption)}; "
-                f"got {self.continuation!r}. 'auto' chooses by estimator."
-            )
+    rescale: Rescale | None = None
 
     @property
     def name(self) -> str:
@@ -160,11 +157,11 @@ class Iterations(ContinuedResource):
 
     def _way(self, estimator: Estimator) -> Way:
         step = owner_of(estimator, self.parameter)
-        if self.continuation == "refit" or step is None or not keeps_training_rows(estimator):
+        is_refit = self.continuation == "refit" or self.rescale or step is None
+        if is_refit or not keeps_training_rows(estimator):
             return "refit"
         if self.continuation in ("total", "remaining"):
-            known = "warm_start" in own_params(step)
-            return self.continuation if known else "refit"
+            return self.continuation if hasattr(step, "warm_start") else "refit"
         return way_to_continue(step, self.parameter.rpartition("__")[2])
 
 

@@ -1,17 +1,9 @@
-"""Epochs of ``partial_fit`` as the resource.
-
-Epochs of scikit-learn's own estimators are faster: `epochs_at_once` and `validated_once`
-temporarily replace a private method of one estimator. If scikit-learn renames the methods, both
-functions do nothing, and every epoch is an ordinary call.
-"""
+"""Epochs of ``partial_fit`` as the resource."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,14 +11,16 @@ from sklearn.base import is_classifier
 from sklearn.utils.multiclass import type_of_target
 
 from sklearn_halving._typing import Estimator
-from sklearn_halving._unstable_imports import NETWORK_VALIDATION, SGD_EPOCHS
 from sklearn_halving.resources._fitting import (
     TrainingData,
     class_names,
     keeps_training_rows,
     last_step,
+    prefix_of_last_step,
     to_last_step,
 )
+from sklearn_halving.resources._parameters import is_replaced
+from sklearn_halving.resources._rescaling import Rescale
 from sklearn_halving.resources._types import ContinuedResource
 
 
@@ -36,15 +30,8 @@ class PartialFit(ContinuedResource):
 
     A level is the number of epochs, and each epoch is a call of ``partial_fit``.
 
-    Estimators of scikit-learn's stochastic gradient descent family (`SGDClassifier`,
-    `SGDRegressor`, `SGDOneClassSVM`, `Perceptron` and the passive-aggressive estimators) are an
-    exception: all missing epochs of a level run in one call, which is much faster on small data.
-    The first level then equals ``fit`` with ``max_iter`` set to the level and ``tol=None``.
-    Later levels continue the learning rate schedule, which ``warm_start`` would restart. Three
-    things differ from one call per epoch: rows are shuffled differently in every epoch of a
-    level, whereas separate calls with an integer ``random_state`` shuffle alike; and an L1
-    penalty and the averaging of a classifier restart with every call. Otherwise both are equal
-    up to rounding.
+    The learning rate schedule continues from level to level, whereas ``warm_start`` would restart
+    it. With an integer ``random_state``, most estimators shuffle the rows alike in every epoch.
 
     The estimator may be the last step of a pipeline. The earlier steps are fitted before the
     first epoch.
@@ -55,6 +42,9 @@ class PartialFit(ContinuedResource):
         The class labels passed to the first call of a classifier; one tuple per output if there
         are several. None uses the labels of the training rows, which may lack a class: see
         `for_target`.
+    rescale : dict of str to {"inverse", "proportional"} or callable, default=None
+        Parameters that depend on the number of epochs, as in `TrainingSize`. Every fit then
+        starts from scratch, since a fitted model cannot change its parameters.
 
     Examples
     --------
@@ -69,6 +59,7 @@ class PartialFit(ContinuedResource):
     """
 
     classes: tuple[object, ...] | None = None
+    rescale: Rescale | None = None
 
     name = "partial_fit"
 
@@ -81,7 +72,8 @@ class PartialFit(ContinuedResource):
     def check(self, estimator: Estimator, searched: frozenset[str]) -> None:
         """Raise a ValueError if the estimator, or its last step, has no ``partial_fit``."""
         step = last_step(estimator)
-        if not hasattr(step, "partial_fit") and not last_step_is_replaced(estimator, searched):
+        may_be_replaced = is_replaced(prefix_of_last_step(estimator), searched)
+        if not hasattr(step, "partial_fit") and not may_be_replaced:
             raise ValueError(
                 "resource='partial_fit' needs an estimator with the method partial_fit, or a "
                 f"pipeline whose last step has it; got {type(step).__name__}. Name one of its "
@@ -90,21 +82,16 @@ class PartialFit(ContinuedResource):
 
     def can_continue(self, estimator: Estimator) -> bool:
         """Return whether more epochs can be run on a fitted estimator."""
-        return hasattr(last_step(estimator), "partial_fit") and keeps_training_rows(estimator)
+        has_epochs = hasattr(last_step(estimator), "partial_fit")
+        return not self.rescale and has_epochs and keeps_training_rows(estimator)
 
     def _train_to(
         self, estimator: Estimator, data: TrainingData, level: int, previous_level: int
     ) -> Estimator:
         """Run the missing epochs."""
-        first = previous_level == 0
-        step, step_data = to_last_step(estimator, data, first=first)
-        n_epochs = level - previous_level
-        n_done = epochs_at_once(
-            step, n_epochs, partial(self.run_epoch, step, step_data, first=first)
-        )
-        with validated_once(step):
-            for epoch in range(n_done, n_epochs):
-                self.run_epoch(step, step_data, first=first and epoch == 0)
+        step, step_data = to_last_step(estimator, data, first=previous_level == 0)
+        for epoch in range(previous_level, level):
+            self.run_epoch(step, step_data, first=epoch == 0)
         return estimator
 
     def run_epoch(self, step: Any, data: TrainingData, *, first: bool) -> None:
@@ -141,90 +128,3 @@ def _classes_of(y: object) -> tuple[object, ...] | None:
 def _takes_classes(step: Any) -> bool:
     parameters = inspect.signature(step.partial_fit).parameters
     return "classes" in parameters
-
-
-def last_step_is_replaced(estimator: Estimator, searched: frozenset[str]) -> bool:
-    """Return whether candidates replace the last step of a pipeline."""
-    steps = getattr(estimator, "steps", None)
-    path = ""
-    while steps:
-        name, estimator = steps[-1]
-        path = f"{path}__{name}" if path else name
-        if path in searched:
-            return True
-        steps = getattr(estimator, "steps", None)
-    return False
-
-
-def epochs_at_once(estimator: Any, n_epochs: int, partial_fit: Callable[[], None]) -> int:
-    """Run epochs of scikit-learn's SGD family in one call of ``partial_fit``.
-
-    ``partial_fit`` passes ``max_iter=1`` to a private method that accepts any number. ``tol`` is
-    None in the meantime, so that the call does not stop early. ``fit`` could run several epochs
-    too, but would restart the learning rate schedule.
-
-    Parameters
-    ----------
-    estimator : estimator
-        The estimator to train.
-    n_epochs : int
-        Number of epochs to run.
-    partial_fit : callable
-        Calls ``estimator.partial_fit`` once.
-
-    Returns
-    -------
-    n_done : int
-        Number of epochs that were run: ``n_epochs``; 1 if the private method was not called as
-        expected; 0, without any call, for other estimators.
-    """
-    if not _is_defined_in("sklearn.linear_model", estimator, "partial_fit", SGD_EPOCHS):
-        return 0
-    one_epoch, tol = getattr(estimator, SGD_EPOCHS), estimator.tol
-    n_done = 1
-
-    def several_epochs(*args: object, **kwargs: object) -> object:
-        nonlocal n_done
-        if kwargs.get("max_iter") == 1:
-            kwargs["max_iter"] = n_done = n_epochs
-        return one_epoch(*args, **kwargs)
-
-    setattr(estimator, SGD_EPOCHS, several_epochs)
-    estimator.tol = None
-    try:
-        partial_fit()
-    finally:
-        delattr(estimator, SGD_EPOCHS)
-        estimator.tol = tol
-    return n_done
-
-
-@contextmanager
-def validated_once(estimator: Estimator) -> Iterator[None]:
-    """Let scikit-learn's neural networks validate and encode the same data only once.
-
-    Repeated calls of ``partial_fit`` with the same data otherwise spend more time on validation
-    than on training.
-    """
-    if not _is_defined_in("sklearn.neural_network", estimator, "partial_fit", NETWORK_VALIDATION):
-        yield
-        return
-    validate = getattr(estimator, NETWORK_VALIDATION)
-    validated: list[object] = []
-
-    def validate_once(*args: object, **kwargs: object) -> object:
-        if not validated:
-            validated.append(validate(*args, **kwargs))
-        return validated[0]
-
-    setattr(estimator, NETWORK_VALIDATION, validate_once)
-    try:
-        yield
-    finally:
-        delattr(estimator, NETWORK_VALIDATION)
-
-
-def _is_defined_in(package: str, estimator: Estimator, *methods: str) -> bool:
-    """Return whether all methods are the package's own, none overridden in a subclass."""
-    found = [getattr(type(estimator), method, None) for method in methods]
-    return all(getattr(method, "__module__", "").startswith(f"{package}.") for method in found)

@@ -8,9 +8,9 @@ from sklearn_halving._typing import Estimator
 from sklearn_halving.resources._continuation import is_iteration_name
 from sklearn_halving.resources._fit_time import FitTime
 from sklearn_halving.resources._iterations import Iterations
+from sklearn_halving.resources._parameter_value import ParameterValue
 from sklearn_halving.resources._parameters import suggestion
 from sklearn_halving.resources._partial_fit import PartialFit
-from sklearn_halving.resources._random_features import RandomFeatures
 from sklearn_halving.resources._training_size import TrainingSize
 from sklearn_halving.resources._types import Resource
 
@@ -36,28 +36,29 @@ def resolve_resource(resource: object, estimator: Estimator) -> Resource:
     -------
     resource : Resource
         For an estimator parameter, `Iterations` if training can continue with it or if its name
-        is that of a number of iterations; otherwise `RandomFeatures`.
+        is that of a number of iterations; otherwise `ParameterValue`.
 
     Examples
     --------
     >>> from sklearn.ensemble import BaggingClassifier
     >>> from sklearn_halving.resources import resolve_resource
     >>> resolve_resource("n_estimators", BaggingClassifier())
-    Iterations(parameter='n_estimators', continuation='auto')
+    Iterations(parameter='n_estimators', continuation='auto', rescale=None)
     >>> resolve_resource("max_samples", BaggingClassifier(max_samples=0.5))
-    RandomFeatures(parameter='max_samples', unit=0.001)
+    ParameterValue(parameter='max_samples', unit=0.001, rescale=None)
     """
-    if isinstance(resource, RandomFeatures):
+    if isinstance(resource, ParameterValue):
         return resource.for_estimator(estimator)
     if isinstance(resource, str):
         if resource in _BY_NAME:
             return _BY_NAME[resource]()
-        iterations = Iterations(resource)
-        if is_iteration_name(resource) or iterations.can_continue(estimator):
-            if _may_exist(resource, estimator, iterations):
-                return iterations
-        elif _may_exist(resource, estimator, iterations):
-            return RandomFeatures(resource).for_estimator(estimator)
+        iterations, params = Iterations(resource), estimator.get_params()
+        if iterations.can_continue(estimator):
+            return iterations
+        # A candidate may replace the step. Only `check` knows the searched parameters.
+        if resource in params or resource.rpartition("__")[0] in params:
+            as_value = ParameterValue(resource).for_estimator(estimator)
+            return iterations if is_iteration_name(resource) else as_value
     elif isinstance(resource, Resource) and not isinstance(resource, type):
         return resource
     known = [*_BY_NAME, *estimator.get_params()]
@@ -66,15 +67,4 @@ def resolve_resource(resource: object, estimator: Estimator) -> Resource:
         "resource must be 'n_samples', 'partial_fit', 'fit_time', a parameter of "
         f"{type(estimator).__name__}, or a Resource object; got {resource!r}.{close} Parameters "
         f"are {sorted(estimator.get_params())}."
-    )
-
-
-def _may_exist(parameter: str, estimator: Estimator, iterations: Iterations) -> bool:
-    """Return whether the estimator has the parameter, or a candidate may have it."""
-    params = estimator.get_params()
-    # A candidate may replace the step. Only `check` knows the searched parameters.
-    return (
-        parameter in params
-        or parameter.rpartition("__")[0] in params
-        or iterations.can_continue(estimator)
     )

@@ -7,9 +7,11 @@ from typing import Protocol, runtime_checkable
 
 from sklearn.base import clone
 
+from sklearn_halving._checks import CheckedFields
 from sklearn_halving._typing import Estimator, Params
 from sklearn_halving.resources._cloning import set_params
 from sklearn_halving.resources._fitting import TrainingData, fit
+from sklearn_halving.resources._rescaling import Rescale, rescaled_params
 
 
 @runtime_checkable
@@ -38,6 +40,9 @@ class Resource(Protocol):
     >>> len(forest.estimators_)
     9
     """
+
+    rescale: Rescale | None = None
+    """Rules for parameters that depend on the amount, as in `TrainingSize`; see `rescaled`."""
 
     @property
     def name(self) -> str:
@@ -81,8 +86,22 @@ class Resource(Protocol):
         """Return the estimator parameters that set the level; by default, none."""
         return {}
 
+    def rescaled(self, estimator: Estimator, level: int, max_level: int) -> Params:
+        """Return the parameters that change with the level; by default, those of ``rescale``.
+
+        ``estimator`` is unfitted and has the parameters of a candidate, which are meant for
+        ``max_level``. The refit of the winner may have a larger level.
+        """
+        if not self.rescale:
+            return {}
+        amounts = self.to_amount(level), self.to_amount(max_level)
+        return rescaled_params(self.rescale, estimator, *amounts)
+
     def can_continue(self, estimator: Estimator) -> bool:
-        """Return whether a fitted estimator can be trained further; by default, False."""
+        """Return whether a fitted estimator can be trained further; by default, False.
+
+        It must be False if parameters are rescaled, since a fitted model cannot change them.
+        """
         return False
 
     def train(
@@ -107,7 +126,7 @@ class Resource(Protocol):
         return fit(estimator, TrainingData(X, y, fit_params))
 
 
-class ContinuedResource(Resource):
+class ContinuedResource(CheckedFields, Resource):
     """Base class of resources that continue training; the caller sets the largest level.
 
     A subclass defines `_train_to`.

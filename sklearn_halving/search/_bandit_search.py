@@ -12,7 +12,9 @@ from sklearn_halving import _typing as t
 from sklearn_halving import policies
 from sklearn_halving.policies._types import Policy
 from sklearn_halving.policies.bases._base_policy import BasePolicy, as_policy, name_of
-from sklearn_halving.policies.bases._parameter_checks import is_outside
+from sklearn_halving.policies.bases._parameter_checks import (
+    is_outside,
+)
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._adaptive_search import AdaptiveSearchCV
@@ -161,7 +163,6 @@ default="random"
         min_resources: float | str = "auto",
         max_resources: float | str = "auto",
         initial_candidates: Sequence[t.Params] | None = None,
-        rescale: t.Rescale | None = None,
         scoring: t.Scoring | None = None,
         n_jobs: int | None = None,
         refit: t.Refit = True,

@@ -43,7 +43,7 @@ from sklearn_halving.search.preparing._checkpoint import Checkpoint, open_checkp
 from sklearn_halving.search.preparing._inputs import FitInputs, check_inputs, limits_of
 from sklearn_halving.search.preparing._levels import Levels, choose_levels
 from sklearn_halving.search.preparing._plan import SearchPlan, add_costs, fronts_of, plan_table
-from sklearn_halving.search.preparing._preparation import Preparation, Setup, rescaling_of, seed_of
+from sklearn_halving.search.preparing._preparation import Preparation, Setup, check_rungs, seed_of
 from sklearn_halving.search.preparing._search_space import SearchSpace, with_initial_candidates
 from sklearn_halving.search.preparing._splitting import SearchSplits, fixed_splits
 from sklearn_halving.search.watching._callbacks import CallbackTree
@@ -241,7 +241,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         table = plan_table(prepared.plan, resource)
         table.attrs["at_most"] = prepared.plan.may_end_early or self.time_budget is not None
         if prepared.plan.schedule is not None:
-            continues = not self.rescale and resource.can_continue(self.estimator)
+            continues = resource.can_continue(self.estimator)
             add_costs(table, prepared.plan.problem, continues=continues)
         return table
 
@@ -312,7 +312,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         """Draw the candidates, and return the task for the workers."""
         setup, candidates = prepared.setup, self._draw_candidates(prepared, rng)
         rng.randint(2**31 - 1)  # advances the state even if nothing was drawn from a grid
-        rescaling = rescaling_of(self, setup, candidates)
+        check_rungs(self.estimator, setup, candidates)
         inputs, splits = setup.inputs, setup.splits
         return EvaluationTask(
             estimator=clone(self.estimator),
@@ -329,7 +329,6 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
             verbose=int(self.verbose),
             n_repetitions=splits.n_repetitions,
             max_level=setup.levels.largest,
-            rescaling=rescaling,
             seed=None if self.random_state is None else seed,
             config=get_config(),
             caller=self if callbacks.is_watched else None,

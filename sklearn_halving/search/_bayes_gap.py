@@ -263,7 +263,6 @@ default=None
         resource: str | Resource | None = None,
         max_resources: float | str = "auto",
         initial_candidates: Sequence[t.Params] | None = None,
-        rescale: t.Rescale | None = None,
         scoring: t.Scoring | None = None,
         n_jobs: int | None = None,
         refit: t.Refit = True,

@@ -289,7 +289,6 @@ default="auto"
         sampler: str | Sampler = "auto",
         early_splits: int | Literal["auto", "all"] = "auto",
         initial_candidates: Sequence[t.Params] | None = None,
-        rescale: t.Rescale | None = None,
         scoring: t.Scoring | None = None,
         n_jobs: int | None = None,
         refit: t.Refit = True,

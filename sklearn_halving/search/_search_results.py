@@ -25,7 +25,8 @@ from sklearn_halving.execution._evaluation import arm_estimator
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.policies._types import NO_ARM, Pull
-from sklearn_halving.resources._early_stopping import fix_rounds, is_number_of_rounds
+from sklearn_halving.resources._continuation import is_number_of_rounds
+from sklearn_halving.resources._early_stopping import fix_rounds
 from sklearn_halving.search._formatting import budget_text
 from sklearn_halving.search._run import Run
 from sklearn_halving.search._user_warnings import warn_user

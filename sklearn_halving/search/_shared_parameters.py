@@ -70,14 +70,6 @@ class SharedParameters:
         1.0 are different values. With distributions, they replace the first candidates that would
         be drawn. A value of the parameter that ``resource`` varies is ignored. `plan` shows where
         they start.
-    rescale : dict of str to {"inverse", "proportional"} or callable, default=None
-        Parameters to adjust when a candidate is fitted with less than ``max_resources``, and the
-        rule for each: ``"inverse"`` multiplies the value by ``max_resources / n_resources``,
-        ``"proportional"`` by ``n_resources / max_resources``, and a callable is called with
-        ``(value, n_resources, max_resources)``. For example, ``rescale={"svc__C": "inverse"}``
-        keeps the balance of loss and penalty when ``C`` multiplies a sum over rows. The values in
-        ``params`` are those at ``max_resources``; the column ``rescaled_<name>`` of
-        ``cv_results_`` has the values that were used.
     scoring : str, callable, list, tuple or dict, default=None
         Strategy to evaluate the models on the test rows, as in GridSearchCV. With several
         metrics, the search is guided by the one that ``refit`` names, or by the first one if
@@ -205,7 +197,6 @@ class SharedParameters:
     estimator: t.Estimator
     param_distributions: Annotated[t.ParamDistributions, object]  # checked by `SearchSpace`
     initial_candidates: Annotated[Sequence[t.Params], list, tuple] | None
-    rescale: Annotated[t.Rescale, dict] | None
     # Parameters of GridSearchCV, which have the constraints of scikit-learn.
     scoring: t.Scoring | None
     n_jobs: Annotated[int, *NOT_ZERO] | None

@@ -215,7 +215,6 @@ default="random"
         min_resources: float | str | None = None,
         max_resources: float | str = "auto",
         initial_candidates: Sequence[t.Params] | None = None,
-        rescale: t.Rescale | None = None,
         scoring: t.Scoring | None = None,
         n_jobs: int | None = None,
         refit: t.Refit = True,

@@ -9,15 +9,15 @@ from typing import Annotated, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sklearn_halving.policies import Pulls
-from sklearn_halving.policies._arrays import FloatArray, IntArray
-from sklearn_halving.policies.bases._parameter_checks import (
+from sklearn_halving._checks import (
     CheckedFields,
     Count,
     Positive,
     Rule,
     refuse_unless,
 )
+from sklearn_halving.policies import Pulls
+from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.simulation._noisy_arms import EnvironmentDefaults, as_vector
 from sklearn_halving.simulation._randomness import Randomness
 

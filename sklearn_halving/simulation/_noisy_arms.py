@@ -8,16 +8,18 @@ from typing import Annotated, Any
 import numpy as np
 import numpy.typing as npt
 
-from sklearn_halving.policies import Pulls
-from sklearn_halving.policies._arrays import FloatArray, IntArray
-from sklearn_halving.policies.bases._parameter_checks import (
+from sklearn_halving._checks import (
     CheckedFields,
     Count,
     NotNegative,
-    RewardRange,
     Rule,
     check_not_negative,
     refuse_unless,
+)
+from sklearn_halving.policies import Pulls
+from sklearn_halving.policies._arrays import FloatArray, IntArray
+from sklearn_halving.policies.bases._parameter_checks import (
+    RewardRange,
 )
 from sklearn_halving.simulation._randomness import Randomness, running_mean_noise
 

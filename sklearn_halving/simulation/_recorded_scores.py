@@ -10,9 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from sklearn_halving._checks import (
+    refuse_unless,
+)
 from sklearn_halving.policies import Pulls
 from sklearn_halving.policies._arrays import FloatArray, IntArray
-from sklearn_halving.policies.bases._parameter_checks import RewardRange, refuse_unless
+from sklearn_halving.policies.bases._parameter_checks import (
+    RewardRange,
+)
 from sklearn_halving.simulation._noisy_arms import StoresArrays, as_vector
 from sklearn_halving.simulation._randomness import Randomness
 

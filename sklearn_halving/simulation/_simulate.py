@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_halving._checks import (
+    check_count,
+)
 from sklearn_halving.policies import NO_ARM, Policy, Problem, Pull, Pulls
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies.bases._base_policy import BasePolicy, as_policy, name_of
-from sklearn_halving.policies.bases._parameter_checks import check_count
 from sklearn_halving.simulation._randomness import Randomness
 from sklearn_halving.simulation._result import SimulationResult
 from sklearn_halving.simulation._types import Arms, Environment

@@ -14,11 +14,10 @@ candidates that are evaluated on the same repetitions can be compared pairwise.
 from sklearn_halving.splits._corrected_variance import corrected_variance_of_mean
 from sklearn_halving.splits._learning_testing import RepeatedLearningTesting
 from sklearn_halving.splits._split_stream import split_stream
-from sklearn_halving.splits._stream import SplitSource, SplitStream
+from sklearn_halving.splits._stream import SplitStream
 
 __all__ = [
     "RepeatedLearningTesting",
-    "SplitSource",
     "SplitStream",
     "corrected_variance_of_mean",
     "split_stream",

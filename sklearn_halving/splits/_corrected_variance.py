@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_halving._checks import refuse_unless
+
 
 def corrected_variance_of_mean(
     scores: ArrayLike, n_train: ArrayLike, n_test: ArrayLike
@@ -44,12 +46,8 @@ def corrected_variance_of_mean(
     train = np.asarray(n_train, dtype=np.float64)
     test = np.asarray(n_test, dtype=np.float64)
     for name, given, size in (("n_train", n_train, train), ("n_test", n_test, test)):
-        if not np.all(size > 0):
-            raise ValueError(f"{name} must be a positive number of rows; got {given!r}.")
-    if values.ndim == 0:
-        raise ValueError(
-            f"scores must be a sequence with a last axis over splits; got {scores!r}."
-        )
+        refuse_unless(bool(np.all(size > 0)), name, "be a positive number of rows", repr(given))
+    refuse_unless(values.ndim > 0, "scores", "have a last axis over splits", repr(scores))
     is_known = ~np.isnan(values)
     n_scores = is_known.sum(axis=-1)
     with np.errstate(invalid="ignore"):  # infinite scores have variance NaN

@@ -42,26 +42,27 @@ def draw_rows(
     is_rest = _drawn(strata[units], len(units) - n_test, of_each, rng)
     test, rest = units[~is_rest], units[is_rest]
     train = rest[_drawn(strata[rest], n_train, of_each, rng)]
-    return _sorted(train, len(strata)), _sorted(test, len(strata))
+    return np.sort(train), np.sort(test)
 
 
 def draw_groups(
-    table: npt.NDArray[np.int64], n_train: int, n_test: int, rng: np.random.Generator
+    groups: Rows, classes: Rows, n_train: int, n_test: int, rng: np.random.Generator
 ) -> tuple[Rows, Rows]:
-    """Draw training and test groups, in numbers proportional to the requested rows.
+    """Draw the rows of training and test groups, in numbers proportional to the requested rows.
 
     Parameters
     ----------
-    table : int array of shape (n_groups, n_classes)
-        Number of rows of each class in each group.
+    groups, classes : int array of shape (n_rows,)
+        The group and the class of each row, from 0.
     n_train, n_test : int
         Requested rows on each side. If they add up to all rows, all groups are used.
 
     Returns
     -------
     train, test : int arrays
-        Group numbers in increasing order.
+        Row numbers in increasing order.
     """
+    table = class_table(groups, classes)
     n_groups, n_rows = len(table), int(table.sum())
     test_groups = min(max(round(n_test * n_groups / n_rows), 1), n_groups - 1)
     rest = n_groups - test_groups
@@ -77,14 +78,16 @@ def draw_groups(
         return float(difference.sum() + 2 * np.count_nonzero(counts[0] == 0))
 
     tries = [draw_rows(strata, train_groups, test_groups, rng) for _ in range(N_TRIES)]
-    return min(tries, key=misfit)
+    train, test = min(tries, key=misfit)
+    return np.flatnonzero(np.isin(groups, train)), np.flatnonzero(np.isin(groups, test))
 
 
-def deal_groups(table: npt.NDArray[np.int64], n_folds: int, rng: np.random.Generator) -> Rows:
-    """Return a fold for each group, such that folds have similar class counts.
+def deal_groups(groups: Rows, classes: Rows, n_folds: int, rng: np.random.Generator) -> Rows:
+    """Return a fold for each row, such that groups stay together and classes are balanced.
 
-    ``table`` is as in `draw_groups`.
+    ``groups`` and ``classes`` are as in `draw_groups`.
     """
+    table = class_table(groups, classes)
     strata = _main_class(table)
     wanted = table.sum(axis=0) / n_folds
 
@@ -98,7 +101,7 @@ def deal_groups(table: npt.NDArray[np.int64], n_folds: int, rng: np.random.Gener
         counts = np.array([table[folds == fold].sum(axis=0) for fold in range(n_folds)])
         return float((np.abs(counts - wanted) / wanted).sum())
 
-    return min((dealt() for _ in range(N_TRIES)), key=misfit)
+    return min((dealt() for _ in range(N_TRIES)), key=misfit)[groups]
 
 
 def class_table(group_codes: Rows, class_codes: Rows) -> npt.NDArray[np.int64]:
@@ -122,18 +125,7 @@ def _sorted_by_stratum(strata: Rows, n_strata: int, rng: np.random.Generator) ->
     units = np.empty(len(strata), dtype=np.intp)
     units[rng.permutation(len(strata))] = np.arange(len(strata))
     stratum = rng.permutation(n_strata)[strata]
-    if n_strata == 1:
-        return units
-    # Small integers are sorted in linear time.
-    codes = stratum.astype(np.int16) if n_strata < 2**15 else stratum
-    return units[np.argsort(codes[units], kind="stable")]
-
-
-def _sorted(units: Rows, n: int) -> Rows:
-    """Sort distinct numbers below n, in linear time."""
-    is_in = np.zeros(n, dtype=bool)
-    is_in[units] = True
-    return np.flatnonzero(is_in)
+    return units[np.argsort(stratum[units], kind="stable")]
 
 
 def _drawn(
@@ -167,8 +159,5 @@ def _systematic(n: int, n_drawn: int, rng: np.random.Generator) -> npt.NDArray[n
     """
     if n == 0:
         return np.zeros(0, dtype=bool)
-    start = rng.integers(n)
-    if n_drawn == n:
-        return np.ones(n, dtype=bool)
-    marks = (np.arange(n + 1) * n_drawn + start) // n
+    marks = (np.arange(n + 1) * n_drawn + rng.integers(n)) // n
     return marks[1:] != marks[:-1]

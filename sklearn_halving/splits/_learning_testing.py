@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.model_selection import BaseCrossValidator
+from sklearn.model_selection import BaseCrossValidator, ShuffleSplit
 from sklearn.utils import check_array, column_or_1d, indexable
 from sklearn.utils.multiclass import type_of_target
 
-from sklearn_halving.splits._draws import class_table, draw_groups, draw_rows
+from sklearn_halving._checks import check_count
+from sklearn_halving.splits._draws import draw_groups, draw_rows
 from sklearn_halving.splits._stream import (
     RandomSource,
     Rows,
@@ -141,11 +138,7 @@ class RepeatedLearningTesting(BaseCrossValidator):  # type: ignore[misc]
         X, y, groups : object
             Ignored.
         """
-        if not isinstance(self.n_splits, Integral) or self.n_splits < 1:
-            raise ValueError(
-                f"n_splits must be a positive integer; got {self.n_splits!r}. "
-                "`stream` returns an endless stream."
-            )
+        check_count("n_splits", self.n_splits, "`stream` returns an endless stream.")
         return int(self.n_splits)
 
     def stream(self, X: object, y: object = None, groups: object = None) -> SplitStream:
@@ -168,10 +161,8 @@ class RepeatedLearningTesting(BaseCrossValidator):  # type: ignore[misc]
         if groups is None:
             draw = partial(draw_rows, strata, n_train, n_test)
         else:
-            codes = group_codes(groups, at_least=2)
-            table = class_table(codes, strata)
-            draw = partial(_rows_of_drawn_groups, codes, table, n_train, n_test)
-        return SplitStream(_DrawnSplits(draw, seed_of_stream(self.random_state)))
+            draw = partial(draw_groups, group_codes(groups, at_least=2), strata, n_train, n_test)
+        return SplitStream(partial(_drawn_split, draw, seed_of_stream(self.random_state)))
 
     def _strata(self, y: object, n_rows: int, n_train: int, n_test: int) -> Rows:
         """Return the stratum of each row: its class, or 0 if splits are not stratified."""
@@ -196,35 +187,12 @@ class RepeatedLearningTesting(BaseCrossValidator):  # type: ignore[misc]
         return strata
 
 
-@dataclass(frozen=True)
-class _DrawnSplits:
-    """Draws splits one by one, each with its own seed."""
-
-    draw: Callable[[np.random.Generator], Split]
-    """Returns the training and the test rows of a split, given a random generator."""
-    seed: np.random.SeedSequence
-    """The seed of the stream."""
-    block_length = 1
-
-    def block(self, index: int) -> Sequence[Split]:
-        """Return one split."""
-        train, test = self.draw(np.random.default_rng(seed_of_repetition(self.seed, index)))
-        return [(narrow(train), narrow(test))]
-
-
-def _rows_of_drawn_groups(
-    group_codes: Rows,
-    table: npt.NDArray[np.int64],
-    n_train: int,
-    n_test: int,
-    rng: np.random.Generator,
-) -> Split:
-    """Draw whole groups, stratified as closely as the groups allow; see `draw_groups`."""
-    side = np.zeros(len(table), dtype=np.int8)
-    train, test = draw_groups(table, n_train, n_test, rng)
-    side[train], side[test] = 1, 2
-    side_of_row = side[group_codes]
-    return np.flatnonzero(side_of_row == 1), np.flatnonzero(side_of_row == 2)
+def _drawn_split(
+    draw: Callable[[np.random.Generator], Split], seed: np.random.SeedSequence, index: int
+) -> Sequence[Split]:
+    """Draw one split with its own seed."""
+    train, test = draw(np.random.default_rng(seed_of_repetition(seed, index)))
+    return [(narrow(train), narrow(test))]
 
 
 def has_classes(y: object) -> bool:
@@ -259,24 +227,23 @@ def _check_classes(counts: Rows, n_train: int, n_test: int) -> None:
             f"{n_train} training rows for {len(counts)} classes. Use a larger train_size, or "
             "stratify=False."
         )
+    rare = None
     if len(counts) > n_test:
-        warnings.warn(
+        rare = (
             f"Test sets of {n_test} rows cannot contain all {len(counts)} classes of y. "
-            "Use a larger test_size.",
-            UserWarning,
-            stacklevel=4,
+            "Use a larger test_size."
         )
     elif counts.min() < 2:
-        warnings.warn(
-            "The least populated class in y has only 1 member. It is in every training set "
-            "and never tested.",
-            UserWarning,
-            stacklevel=4,
+        rare = (
+            "The least populated class in y has only 1 member. It is in every training set and "
+            "never tested."
         )
+    if rare is not None:
+        warnings.warn(rare, UserWarning, stacklevel=4)
 
 
 def side_sizes(n_rows: int, train_size: float | None, test_size: float | None) -> tuple[int, int]:
-    """Return the numbers of training and test rows, rounded as in scikit-learn.
+    """Return the numbers of training and test rows, those of scikit-learn's ShuffleSplit.
 
     Parameters
     ----------
@@ -288,38 +255,6 @@ def side_sizes(n_rows: int, train_size: float | None, test_size: float | None) -
     """
     if train_size is None and test_size is None:
         test_size = 0.2
-    n_test = _n_rows("test_size", test_size, n_rows, math.ceil)
-    n_train = _n_rows("train_size", train_size, n_rows, math.floor)
-    n_test = n_rows - n_train if n_test is None and n_train is not None else n_test
-    n_train = n_rows - n_test if n_train is None and n_test is not None else n_train
-    n_train, n_test = n_train or 0, n_test or 0
-    if n_train + n_test > n_rows:
-        raise ValueError(
-            "train_size and test_size must not add up to more than all rows; got "
-            f"train_size={train_size!r} and test_size={test_size!r}, which are {n_train} and "
-            f"{n_test} of {n_rows} rows. Reduce one of them, or set it to None."
-        )
-    for name, side, n_side in (("train_size", "training", n_train), ("test_size", "test", n_test)):
-        if n_side < 1:
-            raise ValueError(
-                f"{name} must leave at least one row in the {side} set; got "
-                f"train_size={train_size!r} and test_size={test_size!r}, which are {n_train} "
-                f"and {n_test} of {n_rows} rows. Use sizes that leave a row on each side, and at "
-                f"least 2 rows; the data have n_samples={n_rows}."
-            )
-    return n_train, n_test
-
-
-def _n_rows(name: str, size: object, n_rows: int, rounded: Callable[[float], int]) -> int | None:
-    """Return a size as a number of rows; None if it is the complement of the other."""
-    if size is None:
-        return None
-    if not isinstance(size, bool | np.bool_):
-        if isinstance(size, Integral) and int(size) > 0:
-            return int(size)
-        if isinstance(size, Real) and 0 < float(size) < 1:
-            return rounded(float(size) * n_rows)
-    raise ValueError(
-        f"{name} must be a fraction between 0 and 1, a positive number of rows, or None for "
-        f"the complement of the other; got {size!r}. For example, 0.2 is 20 % of the rows."
-    )
+    splitter = ShuffleSplit(1, train_size=train_size, test_size=test_size, random_state=0)
+    ((train, test),) = splitter.split(range(n_rows))
+    return len(train), len(test)

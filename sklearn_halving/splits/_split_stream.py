@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from numbers import Integral
 from typing import Any
@@ -27,19 +28,17 @@ from sklearn.model_selection import (
 from sklearn.utils import column_or_1d
 
 from sklearn_halving._typing import Params, Splitter
-from sklearn_halving.splits._draws import class_table, deal_groups
+from sklearn_halving.splits._draws import deal_groups
 from sklearn_halving.splits._learning_testing import (
     RepeatedLearningTesting,
     group_codes,
     has_classes,
 )
 from sklearn_halving.splits._stream import (
-    FixedSplits,
     RandomSource,
     Rows,
     Split,
     SplitStream,
-    integer_seed,
     narrow,
     seed_of_repetition,
     seed_of_stream,
@@ -64,11 +63,10 @@ def split_stream(
     cv: Any,
     X: object,
     y: object = None,
-    groups: object = None,
     *,
     classifier: bool = False,
     random_state: RandomSource = None,
-    split_params: Params | None = None,
+    **split_params: object,
 ) -> SplitStream:
     """Return a stream of splits for anything that GridSearchCV accepts as ``cv``.
 
@@ -97,14 +95,12 @@ def split_stream(
         The data.
     y : array-like or None, default=None
         The target.
-    groups : array-like of shape (n_samples,) or None, default=None
-        Group labels, passed to the splitter.
     classifier : bool, default=False
         Whether the estimator is a classifier, for which None and an int mean stratified splits.
     random_state : int, RandomState instance, SeedSequence or None, default=None
         Seed of the reshuffles, if ``cv`` has no ``random_state`` of its own.
-    split_params : dict or None, default=None
-        Parameters of ``cv.split`` from metadata routing, including ``groups``.
+    **split_params
+        Parameters of ``cv.split``, such as ``groups``.
 
     Returns
     -------
@@ -125,25 +121,26 @@ def split_stream(
     >>> split_stream(TimeSeriesSplit(4), X).n_repetitions
     4
     """
-    params = dict(split_params or {})
-    if groups is not None:
-        params["groups"] = groups
     if cv is None:
         cv = RepeatedLearningTesting(stratify=bool(classifier) and has_classes(y))
     cv = check_cv(cv, y, classifier=classifier)
-    check_groups(cv, params)
+    check_groups(cv, split_params)
     if isinstance(cv, RepeatedLearningTesting) and cv.random_state is None:
         cv = copy.copy(cv)
         cv.random_state = random_state
     if hasattr(cv, "stream"):
-        return cv.stream(X, y, **params)
-    source = _reshuffles(cv, X, y, params, random_state)
-    if source is None:
-        splits = listed_splits(cv, X, y, params)
-        return SplitStream(FixedSplits(tuple(splits)), len(splits))
-    stream = SplitStream(source)
+        return cv.stream(X, y, **split_params)
+    reshuffles = _reshuffles(cv, X, y, split_params, random_state)
+    if reshuffles is None:
+        splits = listed_splits(cv, X, y, split_params)
+        return SplitStream(partial(_only_block, splits), len(splits), len(splits))
+    stream = SplitStream(reshuffles, reshuffles.block_length)
     stream.split(0)  # invalid splitters raise scikit-learn's own error here
     return stream
+
+
+def _only_block(splits: Sequence[Split], index: int) -> Sequence[Split]:
+    return splits
 
 
 @dataclass(frozen=True)
@@ -166,7 +163,7 @@ class Reshuffles:
     block_length: int
     """The number of splits of a block."""
 
-    def block(self, index: int) -> Sequence[Split]:
+    def __call__(self, index: int) -> Sequence[Split]:
         """Return the splits of a reshuffle."""
         if index < self.n_own:
             start = index * self.block_length
@@ -176,7 +173,7 @@ class Reshuffles:
         if type(self.shuffled) is StratifiedGroupKFold and index > 0:
             return self._dealt(np.random.default_rng(seed))
         splitter = copy.copy(self.shuffled)
-        splitter.random_state = integer_seed(seed)
+        splitter.random_state = int(seed.generate_state(1)[0])
         # Splitters that ignore groups warn in every call; once is enough.
         params = self.params if index == 0 or isinstance(splitter, NEED_GROUPS) else {}
         return _as_rows(splitter.split(self.X, self.y, **params))
@@ -189,7 +186,7 @@ class Reshuffles:
         """
         groups = group_codes(self.params["groups"], at_least=self.block_length)
         classes = np.unique(column_or_1d(self.y), return_inverse=True)[1]
-        folds = deal_groups(class_table(groups, classes), self.block_length, rng)[groups]
+        folds = deal_groups(groups, classes, self.block_length, rng)
         return [
             (np.flatnonzero(folds != fold), np.flatnonzero(folds == fold))
             for fold in range(self.block_length)
@@ -224,7 +221,16 @@ def listed_splits(cv: Splitter, X: object, y: object, params: Params) -> list[Sp
     """Return all splits of a splitter, which is called only once."""
     n_splits = cv.get_n_splits(X, y, **params)
     splits = _as_rows(cv.split(X, y, **params))
-    _check_count(len(splits), n_splits)
+    if not splits:
+        raise ValueError(
+            "No fits were performed. Was the CV iterator empty? Were there no candidates? "
+            "A generator can be used only once: pass a list of its splits."
+        )
+    if len(splits) != n_splits:
+        raise ValueError(
+            "cv.split and cv.get_n_splits return inconsistent results. "
+            f"Expected {n_splits} splits, got {len(splits)}"
+        )
     return splits
 
 
@@ -234,21 +240,6 @@ def check_groups(cv: object, params: Params) -> None:
         raise ValueError(
             f"The 'groups' parameter should not be None. {type(cv).__name__} needs a group "
             "label for each row. Pass groups to fit, or use a cv without groups."
-        )
-
-
-def _check_count(n_made: int, n_splits: int) -> None:
-    """Raise if a splitter made no splits, or not as many as it says."""
-    if n_made == 0:
-        raise ValueError(
-            "No fits were performed. Was the CV iterator empty? Were there no candidates? "
-            "cv must give at least one split; got none. A generator can be used only once: pass "
-            "a list of its splits."
-        )
-    if n_made != n_splits:
-        raise ValueError(
-            "cv.split and cv.get_n_splits return inconsistent results. "
-            f"Expected {n_splits} splits, got {n_made}"
         )
 
 

@@ -6,15 +6,16 @@ The repetition is part of the seed, so splits do not depend on their order.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
+from sklearn_halving._checks import check_count
 from sklearn_halving._typing import RandomState
 
 RandomSource = RandomState | np.random.SeedSequence | None
@@ -47,55 +48,9 @@ def seed_of_repetition(seed: np.random.SeedSequence, repetition: int) -> np.rand
     return np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, repetition))
 
 
-def integer_seed(seed: np.random.SeedSequence) -> int:
-    """Return the seed as an int for ``random_state`` of scikit-learn."""
-    return int(seed.generate_state(1)[0])
-
-
-class SplitSource(Protocol):
-    """Makes blocks of splits, such as the folds of a partition; a pure function of the index.
-
-    Examples
-    --------
-    >>> from sklearn.model_selection import KFold
-    >>> from sklearn_halving.splits import SplitStream
-    >>> class ShuffledFolds:
-    ...     block_length = 5
-    ...     def block(self, index):
-    ...         return list(KFold(5, shuffle=True, random_state=index).split(range(20)))
-    >>> stream = SplitStream(ShuffledFolds())
-    >>> train, test = stream.split(12)  # the third fold of block 2
-    >>> len(train), len(test)
-    (16, 4)
-    """
-
-    @property
-    def block_length(self) -> int:
-        """The number of splits in a block."""
-
-    def block(self, index: int) -> Sequence[Split]:
-        """Return the splits of a block, the same in every call."""
-
-
 def narrow(rows: Rows) -> Rows:
     """Return row numbers as 32-bit integers, half the memory, if they are not too large."""
     return rows.astype(np.int32, copy=False) if rows.max(initial=0) < 2**31 else rows
-
-
-@dataclass(frozen=True)
-class FixedSplits:
-    """A finite list of splits, as a single block."""
-
-    splits: tuple[Split, ...]
-
-    @property
-    def block_length(self) -> int:
-        """The number of splits."""
-        return len(self.splits)
-
-    def block(self, index: int) -> Sequence[Split]:
-        """Return all splits."""
-        return self.splits
 
 
 @dataclass(frozen=True)
@@ -108,8 +63,11 @@ class SplitStream:
 
     Parameters
     ----------
-    source : SplitSource
-        Makes the blocks of splits.
+    make_block : callable
+        Called with the index of a block, from 0; returns its splits, such as the folds of a
+        partition. It must return the same splits in every call.
+    block_length : int, default=1
+        The number of splits in a block.
     n_repetitions : int or None, default=None
         The number of splits; None if there is no limit.
 
@@ -124,9 +82,21 @@ class SplitStream:
     >>> train, test = stream.split(1000)
     >>> len(train), len(test)
     (7, 3)
+
+    Folds of a partition that is shuffled again and again:
+
+    >>> from sklearn.model_selection import KFold
+    >>> from sklearn_halving.splits import SplitStream
+    >>> def shuffled_folds(index):
+    ...     return list(KFold(5, shuffle=True, random_state=index).split(range(20)))
+    >>> stream = SplitStream(shuffled_folds, block_length=5)
+    >>> train, test = stream.split(12)  # the third fold of block 2
+    >>> len(train), len(test)
+    (16, 4)
     """
 
-    source: SplitSource
+    make_block: Callable[[int], Sequence[Split]]
+    block_length: int = 1
     n_repetitions: int | None = None
     _kept: dict[int, Sequence[Split]] = field(default_factory=dict, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
@@ -144,28 +114,22 @@ class SplitStream:
         train, test : ndarray of int
             Row numbers. They are copies and may be modified.
         """
-        index, position = divmod(self._checked(repetition), self.source.block_length)
-        splits = self._kept.get(index)
-        if splits is None:
-            self._make_room()
-            splits = self.source.block(index)
-            with self._lock:
-                self._kept[index] = splits
-        train, test = splits[position]
-        return train.astype(np.intp), test.astype(np.intp)
-
-    def _checked(self, repetition: int) -> int:
-        if not isinstance(repetition, Integral):
-            raise TypeError(f"repetition must be an integer, counted from 0; got {repetition!r}.")
-        if repetition < 0:
-            raise IndexError(f"repetition must be at least 0; got {repetition}.")
+        check_count("repetition", repetition, "It is counted from 0.", least=0)
         if self.n_repetitions is not None and repetition >= self.n_repetitions:
             raise IndexError(
                 f"repetition must be below {self.n_repetitions}, the number of splits of cv; "
                 f"got {repetition}. Use fewer repetitions, or a cv that can be reshuffled, such "
                 "as RepeatedLearningTesting."
             )
-        return int(repetition)
+        index, position = divmod(int(repetition), self.block_length)
+        splits = self._kept.get(index)
+        if splits is None:
+            self._make_room()
+            splits = self.make_block(index)
+            with self._lock:
+                self._kept[index] = splits
+        train, test = splits[position]
+        return train.astype(np.intp), test.astype(np.intp)
 
     def _make_room(self) -> None:
         """Drop the oldest blocks if there is no room for one more of about the same size."""
@@ -176,7 +140,7 @@ class SplitStream:
                 del self._kept[next(iter(self._kept))]
 
     def __getstate__(self) -> dict[str, object]:
-        return {"source": self.source, "n_repetitions": self.n_repetitions}
+        return vars(self) | {"_kept": {}, "_lock": None}
 
     def __setstate__(self, state: dict[str, object]) -> None:
-        self.__dict__.update(state, _kept={}, _lock=threading.Lock())
+        vars(self).update(state, _lock=threading.Lock())

@@ -39,8 +39,8 @@ from sklearn_halving import HyperbandSearchCV
 from sklearn_halving.resources import (
     FitTime,
     Iterations,
+    ParameterValue,
     PartialFit,
-    RandomFeatures,
     Resource,
     TrainingSize,
     WholeFit,
@@ -131,16 +131,16 @@ CASES: dict[type, list[Case]] = {
             refused=(LogisticRegression(), NONE),
         ),
     ],
-    RandomFeatures: [
+    ParameterValue: [
         Case(
-            RandomFeatures("rbfsampler__n_components"),
+            ParameterValue("rbfsampler__n_components"),
             FEATURES,
             (4, 32),
             {"ridgeclassifier__alpha": [0.1, 1.0]},
             refused=(FEATURES, frozenset({"rbfsampler__n_components"})),
         ),
         Case(
-            RandomFeatures("max_samples", 0.01),
+            ParameterValue("max_samples", 0.01),
             BaggingClassifier(n_estimators=3, max_samples=0.9, random_state=0),
             (20, 90),
             {"max_features": [0.5, 1.0]},

@@ -255,7 +255,7 @@ def test_errors():
         FORESTS.check(forest, frozenset({"n_estimators", "max_depth"}))
     with pytest.raises(ValueError, match=r"'n_estimator' .*mean 'n_estimators'.*bootstrap"):
         Iterations("n_estimator").check(forest, frozenset())
-    with pytest.raises(ValueError, match="continuation of Iterations must be one of"):
+    with pytest.raises(ValueError, match=r"continuation must be one of .*got .warm"):
         Iterations("n_estimators", "warm")
     with pytest.raises(ValueError, match="needs a parameter of the last step"):
         Iterations("estimator__max_depth", "total").check(

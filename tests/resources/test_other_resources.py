@@ -1,4 +1,4 @@
-"""RandomFeatures, FitTime, and the resource that a name stands for."""
+"""ParameterValue, FitTime, and the resource that a name stands for."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from sklearn.svm import SVC
 from sklearn_halving.resources import (
     FitTime,
     Iterations,
+    ParameterValue,
     PartialFit,
-    RandomFeatures,
     TrainingSize,
     resolve_resource,
 )
@@ -30,8 +30,8 @@ X, Y = make_classification(200, 6, random_state=0)
 FEATURES = make_pipeline(RBFSampler(n_components=64, random_state=0), RidgeClassifier())
 
 
-def test_random_features_are_refitted():
-    resource = RandomFeatures("rbfsampler__n_components")
+def test_a_parameter_value_are_refitted():
+    resource = ParameterValue("rbfsampler__n_components")
     assert resource.name == "rbfsampler__n_components"
     assert resource.level_range(FEATURES, 100, 4) == (1, 64)
     assert not resource.can_continue(FEATURES)
@@ -41,9 +41,9 @@ def test_random_features_are_refitted():
     assert (model[-1].coef_.size, larger[-1].coef_.size) == (8, 32)
 
 
-def test_random_features_of_a_float_parameter():
+def test_a_parameter_value_of_a_float_parameter():
     bagging = BaggingClassifier(max_samples=0.5)
-    resource = RandomFeatures("max_samples").for_estimator(bagging)
+    resource = ParameterValue("max_samples").for_estimator(bagging)
     assert resource.unit == 1e-3
     assert resource.level_range(bagging, 100, 4) == (1, 500)
     assert [resource.params_at(level)["max_samples"] for level in (1, 3, 500, 1000)] == [
@@ -52,25 +52,25 @@ def test_random_features_of_a_float_parameter():
         0.5,
         1.0,
     ]
-    assert RandomFeatures("n_estimators").for_estimator(bagging).unit is None
-    assert RandomFeatures("estimator").level_range(bagging, 100, 4) == (1, 0)
+    assert ParameterValue("n_estimators").for_estimator(bagging).unit is None
+    assert ParameterValue("estimator").level_range(bagging, 100, 4) == (1, 0)
 
 
-def test_random_features_errors():
-    with pytest.raises(ValueError, match=r"unit of RandomFeatures\('C'\) must be positive; got 0"):
-        RandomFeatures("C", 0)
+def test_a_parameter_value_errors():
+    with pytest.raises(ValueError, match="unit must be finite and larger than 0, got 0"):
+        ParameterValue("C", 0)
     with pytest.raises(ValueError, match="must be set for a float parameter"):
-        RandomFeatures("C").check(LogisticRegression(C=1.0), frozenset())
+        ParameterValue("C").check(LogisticRegression(C=1.0), frozenset())
     with pytest.raises(ValueError, match="part of the searched parameters"):
-        RandomFeatures("C", 0.1).check(LogisticRegression(), frozenset({"C"}))
+        ParameterValue("C", 0.1).check(LogisticRegression(), frozenset({"C"}))
     with pytest.raises(ValueError, match="Did you mean 'rbfsampler__n_components'"):
-        RandomFeatures("rbfsampler__n_component").check(FEATURES, frozenset())
+        ParameterValue("rbfsampler__n_component").check(FEATURES, frozenset())
 
 
 @pytest.mark.parametrize(("parameter", "value"), [("kernel", "'rbf'"), ("shrinking", "True")])
 def test_a_parameter_that_is_no_number_is_refused(parameter, value):
     with pytest.raises(ValueError, match=f"must be a numeric parameter; its value is {value}"):
-        RandomFeatures(parameter).check(SVC(), frozenset())
+        ParameterValue(parameter).check(SVC(), frozenset())
 
 
 def test_fit_time_ends_before_the_step_that_would_be_too_late(counting_epochs):
@@ -145,13 +145,13 @@ def test_fit_time_check():
         ("fit_time", SGDClassifier(), FitTime()),
         ("n_estimators", BaggingClassifier(), Iterations("n_estimators")),
         ("max_iter", LogisticRegression(), Iterations("max_iter")),
-        ("max_samples", BaggingClassifier(max_samples=1.0), RandomFeatures("max_samples", 1e-3)),
-        ("n_iter_no_change", SGDClassifier(), RandomFeatures("n_iter_no_change")),
-        ("rbfsampler__n_components", FEATURES, RandomFeatures("rbfsampler__n_components")),
+        ("max_samples", BaggingClassifier(max_samples=1.0), ParameterValue("max_samples", 1e-3)),
+        ("n_iter_no_change", SGDClassifier(), ParameterValue("n_iter_no_change")),
+        ("rbfsampler__n_components", FEATURES, ParameterValue("rbfsampler__n_components")),
         ("ridgeclassifier__max_iter", FEATURES, Iterations("ridgeclassifier__max_iter")),
         # candidates may replace the step: `check` knows whether they do
         ("ridgeclassifier__n_estimators", FEATURES, Iterations("ridgeclassifier__n_estimators")),
-        (RandomFeatures("C"), LogisticRegression(C=1.0), RandomFeatures("C", 1e-3)),
+        (ParameterValue("C"), LogisticRegression(C=1.0), ParameterValue("C", 1e-3)),
         (Iterations("x"), LogisticRegression(), Iterations("x")),
     ],
 )

@@ -58,47 +58,32 @@ def calls_by_hand(estimator, y, n_calls, **fit_params):
     return estimator
 
 
-RATES = ("optimal", "constant", "invscaling", "adaptive")
-IN_ORDER = {"shuffle": False, "eta0": 0.01}
 TARGET = X @ [1.0, -2.0, 0.5, 0.0]
-EQUAL_UP_TO_ROUNDING = [
-    *((SGDClassifier(learning_rate=rate, **IN_ORDER), NAMES) for rate in RATES),
-    *((SGDClassifier(learning_rate=rate, **IN_ORDER), CODES > 0) for rate in RATES),
-    *((SGDRegressor(learning_rate=rate, **IN_ORDER), TARGET) for rate in RATES[1:]),
-    (SGDRegressor(average=9, **IN_ORDER), TARGET),
-    *((SGDOneClassSVM(learning_rate=rate, **IN_ORDER), None) for rate in RATES),
-    (SGDOneClassSVM(average=9, **IN_ORDER), None),
-    (SGDClassifier(tol=1e9, n_iter_no_change=1, **IN_ORDER), CODES),
-    (SGDClassifier(class_weight={0: 3.0}, penalty=None, **IN_ORDER), CODES),
-    (Perceptron(shuffle=False, penalty="l2"), CODES),
+SGD_FAMILY = [
+    (SGDClassifier(random_state=0), NAMES),
+    (SGDClassifier(random_state=0), CODES > 0),
+    (SGDClassifier(tol=1e9, n_iter_no_change=1, random_state=0), CODES),
+    (SGDClassifier(class_weight={0: 3.0}, penalty=None, average=9, random_state=0), CODES),
+    (SGDRegressor(learning_rate="adaptive", random_state=0), TARGET),
+    (SGDOneClassSVM(average=9, random_state=0), None),
+    (Perceptron(penalty="l1", random_state=0), CODES),
 ]
 
 
-@pytest.mark.parametrize(("estimator", "y"), EQUAL_UP_TO_ROUNDING, ids=repr)
-def test_epochs_in_one_call_are_those_of_calls_by_hand(estimator, y):
+@pytest.mark.parametrize(("estimator", "y"), SGD_FAMILY, ids=repr)
+def test_epochs_are_those_of_calls_by_hand(estimator, y):
     model = climb(clone(estimator), y, [2, 7])
     by_hand = calls_by_hand(clone(estimator), y, 7)
-    np.testing.assert_allclose(model.coef_, by_hand.coef_, rtol=1e-8, atol=1e-10)
+    np.testing.assert_array_equal(model.coef_, by_hand.coef_)
     assert model.t_ == by_hand.t_ == 7 * 90 + 1
-    assert (model.n_iter_, by_hand.n_iter_) == (5, 1)
     assert model.get_params() == estimator.get_params()
 
 
-def test_weights_in_one_call():
+def test_weights_of_all_epochs():
     weight = rng.uniform(0, 2, 90)
-    model = climb(SGDClassifier(**IN_ORDER), NAMES, [7], sample_weight=weight)
-    by_hand = calls_by_hand(SGDClassifier(**IN_ORDER), NAMES, 7, sample_weight=weight)
-    np.testing.assert_allclose(model.coef_, by_hand.coef_)
-
-
-@pytest.mark.parametrize("penalty", ["l2", "elasticnet"])
-@pytest.mark.parametrize("average", [False, 50])
-def test_the_first_level_is_that_of_a_fit(penalty, average):
-    estimator = SGDClassifier(penalty=penalty, average=average, random_state=0)
-    model = climb(clone(estimator), NAMES, [7])
-    fitted = clone(estimator).set_params(max_iter=7, tol=None).fit(X, NAMES)
-    np.testing.assert_array_equal(model.coef_, fitted.coef_)
-    np.testing.assert_array_equal(model.intercept_, fitted.intercept_)
+    model = climb(SGDClassifier(random_state=0), NAMES, [2, 7], sample_weight=weight)
+    by_hand = calls_by_hand(SGDClassifier(random_state=0), NAMES, 7, sample_weight=weight)
+    np.testing.assert_array_equal(model.coef_, by_hand.coef_)
 
 
 @pytest.mark.parametrize(
@@ -144,15 +129,6 @@ def test_a_partial_fit_of_ones_own_is_called_for_every_epoch(base):
 
     model = climb(Own(random_state=0), NAMES, [2, 5])
     assert model.n_calls == 5
-
-
-@pytest.mark.parametrize("base", [SGDClassifier, MLPClassifier])
-def test_a_failure_leaves_the_estimator_as_it_was(base):
-    estimator = base(early_stopping=True, tol=0.5)
-    with pytest.raises(ValueError, match="early_stopping"):
-        climb(estimator, NAMES, [7])
-    assert {"_partial_fit", "_validate_input"}.isdisjoint(vars(estimator))
-    assert estimator.tol == 0.5
 
 
 def test_classes_are_told_once(counting_epochs):

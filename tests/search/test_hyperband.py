@@ -33,7 +33,7 @@ from sklearn.svm import SVC
 
 from search.common import FITS, Known, Recording, data, numbered
 from sklearn_halving import HyperbandSearchCV
-from sklearn_halving.resources import Resource
+from sklearn_halving.resources import ParameterValue, Resource, TrainingSize
 
 VALUES = {"value": uniform(0, 1)}
 RATES_OF_C = {"C": loguniform(1e-3, 1e3)}
@@ -276,12 +276,14 @@ BAD_INPUT = {
     "no dict": (Recording(), ["value"], {}, "dict"),
     "no candidates": (Recording(), [], {}, "must hold candidates"),
     "groups missing": (Recording(), VALUES, {"cv": GroupKFold(3)}, "groups"),
-    "rescale unknown": (Recording(), VALUES, {"rescale": {"valeu": "inverse"}}, "Did you mean"),
-    "rescale rule": (Recording(), VALUES, {"rescale": {"value": "half"}}, "'proportional'"),
-    "rescale no number": (
-        Recording(), {"value": [1, 2, 3, "big"]}, {"rescale": {"value": "inverse"}}, "'big'"
+    "rescale unknown": (
+        Recording(), VALUES, {"resource": TrainingSize(rescale={"valeu": "inverse"})},
+        "Did you mean 'value'",
     ),
-    "rescale list": (Recording(), VALUES, {"rescale": ["value"]}, "rescale"),
+    "rescale no number": (
+        Recording(), {"value": [1, 2, 3, "big"]},
+        {"resource": TrainingSize(rescale={"value": "inverse"})}, "'big'",
+    ),
     "scoring": (Recording(), VALUES, {"scoring": "acuracy"}, "scoring"),
     "refit": (Recording(), VALUES, {"scoring": ["accuracy"], "refit": "f1"}, "refit"),
     "random_state": (Recording(), VALUES, {"random_state": "x"}, "random_state"),
@@ -481,7 +483,7 @@ def test_rescaled_parameters_are_used_in_each_rung_and_in_the_refit_and_shown():
         Recording(),
         VALUES,
         brackets="all",
-        rescale={"value": "inverse"},
+        resource=TrainingSize(rescale={"value": "inverse"}),
         cv=KFold(2),
         random_state=0,
     ).fit(X, y)
@@ -501,7 +503,12 @@ def test_rescaling_a_parameter_that_is_not_searched():
     X, y = numbered(120)
     rule = {"other": lambda value, amount, max_amount: round(value * amount / max_amount)}
     search = HyperbandSearchCV(
-        Known2(other=60), VALUES, brackets="all", rescale=rule, cv=KFold(2), random_state=0
+        Known2(other=60),
+        VALUES,
+        brackets="all",
+        resource=TrainingSize(rescale=rule),
+        cv=KFold(2),
+        random_state=0,
     ).fit(X, y)
     assert "param_other" not in search.cv_results_
     np.testing.assert_array_equal(
@@ -519,10 +526,11 @@ def test_rescaling_with_a_number_of_features():
     search = HyperbandSearchCV(
         pipeline,
         {"logisticregression__C": loguniform(0.1, 10)},
-        resource="rbfsampler__n_components",
+        resource=ParameterValue(
+            "rbfsampler__n_components", rescale={"logisticregression__C": "inverse"}
+        ),
         max_resources=27,
         min_resources=3,
-        rescale={"logisticregression__C": "inverse"},
         cv=2,
         random_state=0,
     ).fit(X, y)

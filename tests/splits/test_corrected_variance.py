@@ -45,12 +45,12 @@ def test_infinite_scores_and_no_scores():
 
 @pytest.mark.parametrize("sizes", [(0, 5), (5, 0), (-1, 5), (np.nan, 5), ([5, 0], 5)])
 def test_bad_sizes(sizes):
-    with pytest.raises(ValueError, match=r"n_t.* must be a positive number of rows; got"):
+    with pytest.raises(ValueError, match=r"n_t.* must be a positive number of rows, got"):
         corrected_variance_of_mean([1.0, 2.0], *sizes)
 
 
 def test_a_single_number_is_no_row_of_scores():
-    with pytest.raises(ValueError, match="with a last axis over splits"):
+    with pytest.raises(ValueError, match="must have a last axis over splits"):
         corrected_variance_of_mean(1.0, 8, 2)
 
 

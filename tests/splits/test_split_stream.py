@@ -74,7 +74,7 @@ def needs_groups(cv):
 
 def stream_of(cv, **params):
     params.setdefault("random_state", 0)
-    return split_stream(cv, X, Y, GROUPS if needs_groups(cv) else None, **params)
+    return split_stream(cv, X, Y, groups=GROUPS if needs_groups(cv) else None, **params)
 
 
 def own_splits(cv):
@@ -168,7 +168,7 @@ def test_stratified_group_k_fold_is_reshuffled_for_uneven_groups():
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(20), rng.integers(20, 400, 20))
     y = rng.integers(0, 5, len(groups))
-    stream = split_stream(StratifiedGroupKFold(5), groups, y, groups, random_state=0)
+    stream = split_stream(StratifiedGroupKFold(5), groups, y, groups=groups, random_state=0)
     tests = [test for _, test in first(stream, 100)]
     assert len({test.tobytes() for test in tests}) > 90
     assert all(0.05 * len(y) < len(test) < 0.45 * len(y) for test in tests)
@@ -194,10 +194,9 @@ def test_none_is_learning_testing_with_a_fifth_for_testing():
 
 
 def test_none_with_groups_keeps_them_together():
-    for params in ({"groups": GROUPS}, {"split_params": {"groups": GROUPS}}):
-        stream = split_stream(None, X, Y, classifier=True, random_state=0, **params)
-        for train, test in first(stream, 20):
-            assert not set(GROUPS[train]) & set(GROUPS[test])
+    stream = split_stream(None, X, Y, classifier=True, random_state=0, groups=GROUPS)
+    for train, test in first(stream, 20):
+        assert not set(GROUPS[train]) & set(GROUPS[test])
 
 
 def test_int_is_k_fold_or_stratified_k_fold():
@@ -271,7 +270,7 @@ def test_metadata_reaches_the_splitter():
         def get_n_splits(self, X=None, y=None, groups=None, time=None):
             return 1
 
-    stream = split_stream(ByTime(), X, Y, split_params={"time": np.arange(N)})
+    stream = split_stream(ByTime(), X, Y, time=np.arange(N))
     assert stream.split(0)[1].tolist() == list(range(10, N))
 
 
@@ -282,7 +281,7 @@ class Inconsistent(KFold):
 
 @pytest.mark.parametrize("empty", [[], iter(()), ShuffleSplit(0)])
 def test_no_splits(empty):
-    with pytest.raises(ValueError, match=r"CV iterator empty.*at least one split; got none"):
+    with pytest.raises(ValueError, match=r"CV iterator empty.*pass a list of its splits"):
         split_stream(empty, X, Y)
 
 
@@ -305,7 +304,7 @@ def test_what_scikit_learn_refuses_is_refused_at_once(cv):
 
 def test_groups_that_are_ignored_are_warned_of_once():
     with pytest.warns(UserWarning, match="groups parameter is ignored by KFold") as caught:
-        first(split_stream(KFold(4), X, Y, GROUPS, random_state=0), 40)
+        first(split_stream(KFold(4), X, Y, groups=GROUPS, random_state=0), 40)
     assert len(caught) == 1
 
 
@@ -314,12 +313,12 @@ def test_groups_that_are_ignored_are_warned_of_once():
 
 @pytest.mark.parametrize("repetition", [1.0, "1", None])
 def test_repetitions_are_integers(repetition):
-    with pytest.raises(TypeError, match="repetition must be an integer"):
+    with pytest.raises(ValueError, match="repetition must be a whole number"):
         stream_of(KFold(4)).split(repetition)
 
 
 def test_repetitions_are_counted_from_0():
-    with pytest.raises(IndexError, match="must be at least 0; got -1"):
+    with pytest.raises(ValueError, match="must be at least 0, got -1"):
         stream_of(TimeSeriesSplit(4)).split(-1)
 
 
@@ -340,14 +339,12 @@ def test_streams_can_be_pickled(cv):
 
 
 class Counting:
-    """A source that counts how often each block is made."""
-
-    block_length = 2
+    """Makes blocks, and counts how often each is made."""
 
     def __init__(self):
         self.made = []
 
-    def block(self, index):
+    def __call__(self, index):
         self.made.append(index)
         return [(np.array([index]), np.array([fold])) for fold in range(2)]
 
@@ -381,7 +378,7 @@ def test_keeping_a_block_does_not_touch_the_others():
 def test_blocks_are_kept_up_to_a_limit(monkeypatch):
     monkeypatch.setattr(_stream, "MAX_KEPT_ROWS", 12)  # three blocks of two splits of two rows
     source = Counting()
-    stream = SplitStream(source)
+    stream = SplitStream(source, 2)
     for repetition in (0, 1, 2, 3, 4, 5, 0, 5):
         assert stream.split(repetition)[0] == repetition // 2
     assert source.made == [0, 1, 2]
@@ -391,7 +388,7 @@ def test_blocks_are_kept_up_to_a_limit(monkeypatch):
     assert source.made == [0, 1, 2, 3, 0]
     monkeypatch.setattr(_stream, "MAX_KEPT_ROWS", 0)
     source = Counting()
-    stream = SplitStream(source)
+    stream = SplitStream(source, 2)
     first(stream, 4)
     assert source.made == [0, 1]
 

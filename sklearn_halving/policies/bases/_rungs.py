@@ -13,8 +13,11 @@ from math import ceil, floor, inf
 from numbers import Real
 from typing import Annotated, Any
 
+from sklearn_halving._checks import (
+    Rule,
+    refuse_unless,
+)
 from sklearn_halving.policies._types import Rung
-from sklearn_halving.policies.bases._parameter_checks import Rule, refuse_unless
 
 
 def exact_factor(factor: Real | float) -> Fraction:

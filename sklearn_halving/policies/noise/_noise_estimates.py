@@ -8,9 +8,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
 
+from sklearn_halving._checks import (
+    check_not_negative,
+    refuse_unless,
+)
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
-from sklearn_halving.policies.bases._parameter_checks import check_not_negative, refuse_unless
 from sklearn_halving.policies.bases._planned_pulls import Game
 from sklearn_halving.policies.bases._ranking import best_alive
 from sklearn_halving.policies.noise._additive_model import Estimates, fit_additive_model

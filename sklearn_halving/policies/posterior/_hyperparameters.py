@@ -16,9 +16,11 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, rq, solve_triangular
 from scipy.optimize import minimize
 
+from sklearn_halving._checks import (
+    refuse_unless,
+)
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.policies.bases._gap_rule import Exploration
-from sklearn_halving.policies.bases._parameter_checks import refuse_unless
 from sklearn_halving.policies.posterior._arm_covariance import (
     ArmCovariance,
     KernelCovariance,

@@ -11,10 +11,10 @@ from sklearn.utils import check_random_state
 
 from sklearn_halving._typing import Candidates, Estimator, RandomState
 from sklearn_halving.policies.bases._base_policy import BasePolicy
-from sklearn_halving.resources import Iterations, Rescaling, Resource
+from sklearn_halving.resources import Iterations, Resource
+from sklearn_halving.resources._rescaling import check_rescaled_names
 from sklearn_halving.resources._types import ContinuedResource
 from sklearn_halving.samplers import Sampler
-from sklearn_halving.search._shared_parameters import SharedParameters
 from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._inputs import FitInputs
 from sklearn_halving.search.preparing._levels import Levels
@@ -54,42 +54,28 @@ class Preparation:
     """The plan of the policy."""
 
 
-def rescaling_of(
-    search: SharedParameters, setup: Setup, candidates: Candidates
-) -> Rescaling | None:
-    """Return the rescaling, or None if there is nothing to rescale.
+def check_rungs(estimator: Estimator, setup: Setup, candidates: Candidates) -> None:
+    """Raise before any fit if a parameter that depends on the resource cannot be rescaled.
 
-    Every candidate is rescaled to the smallest level once, so that an invalid name or a value
-    that cannot be rescaled raises an error before any fit.
+    Every candidate is rescaled to the smallest level once. A warning says if the models of a
+    resource that could continue are fitted from scratch in each rung.
     """
-    estimator, rescaling = search.estimator, Rescaling.from_option(search.rescale)
-    if rescaling.rules:
-        rescaling.check(estimator, setup.space.names)
-        to_amount, levels = setup.resource.to_amount, setup.levels
-        amounts = to_amount(levels.smallest), to_amount(levels.largest)
+    resource, levels = setup.resource, setup.levels
+    if resource.rescale:
+        check_rescaled_names(resource.rescale, estimator, setup.space.names)
         for params in candidates:
             unfitted = clone(estimator).set_params(**clone(params, safe=False))
-            rescaling.apply(params, unfitted, *amounts)
-    _warn_of_refitting(setup.resource, estimator, rescales=bool(rescaling.rules))
-    return rescaling if rescaling.rules else None
-
-
-def _warn_of_refitting(resource: Resource, estimator: Estimator, *, rescales: bool) -> None:
-    """Warn if models are fitted from scratch in each rung of a resource that could continue."""
-    if not isinstance(resource, ContinuedResource):
+            resource.rescaled(unfitted, levels.smallest, levels.largest)
+    if not isinstance(resource, ContinuedResource) or resource.can_continue(estimator):
         return
-    if isinstance(resource, Iterations) and resource.continuation == "refit":
-        return
-    if rescales:
-        reason = "rescale changes the parameters from rung to rung"
-    elif not resource.can_continue(estimator):
+    if not (isinstance(resource, Iterations) and resource.continuation == "refit"):
         reason = (
-            f"{type(estimator).__name__}, as it is set up, cannot be trained further by "
+            "rescale changes the parameters from rung to rung"
+            if resource.rescale
+            else f"{type(estimator).__name__}, as it is set up, cannot be trained further by "
             f"{resource.name!r}"
         )
-    else:
-        return
-    warn_user(f"Models are fitted from scratch in every rung, because {reason}.")
+        warn_user(f"Models are fitted from scratch in every rung, because {reason}.")
 
 
 def seed_of(

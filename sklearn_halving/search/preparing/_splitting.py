@@ -119,14 +119,14 @@ def streamed_splits(
         inputs.y,
         classifier=is_classifier(search.estimator),
         random_state=seed,
-        split_params=inputs.split_params,
+        **inputs.split_params,
     )
     n_known = stream.n_repetitions
     pairs = _FirstSplits(stream, N_LOOKED_AT if n_known is None else n_known)
     _check_sides(pairs)
     n_named = SearchSplits.n_named if n_known is None else n_known
-    if isinstance(stream.source, Reshuffles):
-        n_named = max(1, stream.source.n_own) * stream.source.block_length
+    if isinstance(stream.make_block, Reshuffles):
+        n_named = max(1, stream.make_block.n_own) * stream.block_length
     orders = _subset_orders(search, inputs, pairs, seed) if resource.subsamples_rows else None
     n_train, n_test = _smallest(pairs)
     folds = StreamedFolds(stream, orders, None if orders is None else n_train)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import rankdata
 
 from sklearn_halving._typing import CvResults
 from sklearn_halving._unstable_imports import param_columns
-from sklearn_halving.execution._evaluation import arm_estimator, rescaled_params
+from sklearn_halving.execution._evaluation import arm_estimator
 from sklearn_halving.execution._types import EvaluationTask, Outcome, Scores
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._types import Pull
@@ -302,13 +302,12 @@ class _Cells:
 
 def _rescaled_columns(task: EvaluationTask, rows: ResultRows) -> CvResults:
     """Return columns ``rescaled_<parameter>`` with the values of rescaled parameters."""
-    if task.rescaling is None:
+    if not task.resource.rescale:
         return {}
-    unscaled = replace(task, rescaling=None, seed=None)
     values = []
     for arm, level in zip(rows.arm.tolist(), rows.level.tolist(), strict=True):
-        pull = Pull(arm, level, 0)
-        values.append(rescaled_params(task, arm_estimator(unscaled, pull), pull))
+        as_drawn = arm_estimator(task, Pull(arm, task.max_level, 0))
+        values.append(task.resource.rescaled(as_drawn, level, task.max_level))
     columns = param_columns(values)
     return {f"rescaled_{key.removeprefix('param_')}": column for key, column in columns}
 

@@ -116,7 +116,7 @@ def make_progress(search: BaseBanditSearchCV, run: Run) -> Progress:
     n_planned = None if run.is_timed else plan.n_fits
     if parts and n_planned is not None:  # stages may not use the whole budget
         n_planned = min(n_planned, sum(part.n_fits for part in parts))
-    continues = task.rescaling is None and task.resource.can_continue(task.estimator)
+    continues = task.resource.can_continue(task.estimator)
     return Progress(
         parts,
         n_planned,

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from sklearn_halving import policies, simulation
+from sklearn_halving._checks import CheckedFields, rules_of
 from sklearn_halving.policies import (
     LUCB,
     UCB1,
@@ -17,15 +18,15 @@ from sklearn_halving.policies import (
     AdaptiveGapEV,
     BayesGap,
     Hyperband,
+    Problem,
     SuccessiveElimination,
     UniformAllocation,
     VarianceHalving,
 )
-from sklearn_halving.policies.bases._parameter_checks import CheckedFields, rules_of
 
 WITHOUT_RULES = {
     *("AnytimeSuccessiveRejects", "AsynchronousBrackets", "BernoulliArms", "DoublingHalving"),
-    *("InfiniteHyperband", "MOSS", "SuccessiveRejects", "UniformAllocation"),
+    *("InfiniteHyperband", "SuccessiveRejects", "UniformAllocation"),
 }
 """Their parameters depend on the problem, or are validated in other ways."""
 BUILT_IN = [
@@ -113,6 +114,9 @@ def test_a_new_rule_replaces_the_inherited_one():
         (lambda: UCB1(9, alpha=-1), "Use 2, the default; the bound needs over 1/2."),
         (lambda: UCBV(9, alpha=-1), "Use 1.2, the default; the bound needs over 1."),
         (lambda: VarianceHalving(9, tolerance=-1), "got -1. Use 0.01, or None."),
+        (lambda: VarianceHalving(10**30), f"n_pulls must be at most {10**15}, got {10**30}."),
+        (lambda: UniformAllocation(10**30).start(Problem(2)), f"at most {10**15}, got {10**30}."),
+        (lambda: VarianceHalving(9, tolerance="a"), "got 'a'. Use 0.01, or None."),
         (lambda: VarianceHalving(0), "n_pulls must be at least 1, got 0."),
         (
             lambda: Hyperband(3, n_loops=0),
@@ -135,3 +139,10 @@ def test_messages_end_with_what_works(make: Any, message: str):
 def test_infinity_is_refused_as_not_finite():
     with pytest.raises(ValueError, match="c must be finite and larger than 4, got inf"):
         SuccessiveElimination(c=inf)
+
+
+@pytest.mark.parametrize("given", [(0, 1, 2), [], (), 1, "01x", (1, 0), (0, inf), (0, None)])
+def test_a_range_of_rewards_is_two_finite_numbers(given):
+    with pytest.raises(ValueError, match="reward_range must be two finite numbers, the smaller"):
+        UCB1(9, reward_range=given)
+    UCB1(9, reward_range=[0, 1])  # type: ignore[arg-type]

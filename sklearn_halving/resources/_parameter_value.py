@@ -1,19 +1,21 @@
-"""A number of features, or any other parameter, as the resource."""
+"""A number of features, or the value of any other numeric parameter, as the resource."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from numbers import Integral
 
+from sklearn_halving._checks import CheckedFields, Positive
 from sklearn_halving._typing import Estimator, Params
 from sklearn_halving.resources._parameters import check_not_searched, check_parameter, number_of
+from sklearn_halving.resources._rescaling import Rescale
 from sklearn_halving.resources._types import Resource
 
 FRACTION = 1e-3
 
 
 @dataclass(frozen=True)
-class RandomFeatures(Resource):
+class ParameterValue(CheckedFields, Resource):
     """Refit with an increasing value of an integer or float parameter.
 
     The typical example is the number of random features of a kernel approximation.
@@ -26,36 +28,31 @@ class RandomFeatures(Resource):
         The step of a float parameter from one level to the next. None means that the parameter
         is an integer and the level its value. If the estimator has a float,
         `resolve_resource` and `for_estimator` set 0.001.
+    rescale : dict of str to {"inverse", "proportional"} or callable, default=None
+        Other parameters that depend on this one, as in `TrainingSize`.
 
     Examples
     --------
-    >>> from sklearn_halving.resources import RandomFeatures
-    >>> RandomFeatures("rbfsampler__n_components").params_at(50)
+    >>> from sklearn_halving.resources import ParameterValue
+    >>> ParameterValue("rbfsampler__n_components").params_at(50)
     {'rbfsampler__n_components': 50}
-    >>> share = RandomFeatures("max_samples", unit=1e-3)
+    >>> share = ParameterValue("max_samples", unit=1e-3)
     >>> share.to_level(0.5), share.params_at(500)
     (500, {'max_samples': 0.5})
     """
 
     parameter: str
-    unit: float | None = None
+    unit: Positive | None = None
+    rescale: Rescale | None = None
 
     subsamples_rows = False
-
-    def __post_init__(self) -> None:
-        """Check ``unit``."""
-        if self.unit is not None and not self.unit > 0:
-            raise ValueError(
-                f"unit of RandomFeatures({self.parameter!r}) must be positive; got "
-                f"{self.unit!r}. Leave it out for an integer parameter."
-            )
 
     @property
     def name(self) -> str:
         """The name of the parameter."""
         return self.parameter
 
-    def for_estimator(self, estimator: Estimator) -> RandomFeatures:
+    def for_estimator(self, estimator: Estimator) -> ParameterValue:
         """Return the resource, with a unit if the estimator's parameter is a float."""
         value = number_of(estimator.get_params().get(self.parameter))
         is_float = value is not None and not isinstance(value, Integral)
@@ -74,7 +71,7 @@ class RandomFeatures(Resource):
         if self.for_estimator(estimator) != self:
             value = estimator.get_params()[self.parameter]
             raise ValueError(
-                f"unit of RandomFeatures({self.parameter!r}) must be set for a float "
+                f"unit of ParameterValue({self.parameter!r}) must be set for a float "
                 f"parameter; got None, and the estimator has {value!r}. Set the step of one "
                 f"level, such as unit={FRACTION}."
             )
