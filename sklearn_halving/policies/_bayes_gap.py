@@ -54,7 +54,7 @@ CONFIRMING_SHARE = 5
 """One of this many pulls may confirm the arm that looks best."""
 
 
-def _check_beta(name: str, value: Any, advice: str) -> None:
+def _check_beta(name: str, value: str | float, advice: str) -> None:
     if isinstance(value, str):
         check_choice(name, value, advice, choices=BetaRule)
     else:
