@@ -185,8 +185,8 @@ def _train(
             if context is not None:
                 context.call_on_fit_task_begin(estimator=task.caller, **data)
             # A resource may return a different object.
-            levels = (job.previous_level, *job.levels, job.pull.level)
-            for previous_level, level in pairwise(levels):
+            levels = (0, *job.levels, job.pull.level)
+            for previous_level, level in pairwise(levels if job.model is None else levels[-2:]):
                 estimator = task.resource.train(
                     estimator, part.X, part.y, level, previous_level, part.params
                 )

@@ -12,12 +12,12 @@ import warnings
 from pathlib import Path
 from weakref import WeakSet
 
-from sklearn_halving._typing import FilePath
 from sklearn_halving.execution._journal_lines import (
     Content,
     JournalError,
     Record,
     Session,
+    checksum_of,
     read_lines,
     record_line,
     session_line,
@@ -69,6 +69,7 @@ class Journal:
             )
             raise
         self._last_sync = time.monotonic()
+        self._is_at_path = True
         _open_journals.add(self)
         try:
             _lock(self._fd, self.path)
@@ -78,16 +79,20 @@ class Journal:
             raise
         self.sessions: list[Session] = content.sessions
         self.records: dict[Pull, Record] = content.records
+        self._header = content.header
 
     def begin(self, session: Session) -> None:
         """Write the description of a search that begins or resumes."""
-        self._write(session_line(session, is_first=not self.sessions))
+        line = session_line(session, self._header if self.sessions else None)
+        if not self.sessions:
+            self._header = checksum_of(line)
+        self._write(line)
         self._sync()
         self.sessions.append(session)
 
     def append(self, record: Record) -> None:
         """Write a finished pull."""
-        self._write(record_line(record))
+        self._write(record_line(record, self._header))
         self.records[record.outcome.pull] = record
         if time.monotonic() - self._last_sync > SYNC_SECONDS:
             self._sync()
@@ -115,6 +120,22 @@ class Journal:
     def _sync(self) -> None:
         os.fsync(self._fd)
         self._last_sync = time.monotonic()
+        if self._is_at_path and not self._is_found():
+            self._is_at_path = False
+            warnings.warn(
+                f"The journal {self.path} was deleted, moved or replaced during the search, which "
+                "goes on. A journal that was moved still gets all fits. Without it, the search "
+                "cannot be resumed.",
+                UserWarning,
+                stacklevel=2,
+            )
+
+    def _is_found(self) -> bool:
+        """Return whether the path still leads to the file that is open."""
+        try:
+            return os.path.samestat(os.fstat(self._fd), self.path.stat())
+        except OSError:
+            return False
 
     def _read(self) -> Content:
         """Read the file and cut off incomplete lines at its end."""
@@ -136,9 +157,9 @@ class Journal:
             return
         if damaged:
             warnings.warn(
-                f"The journal {self.path} was damaged from line {damaged} to its end, which a "
-                f"power cut can cause. {size - end} bytes were cut off, and their pulls are done "
-                "again.",
+                f"The journal {self.path} was damaged from line {damaged} to its end, as by a "
+                f"power cut, or had lines of another journal there. {size - end} bytes were cut "
+                "off, and their pulls are done again.",
                 UserWarning,
                 stacklevel=2,
             )
@@ -198,8 +219,3 @@ def _lock_file(fd: int) -> None:
         import fcntl
 
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def model_folder(path: FilePath) -> Path:
-    """Return the folder with the models of a journal."""
-    return Path(f"{os.fspath(path)}.models").absolute()

@@ -1,11 +1,14 @@
-"""The lines of a journal: plain JSON with a checksum. Nothing in them is trusted."""
+"""The lines of a journal: plain JSON with a checksum. Nothing in them is trusted.
+
+The checksum of a line continues that of the first line, the header. Lines of another search,
+which has another header, are therefore found out.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 from zlib import crc32
@@ -18,10 +21,10 @@ FORMAT = 1
 MAGIC = b'{"journal":"sklearn_halving",'
 """The first bytes of every journal."""
 MAX_COUNT = 2**62
-_CHECKSUM = re.compile(rb',"crc":"([0-9a-f]{8})"\}')
+_N_END = len(',"crc":"00000000"}\n')
+IMPOSSIBLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
+"""What reading a line may raise if its content is not what a search writes."""
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
-_CHECKSUM_BYTES = len(',"crc":"00000000"}')
-WAY_OUT = "Give checkpoint another path."
 NEW_PATH = "Give checkpoint another path, or delete the file if it is not needed."
 REPAIR = "Remove that line to repeat its pull, or give checkpoint another path."
 _NON_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
@@ -29,14 +32,12 @@ _NON_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 Plain = str | int | float | bool | None
 Values = dict[str, Any]
 """The values of a line, as JSON gives them."""
+Convert = Callable[[Any], object]
+"""Writes or reads a value."""
 
 
 class JournalError(ValueError):
     """A file cannot be used as the journal of this search."""
-
-
-class DamageError(Exception):
-    """A line differs from what was written."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +50,10 @@ class Record:
         Its scores, times and errors.
     levels : tuple of int
         The levels to which the model was trained, if it can be trained further; else empty.
-    model : str or None, default=None
-        Digest of the file of that model, if it was saved.
     """
 
     outcome: Outcome
     levels: tuple[int, ...] = ()
-    model: str | None = None
 
 
 @dataclass(frozen=True)
@@ -72,16 +70,15 @@ class Session:
         Number of candidates.
     candidates : str
         Their digest.
-    random_state : str or None, default=None
-        State of the generator from which candidates and splits were drawn, if the random state
-        of the search is not a number.
+    seed : int or None, default=None
+        The number that was drawn as the random state of the search, if the user gave none.
     """
 
     fields: dict[str, Plain]
     versions: dict[str, str]
     n_candidates: int
     candidates: str
-    random_state: str | None = None
+    seed: int | None = None
 
 
 @dataclass
@@ -90,42 +87,35 @@ class Content:
 
     sessions: list[Session] = field(default_factory=list)
     records: dict[Pull, Record] = field(default_factory=dict)
+    header: int = 0
+    """The checksum of the first line."""
 
 
-def session_line(session: Session, *, is_first: bool) -> bytes:
-    """Return the line of a session. The first one is the header of the file."""
+def session_line(session: Session, header: int | None = None) -> bytes:
+    """Return the line of a session; without the checksum of a header, it is the header."""
     content: dict[str, object] = (
-        {"journal": "sklearn_halving", "format": FORMAT} if is_first else {}
+        {"journal": "sklearn_halving", "format": FORMAT} if header is None else {}
     )
     fields = {name: _number(value) for name, value in session.fields.items()}
     content["session"] = asdict(session) | {"fields": fields}
-    return _line(content)
+    return _line(content, header or 0)
 
 
-def record_line(record: Record) -> bytes:
-    """Return the line of a pull."""
-    outcome = record.outcome
+def record_line(record: Record, header: int) -> bytes:
+    """Return the line of a pull. Values that are None are left out."""
     content: dict[str, object] = {
-        "pull": list(map(int, outcome.pull)),
-        "test": _scores(outcome.test_scores),
-        "train": None if outcome.train_scores is None else _scores(outcome.train_scores),
-        "started": float(outcome.started),
-        "fit_seconds": float(outcome.fit_seconds),
-        "score_seconds": float(outcome.score_seconds),
-        "n_train": int(outcome.n_train),
-        "n_test": int(outcome.n_test),
-        "previous_level": int(outcome.previous_level),
-        "error": outcome.error,
+        name: write(value)
+        for name, (attribute, write, _) in COLUMNS.items()
+        if (value := getattr(record.outcome, attribute)) is not None
     }
-    if outcome.score_error is not None:
-        content["score_error"] = outcome.score_error
-    if outcome.n_rounds is not None:
-        content["n_rounds"] = outcome.n_rounds
     if record.levels:
-        content["levels"] = [int(level) for level in record.levels]
-    if record.model is not None:
-        content["model"] = record.model
-    return _line(content)
+        content["levels"] = list(map(int, record.levels))
+    return _line(content, header)
+
+
+def checksum_of(line: bytes) -> int:
+    """Return the checksum at the end of a line."""
+    return int(line[-11:-3], 16)
 
 
 def read_lines(lines: Iterable[bytes]) -> tuple[Content, int, int]:
@@ -157,20 +147,21 @@ def read_lines(lines: Iterable[bytes]) -> tuple[Content, int, int]:
             raise JournalError(problem + NEW_PATH)
         if not line.endswith(b"\n"):
             break
-        try:
-            values = _checked(line[:-1])
-            if damaged:
-                raise JournalError(f"line {damaged} is damaged: its checksum is wrong. {REPAIR}")
-            _add(values, content)
-        except DamageError:
+        if not _is_whole(line, content.header):
             damaged = damaged or number
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            if isinstance(error, JournalError):
-                raise
+            continue
+        if damaged:
+            problem = f"line {damaged} is damaged or from another journal: its checksum is wrong. "
+            raise JournalError(problem + REPAIR)
+        try:
+            _add(json.loads(line), content)
+        except JournalError:
+            raise
+        except IMPOSSIBLE as error:
             problem = f"line {number} has an impossible value: {error!r}. {REPAIR}"
             raise JournalError(problem) from error
-        else:
-            end += len(line)
+        end += len(line)
+        content.header = content.header or checksum_of(line)
     return content, end, damaged
 
 
@@ -180,7 +171,7 @@ def _may_be_header(line: bytes) -> bool:
     A header that is cut short must still have its first bytes: a file with ``{`` or zeros may be
     something else, which must not be overwritten.
     """
-    return line.startswith(MAGIC) and (not line.endswith(b"\n") or _is_whole(line[:-1]))
+    return line.startswith(MAGIC) and (not line.endswith(b"\n") or _is_whole(line, 0))
 
 
 def _add(values: Values, content: Content) -> None:
@@ -189,7 +180,7 @@ def _add(values: Values, content: Content) -> None:
         if values["format"] != FORMAT:
             raise JournalError(
                 f"it has format {values['format']!r}, but this version of sklearn_halving reads "
-                f"only format {FORMAT}. {WAY_OUT}"
+                f"only format {FORMAT}. Give checkpoint another path."
             )
         content.sessions.append(_session(values["session"]))
     elif "journal" in values:
@@ -203,28 +194,39 @@ def _add(values: Values, content: Content) -> None:
         content.records[record.outcome.pull] = record
 
 
-def _line(content: dict[str, object]) -> bytes:
+def _line(content: dict[str, object], header: int) -> bytes:
     body = _ENCODER.encode(content)[:-1].encode("ascii")
-    return b'%b,"crc":"%08x"}\n' % (body, crc32(body))
+    return body + _ending(body, header)
 
 
-def _is_whole(line: bytes) -> bool:
+def _is_whole(line: bytes, header: int) -> bool:
     """Return whether a line ends in its checksum."""
-    match = _CHECKSUM.fullmatch(line, max(0, len(line) - _CHECKSUM_BYTES))
-    return match is not None and int(match[1], 16) == crc32(line[:-_CHECKSUM_BYTES])
+    return line.endswith(_ending(line[:-_N_END], header))
 
 
-def _checked(line: bytes) -> Values:
-    """Return the values of a line, if its checksum is right."""
-    if not _is_whole(line):
-        raise DamageError
-    try:
-        values = json.loads(line)
-    except RecursionError as error:
-        raise ValueError("too many brackets") from error
-    if not isinstance(values, dict):
-        raise TypeError("not a JSON object")
-    return values
+def _ending(body: bytes, header: int) -> bytes:
+    return b',"crc":"%08x"}\n' % crc32(body, header)
+
+
+def _session(values: Values) -> Session:
+    return Session(
+        {name: _plain(value) for name, value in values["fields"].items()},
+        {name: _text(version) for name, version in values["versions"].items()},
+        _count(values["n_candidates"]),
+        _text(values["candidates"]),
+        None if values["seed"] is None else _count(values["seed"]),
+    )
+
+
+def _record(values: Values) -> Record:
+    known: Values = {"train_scores": None}
+    known |= {
+        attribute: read(values[name])
+        for name, (attribute, _, read) in COLUMNS.items()
+        if name in values
+    }
+    levels = tuple(_positive(level) for level in values.get("levels", ()))
+    return Record(Outcome(**known), levels)
 
 
 def _scores(scores: Scores) -> Plain | dict[str, Plain]:
@@ -252,13 +254,6 @@ def _number(value: Plain) -> Plain:
     return value if math.isfinite(value) else str(value)
 
 
-def _read_number(value: object) -> float:
-    if isinstance(value, str):
-        return _NON_FINITE[value]
-    number: float = _typed(value, int, float)
-    return number
-
-
 def _typed(value: object, *types: type) -> Any:
     """Return the value if it has one of the types. True and False are not numbers."""
     if type(value) not in types:
@@ -266,10 +261,20 @@ def _typed(value: object, *types: type) -> Any:
     return value
 
 
+def _read_number(value: object) -> float:
+    number: float = _NON_FINITE[value] if isinstance(value, str) else _typed(value, int, float)
+    return number
+
+
 def _read_scores(value: object) -> Scores:
     if isinstance(value, dict):
         return {name: _read_number(score) for name, score in value.items()}
     return _read_number(value)
+
+
+def _read_pull(value: Iterable[object]) -> Pull:
+    arm, level, repetition = value
+    return Pull(_count(arm), _positive(level), _count(repetition))
 
 
 def _count(value: object, least: int = 0) -> int:
@@ -279,46 +284,35 @@ def _count(value: object, least: int = 0) -> int:
     return count
 
 
+def _positive(value: object) -> int:
+    return _count(value, 1)
+
+
 def _seconds(value: object) -> float:
     return float(_typed(value, float, int))
 
 
-def _optional_text(value: object) -> str | None:
-    return None if value is None else str(_typed(value, str))
-
-
-def _session(values: Values) -> Session:
-    return Session(
-        {name: _plain(value) for name, value in values["fields"].items()},
-        {name: str(_typed(version, str)) for name, version in values["versions"].items()},
-        _count(values["n_candidates"]),
-        str(_typed(values["candidates"], str)),
-        _optional_text(values["random_state"]),
-    )
+def _text(value: object) -> str:
+    return str(_typed(value, str))
 
 
 def _plain(value: object) -> Plain:
-    if value is None:
-        return None
-    plain: Plain = _typed(value, str, int, float, bool)
+    plain: Plain = _typed(value, str, int, float, bool, type(None))
     return plain
 
 
-def _record(values: Values) -> Record:
-    arm, level, repetition = values["pull"]
-    outcome = Outcome(
-        Pull(_count(arm), _count(level, 1), _count(repetition)),
-        _read_scores(values["test"]),
-        None if values["train"] is None else _read_scores(values["train"]),
-        _seconds(values["started"]),
-        fit_seconds=_seconds(values["fit_seconds"]),
-        score_seconds=_seconds(values["score_seconds"]),
-        n_train=_count(values["n_train"]),
-        n_test=_count(values["n_test"]),
-        previous_level=_count(values["previous_level"]),
-        error=_optional_text(values["error"]),
-        score_error=_optional_text(values.get("score_error")),
-        n_rounds=_count(values["n_rounds"], 1) if "n_rounds" in values else None,
-    )
-    levels = tuple(_count(number, 1) for number in values.get("levels", ()))
-    return Record(outcome, levels, _optional_text(values.get("model")))
+COLUMNS: dict[str, tuple[str, Convert, Convert]] = {
+    "pull": ("pull", lambda pull: list(map(int, pull)), _read_pull),
+    "test": ("test_scores", _scores, _read_scores),
+    "train": ("train_scores", _scores, _read_scores),
+    "started": ("started", float, _seconds),
+    "fit_seconds": ("fit_seconds", float, _seconds),
+    "score_seconds": ("score_seconds", float, _seconds),
+    "n_train": ("n_train", int, _count),
+    "n_test": ("n_test", int, _count),
+    "previous_level": ("previous_level", int, _count),
+    "error": ("error", str, _text),
+    "score_error": ("score_error", str, _text),
+    "n_rounds": ("n_rounds", int, _positive),
+}
+"""By the name in the file: the attribute of an outcome, and how it is written and read."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +22,6 @@ from sklearn_halving.execution._model_store import ModelStore
 from sklearn_halving.execution._types import Job, Landing, Outcome
 from sklearn_halving.execution.workers._executors import Executor
 from sklearn_halving.execution.workers._interrupt import Interrupt
-from sklearn_halving.execution.workers._lost_backend import LostBackendError
 from sklearn_halving.policies._types import Policy, Problem, Pull, Pulls
 
 PATIENCE = 0.5
@@ -132,9 +131,6 @@ class PullLoop:
     arrive : callable or None, default=None
         Called with the arm of each pull that the policy requests, to create the candidate of a
         new arm. The rewards that the policy has received by then do not depend on the workers.
-    replace_executor : callable or None, default=None
-        Called with the error if the cluster is lost; returns an executor that has taken over
-        the jobs. If None, the error is raised.
     first_to_tell : callable or None, default=None
         For a policy that depends on the order of outcomes: function of its state that returns
         which open pull is told next, or None for the oldest.
@@ -159,7 +155,6 @@ class PullLoop:
     models: ModelStore = field(default_factory=ModelStore)
     signals: StopSignals = field(default_factory=StopSignals)
     arrive: Callable[[int], None] | None = None
-    replace_executor: Callable[[LostBackendError], Executor] | None = None
     first_to_tell: Callable[[object], Pull | None] | None = None
     stopped_by: str = field(default="policy", init=False)
     n_replayed: int = field(default=0, init=False)
@@ -180,11 +175,16 @@ class PullLoop:
         """Run pulls until the policy is finished or the loop is stopped."""
         try:
             self._run()
-        except KeyboardInterrupt:
-            # Results that have returned by now count, although nothing is waited for.
-            self.executor.stop()
-            for landing in self.executor.wait_any(0):
-                self._land(landing)
+        except BaseException:
+            # Results that have returned by now count, although nothing is waited for, and so does
+            # the rest of the journal. Further errors must not hide the first one.
+            self.stopped_by = "error"
+            with suppress(Exception):
+                self.executor.stop()
+                for landing in self.executor.wait_any(0):
+                    self._land(landing)
+            with suppress(Exception):
+                self._run()
             raise
 
     def _run(self) -> None:
@@ -225,15 +225,7 @@ class PullLoop:
         if self.stopped_by == "error":
             return False
         is_stopped = self._is_stopped()
-        try:
-            landings = self.executor.wait_any(None if is_stopped else self.signals.patience)
-        except BaseException as error:
-            if isinstance(error, LostBackendError) and self.replace_executor is not None:
-                self.executor = self.replace_executor(error)
-                return True
-            self.stopped_by = "error"
-            self._run()  # reads the rest of the journal, as after any other stop
-            raise
+        landings = self.executor.wait_any(None if is_stopped else self.signals.patience)
         for landing in landings:
             self._land(landing)
         return bool(landings) or not is_stopped
@@ -306,13 +298,9 @@ class PullLoop:
 
     def _submit(self, pull: Pull) -> None:
         context = self.observer.context_of(pull)
-        kept = self.models.take(pull)
+        levels, model = self.models.take(pull)
         keep_model = pull.level < self.problem.max_level
-        if kept.model is not None:
-            job = Job(pull, kept.model, kept.level, keep_model, context)
-        else:
-            job = Job(pull, None, 0, keep_model, context, kept.levels)
-        self.executor.submit(job)
+        self.executor.submit(Job(pull, model, levels, keep_model, context))
 
     def _drain(self) -> None:
         """Wait for the open pulls of a finished policy, because they are already running."""
@@ -328,7 +316,6 @@ class PullLoop:
         record = self.models.keep(landing)
         if self.journal is not None:
             self.journal.append(record)
-            self.models.settle(record)
         self._take_in(landing.outcome, is_replayed=False)
         self.signals.is_called_off |= landing.stop
 

@@ -14,7 +14,7 @@ from functools import partial
 from hashlib import blake2b
 from inspect import isfunction, signature
 from threading import Lock
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -52,22 +52,18 @@ class StepCache:
 
     Parameters
     ----------
-    steps : "auto" or True, default="auto"
-        Which steps are cached: those of scikit-learn that are certain to be deterministic, or
-        every step whose random states are set.
     max_bytes : int
         Maximum size of the cache.
     """
 
-    def __init__(self, steps: Literal["auto", True] = "auto", max_bytes: int = MAX_BYTES) -> None:
-        self.steps = steps
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self.max_bytes = max_bytes
         self._entries: OrderedDict[Key, tuple[Output, Estimator, int]] = OrderedDict()
         self._n_bytes = 0
         self._lock = Lock()
 
     def __reduce__(self) -> tuple[object, ...]:
-        return StepCache, (self.steps, self.max_bytes)
+        return StepCache, (self.max_bytes,)
 
     @contextmanager
     def memory_of(self, estimator: Any, rows: Key) -> Iterator[None]:
@@ -89,7 +85,7 @@ class StepCache:
     def digest(self, step: Estimator) -> bytes | None:
         """Return a digest of the class and parameters of an unfitted step; None if not safe."""
         try:
-            if not _is_deterministic(step, any_class=self.steps is True):
+            if not _is_deterministic(step):
                 return None
             return blake2b(pickle.dumps(step), digest_size=16).digest()
         except Exception:  # noqa: BLE001 - such a step is fitted as usual
@@ -160,29 +156,31 @@ def _has_params(options: Params) -> bool:
     return options.get("weight") is not None or any(params.values())
 
 
-def _is_deterministic(value: Any, *, any_class: bool) -> bool:
-    """Return whether a step, or a value of its parameters, always gives the same output."""
-    same = partial(_is_deterministic, any_class=any_class)
+def _is_deterministic(value: Any) -> bool:
+    """Return whether a step, or a value of its parameters, certainly gives the same output.
+
+    Only classes and functions of scikit-learn are known to, if their random states are set.
+    """
     if isinstance(value, _PLAIN):
         return True
     if isinstance(value, list | tuple | set | frozenset):
-        return all(map(same, value))
+        return all(map(_is_deterministic, value))
     if isinstance(value, dict):
-        return all(map(same, value.values()))
+        return all(map(_is_deterministic, value.values()))
     if isinstance(value, np.ndarray):
         return not value.dtype.hasobject
     if isinstance(value, type):
         return value.__module__ in ("builtins", "numpy")
-    is_known = any_class or type(value).__module__.startswith("sklearn.")
-    if isfunction(value):
-        is_known = any_class or value.__module__.startswith("sklearn.")
-        # mutual_info_classif, for example, draws random numbers
-        return is_known and "random_state" not in signature(value).parameters
+    known_as = value if isfunction(value) else type(value)
+    if not known_as.__module__.startswith("sklearn."):
+        return False
+    if isfunction(value):  # mutual_info_classif, for example, draws random numbers
+        return "random_state" not in signature(value).parameters
     has_params = hasattr(value, "get_params")
     params = value.get_params(deep=False) if has_params else getattr(value, "__dict__", {})
     is_seeded = params.get("random_state", 0) is not None
     keeps_input = params.get("copy", True) is not False
-    return is_known and is_seeded and keeps_input and same(params)
+    return is_seeded and keeps_input and _is_deterministic(params)
 
 
 def _bytes_of(output: Output) -> int:

@@ -61,19 +61,22 @@ NO_LIMITS = PullLimits()
 class Job(NamedTuple):
     """A pull to be evaluated by a worker.
 
-    ``model`` is the fitted model of the same arm and split at ``previous_level``, whose
-    training is continued. If it is None, ``previous_level`` is 0 and the pull is fitted from
-    scratch. If a model was lost, ``levels`` are the levels at which its training had paused: the
+    ``model`` is the fitted model of the same arm and split whose training is continued, and
+    ``levels`` are the levels at which its training has paused so far. If the model was lost, the
     fit from scratch goes through the same levels, so that it results in the same model.
     ``context`` is scikit-learn's callback context of the pull, or None without callbacks.
     """
 
     pull: Pull
     model: Any = None
-    previous_level: int = 0
+    levels: tuple[int, ...] = ()
     keep_model: bool = False
     context: CallbackContext | None = None
-    levels: tuple[int, ...] = ()
+
+    @property
+    def previous_level(self) -> int:
+        """The level of the model; 0 for a fit from scratch."""
+        return 0 if self.model is None else self.levels[-1]
 
 
 class Landing(NamedTuple):

@@ -5,27 +5,23 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from copy import copy, deepcopy
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from joblib import cpu_count, effective_n_jobs, parallel_config
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from sklearn_halving._typing import Candidates
 from sklearn_halving._unstable_imports import fit_context, validate_params
-from sklearn_halving.execution._model_store import ModelStore
 from sklearn_halving.execution._pull_loop import PullLoop, PullObserver, StopSignals
 from sklearn_halving.execution._step_cache import StepCache
 from sklearn_halving.execution._types import EvaluationTask, PullLimits
-from sklearn_halving.execution.workers._executors import Executor, open_executor
+from sklearn_halving.execution.workers._executors import open_executor
 from sklearn_halving.execution.workers._interrupt import Interrupt
-from sklearn_halving.execution.workers._lost_backend import LostBackendError
 from sklearn_halving.policies._types import Problem
 from sklearn_halving.policies.bases._base_policy import BasePolicy, window_of
 from sklearn_halving.resources import FitTime, Resource, resolve_resource
@@ -33,7 +29,6 @@ from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._run import Run
 from sklearn_halving.search._search_results import SearchResults
 from sklearn_halving.search._shared_parameters import PositiveFloat, SharedParameters
-from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._candidates import (
     ArrivingCandidates,
     draw_candidates,
@@ -150,12 +145,11 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
             journal of another search, in use, or damaged. After the fits: if every fit failed,
             or if only candidates that ``select`` does not allow have a score.
         ConnectionError
-            If the scheduler of Dask or the head of Ray is gone, unless
-            ``lost_cluster="continue"``. ``cv_results_``, ``history_`` and
+            If the scheduler of Dask or the head of Ray is gone. ``cv_results_``, ``history_`` and
             ``best_*``, except ``best_estimator_``, are then set from the finished fits.
         KeyboardInterrupt
-            After Ctrl-C, unless ``refit_on_interrupt=True``. ``cv_results_``, ``history_`` and
-            ``best_*``, except ``best_estimator_``, are then set from the finished fits.
+            After Ctrl-C. ``cv_results_``, ``history_`` and ``best_*``, except
+            ``best_estimator_``, are then set from the finished fits.
 
         Warns
         -----
@@ -174,21 +168,24 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
             prepared = self._prepare(inputs, seed)
             task = self._draw(prepared, rng, seed, callbacks)
             run = self._start(prepared, task, checkpoint, seed, began + seconds)
-            try:
-                progress = self._pull(run, limits, callbacks)
-            except BaseException as error:
-                self._save_results(run, error)
-                raise
-        self._tabulate(run)
-        if run.stopped_by == "interrupt" and not (self.refit_on_interrupt and run.outcomes):
-            with suppress(ValueError):  # no candidate has a score yet
-                self._choose(run)
+            with Interrupt() as interrupt:  # until the results are set
+                try:
+                    progress = self._pull(run, limits, callbacks, interrupt)
+                except BaseException as error:
+                    self._save_results(run, error)
+                    raise
+                self._tabulate(run)
+                if run.stopped_by == "interrupt":
+                    with suppress(ValueError):  # no candidate has a score yet
+                        self._choose(run)
+                else:
+                    self._report(run)
+                    self._choose(run)
+        if interrupt.is_requested:
+            self.stopped_by_ = "interrupt"
             raise KeyboardInterrupt(stopped_message(run.task, run.outcomes, "Ctrl-C"))
-        self._report(run)
-        self._choose(run)
         write_end(self, run, progress)
-        with run.backend():
-            self._refit_best(run, callbacks)
+        self._refit_best(run, callbacks)
         callbacks.end()
         return self
 
@@ -333,27 +330,20 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
             config=get_config(),
             caller=self if callbacks.is_watched else None,
             held_out=splits.held_out,
-            step_cache=self._step_cache(setup.resource),
+            # If the resource is time, it includes the steps of each fit.
+            step_cache=None if isinstance(setup.resource, FitTime) else StepCache(),
         )
 
-    def _step_cache(self, resource: Resource) -> StepCache | None:
-        """Return an empty cache for the steps of pipelines, if they are to be cached."""
-        # The time of a fit includes its steps.
-        if not self.cache_transformers or isinstance(resource, FitTime):
-            return None
-        return StepCache("auto" if self.cache_transformers == "auto" else True)
-
-    def _pull(self, run: Run, limits: PullLimits, callbacks: CallbackTree) -> Progress:
+    def _pull(
+        self, run: Run, limits: PullLimits, callbacks: CallbackTree, interrupt: Interrupt
+    ) -> Progress:
         """Run pulls until the policy is finished or the search is stopped."""
         prepared, checkpoint, candidates = run.prepared, run.checkpoint, run.task.candidates
         callbacks.begin_search(prepared.plan, prepared.setup.resource)
         with (
             open_watch(self, run, callbacks) as watch,
-            Interrupt() as interrupt,
             open_executor(run.task, self.n_jobs, self.pre_dispatch, limits) as executor,
-            ExitStack() as opened,
         ):
-            continue_here = partial(self._continue_here, run, limits, opened)
             loop = PullLoop(
                 prepared.policy,
                 run.state,
@@ -364,34 +354,11 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
                 window=window_of(prepared.policy, prepared.plan.description),
                 observer=watch if watch.is_needed else PullObserver(),
                 journal=checkpoint.journal,
-                models=ModelStore(checkpoint.models),
                 signals=StopSignals(run.deadline, interrupt),
                 arrive=candidates.arrive if isinstance(candidates, ArrivingCandidates) else None,
-                replace_executor=continue_here if self.lost_cluster == "continue" else None,
                 first_to_tell=prepared.policy.first_to_tell,
             )
             loop.run()
             run.stopped_by = "interrupt" if interrupt.is_requested else loop.stopped_by
-            if checkpoint.models is not None and loop.stopped_by == "policy":
-                checkpoint.models.clear()
             callbacks.end_search()
         return watch.progress
-
-    def _continue_here(
-        self, run: Run, limits: PullLimits, opened: ExitStack, lost: LostBackendError
-    ) -> Executor:
-        """Open workers of this machine, and give them the jobs of a lost cluster."""
-        lost.leave_cluster()
-        with parallel_config("loky"):  # the lost backend would look for its cluster
-            n_wanted = effective_n_jobs(-1 if lost.library == "dask" else self.n_jobs)
-        run.n_local_jobs = n = min(n_wanted, cpu_count())
-        warn_user(
-            f"{lost.cause}. The search continues on this machine, with {n} "
-            f"{'process' if n == 1 else 'processes'}."
-        )
-        opened.enter_context(run.backend())
-        local = open_executor(run.task, n, self.pre_dispatch, limits)
-        executor = opened.enter_context(local)
-        for job in lost.jobs:
-            executor.submit(job)
-        return executor

@@ -273,13 +273,9 @@ default=None
         error_score: float | Literal["raise"] = np.nan,
         return_train_score: bool = False,
         checkpoint: t.FilePath | None = None,
-        checkpoint_models: bool = False,
-        cache_transformers: bool | Literal["auto"] = "auto",
         time_budget: float | str | None = None,
         pull_timeout: float | str | None = None,
         memory_limit: int | str | None = None,
-        refit_on_interrupt: bool = False,
-        lost_cluster: Literal["raise", "continue"] = "raise",
         progress_bar: bool = False,
     ) -> None:
         self._set_parameters(locals())

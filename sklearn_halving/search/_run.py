@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import parallel_config
 
 from sklearn_halving._typing import CrossValidation
 from sklearn_halving.execution._types import EvaluationTask, Outcome
@@ -51,8 +49,6 @@ class Run:
     """The reason for the end of the search."""
     rows: ResultRows | None = None
     """The rows of ``cv_results_``; None before they are computed."""
-    n_local_jobs: int | None = None
-    """Number of processes on this machine if the cluster was lost; None otherwise."""
     began: float = field(default_factory=time.monotonic)
     """Time of ``time.monotonic`` at the start of the search."""
     earlier: frozenset[Pull] = field(init=False)
@@ -69,13 +65,6 @@ class Run:
     def reward(self) -> Reward:
         """Function that returns the reward of an outcome."""
         return self.prepared.setup.inputs.reward
-
-    def backend(self) -> AbstractContextManager[object]:
-        """Return a context in which joblib does not use a cluster that was lost."""
-        if self.n_local_jobs is None:
-            return nullcontext()
-        context: AbstractContextManager[object] = parallel_config("loky", n_jobs=self.n_local_jobs)
-        return context
 
     def record(self, cv: CrossValidation | None) -> SearchRecord:
         """Return the record of the pulls, which is kept after the search."""

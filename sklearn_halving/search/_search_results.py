@@ -218,9 +218,7 @@ class SearchResults(BaseSearchCV):
         if run.stopped_by == "policy":
             report_abandoned(run.task, run.prepared.plan, run.outcomes)
         else:
-            by = "a callback" if run.stopped_by == "callback" else "Ctrl-C"
-            if run.stopped_by == "time_budget":
-                by = budget_text(self)
+            by = "a callback" if run.stopped_by == "callback" else budget_text(self)
             n_loops = run.prepared.plan.n_loops_begun(run.log.outcomes) if run.is_timed else None
             warn_user(stopped_message(run.task, run.outcomes, by, n_loops))
 

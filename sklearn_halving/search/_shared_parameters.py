@@ -117,18 +117,6 @@ class SharedParameters:
         Path of the journal, a file to which every finished fit is written. If ``fit`` is called
         again with the same search and data, also in another process, the search resumes from the
         journal. See the user guide on long searches.
-    checkpoint_models : bool, default=False
-        Whether to keep fitted models that may be trained further, in the folder
-        ``<checkpoint>.models``. Without them, a resumed search has to fit these models from
-        scratch. The models are pickled: do not use a folder from a source that you do not trust.
-        The journal itself is plain data.
-    cache_transformers : bool or "auto", default="auto"
-        Whether the transformers of a pipeline are fitted only once for each split and training
-        size if their parameters do not differ between candidates. The results are the same.
-        ``"auto"`` does so for transformers of scikit-learn that are deterministic. With True, it
-        also includes other classes and functions; they must be deterministic. Transformers with
-        fit parameters or with ``random_state=None``, outputs that are DataFrames, and pipelines
-        with a ``memory`` of their own are never cached. Each process keeps at most 128 MB.
     time_budget : float, str or None, default=None
         Maximum time for all fits of the search, in seconds, or as text with a unit, such as
         ``"90s"``, ``"30min"`` or ``"8h"``. When it has passed, no further fit is started, the
@@ -140,17 +128,6 @@ class SharedParameters:
         Maximum memory that one fit may allocate, in bytes, or as text with a unit, such as
         ``"500MB"``, ``"1GB"`` (10**9 bytes) or ``"1GiB"`` (2**30 bytes), in addition to what its
         process uses already. A fit that needs more counts as failed. Only available on Linux.
-    refit_on_interrupt : bool, default=False
-        What happens after the first Ctrl-C. The search always waits for the running fits and sets
-        ``cv_results_`` and ``best_*``. If False, it then raises KeyboardInterrupt. If True, it
-        refits the best candidate so far, and ``fit`` returns. A second Ctrl-C stops it
-        immediately.
-    lost_cluster : {"raise", "continue"}, default="raise"
-        What happens if the scheduler of Dask or the head of Ray is gone. With ``"raise"``, a
-        ConnectionError is raised, and the results so far are kept. With ``"continue"``, a warning
-        is raised, and the search and the refit continue in processes on this machine: at most one
-        for each CPU, and at most ``n_jobs`` unless the cluster was one of Dask, which ignores
-        ``n_jobs``.
     progress_bar : bool, default=False
         Whether to show a progress bar with the best score so far and an estimate of the remaining
         time, in a terminal or a notebook. Requires tqdm, which
@@ -208,13 +185,9 @@ class SharedParameters:
     error_score: float | Literal["raise"]
     return_train_score: bool
     checkpoint: t.FilePath | None
-    checkpoint_models: bool
-    cache_transformers: bool | Literal["auto"]
     time_budget: PositiveFloat | str | None
     pull_timeout: PositiveFloat | str | None
     memory_limit: PositiveInt | str | None
-    refit_on_interrupt: bool
-    lost_cluster: Literal["raise", "continue"]
     progress_bar: bool
 
     cv_results_: t.CvResults

@@ -19,15 +19,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scripts import ROOT
+from sklearn_halving.execution import _journal
 from sklearn_halving.execution._journal import Journal, JournalError, Record, Session
-from sklearn_halving.execution._journal_lines import MAGIC, read_lines
+from sklearn_halving.execution._journal_lines import MAGIC, checksum_of, read_lines
 from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies import Pull
 
 SESSION = Session({"factor": 3, "X": "ab" * 16, "scoring": None}, {"numpy": "2"}, 4, "cd" * 16)
 
 
-def record(arm=0, test=0.5, train=None, error=None, levels=(), model=None):
+def record(arm=0, test=0.5, train=None, error=None, levels=()):
     outcome = Outcome(
         Pull(arm, 3, 1),
         test,
@@ -40,7 +41,7 @@ def record(arm=0, test=0.5, train=None, error=None, levels=(), model=None):
         previous_level=1,
         error=error,
     )
-    return Record(outcome, levels, model)
+    return Record(outcome, levels)
 
 
 def written(path, *records, session=SESSION):
@@ -72,7 +73,7 @@ texts = st.text(st.characters(codec=None))  # lone surrogates too: tracebacks ma
 )
 def test_every_outcome_comes_back_as_it_was(tmp_path_factory, test, train, error, levels):
     path = tmp_path_factory.mktemp("journal") / "j"
-    given = record(2, test, train, error, levels, model="0f" if levels else None)
+    given = record(2, test, train, error, levels)
     sessions, records = reread(written(path, given))
     assert sessions == [SESSION]
     # repr tells NaN from other numbers, integers from floats, and -0.0 from 0.0
@@ -207,14 +208,21 @@ def test_what_is_no_regular_file_is_refused_unread(tmp_path, kind):
 # ------------------------------------------------------------------- files from strangers
 
 
-def signed(text: str) -> bytes:
+def signed(body: bytes, header: int = 0) -> bytes:
     """Return a line whose checksum is right, as somebody would write who means harm."""
-    body = text.encode()
-    return body + b',"crc":"%08x"}\n' % crc32(body)
+    return body + b',"crc":"%08x"}\n' % crc32(body, header)
 
 
-PULL = '"test":1,"train":null,"started":0,"fit_seconds":0,"score_seconds":0,"n_train":1,"n_test":1'
-WHOLE = f'"pull":[0,1,0],{PULL},"previous_level":0,"error":null'
+def add_signed(path: Path, text: str) -> None:
+    """Add such a line to a journal."""
+    content = path.read_bytes()
+    path.write_bytes(
+        content + signed(text.encode(), checksum_of(content.splitlines(keepends=True)[0]))
+    )
+
+
+PULL = '"test":1,"started":0,"fit_seconds":0,"score_seconds":0,"n_train":1,"n_test":1'
+WHOLE = f'"pull":[0,1,0],{PULL},"previous_level":0,"error":"E"'
 FORGED = [
     "{",
     '{"pull":[0,1,0]',
@@ -223,8 +231,8 @@ FORGED = [
     "[1",
     "1",
     '{"session":1',
-    '{"session":{"fields":[],"versions":{},"n_candidates":1,"candidates":"","random_state":null}',
-    '{"session":{"fields":{"a":[]},"versions":{},"n_candidates":1,"candidates":"","random_state":1}',
+    '{"session":{"fields":[],"versions":{},"n_candidates":1,"candidates":"","seed":null}',
+    '{"session":{"fields":{"a":[]},"versions":{},"n_candidates":1,"candidates":"","seed":"1"}',
     '{"journal":"sklearn_halving","format":1,"session":{}',
     "{" + WHOLE.replace("[0,1,0]", "[-1,1,0]"),
     "{" + WHOLE.replace("[0,1,0]", "[0,0,0]"),
@@ -237,10 +245,12 @@ FORGED = [
     "{" + WHOLE.replace('"test":1', f'"test":{"9" * 5000}'),
     "{" + WHOLE.replace('"started":0', '"started":"now"'),
     "{" + WHOLE.replace('"started":0', f'"started":{10**400}'),
-    "{" + WHOLE.replace('"error":null', '"error":{"a":1}'),
+    "{" + WHOLE.replace('"error":"E"', '"error":{"a":1}'),
+    "{" + WHOLE.replace('"error":"E"', '"error":null'),
+    "{" + WHOLE.replace('"n_test":1,', ""),
     "{" + WHOLE + ',"levels":3',
     "{" + WHOLE + ',"levels":[0]',
-    "{" + WHOLE + ',"model":7',
+    "{" + WHOLE + ',"n_rounds":0',
     '{"a":' + "[" * 100_000 + "]" * 100_000,
 ]
 
@@ -248,14 +258,14 @@ FORGED = [
 @pytest.mark.parametrize("line", FORGED, ids=range(len(FORGED)))
 def test_forged_lines_are_one_clear_error(tmp_path, line):
     path = written(tmp_path / "j", record(1))
-    path.write_bytes(path.read_bytes() + signed(line))
+    add_signed(path, line)
     with pytest.raises(JournalError, match=r"line 3 has an impossible value: .* another path"):
         reread(path)
 
 
 def test_the_forged_lines_are_wrong_in_what_they_say_only(tmp_path):
     path = written(tmp_path / "j", record(1))
-    path.write_bytes(path.read_bytes() + signed("{" + WHOLE))
+    add_signed(path, "{" + WHOLE)
     assert Pull(0, 1, 0) in reread(path)[1]
 
 
@@ -269,7 +279,7 @@ def test_a_pull_that_is_there_twice_is_an_error(tmp_path):
 def test_another_format_is_an_error_that_says_so(tmp_path):
     path = written(tmp_path / "j")
     body = path.read_bytes().rpartition(b',"crc"')[0].replace(b'"format":1', b'"format":2')
-    path.write_bytes(signed(body.decode()))
+    path.write_bytes(signed(body))
     with pytest.raises(JournalError, match="format 2"):
         reread(path)
 
@@ -308,7 +318,10 @@ def test_mutated_journals_give_documented_errors_or_true_lines(tmp_path, is_sign
         changed = mutated(content, rng)
         if is_signed:
             bodies = [line.rpartition(b',"crc"')[0] or line for line in changed.splitlines()]
-            changed = b"".join(b'%b,"crc":"%08x"}\n' % (b, crc32(b)) for b in bodies)
+            changed, header = b"", 0
+            for body in bodies:
+                changed += signed(body, header)
+                header = header or checksum_of(changed)
         try:
             read, end, _ = read_lines(io.BytesIO(changed))
         except JournalError:
@@ -321,6 +334,55 @@ def test_mutated_journals_give_documented_errors_or_true_lines(tmp_path, is_sign
             assert all(repr(true[pull]) == repr(known) for pull, known in read.records.items())
     assert n_errors > 500
     assert n_read > 50
+
+
+# ------------------------------------------------------------------------- another journal
+
+OTHER_SEED = Session(SESSION.fields | {"random_state": 1}, {"numpy": "2"}, 4, "cd" * 16)
+
+
+def test_a_line_of_another_search_is_not_taken(tmp_path):
+    """Its pull has the same name, and was made with other candidates."""
+    path = written(tmp_path / "j", record(0), record(1), record(2))
+    mine = path.read_bytes().splitlines(keepends=True)
+    other = written(tmp_path / "k", record(1, 0.9), session=OTHER_SEED).read_bytes()
+    path.write_bytes(b"".join([*mine[:2], other.splitlines(keepends=True)[1], *mine[3:]]))
+    with pytest.raises(JournalError, match="line 3 is damaged or from another journal"):
+        reread(path)
+    path.write_bytes(b"".join(mine[:2]) + other)
+    with pytest.warns(UserWarning, match="or had lines of another journal there"):
+        _, records = reread(path)
+    assert [pull.arm for pull in records] == [0]
+
+
+def test_lines_after_a_resume_belong_to_the_first_session(tmp_path):
+    path = written(tmp_path / "j", record(0))
+    later = Session(SESSION.fields, {"numpy": "3"}, 4, "cd" * 16)
+    written(path, record(1), session=later)
+    alone = written(tmp_path / "k", record(1), session=later).read_bytes().splitlines()
+    assert path.read_bytes().splitlines()[-1] != alone[-1]
+    assert len(reread(path)[1]) == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be moved")
+@pytest.mark.parametrize("event", ["deleted", "replaced", "moved"])
+def test_a_journal_that_is_gone_from_its_place_is_noticed_once(tmp_path, event, monkeypatch):
+    path = tmp_path / "j"
+    monkeypatch.setattr(_journal, "SYNC_SECONDS", 0.0)
+    with Journal(path) as journal:
+        journal.begin(SESSION)
+        journal.append(record(0))
+        if event == "moved":
+            path.rename(tmp_path / "k")
+        else:
+            path.unlink()
+        if event == "replaced":
+            path.write_bytes(b"")
+        with pytest.warns(UserWarning, match=f"{path} was deleted, moved or replaced"):
+            journal.append(record(1))
+        journal.append(record(2))  # another warning would be an error
+    if event == "moved":
+        assert len(reread(tmp_path / "k")[1]) == 3
 
 
 # ------------------------------------------------------------------------------ one writer

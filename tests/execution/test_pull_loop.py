@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from joblib import parallel_config
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from doubles import Known, Unpicklable, fails_for_negative_quality, make_task
+from sklearn_halving.execution._journal import Journal, Record, Session
 from sklearn_halving.execution._pull_loop import (
     PullLog,
     PullLoop,
@@ -38,6 +40,15 @@ class Spy(PullObserver):
         return False
 
 
+class Broken(PullObserver):
+    """Raises an error at the first outcome that is not from the journal."""
+
+    def land(self, outcome: Outcome, *, is_replayed: bool) -> bool:
+        if not is_replayed:
+            raise ZeroDivisionError
+        return False
+
+
 BACKENDS = [("sequential", 1), ("threading", 2), ("threading", 5), ("loky", 2)]
 
 
@@ -52,6 +63,8 @@ def run(
     max_level: int = 9,
     watch: Callable[[PullLoop, Pull], None] | None = None,
     log: PullLog | None = None,
+    journal: Journal | None = None,
+    observer: PullObserver | None = None,
 ) -> tuple[Any, PullLog]:
     """Play a policy against real workers; return its last state and the log."""
     log = PullLog() if log is None else log
@@ -71,6 +84,8 @@ def run(
             log=log,
             problem=problem,
             window=window,
+            journal=journal,
+            observer=observer or PullObserver(),
         )
         if watch is not None:
             loop.observer = Spy(lambda pull: watch(loop, pull))
@@ -325,7 +340,7 @@ def test_models_are_held_for_survivors_only(backend: str, n_jobs: int) -> None:
         sizes.append(len(loop.models))
         assert len(loop.models) <= alive.sum() * n_splits
         # The last bracket is one rung at the top: nothing comes after it.
-        assert not any(bracket_of_arm[arm] == 2 for arm, _ in loop.models._models)
+        assert not any(bracket_of_arm[arm] == 2 for arm, _ in loop.models._kept)
 
     task = hyperband_task(Known(), n_splits=n_splits)
     run(Hyperband(), task, backend=backend, n_jobs=n_jobs, watch=watch)
@@ -403,6 +418,23 @@ def test_an_exception_of_the_scorer_leaves_what_came_before_in_the_log(
     assert all(pull.arm != 8 for pull in log.outcomes)
     if backend == "loky":
         assert "fails_for_negative_quality" in str(info.value.__cause__)
+
+
+def test_after_an_error_outside_of_the_fits_the_rest_of_the_journal_is_read(
+    tmp_path: Path,
+) -> None:
+    task = hyperband_task(Known())
+    _, whole = run(Hyperband(), task)
+    of_later_brackets = [o for pull, o in whole.outcomes.items() if pull.arm >= 9]
+    assert len({outcome.pull.level for outcome in of_later_brackets}) > 1
+    log = PullLog()
+    with Journal(tmp_path / "j") as journal:
+        journal.begin(Session({}, {}, 17, ""))
+        for outcome in of_later_brackets:
+            journal.append(Record(outcome))
+        with pytest.raises(ZeroDivisionError):
+            run(Hyperband(), task, log=log, journal=journal, observer=Broken())
+    assert log.outcomes.keys() >= {outcome.pull for outcome in of_later_brackets}
 
 
 @pytest.mark.parametrize("size", [1, 3])

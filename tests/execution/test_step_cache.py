@@ -15,22 +15,46 @@ from sklearn.decomposition import PCA
 from sklearn.feature_selection import SelectKBest, f_classif, mutual_info_classif
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, SGDClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    StandardScaler,
+)
 
 from search.resuming import table
 from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV
 from sklearn_halving.execution._step_cache import StepCache
 
+
+class Uncached(Pipeline):
+    """A pipeline whose steps are not cached, because its class is not known."""
+
+
 X, y = make_classification(240, 12, random_state=0)
 GRID = {"logisticregression__C": [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0]}
 FITS: list[int] = []
-"""The number of rows of each fit of a `Counted` scaler, in this process."""
+"""The number of rows of each fit of a scaler of scikit-learn, in this process."""
 
 
-class Counted(TransformerMixin, BaseEstimator):
-    def __init__(self, factor=1.0):
-        self.factor = factor
+@pytest.fixture(autouse=True)
+def _count(monkeypatch):
+    """Count the fits of `MaxAbsScaler` and `MinMaxScaler`."""
+    for scaler in (MaxAbsScaler, MinMaxScaler):
+        monkeypatch.setattr(scaler, "fit", counted(scaler.fit))
+
+
+def counted(fit):
+    def fit_and_count(self, X, y=None):
+        FITS.append(len(X))
+        return fit(self, X, y)
+
+    return fit_and_count
+
+
+class Own(TransformerMixin, BaseEstimator):
+    """A transformer of the user, which may draw random numbers."""
 
     def fit(self, X, y=None, sample_weight=None):
         FITS.append(len(X))
@@ -38,7 +62,7 @@ class Counted(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X):
-        return (X - self.mean_) * self.factor
+        return X - self.mean_
 
 
 class InPlace(ClassifierMixin, BaseEstimator):
@@ -66,27 +90,33 @@ def searched(pipeline, grid, search_class=HyperbandSearchCV, fit_params=None, **
         return search_class(pipeline, grid, **params).fit(X.copy(), y, **(fit_params or {}))
 
 
+def uncached(pipeline):
+    return Uncached(pipeline.steps)
+
+
 def test_a_step_that_never_changes_is_fitted_once_for_each_split_and_level():
-    pipeline = make_pipeline(Counted(), LogisticRegression())
-    off = searched(pipeline, GRID, cache_transformers=False)
+    pipeline = make_pipeline(MaxAbsScaler(), LogisticRegression())
+    off = searched(uncached(pipeline), GRID)
     assert len(FITS) == off.n_fits_ + 1  # the refit
-    on = searched(pipeline, GRID, cache_transformers=True)
+    on = searched(pipeline, GRID)
     n_different = len(on.history_[["split", "n_train"]].drop_duplicates())
     assert n_different < on.n_fits_
     assert len(FITS) == n_different + 1
     assert table(on) == table(off)
     assert on.best_estimator_.memory is None
-    # By default, only classes of scikit-learn are known to be deterministic.
-    searched(pipeline, GRID)
-    assert len(FITS) == on.n_fits_ + 1
+
+
+def test_with_time_as_the_resource_each_fit_pays_for_its_steps():
+    pipeline = make_pipeline(MaxAbsScaler(), SGDClassifier(random_state=0))
+    grid = {"sgdclassifier__alpha": np.logspace(-5, -1, 8).tolist()}
+    search = searched(pipeline, grid, resource="fit_time", max_resources=0.02)
+    assert len(FITS) >= len(search.history_.query("continued_from == 0"))
 
 
 def test_steps_before_one_that_differs_are_fitted_once():
-    pipeline = make_pipeline(Counted(), Counted(2.0), LogisticRegression())
-    grid = {"counted-2__factor": [0.1, 1.0, 10.0, 100.0]}
-    search = searched(
-        pipeline, grid, VarianceHalvingSearchCV, n_pulls=24, cv=6, cache_transformers=True
-    )
+    pipeline = make_pipeline(MaxAbsScaler(), MinMaxScaler(), LogisticRegression())
+    grid = {"minmaxscaler__feature_range": [(0, 0.1), (0, 1), (0, 10), (0, 100)]}
+    search = searched(pipeline, grid, VarianceHalvingSearchCV, n_pulls=24, cv=6)
     pairs = len(search.history_[["split", "candidate"]].drop_duplicates())
     splits = search.history_["split"].nunique()
     assert len(FITS) == splits + pairs + 2
@@ -115,7 +145,7 @@ def test_steps_before_one_that_differs_are_fitted_once():
     ids=["last step", "all steps", "in place", "columns"],
 )
 def test_results_are_the_same_to_the_last_bit(pipeline, grid, backend, n_jobs):
-    off = searched(pipeline, grid, cache_transformers=False)
+    off = searched(uncached(pipeline), grid)
     with parallel_config(backend, n_jobs=n_jobs):
         on = searched(pipeline, grid, return_train_score=True)
     scores = "mean_test_score"
@@ -128,26 +158,27 @@ def test_results_are_the_same_to_the_last_bit(pipeline, grid, backend, n_jobs):
 
 
 def test_models_that_continue_have_cached_steps_too():
-    pipeline = make_pipeline(Counted(), SGDClassifier(random_state=0))
+    pipeline = make_pipeline(MaxAbsScaler(), SGDClassifier(random_state=0))
     grid = {"sgdclassifier__alpha": np.logspace(-5, -1, 8).tolist()}
     options = {"resource": "partial_fit", "max_resources": 8}
-    off = searched(pipeline, grid, cache_transformers=False, **options)
-    on = searched(pipeline, grid, cache_transformers=True, **options)
+    off = searched(uncached(pipeline), grid, **options)
+    on = searched(pipeline, grid, **options)
     assert len(FITS) == on.n_splits_ + 1
     assert table(on) == table(off)
 
 
-@pytest.mark.parametrize("why", ["fit parameters", "own memory", "verbose"])
+@pytest.mark.parametrize("why", ["own class", "fit parameters", "own memory", "verbose"])
 def test_other_pipelines_are_fitted_as_usual(why, tmp_path, capsys):
-    pipeline = make_pipeline(Counted(), LogisticRegression())
+    pipeline = make_pipeline(Own(), LogisticRegression())
     fit_params = {}
     if why == "fit parameters":
-        fit_params = {"counted__sample_weight": np.ones(len(y))}
+        pipeline = make_pipeline(StandardScaler(), MaxAbsScaler(), LogisticRegression())
+        fit_params = {"standardscaler__sample_weight": np.ones(len(y))}
     elif why == "own memory":
         pipeline.set_params(memory=str(tmp_path / "cache"))
-    else:
+    elif why == "verbose":
         pipeline.set_params(verbose=True)
-    search = searched(pipeline, GRID, fit_params=fit_params, cache_transformers=True)
+    search = searched(pipeline, GRID, fit_params=fit_params)
     if why == "own memory":
         assert any((tmp_path / "cache").rglob("output.pkl"))
         assert search.best_estimator_.memory == str(tmp_path / "cache")
@@ -166,8 +197,8 @@ def test_other_pipelines_are_fitted_as_usual(why, tmp_path, capsys):
         (SelectKBest(mutual_info_classif), False),  # draws random numbers
         (FunctionTransformer(np.log1p), True),
         (FunctionTransformer(np.random.permutation), False),
-        (make_column_transformer((Counted(), [0])), False),
-        (Counted(), False),
+        (make_column_transformer((Own(), [0])), False),
+        (Own(), False),
     ],
 )
 def test_automatically_only_what_is_certain_to_be_deterministic(step, is_cached):

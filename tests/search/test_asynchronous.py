@@ -104,7 +104,7 @@ def test_a_checkpoint_of_the_other_promotion_is_refused(tmp_path):
 
 def test_models_continue_training(tmp_path):
     path = tmp_path / "journal"
-    search = digits_search(checkpoint=path, checkpoint_models=True).fit(*DIGITS)
+    search = digits_search(checkpoint=path).fit(*DIGITS)
     history = search.history_
     continued = history["continued_from"]
     assert (continued > 0).any()

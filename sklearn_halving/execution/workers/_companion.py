@@ -11,15 +11,12 @@ from __future__ import annotations
 
 import os
 import pickle
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from multiprocessing.reduction import send_handle
 from typing import Any
 
 import numpy as np
@@ -28,9 +25,6 @@ from sklearn_halving._unstable_joblib import cloudpickle
 from sklearn_halving.execution.workers._companion_process import MappedFile, Request
 from sklearn_halving.execution.workers._worker import ChunkResult
 
-FORKS = sys.platform == "linux"
-"""Whether a companion forks a copy of itself for pulls. A fork takes milliseconds; a new process
-takes seconds for its imports. On other platforms, forking is unsafe or not available."""
 POLL_SECONDS = 1.0
 """Longest single wait. On Windows, a wait without a timeout cannot be interrupted."""
 
@@ -41,7 +35,7 @@ make = getattr(connection, "Connection", None) or connection.PipeConnection
 pipe = make(int(sys.argv[1]))
 sys.path[:] = pipe.recv()
 from sklearn_halving.execution.workers._companion_process import serve
-serve(pipe, forks=sys.argv[2] == "True")
+serve(pipe)
 """
 
 
@@ -71,20 +65,15 @@ class Companion:
         Identifier of the task.
     arrays : sequence of array
         The task, as returned by `packed`.
-    forks : bool, default=FORKS
-        Whether the process forks a copy of itself to run pulls.
     """
 
-    def __init__(self, token: str, arrays: Sequence[Any], *, forks: bool = FORKS) -> None:
+    def __init__(self, token: str, arrays: Sequence[Any]) -> None:
         self.token = token
-        self._forks = forks
-        self._process, self._control = _started(forks)
-        self._pipe: Any = None if forks else self._control
-        self._pid = 0
+        self._process, self._pipe = _started()
         try:
-            self._control.send(sys.path)
-            self._control.send_bytes(cloudpickle.dumps([token, [_sent(a) for a in arrays]]))
-            _receive(self._control, None)
+            self._pipe.send(sys.path)
+            self._pipe.send_bytes(cloudpickle.dumps([token, [_sent(a) for a in arrays]]))
+            _receive(self._pipe, None)
         except (EOFError, OSError):
             raise EndedError(False, self.kill(POLL_SECONDS)) from None
         except BaseException:
@@ -100,50 +89,20 @@ class Companion:
         """Run a pull and return its result; None if it timed out and was killed."""
         has_begun = False
         try:
-            if self._pipe is None:
-                self._fork()
             self._pipe.send_bytes(pickle.dumps(request))
             _receive(self._pipe, None)
             has_begun = True
             answer = _receive(self._pipe, request.limits.seconds)
         except (EOFError, OSError):
-            raise EndedError(has_begun, self._end_pull(POLL_SECONDS)) from None
+            raise EndedError(has_begun, self.kill(POLL_SECONDS)) from None
         except BaseException:
             self.kill()
             raise
         if answer is None:
-            self._end_pull()
+            self.kill()
             return None
         result: ChunkResult = pickle.loads(answer)
         return result
-
-    def _fork(self) -> None:
-        """Make the process fork a copy of itself, and open a pipe to the copy."""
-        self._pipe, theirs = Pipe()
-        try:
-            send_handle(self._control, theirs.fileno(), self._process.pid)
-        finally:
-            theirs.close()
-        self._pid = int(_receive(self._control, None) or 0)
-
-    def _end_pull(self, seconds: float = 0.0) -> int:
-        """Kill the process of the pull unless it ends by itself; return its exit code.
-
-        ``seconds`` is the time to wait before it is killed.
-        """
-        if not self._forks or not self._pid:
-            return self.kill(seconds)
-        try:
-            # If the process ended by itself, the companion reports its exit code soon.
-            if not self._control.poll(seconds):
-                with suppress(ProcessLookupError):
-                    os.kill(self._pid, signal.SIGKILL)
-            code = int(_receive(self._control, None) or 0)
-        except (EOFError, OSError):
-            return self.kill(POLL_SECONDS)
-        self._pipe.close()
-        self._pipe, self._pid = None, 0
-        return code
 
     def kill(self, seconds: float = 0.0) -> int:
         """Kill the companion unless it ends within ``seconds``; return its exit code."""
@@ -152,17 +111,12 @@ class Companion:
         except subprocess.TimeoutExpired:
             self.stop()
             code = self._process.wait()
-        for pipe in (self._control, self._pipe):
-            if pipe is not None:
-                pipe.close()
+        self._pipe.close()
         return int(code)
 
     def stop(self) -> None:
         """Kill the companion, even during a pull: `run` then raises EndedError."""
         self._process.kill()
-        if self._pid:
-            with suppress(ProcessLookupError):
-                os.kill(self._pid, signal.SIGKILL)
 
 
 def _receive(pipe: Connection, seconds: float | None) -> bytes | None:
@@ -177,7 +131,7 @@ def _receive(pipe: Connection, seconds: float | None) -> bytes | None:
             return None
 
 
-def _started(forks: bool) -> tuple[subprocess.Popen[bytes], Connection]:
+def _started() -> tuple[subprocess.Popen[bytes], Connection]:
     """Start the process; return it and this end of the pipe to it.
 
     `multiprocessing.Process` is not used, for two reasons: workers that are daemons must not
@@ -191,7 +145,7 @@ def _started(forks: bool) -> tuple[subprocess.Popen[bytes], Connection]:
         options["startupinfo"] = subprocess.STARTUPINFO(lpAttributeList={"handle_list": [handle]})
     else:
         options["pass_fds"] = [handle]
-    command = [sys.executable, "-c", START, str(handle), str(forks)]
+    command = [sys.executable, "-c", START, str(handle)]
     try:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, **options)
     finally:

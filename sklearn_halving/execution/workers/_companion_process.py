@@ -6,15 +6,12 @@ import os
 import pickle
 import signal
 import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
-from multiprocessing.reduction import recv_handle
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
-from traceback import print_exc
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -58,56 +55,17 @@ class MappedFile(NamedTuple):
         return np.memmap(self.path, np.uint8, "r", self.offset, (self.size,))
 
 
-def serve(control: PipeEnd, *, forks: bool) -> None:
-    """Run requests in this process or in forks of it, until no more arrive."""
+def serve(pipe: PipeEnd) -> None:
+    """Receive a task and run requests, until no more arrive."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the search decides whether to stop
-    token, sent = pickle.loads(control.recv_bytes())
+    token, sent = pickle.loads(pipe.recv_bytes())
     arrays = [array.array() if isinstance(array, MappedFile) else array for array in sent]
     unpack(token, arrays)  # before the time of the first pull starts
     try:
-        control.send_bytes(LOADED)
+        pipe.send_bytes(LOADED)
     except OSError:
         return  # the worker died while the task was loaded
-    if forks:
-        _serve_in_copies(control, token, arrays)
-    else:
-        _run_requests(control, token, arrays)
-
-
-def _serve_in_copies(control: PipeEnd, token: str, arrays: list[object]) -> None:
-    """Fork this process on request and report how the copy ended.
-
-    This process has no threads and runs no fits, so forking it is safe.
-    """
-    try:
-        while control.poll(IDLE_SECONDS):
-            handle = recv_handle(control)
-            with warnings.catch_warnings():
-                # Python 3.12 warns about threads. Those of BLAS libraries can be forked.
-                warnings.simplefilter("ignore")
-                pid = os.fork()
-            if pid == 0:
-                control.close()
-                np.random.seed()  # noqa: NPY002 - all copies would have the same state
-                _run_to_the_end(Connection(handle), token, arrays)
-            os.close(handle)
-            control.send_bytes(str(pid).encode())
-            _, status = os.waitpid(pid, 0)
-            control.send_bytes(str(os.waitstatus_to_exitcode(status)).encode())
-    except (EOFError, OSError):
-        os._exit(1)
-
-
-def _run_to_the_end(pipe: PipeEnd, token: str, arrays: list[object]) -> None:
-    code = 1
-    try:
-        _run_requests(pipe, token, arrays)
-        code = 0
-    except BaseException:  # noqa: BLE001 - a copy must not return to the caller
-        print_exc()
-    finally:
-        sys.stdout.flush()
-        os._exit(code)
+    _run_requests(pipe, token, arrays)
 
 
 def _run_requests(pipe: PipeEnd, token: str, arrays: list[object]) -> None:

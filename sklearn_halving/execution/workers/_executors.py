@@ -176,8 +176,7 @@ class JoblibExecutor:
     them runs in a companion. If a pull kills its process again, only its companion dies, and
     other pulls are not affected.
 
-    If the cluster itself is gone, `wait_any` raises a `LostBackendError` with all jobs that did
-    not return.
+    If the cluster itself is gone, `wait_any` raises a `LostBackendError`.
     """
 
     def __init__(
@@ -197,7 +196,6 @@ class JoblibExecutor:
         self._losses = Losses()
         self._watch = BackendWatch(session)
         self._error: Exception | None = None
-        self._cause_of_loss: str | None = None
         self._is_stopped = False
 
     @property
@@ -226,7 +224,7 @@ class JoblibExecutor:
         while True:
             if self._losses.pending is not None:
                 landings += self._recover(self._losses.pending)
-            if not (self._error or self._cause_of_loss or self._is_stopped) and self._can_send():
+            if not (self._error or self._is_stopped) and self._can_send():
                 self._send()
             if self._losses.pending is not None:
                 continue
@@ -234,10 +232,6 @@ class JoblibExecutor:
                 return landings
             if self._error is not None:
                 raise self._error
-            if self._cause_of_loss is not None and not self._is_stopped:
-                raise LostBackendError(
-                    self._cause_of_loss, self._session.library, self._queue.take_all()
-                )
             left = POLL_SECONDS if deadline is None else deadline - time.monotonic()
             if left <= 0 or not self._must_wait():
                 return []
@@ -311,10 +305,10 @@ class JoblibExecutor:
     def _note_lost_backend(self, cause: str | None) -> bool:
         """Make `wait_any` raise if there is a cause of loss; return whether there is one."""
         if cause is not None:
-            self._queue.waiting.extendleft(reversed(self._under_way.take_all_back()))
+            self._under_way.take_all_back()
             self._session.abandon()
             if not self._is_stopped:  # a search that has stopped ends with its results anyway
-                self._cause_of_loss = cause
+                self._error = self._error or LostBackendError(cause)
         return cause is not None
 
     def _receive(self, key: int, handle: object) -> list[Landing]:

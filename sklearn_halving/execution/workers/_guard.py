@@ -59,7 +59,7 @@ class Companions:
                     self.idle.remove(companion)
                     self.busy.append(companion)
                     return companion
-        companion = _new_companion(token, arrays)
+        companion = Companion(token, [local_array(array) for array in arrays])
         with self.lock:
             self.busy.append(companion)
         return companion
@@ -126,10 +126,10 @@ def _survived(job: Job, request: Request, arrays: Sequence[object]) -> ChunkResu
     """Run a pull, and retry it if its process dies, until the limit of deaths is reached."""
     n_deaths = n_starts = 0
     while True:
-        companion = COMPANIONS.take(request.token, arrays)
-        started, clock = time.time(), time.perf_counter()
-        exit_code = None
+        companion, exit_code = None, None
         try:
+            companion = COMPANIONS.take(request.token, arrays)
+            started, clock = time.time(), time.perf_counter()
             result = companion.run(request)
         except EndedError as ended:
             if request.token in COMPANIONS.closed:
@@ -137,37 +137,23 @@ def _survived(job: Job, request: Request, arrays: Sequence[object]) -> ChunkResu
             n_deaths += ended.has_begun
             n_starts += not ended.has_begun  # it may have been idle for too long
             if n_starts == MAX_STARTS:
-                raise _unable_to_start(ended) from None
+                raise RuntimeError(
+                    "A process for fits with pull_timeout or memory_limit, or after one that "
+                    f"killed its worker, ended {MAX_STARTS} times before it began one "
+                    f"({_exit_text(ended.exit_code)}). Its output on stderr shows the reason. "
+                    "Often a module of the estimator cannot be imported, or the system is out of "
+                    "memory."
+                ) from None
             if n_deaths < MAX_DEATHS:
                 continue
             result, exit_code = None, ended.exit_code
         finally:
-            COMPANIONS.put_back(companion)
+            if companion is not None:
+                COMPANIONS.put_back(companion)
         if result is not None:
             return result
         lean = job._replace(model=None, context=None)
         return Casualty(lean, started, time.perf_counter() - clock, exit_code)
-
-
-def _new_companion(token: str, arrays: Sequence[object]) -> Companion:
-    local = [local_array(array) for array in arrays]
-    n_attempts = 0
-    while True:
-        try:
-            return Companion(token, local)
-        except EndedError as ended:
-            n_attempts += 1
-            if n_attempts == MAX_STARTS:
-                raise _unable_to_start(ended) from None
-
-
-def _unable_to_start(ended: EndedError) -> RuntimeError:
-    return RuntimeError(
-        "A process for fits with pull_timeout or memory_limit, or after one that killed its "
-        f"worker, ended {MAX_STARTS} times before it began one ({_exit_text(ended.exit_code)}). "
-        "Its output on stderr shows the reason. Often a module of the estimator cannot be "
-        "imported, or the system is out of memory."
-    )
 
 
 def casualty_landing(task: EvaluationTask, limits: PullLimits, casualty: Casualty) -> Landing:

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextlib import closing
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from sklearn_halving._unstable_joblib import JoblibSession, start_on_loop
-from sklearn_halving.execution._types import Job
 
 GRACE_SECONDS = 5.0
 """A scheduler that cannot be reached for this long counts as gone. It may be restarting before."""
@@ -38,30 +37,15 @@ class LostBackendError(ConnectionError):
     ----------
     cause : str
         The reason why it counts as gone.
-    library : str
-        The package of the cluster.
-    jobs : list of Job
-        The jobs that did not return.
     """
 
-    def __init__(self, cause: str, library: str, jobs: Sequence[Job]) -> None:
+    def __init__(self, cause: str) -> None:
         super().__init__(
             f"{cause}. The fits that were running are lost; all fits that returned before are "
-            "kept: cv_results_, history_ and best_* are set from them. With a checkpoint, fit "
-            "resumes the search. Connect to a running cluster first, or call fit outside of "
-            'parallel_config to resume on this machine. With lost_cluster="continue", a search '
-            "does so by itself."
+            "kept: cv_results_, history_ and best_* are set from them. To go on, connect to a "
+            "running cluster or leave parallel_config, and call fit again. It repeats no fit if "
+            "the search has a checkpoint."
         )
-        self.cause = cause
-        self.library = library
-        self.jobs = jobs
-
-    def leave_cluster(self) -> None:
-        """Disconnect from Ray, which would end this process a minute after its head is gone."""
-        if self.library == "ray":
-            import ray
-
-            ray.shutdown()
 
 
 class BackendWatch:

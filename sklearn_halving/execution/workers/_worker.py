@@ -114,7 +114,7 @@ def evaluate_with_model(task: EvaluationTask, job: Job) -> Landing:
     try:
         model = pickle.loads(job.model)
     except Exception as error:  # noqa: BLE001 - the class of the model may raise anything
-        landing = evaluate(task, job._replace(model=None, previous_level=0))
+        landing = evaluate(task, job._replace(model=None))
         return landing._replace(lost=_told(error))
     return evaluate(task, job._replace(model=model))
 

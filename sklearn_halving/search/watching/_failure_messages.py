@@ -279,7 +279,7 @@ def no_refit_message(search: SearchResults) -> str:
     if hasattr(search, "best_params_"):
         way_out = (
             "clone(search.estimator).set_params(**search.best_params_).fit(X, y) trains the best "
-            "candidate so far. With refit_on_interrupt=True, it is refitted after Ctrl-C. "
+            "candidate so far. "
         )
     return (
         f"This {type(search).__name__} has results but no best_estimator_ to predict with: {why}. "

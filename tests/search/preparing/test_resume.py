@@ -1,15 +1,16 @@
-"""Searches that go on where an earlier one ended: the journal, its models, more of a budget."""
+"""Searches that go on where an earlier one ended: the journal, more of a budget."""
 
 from __future__ import annotations
 
 import math
+import multiprocessing
+import os
 import re
+import signal
 import subprocess
 import sys
 import warnings
-from contextlib import contextmanager
-from itertools import product
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,8 @@ from joblib import parallel_config
 from scipy import sparse
 from scipy.stats import loguniform, uniform
 from sklearn.base import clone
-from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import SGDClassifier
 from sklearn.metrics import make_scorer, precision_score
 from sklearn.model_selection import KFold
@@ -26,7 +28,18 @@ from sklearn.tree import DecisionTreeClassifier
 
 from scripts import ROOT
 from search.common import SEARCHES, WITH_RUNGS, small
-from search.resuming import GRID, Steady, X, Y, fits_of, found, steady, table
+from search.resuming import (
+    GRID,
+    Steady,
+    X,
+    Y,
+    continue_and_die,
+    continuing,
+    fits_of,
+    found,
+    steady,
+    table,
+)
 from sklearn_halving import BanditSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
 from sklearn_halving.execution._journal import Journal, JournalError
 from sklearn_halving.execution._pull_loop import LOOK_AHEAD
@@ -192,6 +205,42 @@ def test_only_what_is_not_in_the_journal_is_fitted(search_class, tmp_path):
 
 
 @parametrize_searches
+def test_a_failed_fit_is_made_again_without_its_line(search_class, tmp_path):
+    class Ill(Steady):
+        is_ill = False
+
+        def fit(self, X, y=None):
+            if Ill.is_ill and self.value == 0.9:
+                raise MemoryError("full")
+            return super().fit(X, y)
+
+    def search(name):
+        return steady(search_class, tmp_path / name, estimator=Ill(), error_score=-1.0)
+
+    well = search("well").fit(X, Y)
+    Ill.is_ill = True
+    with pytest.warns(FitFailedWarning):
+        search("j").fit(X, Y)
+    Ill.is_ill = False
+    with pytest.warns(FitFailedWarning):
+        assert found(search("j").fit(X, Y)) != found(well), "failed fits are kept"
+    lines = lines_of(tmp_path / "j")
+    (tmp_path / "j").write_bytes(b"".join(line for line in lines if b'"error"' not in line))
+    assert found(search("j").fit(X, Y)) == found(well)
+
+
+@parametrize_searches
+def test_a_journal_of_another_seed_gives_no_result(search_class, tmp_path):
+    """Lines of the other journal name the same fits, and were made with other candidates."""
+    for name, seed in (("j", 0), ("k", 1)):
+        steady(search_class, tmp_path / name, random_state=seed).fit(X, Y)
+    lines, other = lines_of(tmp_path / "j"), lines_of(tmp_path / "k")
+    (tmp_path / "j").write_bytes(b"".join([*lines[:3], *other[3:5], *lines[5:]]))
+    with pytest.raises(JournalError, match="line 4 is damaged or from another journal"):
+        steady(search_class, tmp_path / "j").fit(X, Y)
+
+
+@parametrize_searches
 def test_the_journal_cut_anywhere_in_its_last_lines_resumes(search_class, tmp_path):
     path = tmp_path / "j"
     unbroken = steady(search_class, path).fit(X, Y)
@@ -230,10 +279,10 @@ def test_failures_train_scores_and_metrics_are_replayed_too(search_class, tmp_pa
 
 @pytest.mark.walk
 @parametrize_searches
-@pytest.mark.parametrize("random_state", [None, "instance"])
+@pytest.mark.parametrize("random_state", [None, np.random.MT19937, np.random.PCG64])
 def test_without_a_number_the_draws_are_those_of_the_journal(search_class, random_state, tmp_path):
     def search():
-        instance = None if random_state is None else np.random.RandomState(5)
+        instance = None if random_state is None else np.random.RandomState(random_state(5))
         space = {"value": uniform(0, 1)}
         n = {"max_candidates": 3} if search_class is HyperbandSearchCV else {"n_candidates": 4}
         kept = {"checkpoint": tmp_path / "j", "random_state": instance}
@@ -247,12 +296,6 @@ def test_without_a_number_the_draws_are_those_of_the_journal(search_class, rando
     assert found(first.fit(X, Y)) == found_first, "the same object, whose state has moved on"
     with pytest.raises(JournalError, match="random_state"):  # which seeds the estimators, or not
         first.set_params(random_state=0).fit(X, Y)
-
-
-def test_a_generator_of_another_kind_is_refused_with_a_checkpoint(tmp_path):
-    state = np.random.RandomState(np.random.PCG64(0))
-    with pytest.raises(ValueError, match="Use an int"):
-        steady(HyperbandSearchCV, tmp_path / "j", random_state=state).fit(X, Y)
 
 
 # ----------------------------------------------------------- another search is refused
@@ -434,29 +477,64 @@ def continued(path, *, estimator, space, **params):
     return small(HyperbandSearchCV, estimator, space, **params)
 
 
+FOREST = {
+    "estimator": RandomForestClassifier(n_estimators=18, random_state=0),
+    "space": {"max_depth": [1, 2, 3, 4, 5, 6, 7, 8, 9]},
+    "resource": "n_estimators",
+}
+N_JOBS_OF_BACKENDS = [
+    *[("sequential", 1), ("threading", 1), ("threading", 2)],
+    *[("loky", 1), ("loky", 2), ("multiprocessing", 1), ("multiprocessing", 2)],
+]
+
+
 @pytest.mark.walk
-@pytest.mark.parametrize("what", [BOOSTING, SGD], ids=["boosting", "partial_fit"])
-@pytest.mark.parametrize("keeps", [False, True], ids=["refitted", "kept"])
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_levels_go_on_as_in_an_unbroken_search(what, keeps, n_jobs, tmp_path):
-    """With the models on disk they are continued; without, the way to them is gone again."""
+@pytest.mark.parametrize(("backend", "n_jobs"), N_JOBS_OF_BACKENDS)
+@pytest.mark.parametrize("what", [BOOSTING, SGD, FOREST], ids=["boosting", "epochs", "warm start"])
+def test_levels_go_on_as_in_an_unbroken_search(what, backend, n_jobs, tmp_path):
+    """The models of candidates that are still in the race are trained again, level by level."""
     path = tmp_path / "j"
     unbroken = continued(None, **what).fit(X, Y)
     assert (unbroken.history_["continued_from"] > 0).any()
-    search = continued(path, **what, checkpoint_models=keeps)
+    search = continued(path, **what)
     break_off(search, N_BEFORE)
-    folder = Path(f"{path}.models")
-    assert folder.exists() == keeps
-    with parallel_config("loky", n_jobs=n_jobs):
+    with parallel_config(backend, n_jobs=n_jobs):
         resumed = search.fit(X, Y)
-    assert table(resumed) == table(unbroken)
-    continues = resumed.history_[N_BEFORE:].query("n_resources > 2")
-    assert (continues["continued_from"] > 0).any()
-    if keeps:
-        assert resumed.n_resources_spent_ == unbroken.n_resources_spent_
-    else:
+        assert table(resumed) == table(unbroken)
+        continues = resumed.history_[N_BEFORE:].query("n_resources > 2")
+        assert (continues["continued_from"] > 0).any()
         assert resumed.n_resources_spent_ > unbroken.n_resources_spent_
-    assert not folder.exists(), "no model is left"
+        cut_after(path, N_BEFORE - 10)
+        assert table(search.fit(X, Y)) == table(unbroken)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["j"]
+
+
+@pytest.mark.walk
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="has no SIGKILL")
+@pytest.mark.parametrize(
+    ("backend", "n_jobs"), [("threading", 1), ("threading", 2), ("sequential", 1), ("loky", 2)]
+)
+@pytest.mark.parametrize("kills", [(4, 30), (22, 35), (29, 50)])
+def test_a_killed_search_trains_its_models_again(backend, n_jobs, kills, tmp_path):
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["sklearn_halving", "sklearn.datasets", "scipy.stats"])
+    path = tmp_path / "j"
+    unbroken = continuing(None).fit(X, Y)
+    lines = []
+    for kill_at in kills:
+        process = context.Process(target=continue_and_die, args=(path, backend, n_jobs, kill_at))
+        process.start()
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
+        assert lines_of(path)[: len(lines)] == lines, "no line is written again"
+        lines = [line for line in lines_of(path) if line.endswith(b"\n")]
+        assert len(lines) > kill_at
+    with parallel_config(backend, n_jobs=n_jobs):
+        resumed = continuing(path).fit(X, Y)
+    assert found(resumed)[0] == found(unbroken)[0]
+    assert resumed.best_params_ == unbroken.best_params_
+    assert len(lines_of(path)) == 1 + unbroken.n_fits_, "each fit has one line"
 
 
 SCORINGS_LEFT = [math.inf]
@@ -480,140 +558,6 @@ def break_off(search, n_fits):
     assert len(search.history_) == search.n_fits_ == n_fits
 
 
-@pytest.mark.parametrize("damage", ["missing", "cut", "changed", "other"])
-def test_a_missing_or_damaged_model_costs_a_refit(damage, tmp_path):
-    path = tmp_path / "j"
-    unbroken = continued(None, **SGD).fit(X, Y)
-    search = continued(path, **SGD, checkpoint_models=True)
-    break_off(search, N_BEFORE)
-    files = sorted(Path(f"{path}.models").glob("*.model"))
-    assert files
-    for file in files:
-        content = file.read_bytes()
-        if damage == "missing":
-            file.unlink()
-        elif damage == "cut":
-            file.write_bytes(content[:-1])
-        elif damage == "changed":
-            file.write_bytes(content[:-9] + b"\0" + content[-8:])
-        else:  # what a stranger may have put there is never unpickled
-            file.write_bytes(b"cos\nsystem\n(S'touch " + str(tmp_path).encode() + b"/bad'\ntR.")
-    resumed = search.fit(X, Y)
-    assert table(resumed) == table(unbroken)
-    assert not (tmp_path / "bad").exists()
-
-
-def test_models_on_disk_are_those_of_survivors_only(tmp_path):
-    sizes = []
-
-    def watched(estimator, X, y):
-        folder = Path(f"{tmp_path / 'j'}.models")
-        sizes.append(len(list(folder.glob("*"))) if folder.exists() else 0)
-        return estimator.score(X, y)
-
-    search = continued(tmp_path / "j", **SGD, checkpoint_models=True, scoring=watched)
-    search.fit(X, Y)
-    plan = search.plan(X, Y)
-    n_starting = plan.query("rung == 0")["n_candidates"].sum()
-    assert 0 < max(sizes) <= n_starting * search.n_splits_
-    assert sizes[-1] < max(sizes)
-
-
-class Heavy(SGDClassifier):
-    """A model whose pickle is larger than the journal."""
-
-    def partial_fit(self, X, y, classes=None):
-        self.ballast_ = bytes(300_000)
-        return super().partial_fit(X, y, classes)
-
-
-@contextmanager
-def full_disk(n_bytes):
-    """Let no file grow beyond this size, as on a full disk."""
-    limits = pytest.importorskip("resource")
-    former = limits.getrlimit(limits.RLIMIT_FSIZE)
-    limits.setrlimit(limits.RLIMIT_FSIZE, (n_bytes, former[1]))
-    try:
-        yield
-    finally:
-        limits.setrlimit(limits.RLIMIT_FSIZE, former)
-
-
-@contextmanager
-def folder_with(fault, folder):
-    """Put a fault in the place of the folder with the models."""
-    if fault == "full disk":
-        with full_disk(100_000):
-            yield
-        return
-    if fault == "a file":
-        folder.write_text("mine")
-    elif fault == "a link":
-        folder.with_name("elsewhere").mkdir()
-        folder.symlink_to(folder.with_name("elsewhere"))
-    elif fault == "writable by others":
-        folder.mkdir()
-        folder.chmod(0o777)
-    else:  # a model cannot be renamed to its name
-        for pull in product(range(9), range(3), (2, 6)):
-            (folder / "-".join(map(str, pull))).with_suffix(".model").mkdir(parents=True)
-        folder.chmod(0o700)
-    yield
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="has other permissions and links")
-@pytest.mark.parametrize(
-    ("fault", "cause"),
-    [
-        ("full disk", "File too large"),
-        pytest.param("a file", "it is a file or a link", marks=pytest.mark.full),
-        ("a link", "it is a file or a link"),
-        ("writable by others", "other users can write to it"),
-        pytest.param("no renaming", "Is a directory", marks=pytest.mark.full),
-    ],
-)
-def test_models_that_cannot_be_saved_cost_refits_and_not_the_search(fault, cause, tmp_path):
-    path, folder = tmp_path / "j", tmp_path / "j.models"
-    what = {**SGD, "estimator": Heavy(random_state=0)}
-    unbroken = continued(None, **what).fit(X, Y)
-    search = continued(path, **what, checkpoint_models=True)
-    with folder_with(fault, folder):
-        with pytest.warns(UserWarning, match=f"could not save .*{folder}.*{cause}") as caught:
-            break_off(search, N_BEFORE)
-        assert sum("could not save" in str(warning.message) for warning in caught) == 1
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            resumed = search.fit(X, Y)
-    assert table(resumed) == table(unbroken)
-    assert resumed.n_resources_spent_ > unbroken.n_resources_spent_
-    if fault == "a file":
-        assert folder.read_text() == "mine"
-    if fault == "a link":
-        assert not any(folder.with_name("elsewhere").iterdir())
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="links need a permission")
-def test_a_planted_link_is_not_followed(tmp_path):
-    path, folder, victim = tmp_path / "j", tmp_path / "j.models", tmp_path / "victim"
-    victim.write_text("mine")
-    folder.mkdir(mode=0o700)
-    planted = [
-        f"{arm}-{split}-2.{kind}" for arm in range(9) for split in range(3) for kind in KINDS
-    ]
-    for name in planted:
-        (folder / name).symlink_to(victim)
-    search = continued(path, **SGD, checkpoint_models=True)
-    break_off(search, N_BEFORE)
-    assert victim.read_text() == "mine"
-    assert any(file.is_file() and not file.is_symlink() for file in folder.iterdir())
-    assert found(search.fit(X, Y)) == found(continued(None, **SGD).fit(X, Y))
-    assert victim.read_text() == "mine"
-
-
-KINDS = ("part", "model")
-"""Ends of the names of files in the folder of the models."""
-
-
 # ------------------------------------------------------------------ what a search is known by
 
 
@@ -629,6 +573,8 @@ def test_equal_contents_have_equal_hashes_whatever_their_order():
     assert content_hash(frame) == content_hash(rebuilt)
     assert content_hash(np.asfortranarray(X)) == content_hash(X)
     assert content_hash(np.random.RandomState(0)) == content_hash(np.random.RandomState(0))
+    masked = [np.ma.masked_array([1, 2, 3], mask) for mask in ([0, 0, 1], [0, 1, 0], [0, 0, 1])]
+    assert content_hash(masked[0]) == content_hash(masked[2]) != content_hash(masked[1])
     itself: list[object] = [1]
     itself.append(itself)
     assert len(content_hash(itself)) == 32
@@ -654,6 +600,9 @@ def variants():
     )
     yield from (lambda x: x, lambda x: x + 1, make_scorer(precision_score))
     yield from (make_scorer(precision_score, pos_label=0), np.random.RandomState(0))
+    yield from (np.random.RandomState(1), np.random.default_rng(0), np.random.PCG64(1))
+    yield from (re.compile("a"), re.compile("b"), partial(max, 1), partial(max, 2), math, np)
+    yield from (X.sum, X.max, np.ma.masked_array([1, 2], [0, 1]), np.ma.masked_array([1, 2]))
 
 
 def test_different_contents_have_different_hashes():

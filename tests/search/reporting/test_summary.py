@@ -290,9 +290,8 @@ def test_who_predicts_after_ctrl_c_is_told_what_to_do(method):
 
     search = interrupted(HyperbandSearchCV, SPACE, Able())
     call = getattr(search, method)
-    with pytest.raises(NotFittedError, match=r"Ctrl-C was pressed before .*set_params") as caught:
+    with pytest.raises(NotFittedError, match=r"Ctrl-C was pressed before .*set_params"):
         call(*(data() if method == "score" else data()[:1]))
-    assert "refit_on_interrupt=True" in str(caught.value)
     # What it says can be done.
     X, y = data()
     best = clone(search.estimator).set_params(**search.best_params_).fit(X, y)

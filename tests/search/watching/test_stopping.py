@@ -221,13 +221,19 @@ def test_ctrl_c_in_a_terminal_which_reaches_the_workers_too(tmp_path, pull_timeo
 
 
 @parametrize_searches
-def test_ctrl_c_refits_if_asked_to(search_class, tmp_path):
-    search = eventful(search_class, tmp_path, "interrupt", refit_on_interrupt=True)
-    with pytest.warns(UserWarning, match=r"stopped by Ctrl-C after 6 fits"):
+def test_ctrl_c_while_the_results_are_made_keeps_them(search_class, tmp_path):
+    def choose(results):
+        os.kill(os.getpid(), signal.SIGINT)
+        return 0
+
+    search = steady(search_class, tmp_path / "j", refit=choose)
+    with pytest.raises(KeyboardInterrupt):
         search.fit(X, Y)
     assert search.stopped_by_ == "interrupt"
-    assert search.n_fits_ == 6
-    assert search.best_estimator_.value == search.best_params_["value"]
+    assert search.n_fits_ == len(search.history_)
+    assert search.best_params_ == search.cv_results_["params"][search.best_index_]
+    assert not hasattr(search, "best_estimator_")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 @parametrize_searches
