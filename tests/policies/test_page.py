@@ -6,7 +6,7 @@ import doctest
 import re
 
 import pytest
-from sklearn_halving.search.preparing._named_policies import (
+from sklearn_halving.search._bandit import (
     LEVEL_POLICIES,
     NOT_BY_NAME,
     POINT_POLICIES,

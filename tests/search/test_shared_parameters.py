@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import pytest
 from sklearn.base import clone
 from sklearn.svm import SVC
-from sklearn_halving.search._shared_parameters import (
+from sklearn_halving.search._parameters import (
     PositiveInt,
     SharedParameters,
     constraint_of,
