@@ -46,7 +46,7 @@ print(table[columns].round(4).to_string(index=False))
 # best have the most fits.
 results = search.cv_results_
 figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
-axes.scatter(results["mean_test_score"], results["n_fits"], alpha=0.6)
+axes.scatter(results["mean_test_score"], results["n_pulls"], alpha=0.6)
 axes.axhline(5, color="grey", linestyle="--", label="GridSearchCV: 5 for each")
 axes.set(xlabel="mean test score", ylabel="fits", title="Where 200 fits went")
 axes.legend()

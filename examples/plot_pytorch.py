@@ -94,7 +94,7 @@ search = HyperbandSearchCV(
     space,
     resource="max_epochs",
     max_resources=27,
-    n_candidates=9,
+    max_candidates=9,
     cv=2,
     random_state=0,
 )

@@ -74,7 +74,7 @@ def simplest_within_one_error(results):
     """Return the row of the candidate with the fewest measurements that is nearly the cheapest."""
     cost = -results["mean_test_cost"]
     error = results["standard_error_test_cost"]
-    known = np.flatnonzero(results["n_fits"] >= 2)
+    known = np.flatnonzero(results["n_pulls"] >= 2)
     best = known[cost[known].argmin()]
     good = known[cost[known] <= cost[best] + error[best]]
     return good[results["mean_test_measurements"][good].argmax()]

@@ -170,7 +170,7 @@ def simulate_workers(
         busy_seconds=np.array([clock.busy for clock in clocks]),
         lost_seconds=np.array([clock.lost for clock in clocks]),
         absent_seconds=np.array([clock.absent for clock in clocks]),
-        n_fits=np.array([clock.n_pulls for clock in clocks]),
+        n_pulls=np.array([clock.n_pulls for clock in clocks]),
         regret=np.array([clock.regret for clock in clocks]),
         traces=[np.array(clock.trace).reshape(-1, 2) for clock in clocks],
     )

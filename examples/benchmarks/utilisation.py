@@ -187,7 +187,7 @@ def sampler_rows(unit: float, seeds: int) -> Iterator[Any]:
 def adaptive_searches(sleeper: Sleeper) -> dict[str, Any]:
     """Return the searches without rungs, by name."""
     few, many = ({"candidate": list(range(n))} for n in (32, 200))
-    options = {"n_fits": 160, "random_state": 0, "refit": False}
+    options = {"n_pulls": 160, "random_state": 0, "refit": False}
     ugap = AdaptiveUGapEb(160, reward_range=(0, 1))
     return {
         "VarianceHalvingSearchCV": VarianceHalvingSearchCV(sleeper, few, **options),
@@ -195,7 +195,7 @@ def adaptive_searches(sleeper: Sleeper) -> dict[str, Any]:
         "UGap": BanditSearchCV(sleeper, few, policy=ugap, random_state=0, refit=False),
         "BayesGapSearchCV": BayesGapSearchCV(sleeper, many, **options),
         "BayesGapSearchCV, pulls_in_flight=8": BayesGapSearchCV(
-            sleeper, many, fits_in_flight=8, **options
+            sleeper, many, pulls_in_flight=8, **options
         ),
     }
 

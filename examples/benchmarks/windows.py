@@ -73,7 +73,7 @@ def table_of(name: str, cache: Path, n_candidates: int, n_splits: int) -> np.nda
 def bayes_gap(n_fits: int, window: int, task: Task, n_arms: int) -> GapOverCandidates:
     """Return the policy of BayesGapSearchCV."""
     covariance = make_prior(None, candidates_of(task, n_arms), [task.space])
-    options = {"confirm": True, "fits_in_flight": window}
+    options = {"confirm": True, "pulls_in_flight": window}
     return GapOverCandidates(n_fits, covariance, NOISE, NOISE, **options)
 
 

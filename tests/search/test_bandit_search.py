@@ -16,7 +16,6 @@ from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.linear_model import Ridge, SGDClassifier
 from sklearn.tree import DecisionTreeClassifier
-from sklearn_halving.search._bandit import NAMES, POLICIES
 
 from search.common import FITS, Known, Recording, data, numbered
 from sklearn_halving import BanditSearchCV, HyperbandSearchCV
@@ -34,6 +33,7 @@ from sklearn_halving.policies import (
     UGapEc,
     UniformAllocation,
 )
+from sklearn_halving.search._bandit import NAMES, POLICIES
 
 KNOWN = {"value": [0.1, 0.2, 0.3, 0.9]}
 ignore_doubt = pytest.mark.filterwarnings("ignore:.*before it reached its confidence")
