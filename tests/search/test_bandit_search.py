@@ -80,7 +80,7 @@ def test_the_result_does_not_depend_on_the_workers(name):
     one = search_by(name, tree, grid).fit(X, y)
     with parallel_config(backend="threading", n_jobs=3):
         three = search_by(name, tree, grid).fit(X, y)
-    for key in ("n_pulls", "mean_test_score"):
+    for key in ("n_fits", "mean_test_score"):
         np.testing.assert_array_equal(one.cv_results_[key], three.cv_results_[key])
     assert one.best_params_ == three.best_params_
 

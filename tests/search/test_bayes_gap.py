@@ -103,7 +103,7 @@ def test_twenty_fits_for_160_candidates_beat_random_search(kernel):
 def test_every_acquisition_plays_its_budget(acquisition):
     X, y = numbered(60)
     search = surface_search(acquisition=acquisition, n_fits=25, noise=0.02).fit(X, y)
-    assert search.n_fits_ == column(search, "n_pulls").sum() == 25
+    assert search.n_fits_ == column(search, "n_fits").sum() == 25
     assert len(search.regret_bounds_) == (25 if acquisition == "bayesgap" else 0)
     assert value_of(search.best_params_) > 0.5
 
@@ -113,7 +113,7 @@ def test_ugap_takes_candidates_for_independent(acquisition, n_first):
     tree, grid = DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2, 3, 4]}
     params = {"acquisition": acquisition, "epsilon": 0.01, "random_state": 0}
     search = BayesGapSearchCV(tree, grid, **params).fit(*data())
-    n_pulls = column(search, "n_pulls")
+    n_pulls = column(search, "n_fits")
     assert search.n_fits_ == n_pulls.sum() == 20
     assert n_pulls.min() >= n_first
     assert search.regret_bounds_.shape == (20 - 4 * n_first,)
@@ -190,7 +190,7 @@ BRANCHES = [{"c": ["x"], "a": GRID["a"]}, {"c": ["y"], "b": [0, 1, 2, 3, 4]}]
 def sd_by_branch(**params):
     """Return the deviations of the branch with the one fit, and of the other."""
     search = surface_search(BRANCHES, n_fits=1, noise=0.0, **params).fit(*numbered(60))
-    sd, fitted = column(search, "posterior_sd"), column(search, "n_pulls") > 0
+    sd, fitted = column(search, "posterior_sd"), column(search, "n_fits") > 0
     first = np.arange(13) < 8
     in_branch = first if first[fitted].all() else ~first
     return sd[in_branch], sd[~in_branch]
@@ -226,7 +226,7 @@ def test_a_kernel_that_knows_the_branches_says_how_alike_they_are():
 def test_the_table():
     X, y = numbered(60)
     search = surface_search(noise=0.05).fit(X, y)
-    n_pulls, mean = column(search, "n_pulls"), column(search, "mean_test_score")
+    n_pulls, mean = column(search, "n_fits"), column(search, "mean_test_score")
     assert len(n_pulls) == 160
     assert (n_pulls == 0).sum() > 10
     assert n_pulls.sum() == 30 == search.n_fits_
@@ -267,9 +267,9 @@ def test_the_winner_was_fitted(n_pulls, pulls_in_flight):
             noise=0.1 * (seed % 2),
             fits_in_flight=pulls_in_flight,
         ).fit(X, y)
-        assert search.n_fits_ == column(search, "n_pulls").sum() == n_pulls
+        assert search.n_fits_ == column(search, "n_fits").sum() == n_pulls
         best = search.best_index_
-        assert column(search, "n_pulls")[best] > 0
+        assert column(search, "n_fits")[best] > 0
         assert search.best_score_ == column(search, "mean_test_score")[best]
         assert np.isfinite(search.best_score_)
         assert column(search, "rank_test_score")[best] == 1
@@ -283,7 +283,7 @@ def test_the_last_fits_confirm_the_winner():
         search = surface_search(n_fits=40, random_state=seed, noise=0.1, fits_in_flight=1)
         search.fit(X, y)
         mean, deviation = (column(search, f"posterior_{name}") for name in ("mean", "sd"))
-        n_pulls, best = column(search, "n_pulls"), search.best_index_
+        n_pulls, best = column(search, "n_fits"), search.best_index_
         n_confirmed += n_pulls[best] >= n_pulls[mean + deviation >= mean[best]].max()
     assert n_confirmed >= 8
 
@@ -296,7 +296,7 @@ def test_several_metrics_are_ranked_each_by_its_own():
         return {"good": value, "bad": -value}
 
     search = surface_search(scoring=scores, refit="good").fit(X, y)
-    bad, fitted = column(search, "rank_test_bad"), column(search, "n_pulls") > 0
+    bad, fitted = column(search, "rank_test_bad"), column(search, "n_fits") > 0
     assert column(search, "rank_test_good")[search.best_index_] == 1
     assert fitted[bad == 1].all()
     assert set(bad[~fitted]) == {fitted.sum() + 1}
@@ -309,7 +309,7 @@ def test_candidates_that_fail_rank_last():
     search.estimator.set_params(fails_above=200)
     with pytest.warns(FitFailedWarning, match="told to fail"):
         search.fit(X, y)
-    failed = (column(search, "n_pulls") > 0) & np.isnan(column(search, "mean_test_score"))
+    failed = (column(search, "n_fits") > 0) & np.isnan(column(search, "mean_test_score"))
     rank = column(search, "rank_test_score")
     assert 0 < failed.sum() <= 8  # of 30: the corner of 40 candidates in which all fail is left
     assert set(rank[failed]) == {160 - failed.sum() + 1}
@@ -348,7 +348,7 @@ def test_default_budget(n_candidates, n_pulls):
 def test_a_budget_of_one():
     search = surface_search(n_fits=1).fit(*numbered(60))
     assert search.n_fits_ == 1
-    assert search.best_index_ == np.flatnonzero(column(search, "n_pulls"))[0]
+    assert search.best_index_ == np.flatnonzero(column(search, "n_fits"))[0]
 
 
 def test_a_single_candidate():
@@ -399,7 +399,7 @@ def test_splits_that_come_to_an_end():
     X, y = numbered(60)
     cv = PredefinedSplit(np.arange(60) % 2)
     search = surface_search({"b": [2, 3, 4]}, cv=cv, n_fits="auto").fit(X, y)
-    assert column(search, "n_pulls").tolist() == [2, 2, 2]
+    assert column(search, "n_fits").tolist() == [2, 2, 2]
     assert search.n_fits_left_ == 0
     assert search.plan(X, y)["n_fits"].tolist() == [6]
     with pytest.raises(ValueError, match="n_pulls=7 is too large for"):
@@ -472,13 +472,13 @@ def test_a_covariance_of_ones_own_decides_what_a_fit_says():
     groups = np.arange(160) % 4
     covariance = (groups[:, np.newaxis] == groups) + 0.001 * np.eye(160)
     search = surface_search(kernel=covariance, n_fits=1).fit(X, y)
-    (fitted,) = np.flatnonzero(column(search, "n_pulls"))
+    (fitted,) = np.flatnonzero(column(search, "n_fits"))
     sd = column(search, "posterior_sd")
     assert sd[groups == groups[fitted]].max() < 0.9 * sd[groups != groups[fitted]].min()
     # it says just as much in other units, as the scale of scores is estimated
     again = clone(search).set_params(kernel=100 * covariance, n_fits=30).fit(X, y)
     once = clone(search).set_params(n_fits=30).fit(X, y)
-    assert column(once, "n_pulls").tolist() == column(again, "n_pulls").tolist()
+    assert column(once, "n_fits").tolist() == column(again, "n_fits").tolist()
     np.testing.assert_allclose(column(once, "posterior_sd"), column(again, "posterior_sd"))
 
 
@@ -496,7 +496,7 @@ def test_an_array_cannot_know_the_order_of_what_is_drawn(space, n_candidates):
 
 def test_a_white_covariance_gives_every_candidate_a_fit():
     search = surface_search({"a": GRID["a"]}, kernel=np.eye(8), n_fits=8).fit(*numbered(60))
-    assert column(search, "n_pulls").tolist() == [1] * 8
+    assert column(search, "n_fits").tolist() == [1] * 8
 
 
 @pytest.mark.parametrize(

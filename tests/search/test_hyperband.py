@@ -352,7 +352,7 @@ def test_one_class_that_no_subset_can_hold_twice():
 def test_candidates_are_drawn_without_replacement(space):
     X, y = numbered(120)
     search = HyperbandSearchCV(
-        Known2(), space, brackets="all", n_candidates=9, cv=KFold(2), random_state=0
+        Known2(), space, brackets="all", n_candidates=17, cv=KFold(2), random_state=0
     )
     results = search.fit(X, y).cv_results_
     first = results["iter"] == 0
@@ -394,7 +394,7 @@ def test_a_distribution_that_runs_dry_is_said_to():
 
     X, y = numbered(120)
     search = HyperbandSearchCV(
-        Known(), {"value": Rare()}, brackets="all", n_candidates=9, sampler="random", cv=KFold(2)
+        Known(), {"value": Rare()}, brackets="all", n_candidates=17, sampler="random", cv=KFold(2)
     )
     with pytest.warns(UserWarning, match="have only 3 different candidates, but 17"):
         search.fit(X, y)
@@ -406,7 +406,7 @@ def test_the_candidates_are_those_of_randomized_search():
         Known(),
         VALUES,
         brackets="all",
-        n_candidates=9,
+        n_candidates=17,
         sampler="random",
         cv=KFold(2),
         random_state=3,
@@ -465,7 +465,7 @@ def test_each_rung_keeps_the_best_of_its_own_bracket():
 def test_loops_draw_new_candidates():
     X, y = numbered(120)
     search = HyperbandSearchCV(
-        Known(), VALUES, brackets="all", n_loops=2, n_candidates=3, cv=KFold(2), random_state=0
+        Known(), VALUES, brackets="all", n_loops=2, n_candidates=5, cv=KFold(2), random_state=0
     ).fit(X, y)
     table = pd.DataFrame(search.cv_results_)
     assert set(table["loop"]) == {0, 1}

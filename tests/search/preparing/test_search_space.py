@@ -76,7 +76,7 @@ def test_equal_values_are_one_candidate(values):
 
 HUGE = {name: np.linspace(0.01, 0.99, 1000) for name in ("alpha", "l1_ratio", "eta0")}
 """10^9 candidates: a list of them would not fit in memory."""
-DRAW = {HyperbandSearchCV: {"n_candidates": 9}}
+DRAW = {HyperbandSearchCV: {"n_candidates": 17}}
 """How a search draws some of the candidates; ``n_candidates=9`` for all others."""
 MOST_BYTES = 20 * 2**20
 

@@ -79,7 +79,7 @@ def test_promotions_of_hyperband(values, nan_below, n_loops, seed):
     """Ties, values without a score, and those without one on few rows."""
     search = HyperbandSearchCV(
         Known(nan_below=nan_below), {"value": values}, cv=KFold(2), min_resources=6,
-        n_candidates=9, n_loops=n_loops, random_state=seed, refit=False, brackets="all",
+        n_candidates=17, n_loops=n_loops, random_state=seed, refit=False, brackets="all",
     )  # fmt: skip
     with suppress(ValueError):  # where nobody has a score
         search.fit(*numbered(108))
@@ -321,13 +321,13 @@ def test_results_load_into_pandas_as_those_of_grid_search(search_class):
     shared = [name for name in grid if name in table and not name.startswith("split")]
     assert set(shared) >= {"param_estimator", "param_estimator__C", "param_other", "params"}
     assert table[shared].dtypes.to_dict() == grid[shared].dtypes.to_dict()
-    own = ["candidate", *(n for n in ("bracket", "iter", "n_pulls", "stage") if n in table)]
+    own = ["candidate", *(n for n in ("bracket", "iter", "n_fits", "stage") if n in table)]
     assert all(table[name].dtype.kind == "i" for name in own)
     lacking = [("estimator__C" not in params) for params in search.cv_results_["params"]]
     assert table["param_estimator__C"].isna().tolist() == lacking
 
 
-MORE = {HyperbandSearchCV: {"n_candidates": 9}}
+MORE = {HyperbandSearchCV: {"n_candidates": 17}}
 """So many that all candidates are drawn."""
 
 

@@ -134,7 +134,7 @@ def test_cheap_rungs_with_lucky_scores_are_left_out(params):
 def test_distributions_of_integers_are_sorted_out_in_the_same_way():
     X, y = load_wine(return_X_y=True)
     space = {"max_depth": randint(1, 12), "min_samples_leaf": randint(1, 20)}
-    search = HyperbandSearchCV(TREE, space, n_candidates=9, refit=Watched(), random_state=0).fit(
+    search = HyperbandSearchCV(TREE, space, n_candidates=17, refit=Watched(), random_state=0).fit(
         X, y
     )
     assert_maps_back(search)
