@@ -100,7 +100,7 @@ def open_checkpoint(search: BaseSearchCV) -> Iterator[Checkpoint]:
         return
     with Journal(search.checkpoint) as journal:
         if isinstance(search.random_state, Integral):
-            yield Checkpoint(journal, search.random_state)
+            yield Checkpoint(journal, int(search.random_state))
             return
         seed = journal.sessions[0].seed if journal.sessions else None
         if seed is None:
