@@ -37,7 +37,9 @@ def lines_of_code(tree: ast.AST, text: str) -> list[int]:
         if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
             documented.update(range(first.lineno, (first.end_lineno or 0) + 1))
     lines = enumerate(text.splitlines(), start=1)
-    return [n for n, line in lines if n not in documented and line.strip(" #") and line[0] != "#"]
+    return [
+        n for n, line in lines if n not in documented and line.strip() and line.strip()[0] != "#"
+    ]
 
 
 def test_contracts_for_imports() -> None:
@@ -124,7 +126,7 @@ def public_modules() -> Iterator[types.ModuleType]:
             yield importlib.import_module(info.name)
 
 
-@pytest.mark.parametrize("module", public_modules(), ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", list(public_modules()), ids=lambda module: module.__name__)
 def test_public_names_are_documented(module: types.ModuleType) -> None:
     for name in module.__all__:
         value = getattr(module, name)
