@@ -76,22 +76,22 @@ LAYERS = {
     "execution": layer(
         "execution policies._arrays policies._types resources._types resources._cloning "
         "resources._early_stopping resources._training_size _typing _unstable_imports "
-        "_unstable_joblib",
+        "_unstable_joblib _user_warnings",
         "numpy joblib sklearn",
         "dask distributed ray",
     ),
     "search": layer(
         "search policies samplers resources execution splits "
-        "_checks _docstrings _typing _unstable_imports",
+        "_checks _docstrings _typing _unstable_imports _user_warnings",
         "sklearn numpy scipy pandas joblib",
-        "tqdm",
     ),
     "simulation": layer("simulation policies _checks", "numpy scipy", "pandas matplotlib"),
-    "splits": layer("splits _checks _typing", "sklearn numpy"),
+    "splits": layer("splits _checks _typing _user_warnings", "sklearn numpy"),
     "plotting": layer("plotting splits _docstrings _typing", "sklearn numpy pandas", "matplotlib"),
     "_checks.py": layer(),
     "_docstrings.py": layer(),
     "_typing.py": layer("", "numpy"),
+    "_user_warnings.py": layer("", "sklearn joblib"),
     UNSTABLE_IMPORTS: layer("", "sklearn"),
     UNSTABLE_JOBLIB: layer("", "joblib cloudpickle"),
     "__init__.py": layer(
@@ -566,7 +566,7 @@ def test_import_rule_finds(path: str, source: str) -> None:
         ("execution/_a.py", "from sklearn_halving._unstable_joblib import BatchedCalls"),
         (
             "search/_a.py",
-            "from sklearn_halving.search.reporting._cv_results import make_cv_results",
+            "from sklearn_halving.search.reporting._tables import make_cv_results",
         ),
         ("plotting/_a.py", "def f():\n    import matplotlib.pyplot as plt"),
         ("__init__.py", "from sklearn_halving.search import HyperbandSearchCV"),
@@ -634,7 +634,7 @@ def test_private_names_finds(source: str) -> None:
     "source",
     [
         "from sklearn.base import clone\nclone.__doc__",
-        "from sklearn_halving.search.reporting._cv_results import make_cv_results",
+        "from sklearn_halving.search.reporting._tables import make_cv_results",
         "self._sklearn = 1\nself._sklearn",
         "class A:\n    def _own(self): pass\nA()._own()",
         "import os\nos._exit(0)",

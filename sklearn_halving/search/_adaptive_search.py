@@ -7,22 +7,22 @@ from typing import Annotated, Literal
 import numpy as np
 
 from sklearn_halving._typing import Candidates, CvResults
+from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.resources import Resource, WholeFit
 from sklearn_halving.search._base_search import BaseBanditSearchCV
 from sklearn_halving.search._run import Run
 from sklearn_halving.search._search_results import ResultTable
 from sklearn_halving.search._shared_parameters import PositiveInt
-from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._inputs import FitInputs
 from sklearn_halving.search.preparing._preparation import Preparation, Setup
 from sklearn_halving.search.preparing._search_space import check_number
 from sklearn_halving.search.preparing._splitting import SearchSplits, streamed_splits
-from sklearn_halving.search.reporting._choice_statistics import (
+from sklearn_halving.search.reporting._statistics import (
     ChoiceStatistics,
     Overlap,
     add_standard_errors,
 )
-from sklearn_halving.search.reporting._cv_results import ResultRows, make_cv_results, ranks
+from sklearn_halving.search.reporting._tables import ResultRows, make_cv_results, ranks
 
 N_OF_DISTRIBUTIONS = 10
 """Default number of candidates that are drawn from distributions: the default ``n_iter`` of

@@ -10,6 +10,7 @@ import numpy as np
 
 from sklearn_halving import _typing as t
 from sklearn_halving import policies
+from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies._types import Policy
 from sklearn_halving.policies.bases._base_policy import BasePolicy, as_policy, name_of
 from sklearn_halving.policies.bases._parameter_checks import is_outside
@@ -25,7 +26,6 @@ from sklearn_halving.search._shared_parameters import (
     PositiveInt,
     document_search,
 )
-from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._candidates import PointSampler
 from sklearn_halving.search.preparing._inputs import FitInputs
 from sklearn_halving.search.preparing._levels import Levels, choose_levels
@@ -39,7 +39,7 @@ from sklearn_halving.search.preparing._named_policies import (
 from sklearn_halving.search.preparing._preparation import Preparation, Setup
 from sklearn_halving.search.preparing._search_space import MAX_LISTED, SearchSpace
 from sklearn_halving.search.preparing._splitting import SearchSplits, fixed_splits
-from sklearn_halving.search.reporting._cv_results import ResultRows
+from sklearn_halving.search.reporting._tables import ResultRows
 
 
 @document_search
@@ -174,7 +174,6 @@ default="random"
         time_budget: float | str | None = None,
         pull_timeout: float | str | None = None,
         memory_limit: int | str | None = None,
-        progress_bar: bool = False,
     ) -> None:
         self._set_parameters(locals())
 

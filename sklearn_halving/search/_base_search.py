@@ -26,6 +26,7 @@ from sklearn_halving.policies._types import Problem
 from sklearn_halving.policies.bases._base_policy import BasePolicy, window_of
 from sklearn_halving.resources import FitTime, Resource, resolve_resource
 from sklearn_halving.samplers import Sampler
+from sklearn_halving.search._formatting import budget_text
 from sklearn_halving.search._run import Run
 from sklearn_halving.search._search_results import SearchResults
 from sklearn_halving.search._shared_parameters import PositiveFloat, SharedParameters
@@ -42,10 +43,7 @@ from sklearn_halving.search.preparing._preparation import Preparation, Setup, ch
 from sklearn_halving.search.preparing._search_space import SearchSpace, with_initial_candidates
 from sklearn_halving.search.preparing._splitting import SearchSplits, fixed_splits
 from sklearn_halving.search.watching._callbacks import CallbackTree
-from sklearn_halving.search.watching._failure_messages import stopped_message
-from sklearn_halving.search.watching._observer import open_watch, write_end
 from sklearn_halving.search.watching._progress import Progress
-from sklearn_halving.search.watching._progress_output import check_progress_bar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -160,9 +158,10 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         """
         began = time.monotonic()
         seconds, limits = limits_of(self)
-        check_progress_bar(self.progress_bar)
         inputs = check_inputs(self, X, y, params)
-        callbacks = CallbackTree.begin(self, inputs.X, inputs.y, inputs.fit_params)
+        callbacks = CallbackTree.begin(
+            self, inputs.X, inputs.y, inputs.fit_params, refits=self.refit is not False
+        )
         with open_checkpoint(self) as checkpoint:
             rng, seed = seed_of(checkpoint.random_state)
             prepared = self._prepare(inputs, seed)
@@ -183,8 +182,8 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
                     self._choose(run)
         if interrupt.is_requested:
             self.stopped_by_ = "interrupt"
-            raise KeyboardInterrupt(stopped_message(run.task, run.outcomes, "Ctrl-C"))
-        write_end(self, run, progress)
+            raise KeyboardInterrupt(self._stopped_message(run))
+        self._write_end(run, progress)
         self._refit_best(run, callbacks)
         callbacks.end()
         return self
@@ -279,7 +278,8 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         state = self._start_policy(prepared, task.candidates, seed)
         self._forget()
         is_timed = self._plays_until_deadline(prepared.plan)
-        return Run(prepared, task, state, checkpoint, deadline, is_timed)
+        budget = budget_text(self.time_budget)
+        return Run(prepared, task, state, checkpoint, deadline, is_timed, budget)
 
     def _start_policy(
         self, prepared: Preparation, candidates: Candidates, seed: np.random.SeedSequence
@@ -340,8 +340,21 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         """Run pulls until the policy is finished or the search is stopped."""
         prepared, checkpoint, candidates = run.prepared, run.checkpoint, run.task.candidates
         callbacks.begin_search(prepared.plan, prepared.setup.resource)
+        progress = Progress(
+            prepared.plan,
+            prepared.policy,
+            run.state,
+            run.reward,
+            run.task.resource,
+            callbacks,
+            int(self.verbose),
+            deadline=run.deadline,
+            is_timed=run.is_timed,
+            n_in_checkpoint=len(run.earlier),
+        )
+        progress.begin()
         with (
-            open_watch(self, run, callbacks) as watch,
+            self._showing(progress),
             open_executor(run.task, self.n_jobs, self.pre_dispatch, limits) as executor,
         ):
             loop = PullLoop(
@@ -352,7 +365,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
                 log=run.log,
                 problem=prepared.plan.problem,
                 window=window_of(prepared.policy, prepared.plan.description),
-                observer=watch if watch.is_needed else PullObserver(),
+                observer=progress if progress.is_needed else PullObserver(),
                 journal=checkpoint.journal,
                 signals=StopSignals(run.deadline, interrupt),
                 arrive=candidates.arrive if isinstance(candidates, ArrivingCandidates) else None,
@@ -361,4 +374,4 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
             loop.run()
             run.stopped_by = "interrupt" if interrupt.is_requested else loop.stopped_by
             callbacks.end_search()
-        return watch.progress
+        return progress

@@ -48,8 +48,8 @@ from sklearn_halving.search.candidate_model._prior import (
 )
 from sklearn_halving.search.preparing._candidates import check_candidates, followed_by_a_sampler
 from sklearn_halving.search.preparing._preparation import Preparation, Setup
-from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics
-from sklearn_halving.search.reporting._cv_results import ResultRows, ranks
+from sklearn_halving.search.reporting._statistics import ChoiceStatistics
+from sklearn_halving.search.reporting._tables import ResultRows, ranks
 
 N_OF_DISTRIBUTIONS = 100
 """Default number of candidates that are drawn from distributions; not all of them are fitted."""
@@ -276,7 +276,6 @@ default=None
         time_budget: float | str | None = None,
         pull_timeout: float | str | None = None,
         memory_limit: int | str | None = None,
-        progress_bar: bool = False,
     ) -> None:
         self._set_parameters(locals())
 

@@ -33,8 +33,8 @@ from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._preparation import Preparation, Setup
 from sklearn_halving.search.preparing._search_space import SearchSpace, first_of_each
 from sklearn_halving.search.preparing._splitting import SearchSplits
-from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics, Overlap
-from sklearn_halving.search.reporting._cv_results import ResultRows, finalists
+from sklearn_halving.search.reporting._statistics import ChoiceStatistics, Overlap
+from sklearn_halving.search.reporting._tables import ResultRows, finalists
 
 Brackets = ScheduledPolicy | AsynchronousBrackets
 
@@ -302,7 +302,6 @@ default="auto"
         time_budget: float | str | None = None,
         pull_timeout: float | str | None = None,
         memory_limit: int | str | None = None,
-        progress_bar: bool = False,
     ) -> None:
         self._set_parameters(locals())
 

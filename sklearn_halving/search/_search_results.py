@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import estimator_html_repr
 
 from sklearn_halving._typing import CvResults, Estimator, Params
 from sklearn_halving._unstable_imports import (
@@ -18,43 +19,40 @@ from sklearn_halving._unstable_imports import (
     check_refit_metric,
     named_scorers,
     num_samples,
-    propagated_callbacks,
     select_best_index,
 )
+from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._evaluation import arm_estimator
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.policies._types import NO_ARM, Pull
 from sklearn_halving.resources._early_stopping import fix_rounds, is_number_of_rounds
-from sklearn_halving.search._formatting import budget_text
 from sklearn_halving.search._run import Run
-from sklearn_halving.search._user_warnings import warn_user
-from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics
-from sklearn_halving.search.reporting._cv_results import (
+from sklearn_halving.search.reporting._statistics import ChoiceStatistics
+from sklearn_halving.search.reporting._summary import Choice, Findings, search_html, summary_text
+from sklearn_halving.search.reporting._tables import (
     ResultRows,
     finalists,
     make_cv_results,
+    make_history,
     planned_means,
     result_rows,
     take_rows,
     without_sparse_splits,
 )
-from sklearn_halving.search.reporting._history import make_history
-from sklearn_halving.search.reporting._html import search_html
-from sklearn_halving.search.reporting._summary import summary_text
 from sklearn_halving.search.watching._callbacks import CallbackTree
-from sklearn_halving.search.watching._failure_messages import (
+from sklearn_halving.search.watching._failures import (
     all_nan_message,
     no_fit_message,
     no_refit_message,
     no_score_message,
     report_abandoned,
-    report_failed_scores,
     report_failures,
     report_lost_models,
     report_non_finite,
     stopped_message,
 )
+from sklearn_halving.search.watching._progress import Progress, ProgressReport
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,6 +106,27 @@ class SearchResults(BaseSearchCV):
             raise AttributeError(f"This {name} is not fitted yet, so it has no history_.")
         return make_history(self._record)
 
+    @property
+    def progress_(self) -> ProgressReport:
+        """The state of a search while it runs, which callbacks of scikit-learn can read."""
+        if "_progress" not in vars(self):
+            raise AttributeError(f"{type(self).__name__} has progress_ only while fit runs.")
+        return self._progress.report()
+
+    @contextmanager
+    def _showing(self, progress: Progress) -> Iterator[None]:
+        """Show the progress as ``progress_``."""
+        self._progress = progress
+        try:
+            yield
+        finally:
+            del self._progress
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return the state without the progress, which stays in its process."""
+        state: dict[str, object] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_progress"}
+
     def summary(self) -> str:
         """Return a summary of the search and its results as plain text.
 
@@ -139,10 +158,30 @@ class SearchResults(BaseSearchCV):
             raise NotFittedError(
                 f"This {type(self).__name__} has no results to summarize yet. Call fit first."
             )
-        return summary_text(self)
+        found = Findings(self._record, self.cv_results_, self._choice())
+        return summary_text(type(self).__name__, repr(self.estimator), found)
+
+    def _choice(self) -> Choice:
+        """Return what was chosen, for the summary."""
+        statistics = getattr(self, "_statistics", None)
+        return Choice(
+            row=getattr(self, "best_index_", None),
+            metric=self.refit if isinstance(self.refit, str) else None,
+            n_compared=0 if statistics is None else int(np.isfinite(statistics.mean).sum()),
+            probability=getattr(self, "best_probability_", np.nan),
+            regret=getattr(self, "best_regret_", np.nan),
+            corrected_score=getattr(self, "best_corrected_score_", np.nan),
+            refit_time=getattr(self, "refit_time_", None),
+            lacks_model=bool(self.refit) and not hasattr(self, "best_estimator_"),
+        )
 
     def _html_repr(self) -> str:  # the name of `_unstable_imports.HTML_HOOK`
-        return search_html(self)
+        """Return scikit-learn's diagram, and the summary if there are results."""
+        diagram: str = estimator_html_repr(self)
+        try:
+            return search_html(diagram, self.summary())
+        except Exception:  # noqa: BLE001 - not fitted, or a user has changed the results
+            return diagram
 
     def _make_results(self, run: Run, rows: ResultRows) -> ResultTable:
         """Return the results of the pulls."""
@@ -160,7 +199,15 @@ class SearchResults(BaseSearchCV):
         if not hasattr(self, "cv_results_"):
             return False
         if self.refit and not hasattr(self, "best_estimator_"):
-            raise NotFittedError(no_refit_message(self))
+            has_choice, is_resumable = hasattr(self, "best_params_"), self.checkpoint is not None
+            raise NotFittedError(
+                no_refit_message(
+                    type(self).__name__,
+                    getattr(self, "stopped_by_", ""),
+                    has_choice=has_choice,
+                    has_checkpoint=is_resumable,
+                )
+            )
         return True
 
     def _save_results(self, run: Run, error: BaseException) -> None:
@@ -176,7 +223,7 @@ class SearchResults(BaseSearchCV):
 
     def _tabulate(self, run: Run) -> None:
         """Set the attributes with the results of the pulls, even if the search was aborted."""
-        outcomes, resource = run.outcomes, run.task.resource
+        outcomes = run.outcomes
         self.stopped_by_ = run.stopped_by
         if not outcomes:
             return
@@ -197,29 +244,39 @@ class SearchResults(BaseSearchCV):
             self.n_pulls_left_ = None if most is None else most - len(outcomes)
         if table.regret_bounds is not None:
             self.regret_bounds_ = table.regret_bounds
-        self.n_resources_spent_ = sum(
-            o.n_train
-            if resource.subsamples_rows
-            else resource.to_amount(o.pull.level - o.previous_level)
-            for o in outcomes
-        )
+        self.n_resources_spent_ = self._record.n_resources_spent
         self.scorer_ = named_scorers(run.task.scorer) or run.task.scorer
 
     def _report(self, run: Run) -> None:
         """Warn about failures; raise if there are no outcomes."""
         if not run.outcomes:
-            budget = None if self.time_budget is None else budget_text(self)
-            raise ValueError(no_fit_message(run.prepared.policy, run.task, budget))
-        report_failures(run.task, run.outcomes, earlier=run.earlier)
-        report_failed_scores(run.task, run.outcomes, run.earlier)
-        report_lost_models(run.task, run.log.lost_models)
+            n_candidates = len(run.task.candidates)
+            raise ValueError(no_fit_message(run.prepared.policy, n_candidates, run.budget))
+        report_failures(run.task, run.outcomes, run.earlier)
+        report_lost_models(run.log.lost_models)
         report_non_finite(self.cv_results_)
         if run.stopped_by == "policy":
             report_abandoned(run.task, run.prepared.plan, run.outcomes)
         else:
-            by = "a callback" if run.stopped_by == "callback" else budget_text(self)
-            n_loops = run.prepared.plan.n_loops_begun(run.log.outcomes) if run.is_timed else None
-            warn_user(stopped_message(run.task, run.outcomes, by, n_loops))
+            warn_user(self._stopped_message(run))
+
+    def _stopped_message(self, run: Run) -> str:
+        """Return what a search did before it was stopped."""
+        n_loops = run.prepared.plan.n_loops_begun(run.log.outcomes) if run.is_timed else None
+        return stopped_message(
+            run.task,
+            run.outcomes,
+            run.ended_by,
+            n_loops,
+            has_checkpoint=self.checkpoint is not None,
+        )
+
+    def _write_end(self, run: Run, progress: Progress) -> None:
+        """Write the last line of ``verbose``."""
+        candidate = None
+        if hasattr(self, "best_index_"):
+            candidate = int(self.cv_results_["candidate"][self.best_index_])
+        progress.write_end(run.ended_by, candidate, getattr(self, "best_score_", None))
 
     def _best_arm(self, run: Run) -> int:
         """Return the policy's choice.
@@ -280,10 +337,7 @@ class SearchResults(BaseSearchCV):
         level, fit_params = _fix_rounds_of_winner(
             self.best_estimator_, task, run.outcomes, Pull(arm, level, REFIT)
         )
-        context = callbacks.refit_task()
-        with propagated_callbacks(context, self.best_estimator_):
-            if context is not None:
-                context.call_on_fit_task_begin(estimator=self, **callbacks.data)
+        with callbacks.refit(self.best_estimator_):
             start = time.time()
             self.best_estimator_ = task.resource.train(
                 self.best_estimator_, inputs.X, inputs.y, level, 0, fit_params
@@ -291,8 +345,6 @@ class SearchResults(BaseSearchCV):
             self.refit_time_ = time.time() - start
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
-        if context is not None:
-            context.call_on_fit_task_end(estimator=self, **callbacks.data)
 
     def _forget(self) -> None:
         """Remove the results of an earlier fit, so that an aborted fit does not show them."""

@@ -108,9 +108,8 @@ class SharedParameters:
         the result is the same for any ``n_jobs``.
     error_score : "raise" or float, default=np.nan
         Score of a fit that fails. With ``"raise"``, the error is raised. With a number, a
-        ``FitFailedWarning`` is raised; NaN is worse than any other score. If the estimator
-        rejects X, y or a fit parameter for every candidate, an error is raised after one fit of
-        each kind of candidate.
+        ``FitFailedWarning`` is raised; NaN is worse than any other score. If all of the first ten
+        fits fail, a warning says so at once. If all fits fail, an error is raised at the end.
     return_train_score : bool, default=False
         Whether ``cv_results_`` includes the scores on the training rows.
     checkpoint : str, path-like or None, default=None
@@ -128,10 +127,6 @@ class SharedParameters:
         Maximum memory that one fit may allocate, in bytes, or as text with a unit, such as
         ``"500MB"``, ``"1GB"`` (10**9 bytes) or ``"1GiB"`` (2**30 bytes), in addition to what its
         process uses already. A fit that needs more counts as failed. Only available on Linux.
-    progress_bar : bool, default=False
-        Whether to show a progress bar with the best score so far and an estimate of the remaining
-        time, in a terminal or a notebook. Requires tqdm, which
-        ``pip install "sklearn-halving[progress]"`` installs.
 
     Attributes
     ----------
@@ -188,7 +183,6 @@ class SharedParameters:
     time_budget: PositiveFloat | str | None
     pull_timeout: PositiveFloat | str | None
     memory_limit: PositiveInt | str | None
-    progress_bar: bool
 
     cv_results_: t.CvResults
     best_estimator_: Any

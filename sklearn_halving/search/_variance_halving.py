@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from sklearn_halving import _typing as t
 from sklearn_halving._unstable_imports import Interval
+from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies import IncumbentRace, UniformAllocation, VarianceHalving
 from sklearn_halving.policies._variance_halving import Allocation
 from sklearn_halving.policies.bases._base_policy import BasePolicy
@@ -27,7 +28,6 @@ from sklearn_halving.search._shared_parameters import (
     PositiveInt,
     document_search,
 )
-from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._inputs import check_defaults
 from sklearn_halving.search.preparing._levels import Levels, choose_levels
 from sklearn_halving.search.preparing._plan import SearchPlan
@@ -228,7 +228,6 @@ default="random"
         time_budget: float | str | None = None,
         pull_timeout: float | str | None = None,
         memory_limit: int | str | None = None,
-        progress_bar: bool = False,
     ) -> None:
         self._set_parameters(locals())
 

@@ -11,7 +11,7 @@ from sklearn_halving.policies import AdaptiveUGapEb
 from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.policies.bases._index_policy import IndexState
 from sklearn_halving.search.preparing._named_policies import range_of_steering_score
-from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics
+from sklearn_halving.search.reporting._statistics import ChoiceStatistics
 
 if TYPE_CHECKING:
     from sklearn_halving.search._bayes_gap import BayesGapSearchCV

@@ -13,7 +13,7 @@ from sklearn_halving.policies._bayes_gap import Acquisition
 from sklearn_halving.policies._types import Problem
 from sklearn_halving.policies.posterior._state import PosteriorState
 from sklearn_halving.search.candidate_model._prior import CandidatePrior
-from sklearn_halving.search.reporting._choice_statistics import ChoiceStatistics
+from sklearn_halving.search.reporting._statistics import ChoiceStatistics
 
 if TYPE_CHECKING:
     from sklearn_halving.search._bayes_gap import BayesGapSearchCV

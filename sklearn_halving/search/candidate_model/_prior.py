@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
 from sklearn_halving._typing import Params
+from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies import KernelCovariance, KernelFamily
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.policies.posterior._arm_covariance import (
@@ -19,7 +20,6 @@ from sklearn_halving.policies.posterior._arm_covariance import (
     as_arm_covariance,
     checked_covariance,
 )
-from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.candidate_model._features import (
     CandidateFeatures,
     Space,

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sklearn_halving._typing import Candidates
+from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies import FiniteHorizonHalving, GridHalving, Hyperband
 from sklearn_halving.policies.bases._rungs import exact_factor
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._formatting import counted
-from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._candidates import BRACKETS_IN_PLAY
 from sklearn_halving.search.preparing._content_hash import content_hash
 from sklearn_halving.search.preparing._inputs import check_defaults, read_seconds

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from scipy.stats import uniform
@@ -29,11 +31,13 @@ SPACE = {"value": [0.1, 0.2, 0.5, 0.7]}
 
 
 def said(search):
-    """Return the summary without the line of times, in lines, after a look at their lengths."""
-    lines = search.summary().splitlines()
+    """Return the summary without the lines of times, after a look at the length of all lines."""
+    text = search.summary()
+    lines = text.splitlines()
     assert max(map(len, lines)) <= 88
     assert not any(line != line.rstrip() for line in lines)
-    return [line for line in lines if "of fitting and scoring" not in line]
+    times = r"\n +[\d.]+ (s|min) [^\n]*of fitting and scoring.*?(?=\n  \w)"
+    return re.sub(times, "", text, flags=re.DOTALL).splitlines()
 
 
 def test_hyperband_line_by_line():
@@ -53,7 +57,7 @@ HyperbandSearchCV of Known()
   winner     candidate 1, rank 1 of 6 in cv_results_: score 0.7 (standard deviation 0
                over 3 fits) at n_samples=40
              value=0.7
-             probability of being the best of the finalists 1, expected regret 0
+             probability of being the best of the 3 finalists > 0.99, expected regret 0
   runner-up  candidate 4, 0.2 behind
              value=0.5
   failures   none"""
@@ -83,8 +87,8 @@ BanditSearchCV of Known()
   winner     candidate 3, rank 1 of 4 in cv_results_: score 0.7 (standard deviation 0
                over 6 fits)
              value=0.7
-             probability of being the best 1, expected regret 0, score corrected for
-               being chosen 0.7
+             probability of being the best of the 4 candidates > 0.99, expected regret
+               0, score corrected for being chosen 0.7
   runner-up  candidate 2, 0.2 behind
              value=0.5
   failures   none"""
@@ -201,10 +205,46 @@ def test_several_metrics(search_class):
     assert "other -0.1 (standard deviation" in text
     assert "also: large 0.5" in text
 
-    text = "\n".join(said(search.set_params(refit=False).fit(*data())))
-    assert "winner     refit=False chooses none by several metrics" in text
+    text = " ".join(search.set_params(refit=False).fit(*data()).summary().split())
+    assert "winner none was chosen; the best by each metric: large 0.5" in text
     assert "other -0.1 (candidate" in text
     assert "runner-up" not in text
+
+
+@pytest.mark.parametrize("search_class", SEARCHES)
+def test_the_certainty_of_a_choice_among_two_is_not_shown(search_class):
+    search = small(search_class, Known(), {"value": [0.2, 0.7]}).fit(*data())
+    text = search.summary()
+    assert "probability" not in text
+    assert "P(best)" not in text
+    assert "regret" not in text
+
+
+def test_a_search_of_distributions_is_compared_with_the_n_iter_that_costs_the_same():
+    search = HyperbandSearchCV(
+        Known(), {"value": uniform(0, 1)}, brackets="all", max_candidates=9, cv=3, random_state=0
+    ).fit(*data())
+    text = " ".join(search.summary().split())
+    n_full = search.n_resources_spent_ / 40
+    assert (
+        f"as much as {n_full:.1f} full fits: RandomizedSearchCV with n_iter={n_full // 3:.0f}"
+        in text
+    )
+    assert " % of RandomizedSearchCV" not in text
+    history = search.history_
+    seconds = history["fit_time"] + history["score_time"]
+    n_full = seconds.sum() / seconds[history["n_resources"] == 40].mean()
+    assert f"of fitting and scoring, as long as {n_full:.1f} full fits: RandomizedSearchCV" in text
+
+
+def test_candidates_that_were_not_fitted_are_not_compared_with_randomized_search():
+    search = BayesGapSearchCV(
+        Known(), {"value": uniform(0, 1)}, n_candidates=50, n_pulls=12, cv=3, random_state=0
+    ).fit(*data())
+    n_fitted = search.history_["candidate"].nunique()
+    assert n_fitted < 50
+    would = f"RandomizedSearchCV would make {3 * n_fitted} fits, {n_fitted} candidates x 3 splits"
+    assert would in search.summary()
 
 
 @pytest.mark.parametrize("search_class", SEARCHES)
@@ -409,7 +449,7 @@ def test_the_rule_that_ended_a_search_is_named(capsys):
         assert search.stopped_by_ == "policy"
         text = "stopped by " + " or ".join(f"{name}={value}" for name, value in rules.items())
         assert f"ended      {text}" in search.summary()
-        assert f", {text}; best score" in capsys.readouterr().out
+        assert f", {text}; chosen: candidate 1, mean_test_score" in capsys.readouterr().out
 
 
 RACE = "to win, it has to be ahead over all splits of the best candidate so far"
@@ -466,7 +506,7 @@ def test_times_of_a_resumed_search_say_what_they_are_of(tmp_path):
     search = small(VarianceHalvingSearchCV, Known(), SPACE, checkpoint=path).fit(*data())
     assert "session" not in search.summary()
     text = " ".join(clone(search).fit(*data()).summary().split())
-    assert "of fitting and scoring in all sessions, " in text
+    assert "of fitting and scoring in all sessions" in text
     assert "from start to end of the last session" in text
 
 
