@@ -27,6 +27,7 @@ from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.policies._types import NO_ARM, Pull
 from sklearn_halving.resources._early_stopping import fix_rounds, is_number_of_rounds
+from sklearn_halving.search._formatting import score_text
 from sklearn_halving.search._run import Run
 from sklearn_halving.search.reporting._statistics import ChoiceStatistics
 from sklearn_halving.search.reporting._summary import Choice, Findings, search_html, summary_text
@@ -273,10 +274,12 @@ class SearchResults(BaseSearchCV):
 
     def _write_end(self, run: Run, progress: Progress) -> None:
         """Write the last line of ``verbose``."""
-        candidate = None
+        chosen = ""
         if hasattr(self, "best_index_"):
-            candidate = int(self.cv_results_["candidate"][self.best_index_])
-        progress.write_end(run.ended_by, candidate, getattr(self, "best_score_", None))
+            name = f"mean_test_{run.metric}"
+            score = score_text(self.cv_results_[name][self.best_index_])
+            chosen = f"candidate {self.cv_results_['candidate'][self.best_index_]}, {name} {score}"
+        progress.write_end(run.ended_by, chosen)
 
     def _best_arm(self, run: Run) -> int:
         """Return the policy's choice.

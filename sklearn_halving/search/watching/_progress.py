@@ -222,10 +222,8 @@ class Progress(PullObserver):
                 self._first_began = time.monotonic() - seconds
 
     def _end_rung(self, path: tuple[int, ...], part: Part) -> None:
-        """Tell of the end of a rung, and plan later rungs for those that can be promoted."""
+        """Plan later rungs for those that can be promoted, and tell of the end of a rung."""
         n_scored = sum(not isnan(self._sums[part.level, arm][0]) for arm in part.arms)
-        self._write_part(part)
-        self._stops |= self.callbacks.end_rung(path)
         later = (path[0], path[1] + 1)
         while later in self.parts:
             rung = self.parts[later]
@@ -233,6 +231,8 @@ class Progress(PullObserver):
             rung.n_candidates -= n_lost
             self._drop(later, n_lost * rung.n_each)
             later = (later[0], later[1] + 1)
+        self._write_part(part)
+        self._stops |= self.callbacks.end_rung(path)
 
     def _drop(self, path: tuple[int, ...], n_fits: int) -> None:
         """Take fits that are not needed out of the plan of a rung."""
@@ -340,16 +340,13 @@ class Progress(PullObserver):
             best = best_text(report, self.resource)
             self._write(f"{fits_text(report)}: {tried}; {best}; {times_text(report)}")
 
-    def write_end(self, ended_by: str, candidate: int | None, score: float | None) -> None:
+    def write_end(self, ended_by: str, chosen: str) -> None:
         """Write the last line, with the candidate that was chosen, before the refit."""
         seconds = clock_text(time.monotonic() - self.began)
         line = f"Done: {counted(self.n_fits, 'fit')} in {seconds}"
         if ended_by:
             line += f", stopped by {ended_by}"
-        if candidate is not None:
-            line += f"; chosen: candidate {candidate}"
-            line += "" if score is None else f", mean_test_score {score_text(score)}"
-        self._write(line)
+        self._write(f"{line}; chosen: {chosen}" if chosen else line)
 
 
 def next_line(n_fits: int, n_planned: int | None) -> int:

@@ -234,7 +234,9 @@ def test_a_search_of_distributions_is_compared_with_the_n_iter_that_costs_the_sa
     history = search.history_
     seconds = history["fit_time"] + history["score_time"]
     n_full = seconds.sum() / seconds[history["n_resources"] == 40].mean()
-    assert f"of fitting and scoring, as long as {n_full:.1f} full fits: RandomizedSearchCV" in text
+    assert (
+        f"of fitting and scoring, as long as {n_full:,.1f} full fits: RandomizedSearchCV" in text
+    )
 
 
 def test_candidates_that_were_not_fitted_are_not_compared_with_randomized_search():
