@@ -10,6 +10,7 @@ from sklearn_halving._typing import Candidates, CvResults
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.resources import Resource, WholeFit
 from sklearn_halving.search._base_search import BaseBanditSearchCV
+from sklearn_halving.search._formatting import counted
 from sklearn_halving.search._run import Run
 from sklearn_halving.search._search_results import ResultTable
 from sklearn_halving.search._shared_parameters import PositiveInt
@@ -149,10 +150,10 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
         most = max(n_arms * splits.n_repetitions * n_levels, self._least_n_pulls(n_arms))
         if self.n_pulls > most:
             raise ValueError(
-                f"n_pulls={self.n_pulls} is too large for {n_arms} candidates on the "
-                f"{splits.n_repetitions} splits of cv, which allow {most} fits. Use "
-                f"n_pulls='auto' or at most {most}, or a cv that can be reshuffled, such as a "
-                "number of folds."
+                f"n_pulls={self.n_pulls} is too large for {counted(n_arms, 'candidate')} on the "
+                f"{counted(splits.n_repetitions, 'split')} of cv: at most {most} fits are "
+                "possible. Use n_pulls='auto', or a cv that can be reshuffled, such as a number "
+                "of folds."
             )
 
     def _results_with_errors(self, run: Run, rows: ResultRows) -> tuple[CvResults, Overlap]:

@@ -24,6 +24,13 @@ DEBUG = "you can try to debug them by setting error_score='raise'.\n"
 LARGER = "A larger min_resources avoids errors that only small fits have."
 
 
+class FitTypeError(ValueError, TypeError):
+    """Every fit failed with a TypeError.
+
+    It is also a ValueError, which GridSearchCV raises when every fit failed.
+    """
+
+
 def last_line(error: str) -> str:
     """Return the last line of a traceback, which names the error."""
     return error.strip().rpartition("\n")[2]
@@ -49,7 +56,8 @@ def report_failures(
     """
     failed = [outcome for outcome in outcomes if outcome.error is not None]
     if failed and len(failed) == len(outcomes):
-        raise ValueError(
+        causes = {last_line(_error_of(outcome)).partition(":")[0] for outcome in failed}
+        raise (FitTypeError if causes == {"TypeError"} else ValueError)(
             f"\nAll the {len(failed)} fits failed.\nIt is very likely that your model is "
             "misconfigured.\nYou can try to debug the error by setting error_score='raise'.\n\n"
             f"Below are more details about the failures:\n{_details(task, outcomes, failed)}"

@@ -192,8 +192,8 @@ def test_the_last_line_names_the_time_budget(capsys):
 
 def test_the_last_lines_do_not_contradict_each_other(capsys):
     """The mean so far is that of the fits; the table corrects for easy and hard splits."""
-    search = BayesGapSearchCV(
-        Noisy(noise_sd=0.3, split_sd=0.3), KNOWN, n_pulls=10, random_state=0, verbose=1
+    search = VarianceHalvingSearchCV(
+        Noisy(noise_sd=0.3, split_sd=0.5), KNOWN, n_pulls=17, random_state=1, verbose=1
     )
     *_, line, last = lines_of(search, capsys, Xy=numbered(200))
     best, index = search.cv_results_["mean_test_score"], search.best_index_
