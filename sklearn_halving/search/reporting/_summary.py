@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from math import inf, nan
 from textwrap import wrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sklearn_halving._typing import CvResults, Params
+from sklearn_halving._typing import CvResults
 from sklearn_halving.resources import WholeFit
 from sklearn_halving.search._formatting import (
     counted,
@@ -47,6 +47,10 @@ MAX_ERROR = 264
 """Maximum length of the first error."""
 LEAST_COMPARED = 3
 """Number of candidates from which on the certainty of the choice is shown."""
+
+
+Row = dict[Hashable, Any]
+"""A row of `Findings.rows`."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +117,7 @@ class Findings:
             if stages:
                 yield "stages", stages
             yield "best", self._leaders()
-        yield "winner", list(self._winner())
+        yield "winner", list(self._chosen())
         runner_up = self._runner_up()
         if runner_up:
             yield "runner-up", runner_up
@@ -150,6 +154,7 @@ class Findings:
         results, metric = self.results, self.metric
         frame = pd.DataFrame(
             {
+                "row": range(len(results["params"])),
                 "candidate": results["candidate"],
                 "rank": results[f"rank_test_{metric}"],
                 "score": results[f"mean_test_{metric}"],
@@ -168,33 +173,42 @@ class Findings:
             if key.startswith("split") and key.endswith(f"_test_{metric}")
         ]
         frame["n_splits"] = np.sum(of_splits, axis=0) if of_splits else 1
-        frame["is_fitted"] = results.get("n_pulls", 1) > np.zeros(len(frame))
-        if "posterior_mean" in results:  # the score of a candidate that was never fitted
-            frame["score"] = frame["score"].where(frame["is_fitted"], results["posterior_mean"])
         candidates = self.history["candidate"].tolist()
         amounts = self.history.get("n_resources", np.ones(len(candidates)))
         n_all_fits, n_fits = Counter(candidates), Counter(zip(candidates, amounts, strict=True))
         keys = zip(frame["candidate"], frame["amount"], strict=True)
         frame["n_fits"] = [n_fits[key] for key in keys]
         frame["n_all_fits"] = [n_all_fits[candidate] for candidate in frame["candidate"]]
+        if "posterior_mean" in results:  # predicts the score of a candidate that was never fitted
+            predicted = results["posterior_mean"]
+            frame["score"] = frame["score"].where(frame["n_all_fits"] > 0, predicted)
         return frame
 
     @cached_property
-    def leaders(self) -> DataFrame:
+    def leaders(self) -> list[Row]:
         """The rows of the best candidates and one more; only the winner may lack fits."""
-        rows = self.rows[self.rows["is_fitted"] | self.rows["is_best"]]
+        rows = self.rows[(self.rows["n_all_fits"] > 0) | self.rows["is_best"]]
         rows = rows.sort_values("rank", kind="stable")
         # If a small grid is used in several brackets, a candidate has several numbers.
-        return rows.drop_duplicates("params").drop_duplicates("candidate")[: N_LEADERS + 1]
+        rows = rows.drop_duplicates("params").drop_duplicates("candidate")
+        leaders: list[Row] = rows[: N_LEADERS + 1].to_dict("records")
+        return leaders
+
+    @cached_property
+    def winner(self) -> Row | None:
+        """The row that was chosen."""
+        winners: list[Row] = self.rows[self.rows["is_best"]].to_dict("records")
+        return winners[0] if winners else None
 
     @cached_property
     def n_fitted(self) -> int:
         """Number of candidates that were fitted."""
         return int(self.history["candidate"].nunique())
 
-    def _params(self, row: int) -> Params:
-        params: Params = self.results["params"][row]
-        return params
+    def _params(self, row: Row, length: int = MAX_PARAMS, *, is_short: bool = False) -> str:
+        """Return the parameters of a candidate, with the last part of their names if short."""
+        params = self.results["params"][row["row"]]
+        return shortened(params_text(short_names(params) if is_short else params), length)
 
     def _searched(self) -> str:
         record = self.record
@@ -277,28 +291,26 @@ class Findings:
         return f"{text}; nothing was refitted" if self.choice.lacks_model else text
 
     def _brackets(self) -> list[str]:
-        """Return a table of the brackets, with a column for each amount of the resource."""
+        """Return a line for each bracket, with its candidates and best score at each amount."""
         rows = self.rows.assign(score=self.rows["score"].replace([inf, -inf], nan))
         most_splits = rows.groupby("amount")["n_splits"].max()
-        has_loops = rows["loop"].any()
         groups = list(rows.groupby(["loop", "bracket"], sort=False))
         # The first brackets are shown, and the one of the winner.
         shown = [g for place, g in enumerate(groups) if place < MAX_ROWS or any(g[1]["is_best"])]
-        amounts = sorted({amount for _, own in shown for amount in own["amount"]})
-        table = [[self.resource or "", *map(number_text, amounts)]]
+        lines = [f"candidates at {self.resource}: best {self.metric}"]
+        lines[0] += "; * marks the winner" * (self.winner is not None)
         for (loop, bracket), own in shown:
-            cells = [f"loop {loop}, bracket {bracket}" if has_loops else f"bracket {bracket}"]
-            for amount in amounts:
-                rung = own[own["amount"] == amount]
-                cells.append(_rung_text(rung, most_splits[amount]) if len(rung) else "")
-            table.append(cells)
-        paragraphs = _aligned(f"candidates: best {self.metric}", table, any(rows["is_best"]))
+            rungs = [_rung_text(rung, most_splits) for _, rung in own.groupby("amount")]
+            name = (
+                f"loop {loop}, bracket {bracket}" if rows["loop"].any() else f"bracket {bracket}"
+            )
+            lines.append(f"{name}:  {',  '.join(rungs)}")
         if len(groups) > len(shown):
-            paragraphs.append(f"and {counted(len(groups) - len(shown), 'other bracket')}")
+            lines.append(f"and {counted(len(groups) - len(shown), 'other bracket')}")
         if self.record.n_dropped:
             dropped = counted(self.record.n_dropped, "candidate")
-            paragraphs.append(f"{dropped} dropped after one split of the last rung")
-        return paragraphs
+            lines.append(f"{dropped} dropped after one split of the last rung")
+        return lines
 
     def _stages(self) -> list[str]:
         """Return a table of the stages, or of the levels if there are several and no stages."""
@@ -317,59 +329,48 @@ class Findings:
         n_left, half = len(rows) - MAX_ROWS, MAX_ROWS // 2
         if n_left > 0:
             rows[half:-half] = [[f"and {counted(n_left, 'stage')} in between"]]
-        return _aligned("candidates and fits", [head, *rows])
+        return ["candidates and fits", *_aligned([head, *rows])]
 
     def _leaders(self) -> list[str]:
         """Return a table of the candidates that rank best, with their parameters."""
-        leaders = self.leaders[:N_LEADERS]
+        leaders, winner = self.leaders[:N_LEADERS], self.winner
         is_known = self.choice.n_compared >= LEAST_COMPARED
-        is_known &= bool(np.isfinite(leaders["probability"]).any())
+        is_known &= bool(np.isfinite([leader["probability"] for leader in leaders]).any())
         probability = ["P(best)"] if is_known else []
         table = [["rank", "candidate", "fits", self.metric, *probability, "parameters"]]
-        for row, leader in leaders.iterrows():
-            table.append(
-                [
-                    *(str(leader["rank"]), f"{leader['candidate']}{'*' * leader['is_best']}"),
-                    *(f"{leader['n_all_fits']:,}", score_text(leader["score"])),
-                    *([f"{leader['probability']:.2f}"] if is_known else []),
-                    shortened(params_text(short_names(self._params(row))), MAX_ROW_PARAMS),
-                ]
-            )
+        table += [
+            [
+                *(str(leader["rank"]), f"{leader['candidate']}{'*' * leader['is_best']}"),
+                *(f"{leader['n_all_fits']:,}", score_text(leader["score"])),
+                *([f"{leader['probability']:.2f}"] if is_known else []),
+                self._params(leader, MAX_ROW_PARAMS, is_short=True),
+            ]
+            for leader in leaders
+        ]
         title = f"{len(leaders)} of {counted(self.record.n_candidates, 'candidate')}"
-        paragraphs = _aligned(title, table, any(leaders["is_best"]), has_text=True)
-        if (leaders["rank"] > np.arange(1, len(leaders) + 1)).any():
-            paragraphs.append(
+        title += "; * marks the winner" * any(leader["is_best"] for leader in leaders)
+        lines = [title, *_aligned(table)]
+        if any(leader["rank"] > place for place, leader in enumerate(leaders, start=1)):
+            lines.append(
                 "candidates that were not fitted, or have equal scores, take up other ranks"
             )
-        own = self.rows["probability"][self.rows["is_best"]]
-        if is_known and len(own) and (leaders["probability"] > own.iloc[0]).any():
-            paragraphs.append(self._why_less_probable())
-        return paragraphs
-
-    def _why_less_probable(self) -> str:
-        """Return why the winner need not have the largest probability of being the best."""
-        text = (
-            "a candidate with fewer fits can have a larger P(best), as its score is less certain"
-        )
-        if self.record.n_made:  # they race
-            return (
-                f"{text}; to win, it has to be ahead over all splits of the best candidate so far"
+        own = inf if winner is None else winner["probability"]
+        if is_known and any(leader["probability"] > own for leader in leaders):
+            lines.append(
+                "a candidate with fewer fits, whose score is less certain, can have a larger P(best)"
             )
-        if "posterior_mean" in self.results:
-            return f"{text}; the winner has the largest posterior mean of those that were fitted"
-        return text
+        return lines
 
-    def _winner(self) -> Iterator[str]:
-        row, results, choice = self.choice.row, self.results, self.choice
-        if row is None:
+    def _chosen(self) -> Iterator[str]:
+        winner, results, choice = self.winner, self.results, self.choice
+        if winner is None:
             yield self._no_winner()
             return
-        winner = self.rows.loc[row]
         place = f"candidate {winner['candidate']}, rank {winner['rank']:,} of {len(self.rows):,}"
         yield f"{place} in cv_results_: {self._scored(winner)}"
-        yield shortened(params_text(self._params(row)), MAX_PARAMS)
+        yield self._params(winner)
         others = [
-            f"{name} {score_text(results[f'mean_test_{name}'][row])}"
+            f"{name} {score_text(results[f'mean_test_{name}'][winner['row']])}"
             for name in self.metrics
             if name != self.metric
         ]
@@ -400,7 +401,7 @@ class Findings:
             return "none: no candidate has a score"
         return f"none was chosen; the best by each metric: {', '.join(best)}"
 
-    def _scored(self, row: Series) -> str:
+    def _scored(self, row: Row) -> str:
         """Return the score of a candidate, with its spread and its amount of the resource."""
         fits, score = counted(row["n_fits"], "fit"), row["score"]
         if np.isnan(score):
@@ -415,18 +416,16 @@ class Findings:
 
     def _runner_up(self) -> list[str]:
         """Return the best candidate other than the winner, if there is one with a score."""
-        if self.choice.row is None:
+        winner = self.winner
+        if winner is None:
             return []
-        winner, leaders = self.rows.loc[self.choice.row], self.leaders
-        others = leaders[(leaders["params"] != winner["params"]) & np.isfinite(leaders["score"])]
-        if not len(others):
-            return []
-        other = others.iloc[0]
-        where = f"{self._scored(other)}, which is not comparable"
-        if other["amount"] == winner["amount"]:
-            where = _distance(winner, other)
-        params = shortened(params_text(self._params(others.index[0])), MAX_PARAMS)
-        return [f"candidate {other['candidate']}, {where}", params]
+        for other in self.leaders:
+            if other["params"] != winner["params"] and np.isfinite(other["score"]):
+                where = f"{self._scored(other)}, which is not comparable"
+                if other["amount"] == winner["amount"]:
+                    where = _distance(winner, other)
+                return [f"candidate {other['candidate']}, {where}", self._params(other)]
+        return []
 
     def _failures(self) -> list[str]:
         outcomes = Counter(self.history["outcome"])
@@ -451,21 +450,23 @@ def _probability_text(probability: float) -> str:
     return "> 0.99" if probability > 0.5 else "< 0.01"
 
 
-def _rung_text(rung: DataFrame, most: int) -> str:
+def _rung_text(rung: DataFrame, most_splits: Series) -> str:
     """Return the number of candidates at one amount, and the best score of those with most splits.
 
     Two rungs at the same amount are shown as one. The later one has more splits. If all its
     candidates have fewer splits than others with this amount, because they were dropped after
     one, the number is added.
     """
-    last = rung[rung["iter"] == rung["iter"].max()]
+    last, amount = rung[rung["iter"] == rung["iter"].max()], rung["amount"].iloc[0]
     n_splits = last["n_splits"].max()
-    text = f"{len(rung):,}: {score_text(last.loc[last['n_splits'] == n_splits, 'score'].max())}"
-    text += "" if n_splits == most else f" ({n_splits} of {most} splits)"
+    score = last.loc[last["n_splits"] == n_splits, "score"].max()
+    text = f"{len(rung):,} at {number_text(amount)}: {score_text(score)}"
+    if n_splits < most_splits[amount]:
+        text += f" ({n_splits} of {most_splits[amount]} splits)"
     return f"{text}*" if any(rung["is_best"]) else text
 
 
-def _distance(winner: Series, other: Series) -> str:
+def _distance(winner: Row, other: Row) -> str:
     """Return the distance of a candidate from the winner, whose score may not be the best."""
     gap = other["score"] - winner["score"]
     text = f"{abs(gap):.2g} {'behind' if gap < 0 else 'ahead'}" if gap else "with the same score"
@@ -474,23 +475,12 @@ def _distance(winner: Series, other: Series) -> str:
     return text + (", yet ranked behind" if gap > 0 and other["rank"] > winner["rank"] else "")
 
 
-def _aligned(
-    title: str, table: list[list[str]], has_winner: bool = False, *, has_text: bool = False
-) -> list[str]:
-    """Return the title and a line for each row, with aligned columns if they fit.
+def _aligned(table: list[list[str]]) -> list[str]:
+    """Return a line for each row, with aligned columns; a row with a single cell is not aligned.
 
-    A row with a single cell is not aligned. With ``has_text``, the last column is text of any
-    length, which is cut off; otherwise, rows that are too long name the column of each cell.
+    Long lines are cut off.
     """
     columns = zip(*(row for row in table if len(row) > 1), strict=True)
     widths = [max(map(len, column)) + 3 for column in columns]
     lines = ["".join(map(str.ljust, row, widths)).rstrip() for row in table]
-    if max(map(len, lines)) > ROOM and has_text:
-        lines = [line if len(line) <= ROOM else f"{line[: ROOM - 3]}..." for line in lines]
-    elif max(map(len, lines)) > ROOM:
-        (first, *names), *rows = table
-        title, lines = f"{first} -> {title}", []
-        for label, *cells in rows:
-            pairs = [f"{name} -> {cell}" for name, cell in zip(names, cells, strict=False) if cell]
-            lines.append(f"{label}:  {';  '.join(pairs)}" if pairs else label)
-    return [f"{title}; * marks the winner" if has_winner else title, *lines]
+    return [line if len(line) <= ROOM else f"{line[: ROOM - 3]}..." for line in lines]

@@ -50,10 +50,9 @@ HyperbandSearchCV of Known()
   spent      18 fits; GridSearchCV would make 12 fits, 4 candidates x 3 splits
              477 training rows, as much as 11.9 full fits: 99 % of GridSearchCV
   ended      finished as planned
-  brackets   candidates: best score; * marks the winner
-             n_samples   13       40
-             bracket 1   3: 0.7   1: 0.7*
-             bracket 0            2: 0.5
+  brackets   candidates at n_samples: best score; * marks the winner
+             bracket 1:  3 at 13: 0.7,  1 at 40: 0.7*
+             bracket 0:  2 at 40: 0.5
   winner     candidate 1, rank 1 of 6 in cv_results_: score 0.7 (standard deviation 0
                over 3 fits) at n_samples=40
              value=0.7
@@ -193,8 +192,7 @@ def test_many_rungs_do_not_make_lines_longer():
         min_resources=8, max_resources=512, max_candidates=64, brackets="all",
     ).fit(*data(1100))  # fmt: skip
     lines = said(search)
-    assert any("n_samples -> candidates: best score" in line for line in lines)
-    assert any("8 -> 64: " in line for line in lines)
+    assert any("bracket 6:  64 at 8: " in line for line in lines)
 
 
 @pytest.mark.parametrize("search_class", SEARCHES)
@@ -454,25 +452,23 @@ def test_the_rule_that_ended_a_search_is_named(capsys):
         assert f", {text}; chosen: candidate 1, mean_test_score" in capsys.readouterr().out
 
 
-RACE = "to win, it has to be ahead over all splits of the best candidate so far"
 SEVERAL = {"value": uniform(0, 1)}
 
 
 @pytest.mark.parametrize(
-    ("search_class", "options", "n_drawn", "reason"),
+    ("search_class", "options", "n_drawn"),
     [
-        (VarianceHalvingSearchCV, {"sampler": "evolution", "n_pulls": 40}, 0, RACE),
+        (VarianceHalvingSearchCV, {"sampler": "evolution", "n_pulls": 40}, 0),
         (
             BayesGapSearchCV,
             {"sampler": "evolution", "n_pulls": 60, "n_candidates": 20},
             20,
-            RACE,
         ),
-        (BayesGapSearchCV, {"n_pulls": 20}, 100, "largest posterior mean of those that were"),
+        (BayesGapSearchCV, {"n_pulls": 20}, 100),
     ],
 )
 def test_why_a_candidate_with_fewer_fits_can_be_more_probable_than_the_winner(
-    search_class, options, n_drawn, reason
+    search_class, options, n_drawn
 ):
     n_explained = 0
     for seed in range(8):
@@ -484,7 +480,7 @@ def test_why_a_candidate_with_fewer_fits_can_be_more_probable_than_the_winner(
         is_less = search.best_probability_ < results["probability_best"][shown].max()
         n_explained += is_less
         text = " ".join(search.summary().split())
-        assert (reason in text) == ("can have a larger P(best)" in text) == is_less
+        assert ("can have a larger P(best)" in text) == is_less
         n_made = int((results["candidate"] >= n_drawn).sum())
         if not n_drawn:
             assert f"{n_made} candidates; full fits only" in text
