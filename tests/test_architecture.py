@@ -34,7 +34,7 @@ UNSTABLE = (Path(UNSTABLE_IMPORTS), Path(UNSTABLE_JOBLIB))
 
 MEMBERS_OF_POLICY = frozenset((*REQUIRED, *OPTIONAL))
 
-MAX_FILE_LINES = 400  # 300 is what to aim at
+MAX_FILE_LINES = 400  # 300 is what to aim at; blank lines, comments and docstrings do not count
 MAX_FUNCTION_LINES = 60  # 40 is what to aim at; the docstring does not count
 
 
@@ -248,9 +248,9 @@ def undeclared_members(path: Path, source: str) -> list[str]:
 def oversized(path: Path, source: str) -> list[str]:
     """Find files and functions that are longer than the limits."""
     found = []
-    n_lines = len(source.splitlines())
+    n_lines = n_lines_of_code(source)
     if n_lines > MAX_FILE_LINES:
-        found.append(f"{path}: {n_lines} lines, at most {MAX_FILE_LINES}")
+        found.append(f"{path}: {n_lines} lines of code, at most {MAX_FILE_LINES}")
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             n_lines = body_lines(node)
@@ -382,6 +382,22 @@ def names_private_module(value: object) -> bool:
     """Return whether a constant is what ``import_module`` takes."""
     pattern = r"(sklearn|joblib)(\.\w+)*\._[a-z]\w*(\.\w+)*"
     return isinstance(value, str) and re.fullmatch(pattern, value) is not None
+
+
+def n_lines_of_code(source: str) -> int:
+    """Return the number of lines without blank lines, comments and docstrings."""
+    documented = {
+        line
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+        for line in range(node.lineno, (node.end_lineno or 0) + 1)
+    }
+    return sum(
+        bool(text.strip()) and not text.lstrip().startswith("#") and line not in documented
+        for line, text in enumerate(source.splitlines(), start=1)
+    )
 
 
 def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
@@ -704,14 +720,15 @@ def function_of(n_lines: int, indent: str = "") -> str:
 
 
 def test_oversized_finds() -> None:
-    assert find(oversized, "search/_a.py", "\n" * (MAX_FILE_LINES + 1))
+    assert find(oversized, "search/_a.py", "a = 1\n" * (MAX_FILE_LINES + 1))
     assert find(oversized, "search/_a.py", function_of(MAX_FUNCTION_LINES + 1))
     in_class = "class A:\n" + function_of(MAX_FUNCTION_LINES + 1, indent="    ")
     assert find(oversized, "search/_a.py", in_class)
 
 
 def test_oversized_allows() -> None:
-    assert not find(oversized, "search/_a.py", "\n" * MAX_FILE_LINES)
+    without_code = '"""What\nit is."""\n# Why.\n\n'
+    assert not find(oversized, "search/_a.py", without_code + "a = 1\n" * MAX_FILE_LINES)
     assert not find(oversized, "search/_a.py", function_of(MAX_FUNCTION_LINES))
 
 

@@ -357,7 +357,7 @@ class Findings:
         own = inf if winner is None else winner["probability"]
         if is_known and any(leader["probability"] > own for leader in leaders):
             lines.append(
-                "a candidate with fewer fits, whose score is less certain, can have a larger P(best)"
+                "a candidate with fewer fits can have a larger P(best): its score is less certain"
             )
         return lines
 
