@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,11 @@ from sklearn_halving.search.preparing._preparation import Preparation
 from sklearn_halving.search.preparing._search_space import n_different
 from sklearn_halving.search.reporting._statistics import additive_means
 from sklearn_halving.search.reporting._tables import Means, ResultRows, SearchRecord
-from sklearn_halving.search.watching._failures import N_SILENT, warn_of_first_failures
+from sklearn_halving.search.watching._failures import warn_of_first_failures
 
+SILENT_SECONDS = 60.0
+N_SILENT = 3
+"""Seconds and number of fits after which a warning says that all fits so far have failed."""
 STOPPED_BY = {"interrupt": "Ctrl-C", "callback": "a callback", "error": "an exception"}
 """``stopped_by_`` in words."""
 
@@ -35,6 +39,8 @@ class StagedLog(PullLog):
     stage_of: Callable[[Pull], int | None] = field(kw_only=True)
     """Function that returns the stage of a pull, or None if the policy has no stages."""
     stages: dict[Pull, int] = field(default_factory=dict)
+    silent_until: float = field(default_factory=lambda: time.monotonic() + SILENT_SECONDS)
+    """Time of ``time.monotonic`` after which a warning says that all fits have failed."""
 
     def record(self, outcome: Outcome) -> None:
         """Add an outcome. A stage ends after the policy has been told all of its pulls."""
@@ -42,8 +48,11 @@ class StagedLog(PullLog):
         stage = self.stage_of(outcome.pull)
         if stage is not None:
             self.stages[outcome.pull] = stage
-        if len(self.outcomes) == N_SILENT:
-            warn_of_first_failures(list(self.outcomes.values()))
+        if outcome.error is None:
+            self.silent_until = inf
+        elif len(self.outcomes) >= N_SILENT and time.monotonic() > self.silent_until:
+            self.silent_until = inf
+            warn_of_first_failures(len(self.outcomes), outcome.error)
 
 
 @dataclass

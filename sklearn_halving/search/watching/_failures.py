@@ -18,8 +18,6 @@ from sklearn_halving.search.preparing._plan import SearchPlan
 
 MAX_ERRORS = 5
 """Maximum number of errors in a message."""
-N_SILENT = 10
-"""Number of fits that may fail, without any success, before a warning says so."""
 DEBUG = "you can try to debug them by setting error_score='raise'.\n"
 LARGER = "A larger min_resources avoids errors that only small fits have."
 
@@ -36,15 +34,13 @@ def last_line(error: str) -> str:
     return error.strip().rpartition("\n")[2]
 
 
-def warn_of_first_failures(outcomes: Sequence[Outcome]) -> None:
-    """Warn as soon as the first fits have all failed, because the search may take hours."""
-    errors = [outcome.error for outcome in outcomes if outcome.error is not None]
-    if len(errors) == len(outcomes):
-        warn_user(
-            f"The first {len(errors)} fits all failed, the last one with {last_line(errors[-1])}. "
-            "The search goes on; Ctrl-C ends it.",
-            FitFailedWarning,
-        )
+def warn_of_first_failures(n_fits: int, error: str) -> None:
+    """Warn that all fits so far have failed, because the search may take hours."""
+    warn_user(
+        f"All {n_fits} fits so far have failed, the last one with {last_line(error)}. The search "
+        "goes on; Ctrl-C ends it.",
+        FitFailedWarning,
+    )
 
 
 def report_failures(
