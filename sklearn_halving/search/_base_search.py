@@ -352,7 +352,8 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
             is_timed=run.is_timed,
             n_in_checkpoint=len(run.earlier),
         )
-        progress.begin()
+        if progress.is_needed:
+            progress.begin()
         with (
             self._showing(progress),
             open_executor(run.task, self.n_jobs, self.pre_dispatch, limits) as executor,

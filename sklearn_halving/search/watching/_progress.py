@@ -44,8 +44,10 @@ class Part:
     n_each: int = 0
     n_splits: int = 0
     """Numbers of fits of each candidate of a rung, and of splits on which they are compared."""
+    races: bool = False
+    """Whether a race may still drop candidates after their fits on one split."""
     has_dropped: bool = False
-    """Whether a race has dropped candidates after their fits on one split."""
+    """Whether it has dropped any."""
     arms: set[int] = field(default_factory=set)
     """Candidates with fits in this part."""
 
@@ -61,14 +63,15 @@ def parts_of(plan: SearchPlan) -> dict[tuple[int, ...], Part]:
             for number, stage in enumerate(stages)
         }
     parts: dict[tuple[int, ...], Part] = {}
-    n_repetitions = plan.problem.max_repetitions
+    n_repetitions, n_loops = plan.problem.max_repetitions, plan.n_loops
     for place, bracket in enumerate(plan.schedule.brackets):
-        loop = f"loop {bracket.loop}, " if plan.n_loops > 1 else ""
+        loop = f"loop {bracket.loop}, " if n_loops > 1 else ""
         for number, rung in enumerate(bracket.rungs):
             name = f"{loop}bracket {bracket.label}, rung {number}"
             n_fits, n_splits = rung.n_pulls(n_repetitions), rung.n_splits(n_repetitions)
             n_each = n_splits - rung.first_repetition
             parts[place, number] = Part(name, rung.level, rung.n_arms, n_fits, n_each, n_splits)
+        parts[place, number].races = plan.description.races
     return parts
 
 
@@ -118,10 +121,15 @@ class Progress(PullObserver):
     """Whether the deadline decides how many loops are played."""
     n_in_checkpoint: int = 0
     """Number of fits in the checkpoint at the start."""
+    parts: dict[tuple[int, ...], Part] = field(default_factory=dict, init=False)
+    n_planned: int | None = field(default=None, init=False)
     n_fits: int = field(default=0, init=False)
     began: float = field(default_factory=time.monotonic, init=False)
     _n_replayed: int = field(default=0, init=False)
     _is_replaying: bool = field(default=False, init=False)
+    _next_line: int = field(default=0, init=False)
+    _n_compared: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set), init=False)
+    """Numbers of splits on which candidates are compared at each level."""
     _sums: dict[tuple[int, int], tuple[float, int]] = field(default_factory=dict, init=False)
     """Sum and number of the scores of each level and arm."""
     _seconds: dict[int, tuple[float, int]] = field(default_factory=dict, init=False)
@@ -135,30 +143,24 @@ class Progress(PullObserver):
     _racing: set[tuple[int, ...]] = field(default_factory=set, init=False)
     _stops: bool = field(default=False, init=False)
 
-    def __post_init__(self) -> None:
-        """Plan the parts."""
-        self.parts = parts_of(self.plan)
-        self.n_planned = None if self.is_timed else self.plan.n_fits
-        if self.parts and self.n_planned is not None:  # stages may not use the whole budget
-            n_fits = sum(part.n_left for part in self.parts.values())
-            self.n_planned = min(self.n_planned, n_fits)
-        self._next_line = next_line(0, self.n_planned)
-        self._n_compared: dict[int, set[int]] = defaultdict(set)
-        if self.plan.schedule is None:
-            self._part = self.parts.get((0,))
-            return
-        for path, part in self.parts.items():
-            self._n_compared[part.level].add(part.n_splits)
-            if self.plan.description.races and (path[0], path[1] + 1) not in self.parts:
-                self._racing.add(path)
-
     @property
     def is_needed(self) -> bool:
         """Whether there are any lines or callbacks. If not, fits are not counted."""
         return self.verbose > 0 or self.callbacks.is_watched
 
     def begin(self) -> None:
-        """Write the first lines."""
+        """Plan the parts, and write the first lines."""
+        self.parts = parts_of(self.plan)
+        self.n_planned = None if self.is_timed else self.plan.n_fits
+        if self.parts and self.n_planned is not None:  # stages may not use the whole budget
+            n_fits = sum(part.n_left for part in self.parts.values())
+            self.n_planned = min(self.n_planned, n_fits)
+        self._next_line = next_line(0, self.n_planned)
+        if self.plan.schedule is None:
+            self._part = self.parts.get((0,))
+        else:
+            for part in self.parts.values():
+                self._n_compared[part.level].add(part.n_splits)
         has_deadline = self.deadline < inf
         at_most = "at most " if self.plan.may_end_early or has_deadline else ""
         self._write(headline(self.plan, at_most, is_timed=self.is_timed))
@@ -184,6 +186,8 @@ class Progress(PullObserver):
         if self._part is not None:
             self._part.arms.add(pull.arm)
             self._part.n_left -= 1
+            if self._part.races:
+                self._racing.add(path)
             if path and self._part.n_left == 0:
                 self._end_rung(path, self._part)
         elif self.n_fits >= self._next_line:
@@ -197,11 +201,11 @@ class Progress(PullObserver):
             if self._part is not None:
                 self._enter(self.policy.current_stage(self.state))
             return
-        for path in [path for path in self._racing if self.parts[path].arms]:
+        for path in list(self._racing):
             n_dropped, part = self.policy.n_dropped(self.state, path[0]), self.parts[path]
             if n_dropped is not None:
                 self._racing.remove(path)
-                part.has_dropped = n_dropped > 0
+                part.races, part.has_dropped = False, n_dropped > 0
                 self._drop(path, n_dropped * (part.n_splits - 1))
 
     def _count(self, outcome: Outcome, *, is_replayed: bool) -> None:

@@ -264,7 +264,9 @@ def test_a_search_in_which_all_fits_fail_says_so_before_the_end(search_class, n_
             n_said.append(len(caught))
             return super().fit(X, y)
 
-    space = [{"value": [0.1] * n_good}] * n_good + [{"value": [0.2, 0.3, 0.4, 0.5], "fails": [True]}]
+    space = [{"value": [0.1] * n_good}] * n_good + [
+        {"value": [0.2, 0.3, 0.4, 0.5], "fails": [True]}
+    ]
     search = small(search_class, Failing(), space)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

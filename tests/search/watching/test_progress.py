@@ -300,7 +300,7 @@ def progress_of(schedule, n_splits=1, *, by_level=True, resource=None, **options
     description = PolicyDescription(max_pulls=100, ranks_by_level=by_level)
     plan = SearchPlan(Problem(3, 1, 30, n_splits), description, schedule)
     callbacks = CallbackTree(None, None, {}, is_watched=False)
-    return Progress(
+    progress = Progress(
         plan,
         UniformAllocation(100),
         None,
@@ -309,6 +309,8 @@ def progress_of(schedule, n_splits=1, *, by_level=True, resource=None, **options
         callbacks,
         **options,
     )
+    progress.begin()
+    return progress
 
 
 def outcome(level, fit=0.0, score=0.0, *, arm=0, split=0, value=0.5):
