@@ -318,3 +318,14 @@ def test_too_many_fits_are_refused_with_the_number_of_splits():
     search = VarianceHalvingSearchCV(Known(), {"value": [0.1, 0.2]}, n_pulls=9, cv=one_split)
     with pytest.raises(ValueError, match=r"for 2 candidates on the 1 split of cv"):
         search.fit(*data())
+
+
+def test_warnings_about_the_journal_point_at_the_line_of_the_user(tmp_path):
+    path = tmp_path / "journal"
+    search = small(HyperbandSearchCV, Known(), {"value": [0.1, 0.2, 0.3]}, checkpoint=path)
+    search.fit(*data())
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-1]) + b"\0" * 99 + b"\n")
+    with pytest.warns(UserWarning, match="damaged") as caught:
+        search.fit(*data())
+    assert {warning.filename for warning in caught} == {__file__}
