@@ -74,7 +74,7 @@ class AsynchronousBrackets(ScheduledPolicy):
         refuse_unless(
             not self.brackets.races,
             "brackets",
-            "compare all arms of the last rung on all splits",
+            "compare all candidates of the last rung on all splits",
             self.brackets,
             "Use races=False: a race needs a complete rung.",
         )

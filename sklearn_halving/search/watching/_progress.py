@@ -121,27 +121,27 @@ class Progress(PullObserver):
     """Whether the deadline decides how many loops are played."""
     n_in_checkpoint: int = 0
     """Number of fits in the checkpoint at the start."""
-    parts: dict[tuple[int, ...], Part] = field(default_factory=dict, init=False)
-    n_planned: int | None = field(default=None, init=False)
-    n_fits: int = field(default=0, init=False)
-    began: float = field(default_factory=time.monotonic, init=False)
-    _n_replayed: int = field(default=0, init=False)
-    _is_replaying: bool = field(default=False, init=False)
-    _next_line: int = field(default=0, init=False)
+    parts: dict[tuple[int, ...], Part] = field(default_factory=dict)
+    n_planned: int | None = None
+    n_fits: int = 0
+    began: float = field(default_factory=time.monotonic)
+    _n_replayed: int = 0
+    _is_replaying: bool = False
+    _next_line: int = 0
     _n_compared: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set), init=False)
     """Numbers of splits on which candidates are compared at each level."""
-    _sums: dict[tuple[int, int], tuple[float, int]] = field(default_factory=dict, init=False)
+    _sums: dict[tuple[int, int], tuple[float, int]] = field(default_factory=dict)
     """Sum and number of the scores of each level and arm."""
-    _seconds: dict[int, tuple[float, int]] = field(default_factory=dict, init=False)
+    _seconds: dict[int, tuple[float, int]] = field(default_factory=dict)
     """Sum of the seconds and number of fits at each level."""
-    _busy: float = field(default=0.0, init=False)
-    _first_began: float | None = field(default=None, init=False)
+    _busy: float = 0.0
+    _first_began: float | None = None
     """Seconds of the fits of this session, and the time when the first one began."""
-    _level: int = field(default=1, init=False)
-    _part: Part | None = field(default=None, init=False)
+    _level: int = 1
+    _part: Part | None = None
     """Level of the latest fit, and its part."""
-    _racing: set[tuple[int, ...]] = field(default_factory=set, init=False)
-    _stops: bool = field(default=False, init=False)
+    _racing: set[tuple[int, ...]] = field(default_factory=set)
+    _stops: bool = False
 
     @property
     def is_needed(self) -> bool:

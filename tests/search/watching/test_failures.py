@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 from search.common import SEARCHES, Interrupting, Known, data, numbered, small
-from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV
+from sklearn_halving import BanditSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
 
 NARROWED = "fewer candidates than planned"
 
@@ -329,3 +329,18 @@ def test_warnings_about_the_journal_point_at_the_line_of_the_user(tmp_path):
     with pytest.warns(UserWarning, match="damaged") as caught:
         search.fit(*data())
     assert {warning.filename for warning in caught} == {__file__}
+
+
+@pytest.mark.parametrize(
+    ("search_class", "params"),
+    [
+        *((BanditSearchCV, {"policy": name}) for name in ("successive_rejects", "uniform", "ucb1")),
+        (VarianceHalvingSearchCV, {}),
+        (VarianceHalvingSearchCV, {"allocation": "uniform"}),
+    ],
+)
+def test_too_few_fits_are_refused_in_the_words_of_a_search(search_class, params):
+    search = search_class(Known(), {"value": [0.1, 0.2, 0.3, 0.4]}, n_pulls=2, cv=3, **params)
+    with pytest.raises(ValueError, match="4 candidates") as caught:
+        search.fit(*data())
+    assert "arm" not in str(caught.value)
