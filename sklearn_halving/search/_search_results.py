@@ -43,6 +43,7 @@ from sklearn_halving.search.reporting._tables import (
 )
 from sklearn_halving.search.watching._callbacks import CallbackTree
 from sklearn_halving.search.watching._failures import (
+    RESUME,
     all_nan_message,
     no_fit_message,
     no_refit_message,
@@ -214,6 +215,8 @@ class SearchResults(BaseSearchCV):
     def _save_results(self, run: Run, error: BaseException) -> None:
         """Set the results of the pulls before an error. Further errors must not hide it."""
         run.stopped_by = "interrupt" if isinstance(error, KeyboardInterrupt) else "error"
+        if isinstance(error, ConnectionError) and self.checkpoint is not None:
+            error.add_note(RESUME)  # the cluster was lost
         try:
             self._tabulate(run)
             if run.outcomes:

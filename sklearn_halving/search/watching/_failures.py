@@ -19,6 +19,7 @@ from sklearn_halving.search.preparing._plan import SearchPlan
 MAX_ERRORS = 5
 """Maximum number of errors in a message."""
 DEBUG = "you can try to debug them by setting error_score='raise'.\n"
+RESUME = "Call fit again to resume the search from its checkpoint."
 LARGER = "A larger min_resources avoids errors that only small fits have."
 
 
@@ -213,7 +214,7 @@ def no_refit_message(name: str, stopped_by: str, *, has_choice: bool, has_checkp
     }.get(stopped_by, "the refit failed, or refit was set after fit")
     way_out = ""
     if has_checkpoint and stopped_by in ("interrupt", "error"):
-        way_out = " Call fit again to resume the search from its checkpoint."
+        way_out = f" {RESUME}"
     elif has_choice:
         way_out = (
             " clone(search.estimator).set_params(**search.best_params_).fit(X, y) trains the best "
@@ -242,7 +243,7 @@ def stopped_message(
             "The time budget decides how many loops are played: "
             f"{counted(n_loops, 'loop')} began, with {counted(n_fitted, 'candidate')}"
         )
-    way_out = " Call fit again to resume the search from its checkpoint." if has_checkpoint else ""
+    way_out = f" {RESUME}" if has_checkpoint else ""
     return (
         f"The search was stopped by {by} after {counted(len(outcomes), 'fit')}, "
         f"{n_full or 'none'} of them with the full resource. {fitted}, and the best of these is "

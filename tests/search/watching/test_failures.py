@@ -334,7 +334,10 @@ def test_warnings_about_the_journal_point_at_the_line_of_the_user(tmp_path):
 @pytest.mark.parametrize(
     ("search_class", "params"),
     [
-        *((BanditSearchCV, {"policy": name}) for name in ("successive_rejects", "uniform", "ucb1")),
+        *(
+            (BanditSearchCV, {"policy": name})
+            for name in ("successive_rejects", "uniform", "ucb1")
+        ),
         (VarianceHalvingSearchCV, {}),
         (VarianceHalvingSearchCV, {"allocation": "uniform"}),
     ],
