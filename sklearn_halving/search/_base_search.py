@@ -181,8 +181,8 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
                     self._report(run)
                     self._choose(run)
         if interrupt.is_requested:
-            self.stopped_by_ = "interrupt"
-            raise KeyboardInterrupt(self._stopped_message(run))
+            run.stopped_by = self.stopped_by_ = "interrupt"
+            raise KeyboardInterrupt(run.stopped_message())
         self._write_end(run, progress)
         self._refit_best(run, callbacks)
         callbacks.end()

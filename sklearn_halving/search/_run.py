@@ -23,7 +23,7 @@ from sklearn_halving.search.preparing._preparation import Preparation
 from sklearn_halving.search.preparing._search_space import n_different
 from sklearn_halving.search.reporting._statistics import additive_means
 from sklearn_halving.search.reporting._tables import Means, ResultRows, SearchRecord
-from sklearn_halving.search.watching._failures import warn_of_first_failures
+from sklearn_halving.search.watching._failures import stopped_message, warn_of_first_failures
 
 SILENT_SECONDS = 60.0
 N_SILENT = 3
@@ -135,6 +135,12 @@ class Run:
         if self.stopped_by != "policy":
             return STOPPED_BY.get(self.stopped_by, self.budget)
         return " or ".join(self.prepared.policy.ended_by(self.state) or ())
+
+    def stopped_message(self) -> str:
+        """Return what a search did before it was stopped, and what it did not do."""
+        n_loops = self.prepared.plan.n_loops_begun(self.log.outcomes) if self.is_timed else None
+        has_checkpoint = self.checkpoint.journal is not None
+        return stopped_message(self.task, self.outcomes, self.ended_by, n_loops, has_checkpoint)
 
     def _n_made(self) -> int:
         """Return how many candidates the sampler of the user made."""

@@ -52,7 +52,6 @@ from sklearn_halving.search.watching._failures import (
     report_failures,
     report_lost_models,
     report_non_finite,
-    stopped_message,
 )
 from sklearn_halving.search.watching._progress import Progress, ProgressReport
 
@@ -201,15 +200,12 @@ class SearchResults(BaseSearchCV):
         if not hasattr(self, "cv_results_"):
             return False
         if self.refit and not hasattr(self, "best_estimator_"):
-            has_choice, is_resumable = hasattr(self, "best_params_"), self.checkpoint is not None
-            raise NotFittedError(
-                no_refit_message(
-                    type(self).__name__,
-                    getattr(self, "stopped_by_", ""),
-                    has_choice=has_choice,
-                    has_checkpoint=is_resumable,
-                )
+            stopped_by, has_choice = (
+                getattr(self, "stopped_by_", ""),
+                hasattr(self, "best_params_"),
             )
+            has_journal, name = self.checkpoint is not None, type(self).__name__
+            raise NotFittedError(no_refit_message(name, stopped_by, has_choice, has_journal))
         return True
 
     def _save_results(self, run: Run, error: BaseException) -> None:
@@ -262,18 +258,7 @@ class SearchResults(BaseSearchCV):
         if run.stopped_by == "policy":
             report_abandoned(run.task, run.prepared.plan, run.outcomes)
         else:
-            warn_user(self._stopped_message(run))
-
-    def _stopped_message(self, run: Run) -> str:
-        """Return what a search did before it was stopped."""
-        n_loops = run.prepared.plan.n_loops_begun(run.log.outcomes) if run.is_timed else None
-        return stopped_message(
-            run.task,
-            run.outcomes,
-            run.ended_by,
-            n_loops,
-            has_checkpoint=self.checkpoint is not None,
-        )
+            warn_user(run.stopped_message())
 
     def _write_end(self, run: Run, progress: Progress) -> None:
         """Write the last line of ``verbose``."""

@@ -206,7 +206,7 @@ def no_fit_message(policy: Policy, n_candidates: int, budget: str) -> str:
     )
 
 
-def no_refit_message(name: str, stopped_by: str, *, has_choice: bool, has_checkpoint: bool) -> str:
+def no_refit_message(name: str, stopped_by: str, has_choice: bool, has_checkpoint: bool) -> str:
     """Return why a search with results has no model to predict with, and how to get one."""
     why = {
         "interrupt": "Ctrl-C was pressed before the best candidate was refitted",
@@ -228,7 +228,6 @@ def stopped_message(
     outcomes: Sequence[Outcome],
     by: str,
     n_loops: int | None,
-    *,
     has_checkpoint: bool,
 ) -> str:
     """Return what a search did before it was stopped, and what it did not do.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import re
 import warnings
 from contextlib import suppress
@@ -347,3 +348,13 @@ def test_too_few_fits_are_refused_in_the_words_of_a_search(search_class, params)
     with pytest.raises(ValueError, match="4 candidates") as caught:
         search.fit(*data())
     assert "arm" not in str(caught.value)
+
+
+def test_ctrl_c_while_the_results_are_made_is_named():
+    def choose(results):
+        _thread.interrupt_main()
+        return 0
+
+    search = small(HyperbandSearchCV, Known(), {"value": [0.1, 0.2, 0.3]}, refit=choose)
+    with pytest.raises(KeyboardInterrupt, match=r"stopped by Ctrl-C after 18 fits"):
+        search.fit(*data())
