@@ -190,7 +190,7 @@ class Progress(PullObserver):
                 self._racing.add(path)
             if path and self._part.n_left == 0:
                 self._end_rung(path, self._part)
-        elif self.n_fits >= self._next_line:
+        elif not self.parts and self.n_fits >= self._next_line:
             self._next_line = next_line(self.n_fits, self.n_planned)
             self._write_milestone()
         return self._stops
