@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import ceil, inf, isnan, nan
-from typing import Any
 
 import numpy as np
 
@@ -108,7 +107,7 @@ class Progress(PullObserver):
 
     plan: SearchPlan
     policy: BasePolicy
-    state: Any
+    state: object
     """The policy, which knows the stages and the races, and its state."""
     reward: Callable[[Outcome], float]
     """Function that returns the score that guides the search."""
