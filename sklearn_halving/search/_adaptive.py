@@ -8,12 +8,12 @@ from typing import Annotated, Literal
 import numpy as np
 
 from sklearn_halving._typing import Candidates
+from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.resources import Resource, WholeFit, resolve_resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._base import BaseBanditSearchCV
 from sklearn_halving.search._parameters import PositiveFloat, PositiveInt
-from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._setup import Setup
 from sklearn_halving.search.preparing._space import SearchSpace, check_number

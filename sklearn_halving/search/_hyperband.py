@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from sklearn_halving import _typing as t
+from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies import FiniteHorizonHalving, GridHalving, Hyperband
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._rungs import exact_factor
@@ -18,7 +19,6 @@ from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._base import BaseBanditSearchCV
 from sklearn_halving.search._formatting import counted
 from sklearn_halving.search._parameters import PositiveFloat, PositiveInt, document_search
-from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._arriving import (
     BRACKETS_IN_PLAY,
     DEFAULT_SAMPLER,

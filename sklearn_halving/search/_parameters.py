@@ -108,9 +108,8 @@ class SharedParameters:
         the result is the same for any ``n_jobs``.
     error_score : "raise" or float, default=np.nan
         Score of a fit that fails. With ``"raise"``, the error is raised. With a number, a
-        ``FitFailedWarning`` is raised; NaN is worse than any other score. If the estimator
-        rejects X, y or a fit parameter for every candidate, an error is raised after one fit of
-        each kind of candidate.
+        ``FitFailedWarning`` is raised; NaN is worse than any other score. If all fits of the
+        first minute fail, a warning says so. If all fits fail, an error is raised at the end.
     return_train_score : bool, default=False
         Whether ``cv_results_`` includes the scores on the training rows.
     checkpoint : str, path-like or None, default=None

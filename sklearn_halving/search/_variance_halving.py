@@ -11,6 +11,7 @@ import numpy as np
 
 from sklearn_halving import _typing as t
 from sklearn_halving._unstable_imports import Interval
+from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies import IncumbentRace, UniformAllocation, VarianceHalving
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._planned_pulls import widths_of
@@ -20,7 +21,6 @@ from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._adaptive import FITS_OF_GRID_SEARCH, AdaptiveSearchCV
 from sklearn_halving.search._formatting import counted
 from sklearn_halving.search._parameters import PositiveFloat, PositiveInt, document_search
-from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._arriving import resolve_sampler
 from sklearn_halving.search.preparing._inputs import FitInputs, check_defaults
 from sklearn_halving.search.preparing._levels import choose_levels

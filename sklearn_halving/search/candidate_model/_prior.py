@@ -10,9 +10,9 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from sklearn_halving._typing import ParamDistributions, Params
+from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies import KernelFamily
 from sklearn_halving.policies._arrays import FloatArray, IntArray
-from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.candidate_model._features import Space, make_features
 
 Kernel = Callable[[FloatArray, FloatArray], FloatArray]

@@ -15,10 +15,10 @@ from sklearn.utils import check_random_state
 
 from sklearn_halving._typing import Candidates, RandomState
 from sklearn_halving._unstable_imports import BaseSearchCV
+from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._journal import Journal, JournalError, Session
 from sklearn_halving.execution._train_test_rows import ListedFolds
 from sklearn_halving.execution._types import EvaluationTask
-from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._arriving import DEFAULT_SAMPLER, ArrivingCandidates
 from sklearn_halving.search.preparing._content_hash import content_hash
 from sklearn_halving.search.preparing._inputs import read_seconds
@@ -28,7 +28,7 @@ BUDGETS = frozenset({"n_loops", "n_fits", "n_pulls", "max_pulls", "n_rounds"})
 """Parameters of policies and searches that may be increased to extend a finished search."""
 FREE = BUDGETS | {
     # how and how long pulls run, and what happens after them
-    *("n_jobs", "pre_dispatch", "verbose", "progress_bar", "refit", "time_budget"),
+    *("n_jobs", "pre_dispatch", "verbose", "refit", "time_budget"),
     *("fit_timeout", "memory_limit", "checkpoint"),
     # when a policy stops
     *("stop_probability", "tolerance", "fits_in_flight"),
