@@ -14,7 +14,6 @@ from sklearn.base import clone
 from sklearn.svm import SVC
 
 from search.common import SEARCHES, data, small
-from sklearn_halving import HyperbandSearchCV
 from sklearn_halving.search._parameters import (
     PositiveInt,
     SharedParameters,
