@@ -131,7 +131,7 @@ def fit_and_die(search_class, folder, backend, kill_at):
 def crashing(search_class, folder, **params):
     """Return a search whose fits take a moment and are logged."""
     estimator = Steady(log=f"{folder}/log", seconds=0.01)
-    # All candidates differ, so that each line of the log is one pull.
+    # All candidates differ, so that each line of the log is one fit.
     space, path = {"value": uniform(0, 1)}, f"{folder}/j"
     if search_class is not HyperbandSearchCV:
         params["n_candidates"] = 4
@@ -152,7 +152,7 @@ def continuing(path, **params):
     """Return a search whose models are trained further from rung to rung."""
     space = {"alpha": loguniform(1e-5, 1)}
     params |= {"resource": "partial_fit", "max_resources": 18, "min_resources": 2}
-    params |= {"scoring": deadly, "checkpoint": path, "n_candidates": 17, "brackets": "all"}
+    params |= {"scoring": deadly, "checkpoint": path}
     return small(HyperbandSearchCV, SGDClassifier(), space, **params)
 
 
