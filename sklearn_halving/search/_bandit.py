@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from typing import Annotated, Any, Literal
 
@@ -29,8 +30,7 @@ from sklearn_halving.search.preparing._arriving import (
 )
 from sklearn_halving.search.preparing._inputs import FitInputs, Reward
 from sklearn_halving.search.preparing._levels import choose_levels
-from sklearn_halving.search.preparing._plan import SearchPlan
-from sklearn_halving.search.preparing._setup import Setup
+from sklearn_halving.search.preparing._setup import Setup, make_plan
 from sklearn_halving.search.preparing._space import (
     MAX_LISTED,
     SearchSpace,
@@ -289,6 +289,9 @@ default="random"
                 f"sampler must be 'random' for policy={self.policy!r}, which chooses among given "
                 f"candidates; got {self.sampler!r}. Use policy='incumbent_race', or leave it out."
             )
+        # Most policies reject a budget that is too small. A huge grid is not listed before.
+        with naming_n_fits(self.policy, setup.n_fits):
+            policy.start(make_plan(policy, setup).problem, seed=np.random.SeedSequence(0))
         return policy
 
     def _named_policy(self, name: str, setup: Setup) -> BasePolicy:
@@ -300,21 +303,23 @@ default="random"
         n_arms = setup.n_candidates
         if not described.plays_levels:
             self._check_splits(setup, self._least_n_fits(n_arms))
-        return policy_by_name(name, n_arms, setup.n_fits, splits.n_named)
-
-    def _candidates(
-        self, setup: Setup, policy: BasePolicy, plan: SearchPlan, rng: np.random.RandomState
-    ) -> t.Candidates:
-        problem, most = plan.problem, plan.description.max_pulls
-        is_short = most is not None and most < problem.n_arms
-        if is_short and setup.sampler is None and not plan.description.arms_may_arrive:
-            # Most policies reject such a budget. It is checked before a huge grid is listed.
-            policy.start(problem, seed=np.random.SeedSequence(0))
-        return super()._candidates(setup, policy, plan, rng)
+        with naming_n_fits(name, setup.n_fits):
+            return policy_by_name(name, n_arms, setup.n_fits, splits.n_named)
 
     def _warn_of_candidates(self, setup: Setup) -> None:
         if not description_of(self.policy).plays_levels:
             super()._warn_of_candidates(setup)
+
+
+@contextmanager
+def naming_n_fits(policy: str | Policy, n_fits: int) -> Iterator[None]:
+    """Add the name and ``n_fits`` to an error of a policy that the search has created."""
+    try:
+        yield
+    except ValueError as error:
+        if not isinstance(policy, str):
+            raise
+        raise ValueError(f"policy={policy!r} with n_fits={n_fits}: {error}") from error
 
 
 def policy_by_name(name: str, n_arms: int, n_fits: int, n_splits: int) -> BasePolicy:
