@@ -95,7 +95,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         ValueError
             Before any fit: if the arguments are not consistent, or if ``checkpoint`` is the
             journal of another search, in use, or damaged. After the fits: if every fit failed,
-            or if only candidates that ``select`` does not allow have a score.
+            or if no candidate has a score with the largest resource.
         ConnectionError
             If the scheduler of Dask or the head of Ray is gone. ``cv_results_``, ``history_`` and
             ``best_*``, except ``best_estimator_``, are then set from the finished fits.

@@ -38,10 +38,12 @@ class ResultTable:
     belief: Belief | None = None
     """What a policy with a model believes; None for other policies."""
 
-    def of_choice(self, row: int) -> dict[str, float]:
-        """Return the attributes that describe the choice of a row."""
+    def of_choice(self, row: int, metric: str) -> dict[str, float]:
+        """Return the attributes that describe the choice of a row; NaN without any score."""
         if self.statistics is None:
-            return {"best_corrected_score_": float(self.cv_results["posterior_mean"][row])}
+            has_score = not np.isnan(self.cv_results[f"mean_test_{metric}"]).all()
+            mean = float(self.cv_results["posterior_mean"][row])
+            return {"best_corrected_score_": mean if has_score else np.nan}
         found = {
             "best_probability_": float(self.statistics.probability_best()[row]),
             "best_regret_": self.statistics.regret(row),

@@ -237,7 +237,7 @@ class SearchResults(BaseSearchCV):
             self.best_index_ = self._row_of(self._best_arm(run), run, str(refit_metric))
             self.best_score_ = self.cv_results_[f"mean_test_{refit_metric}"][self.best_index_]
         self.best_params_ = self.cv_results_["params"][self.best_index_]
-        for name, value in self._table.of_choice(self.best_index_).items():
+        for name, value in self._table.of_choice(self.best_index_, run.metric).items():
             setattr(self, name, value)
 
     def _row_of(self, arm: int, run: Run, metric: str) -> int:
@@ -246,7 +246,8 @@ class SearchResults(BaseSearchCV):
         if arm == NO_ARM:
             was_broken_off = run.stopped_by in ("interrupt", "error")
             if was_broken_off or not np.isnan(results[f"mean_test_{metric}"]).all():
-                raise ValueError(no_score_message(None))
+                has_rungs = run.prepared.plan.schedule is not None
+                raise ValueError(no_score_message(has_rungs=has_rungs))
             warn_user(all_nan_message(metric, run.outcomes))
             is_fitted = results.get("n_fits", 1) > np.zeros(len(rows.level))
             return int(np.where(is_fitted, rows.level, 0).argmax())

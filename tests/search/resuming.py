@@ -152,7 +152,7 @@ def continuing(path, **params):
     """Return a search whose models are trained further from rung to rung."""
     space = {"alpha": loguniform(1e-5, 1)}
     params |= {"resource": "partial_fit", "max_resources": 18, "min_resources": 2}
-    params |= {"scoring": deadly, "checkpoint": path, "n_candidates": 17, "brackets": "all"}
+    params |= {"scoring": deadly, "checkpoint": path}
     return small(HyperbandSearchCV, SGDClassifier(), space, **params)
 
 

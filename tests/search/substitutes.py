@@ -99,7 +99,7 @@ class OneRung:
         pass
 
     class RandomizedSearchCV(_Randomized, _WithoutRungs):
-        def _make_policy(self, setup):
+        def _policy(self, setup):
             n = min(self.n_iter, setup.space.size or self.n_iter)
             return FiniteHorizonHalving(n, n * setup.levels.largest)
 

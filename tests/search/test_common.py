@@ -49,6 +49,7 @@ from sklearn_halving import (
     HyperbandSearchCV,
     VarianceHalvingSearchCV,
 )
+from sklearn_halving.policies import Hyperband
 
 
 def expected_failed_checks(search):
@@ -81,6 +82,9 @@ def scikit_learn_checks(*, first):
         for j, (estimator, space) in enumerate(CHECKED)
         if (i == j) == first
     ]
+    for search in searches:
+        if type(search) in WITH_RUNGS:
+            search.set_params(min_resources="auto")  # the data have as few as 10 rows
     return with_list(
         parametrize_with_checks(searches, expected_failed_checks=expected_failed_checks)
     )
@@ -241,7 +245,7 @@ def test_a_random_state_instance_goes_on(search_class):
 
 
 @parametrize_searches
-def test_a_failing_fit_costs_its_pulls_and_is_named(search_class):
+def test_a_failing_fit_counts_and_is_named(search_class):
     X, y = data()
     space = [{"fails": [True], "value": [0.9]}, {"value": [0.1, 0.2, 0.3]}]
     search = small(search_class, Known(), space, random_state=2)
@@ -349,14 +353,25 @@ def test_if_the_metric_of_refit_is_always_nan_the_first_candidate_is_chosen(sear
 
 
 @pytest.mark.filterwarnings("ignore:One or more", "ignore:Bracket")
-def test_no_candidate_is_chosen_if_only_rows_that_select_leaves_out_have_scores():
+def test_no_candidate_is_chosen_if_none_has_a_score_with_the_largest_resource():
     def score(estimator, X, y):
         return np.nan if estimator.n_rows_ >= 40 else estimator.value
 
     search = small(HyperbandSearchCV, Known(), KNOWN, scoring=score)
-    with pytest.raises(ValueError, match="among the rows that select='max_resources' considers"):
+    with pytest.raises(ValueError, match=r"No candidate has a score with the largest resource"):
         search.fit(*data())
-    assert search.set_params(select="all_rungs").fit(*data()).best_score_ > 0
+    assert np.isfinite(search.cv_results_["mean_test_score"]).any()
+    among_all = BanditSearchCV(
+        Known(),
+        KNOWN,
+        policy=Hyperband(select="all_rungs"),
+        resource="n_samples",
+        min_resources=10,
+        scoring=score,
+        cv=3,
+        random_state=0,
+    )
+    assert among_all.fit(*data()).best_score_ > 0
 
 
 @parametrize_searches

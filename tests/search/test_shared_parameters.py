@@ -68,9 +68,9 @@ def test_every_parameter_has_a_rule(search_class):
 @parametrize_searches
 def test_a_wrong_option_is_refused_with_those_there_are(search_class):
     search = small(search_class, SVC(), {"C": [1.0]})
-    with pytest.raises(ValueError, match=r"'progress_bar' .* must be an instance of 'bool'"):
-        search.set_params(progress_bar="yes").fit([[0.0]], [0])
-    search.set_params(progress_bar=False, time_budget=0)
+    with pytest.raises(ValueError, match=r"'return_train_score' .* must be an instance of 'bool'"):
+        search.set_params(return_train_score="yes").fit([[0.0]], [0])
+    search.set_params(return_train_score=False, time_budget=0)
     with pytest.raises(ValueError, match=r"'time_budget' .* a float in the range \(0.0, inf\)"):
         search.fit([[0.0]], [0])
 

@@ -29,7 +29,7 @@ ROWS = "expects a table with one row for each candidate; ours has one for each r
 COLUMNS = "lists the columns exactly; ours also has bracket, iter, n_resources and candidate"
 COUNTS = "counts the fits of an exhaustive search"
 METRIC = "compares searches with different metrics, which eliminate different candidates"
-COLUMNS_OF_PULLS = "lists the columns exactly; ours also has n_pulls, stage and others"
+COLUMNS_OF_FITS = "lists the columns exactly; ours also has n_fits, stage and others"
 EVERY_SPLIT = "expects a score of every candidate on every split"
 SCORES = "expects the mean scores of five folds; ours has more or fewer"
 NEIGHBOURS = "expects a tie of equal means; in the model, a candidate near a bad one is worse"
@@ -66,8 +66,8 @@ LEFT_OUT_WHEN_HALVING = {
 }
 """Left out for Hyperband with its defaults; they pass with a single rung."""
 LEFT_OUT_WHEN_ADAPTIVE = {
-    "test_grid_search_cv_results": COLUMNS_OF_PULLS,
-    "test_random_search_cv_results": COLUMNS_OF_PULLS,
+    "test_grid_search_cv_results": COLUMNS_OF_FITS,
+    "test_random_search_cv_results": COLUMNS_OF_FITS,
     "test_grid_search_cv_results_multimetric": METRIC,
     "test_random_search_cv_results_multimetric": METRIC,
     "test_grid_search_correct_score_results": EVERY_SPLIT,
@@ -81,8 +81,8 @@ LEFT_OUT_WHEN_ADAPTIVE = {
 }
 """Left out for variance halving."""
 LEFT_OUT_WHEN_CORRELATED = {
-    "test_grid_search_cv_results": COLUMNS_OF_PULLS,
-    "test_random_search_cv_results": COLUMNS_OF_PULLS,
+    "test_grid_search_cv_results": COLUMNS_OF_FITS,
+    "test_random_search_cv_results": COLUMNS_OF_FITS,
     "test_grid_search_cv_results_multimetric": METRIC,
     "test_random_search_cv_results_multimetric": METRIC,
     "test_grid_search": NEIGHBOURS,

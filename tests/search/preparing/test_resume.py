@@ -100,15 +100,15 @@ def test_a_search_goes_on_where_the_journal_ends(search_class, share, n_jobs, tm
 def test_candidates_made_on_the_way_are_made_again(tmp_path):
     path, space = tmp_path / "j", {"value": uniform(0, 0.9)}  # scores have noise, and end at 1
 
-    def search(n_pulls, policy="hoo"):
-        options = {"policy": policy, "n_fits": n_pulls, "checkpoint": path}
+    def search(n_fits, policy="hoo"):
+        options = {"policy": policy, "n_fits": n_fits, "checkpoint": path}
         return small(BanditSearchCV, Steady(), space, **options)
 
     unbroken = search(20).fit(X, Y)
     cut_after(path, 8)
     assert found(search(20).fit(X, Y)) == found(unbroken)
     # With another budget the same arm may be another candidate.
-    with pytest.raises(JournalError, match=r"n_pulls \(20 before, 25 now\)"):
+    with pytest.raises(JournalError, match=r"n_fits \(20 before, 25 now\)"):
         search(25).fit(X, Y)
     with pytest.raises(JournalError, match="policy"):
         search("auto", HOO(25)).fit(X, Y)
@@ -125,11 +125,11 @@ def test_a_search_that_stops_again_at_once_has_all_fits_of_its_journal(search_cl
     options = {"checkpoint": path, "cv": 3}
     small(search_class, Steady(), space, **options).fit(X, Y)
     lines = lines_of(path)
-    for n_pulls in range(2, len(lines) - 1, max(1, len(lines) // 12)):
-        path.write_bytes(b"".join(lines[: 1 + n_pulls]))
+    for n_fits in range(2, len(lines) - 1, max(1, len(lines) // 12)):
+        path.write_bytes(b"".join(lines[: 1 + n_fits]))
         with pytest.warns(UserWarning, match="time_budget"):
             again = small(search_class, Steady(), space, time_budget=1e-9, **options).fit(X, Y)
-        assert again.n_fits_ == n_pulls
+        assert again.n_fits_ == n_fits
 
 
 def test_fits_of_later_rungs_count_although_other_fits_are_missing(tmp_path):
@@ -284,7 +284,7 @@ def test_without_a_number_the_draws_are_those_of_the_journal(search_class, rando
     def search():
         instance = None if random_state is None else np.random.RandomState(random_state(5))
         space = {"value": uniform(0, 1)}
-        n = {"n_candidates": 3} if search_class is HyperbandSearchCV else {"n_candidates": 4}
+        n = {} if search_class is HyperbandSearchCV else {"n_candidates": 4}
         kept = {"checkpoint": tmp_path / "j", "random_state": instance}
         return small(search_class, Steady(), space, **n, **kept)
 
@@ -324,7 +324,7 @@ CHANGES = {
 def test_a_difference_is_named_before_any_fit(search_class, name, tmp_path):
     path = tmp_path / "j"
     # All of the grid in its own order, so that with another seed nothing else differs.
-    whole_grid = {"n_candidates": None, "brackets": "auto"}
+    whole_grid = {"brackets": "auto", "min_resources": "auto"}
     n = whole_grid if search_class is HyperbandSearchCV else {}
     first = small(search_class, Steady(), GRID, checkpoint=path, **n).fit(X, Y)
     before, table_before = path.read_bytes(), table(first)
@@ -473,7 +473,7 @@ SGD = {
 
 def continued(path, *, estimator, space, **params):
     params = {"scoring": fragile, "error_score": "raise", "checkpoint": path, **params}
-    params |= {"n_candidates": 9, "min_resources": 2}
+    params["min_resources"] = 2
     return small(HyperbandSearchCV, estimator, space, **params)
 
 

@@ -76,8 +76,6 @@ def test_equal_values_are_one_candidate(values):
 
 HUGE = {name: np.linspace(0.01, 0.99, 1000) for name in ("alpha", "l1_ratio", "eta0")}
 """10^9 candidates: a list of them would not fit in memory."""
-DRAW = {HyperbandSearchCV: {"n_candidates": 17}}
-"""How a search draws some of the candidates; ``n_candidates=9`` for all others."""
 MOST_BYTES = 20 * 2**20
 
 
@@ -103,8 +101,10 @@ def test_a_huge_grid_that_would_be_tried_whole_is_refused_at_once(search_class, 
 @pytest.mark.parametrize("search_class", SEARCHES)
 @pytest.mark.parametrize("space", [HUGE, [HUGE, HUGE]], ids=["one", "two with the same names"])
 def test_some_candidates_of_a_huge_grid_are_drawn_without_listing_it(search_class, space):
-    params = DRAW.get(search_class, {"n_candidates": 9, "n_fits": 60})
-    search = search_class(SGDClassifier(), space, cv=3, random_state=0, **params)
+    params = {} if search_class is HyperbandSearchCV else {"n_fits": 60}
+    search = search_class(
+        SGDClassifier(), space, n_candidates=9, cv=3, random_state=0, **params
+    )
     with little_memory():
         search.fit(*data(300))
     assert len({str(params) for params in search.cv_results_["params"]}) == 9
