@@ -229,6 +229,8 @@ def test_the_table():
     assert rank[search.best_index_] == 1
     assert (posterior[np.argsort(rank)] == np.sort(posterior)[::-1]).all()
     assert search.best_corrected_score_ == posterior[search.best_index_] == posterior.max()
+    assert not hasattr(search, "best_probability_")  # of the scores, not of the model
+    assert "probability_best" not in search.cv_results_
     assert (search.regret_bounds_ > 0).all()
     assert search.regret_bounds_.shape == (30,)
     for j in range(search.n_splits_):  # every candidate's j-th fit is on split j
@@ -418,15 +420,6 @@ def test_every_fit_is_at_max_resources():
 def line_covariance(length):
     x = np.arange(160)
     return np.exp(-0.5 * ((x[:, np.newaxis] - x) / length) ** 2)
-
-
-@pytest.mark.walk
-@pytest.mark.parametrize("kernel", ["squared_exponential", "matern"])
-def test_kernels(kernel):
-    search = surface_search(kernel=kernel, noise=0.01).fit(*numbered(60))
-    assert search.n_fits_ == 30
-    assert value_of(search.best_params_) > 0.4
-    assert np.isfinite(column(search, "posterior_mean")).all()
 
 
 FEATURES = candidate_features(list(ParameterGrid(GRID)), GRID)
