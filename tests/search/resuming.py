@@ -131,7 +131,7 @@ def fit_and_die(search_class, folder, backend, kill_at):
 def crashing(search_class, folder, **params):
     """Return a search whose fits take a moment and are logged."""
     estimator = Steady(log=f"{folder}/log", seconds=0.01)
-    # All candidates differ, so that each line of the log is one pull.
+    # All candidates differ, so that each line of the log is one fit.
     space, path = {"value": uniform(0, 1)}, f"{folder}/j"
     if search_class is not HyperbandSearchCV:
         params["n_candidates"] = 4

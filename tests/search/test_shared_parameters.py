@@ -14,7 +14,6 @@ from sklearn.base import clone
 from sklearn.svm import SVC
 
 from search.common import SEARCHES, data, small
-from sklearn_halving import HyperbandSearchCV
 from sklearn_halving.search._parameters import (
     PositiveInt,
     SharedParameters,
@@ -45,6 +44,7 @@ def test_every_parameter_is_documented_in_order_with_its_default(search_class):
         (name, kind.rpartition("default=")[2] if "default=" in kind else None)
         for name, kind in entries(search_class, "Parameters")
     ]
+    assert signature(search_class).parameters.keys() - dict(documented) == set()
     assert documented == [
         (name, None if parameter.default is parameter.empty else written(parameter.default))
         for name, parameter in signature(search_class).parameters.items()
@@ -63,6 +63,18 @@ def test_every_attribute_of_a_fitted_search_is_documented_once(search_class):
 @parametrize_searches
 def test_every_parameter_has_a_rule(search_class):
     assert search_class._parameter_constraints.keys() == signature(search_class).parameters.keys()
+
+
+def test_a_parameter_without_a_type_is_named_when_its_class_is_created():
+    def new_class():
+        class Search(SharedParameters):
+            def __init__(self, estimator, forgotten=1):
+                self._set_parameters(locals())
+
+        return document_search(Search)
+
+    with pytest.raises(KeyError, match="forgotten"):
+        new_class()
 
 
 @parametrize_searches

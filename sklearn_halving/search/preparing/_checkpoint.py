@@ -31,7 +31,7 @@ BUDGETS = frozenset({"n_loops", "n_fits", "n_pulls", "max_pulls", "n_rounds"})
 """Parameters of policies and searches that may be increased to extend a finished search."""
 FREE = BUDGETS | {
     # how and how long pulls run, and what happens after them
-    *("n_jobs", "pre_dispatch", "verbose", "progress_bar", "refit", "time_budget"),
+    *("n_jobs", "pre_dispatch", "verbose", "refit", "time_budget"),
     *("fit_timeout", "memory_limit", "checkpoint"),
     # when a policy stops
     *("stop_probability", "tolerance", "fits_in_flight"),

@@ -10,7 +10,9 @@ import signal
 import subprocess
 import sys
 import warnings
+from dataclasses import fields, is_dataclass
 from functools import partial
+from inspect import signature
 
 import numpy as np
 import pandas as pd
@@ -40,10 +42,16 @@ from search.resuming import (
     steady,
     table,
 )
-from sklearn_halving import BanditSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
+from sklearn_halving import (
+    BanditSearchCV,
+    HyperbandSearchCV,
+    VarianceHalvingSearchCV,
+    policies,
+)
 from sklearn_halving.execution._journal import Journal, JournalError
 from sklearn_halving.execution._pull_loop import LOOK_AHEAD
 from sklearn_halving.policies import HOO, SuccessiveRejects
+from sklearn_halving.search.preparing._checkpoint import BUDGETS, FREE
 from sklearn_halving.search.preparing._content_hash import content_hash
 
 parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
@@ -299,6 +307,22 @@ def test_without_a_number_the_draws_are_those_of_the_journal(search_class, rando
 
 
 # ----------------------------------------------------------- another search is refused
+
+
+@parametrize_searches
+def test_every_parameter_is_compared_or_may_change(search_class, tmp_path):
+    search = steady(search_class, tmp_path / "j").fit(X, Y)
+    with Journal(tmp_path / "j") as journal:
+        compared = journal.sessions[0].fields.keys()
+    assert search.get_params(deep=False).keys() - compared - FREE == set()
+
+
+def test_what_may_change_is_a_parameter_of_a_search_or_a_field_of_a_policy():
+    of_searches = {name for search in SEARCHES for name in signature(search).parameters}
+    classes = [getattr(policies, name) for name in policies.__all__]
+    of_policies = {field.name for c in classes if is_dataclass(c) for field in fields(c)}
+    assert FREE - BUDGETS - of_searches == set()
+    assert BUDGETS - of_searches - of_policies == set()
 
 
 def other_metric(estimator, X, y):

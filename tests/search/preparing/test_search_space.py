@@ -102,9 +102,7 @@ def test_a_huge_grid_that_would_be_tried_whole_is_refused_at_once(search_class, 
 @pytest.mark.parametrize("space", [HUGE, [HUGE, HUGE]], ids=["one", "two with the same names"])
 def test_some_candidates_of_a_huge_grid_are_drawn_without_listing_it(search_class, space):
     params = {} if search_class is HyperbandSearchCV else {"n_fits": 60}
-    search = search_class(
-        SGDClassifier(), space, n_candidates=9, cv=3, random_state=0, **params
-    )
+    search = search_class(SGDClassifier(), space, n_candidates=9, cv=3, random_state=0, **params)
     with little_memory():
         search.fit(*data(300))
     assert len({str(params) for params in search.cv_results_["params"]}) == 9
