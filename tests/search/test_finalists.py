@@ -94,7 +94,7 @@ def test_candidates_that_were_dropped_after_one_split_do_not_count():
     complete = results["mean_test_score"][full][n_scores == 5]
     assert f": {results['mean_test_score'][full].max():.4}" not in search.summary()
     assert f": {complete.max():.4}*" in search.summary()
-    assert np.isfinite(search._statistics.mean).sum() == (n_scores == 5).sum()
+    assert np.isfinite(search._table.statistics.mean).sum() == (n_scores == 5).sum()
     assert 0 < search.best_probability_ < 1
 
 
