@@ -203,7 +203,7 @@ def variance_halving(
 ) -> SearchRun:
     """VarianceHalvingSearchCV with as many fits as RandomizedSearchCV; own splits."""
     search = VarianceHalvingSearchCV(
-        task.estimator, task.distributions, n_pulls=_budget(task), sampler=sampler
+        task.estimator, task.distributions, n_fits=_budget(task), sampler=sampler
     )
     return run_ours(search, task, seconds, seed)
 
@@ -211,7 +211,7 @@ def variance_halving(
 def bayes_gap(task: Search, seconds: float, seed: int, sampler: str = "random") -> SearchRun:
     """BayesGapSearchCV with as many fits."""
     search = BayesGapSearchCV(
-        task.estimator, task.distributions, n_pulls=_budget(task), sampler=sampler
+        task.estimator, task.distributions, n_fits=_budget(task), sampler=sampler
     )
     return run_ours(search, task, seconds, seed)
 
@@ -219,7 +219,7 @@ def bayes_gap(task: Search, seconds: float, seed: int, sampler: str = "random") 
 def successive_rejects(task: Search, seconds: float, seed: int) -> SearchRun:
     """BanditSearchCV with successive rejects and as many fits."""
     search = BanditSearchCV(
-        task.estimator, task.distributions, policy="successive_rejects", n_pulls=_budget(task)
+        task.estimator, task.distributions, policy="successive_rejects", n_fits=_budget(task)
     )
     return run_ours(search, task, seconds, seed)
 
