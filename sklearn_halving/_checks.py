@@ -110,6 +110,7 @@ def one_of(choices: object, advice: str = "") -> Rule:
 
 
 Count = Annotated[int, Rule(check_count)]
+CountOrZero = Annotated[int, at_least(0)]
 Positive = Annotated[float, Rule(check_positive)]
 NotNegative = Annotated[float, Rule(check_not_negative)]
 Share = Annotated[float, Rule(check_share)]

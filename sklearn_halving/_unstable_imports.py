@@ -8,8 +8,9 @@ affects only this module.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
 from typing import Any, TypeVar
 
 # The decorator of `fit` that validates parameters and sets the configuration and the callbacks.
@@ -74,15 +75,28 @@ be removed when a public method can be overridden."""
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def one_blas_thread() -> AbstractContextManager[object]:
+@cache
+def _blas_libraries() -> list[Any]:
+    """Return threadpoolctl's controllers of the BLAS libraries that are loaded."""
+    libraries = _get_threadpool_controller().lib_controllers
+    return [library for library in libraries if library.user_api == "blas"]
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
     """Return a context in which BLAS uses a single thread in all of this process.
 
     More threads slow down small matrices, many times over if other processes use the cores.
+    ``ThreadpoolController.limit`` does the same, but takes three times as long.
     """
-    limits: AbstractContextManager[object] = _get_threadpool_controller().limit(
-        limits=1, user_api="blas"
-    )
-    return limits
+    before = [(library, library.num_threads) for library in _blas_libraries()]
+    try:
+        for library, _ in before:
+            library.set_num_threads(1)
+        yield
+    finally:
+        for library, n_threads in before:
+            library.set_num_threads(n_threads)
 
 
 def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Method], Method]:

@@ -159,7 +159,7 @@ class JoblibSession:
         """Whether tasks run in threads of this process, possibly as workers of a Dask cluster."""
         if self.library != "dask":
             return self.shares_memory
-        return str(self.client.scheduler.address).startswith("inproc:")
+        return str(getattr(self.client.scheduler, "address", "")).startswith("inproc:")
 
     @property
     def library(self) -> str:

@@ -183,7 +183,7 @@ def test_session_submits_and_says_when_it_is_done(backend: str) -> None:
     with parallel_config(backend), joblib_names.JoblibSession(2) as session:
         assert session.can_submit
         assert session.n_workers == 2
-        assert session.shares_memory == (backend == "threading")
+        assert session.shares_memory == session.uses_threads == (backend == "threading")
         for i in range(10):
             session.submit(double, [i], done.put)
         results = {session.result(done.get(timeout=60)) for _ in range(10)}

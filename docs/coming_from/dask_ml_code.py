@@ -3,9 +3,7 @@
 # begin
 import numpy as np
 from dask.distributed import Client
-from dask_ml.model_selection import (
-    HyperbandSearchCV,
-)
+from dask_ml.model_selection import HyperbandSearchCV
 from scipy.stats import loguniform
 from sklearn.datasets import load_digits
 from sklearn.linear_model import SGDClassifier

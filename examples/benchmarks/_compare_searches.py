@@ -29,6 +29,7 @@ from sklearn.model_selection import (
     HalvingRandomSearchCV,
     RandomizedSearchCV,
 )
+from sklearn_halving.search.preparing._preparation import seed_of
 
 from sklearn_halving import (
     BanditSearchCV,
@@ -42,7 +43,6 @@ from sklearn_halving.policies._types import NO_ARM
 from sklearn_halving.policies.bases._base_policy import window_of
 from sklearn_halving.search.preparing._checkpoint import open_checkpoint
 from sklearn_halving.search.preparing._inputs import check_inputs
-from sklearn_halving.search.preparing._preparation import seed_of
 from sklearn_halving.search.watching._callbacks import CallbackTree
 
 TIMES = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 0.85, 1.0, 1.1)

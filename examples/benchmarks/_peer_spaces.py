@@ -32,11 +32,7 @@ def for_skopt(space: Space) -> dict[str, Any]:
 
 def for_optuna(space: Space) -> dict[str, Any]:
     """Return the same space for Optuna."""
-    from optuna.distributions import (
-        CategoricalDistribution,
-        FloatDistribution,
-        IntDistribution,
-    )
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     found: dict[str, Any] = {}
     for name, values in space.items():

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from _simulated_workers import ClockResult, PullDurations, Workers, simulate_workers
 
 from sklearn_halving.policies import (
     AsynchronousBrackets,
@@ -21,16 +22,9 @@ from sklearn_halving.policies import (
     UniformAllocation,
     VarianceHalving,
 )
-from sklearn_halving.policies._asynchronous_brackets import AsynchronousBracket, AsynchronousGame
+from sklearn_halving.policies._successive_halving import BracketsGame
 from sklearn_halving.policies.bases._base_policy import default_window
-from sklearn_halving.simulation import (
-    ClockResult,
-    GaussianProcessArms,
-    LearningCurves,
-    PullDurations,
-    Workers,
-    simulate_workers,
-)
+from sklearn_halving.simulation import GaussianProcessArms, LearningCurves
 
 N_ARMS, N_PULLS = 64, 320
 NOISE = 0.3
@@ -42,31 +36,24 @@ def standard_error(values: np.ndarray) -> float:
     return float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
-class BracketByArrival(AsynchronousBracket):
-    """Counts the arms of a rung in the order in which their results arrive."""
+class GameByArrival(BracketsGame):
+    """Judges the arms of a rung in the order in which their results arrive."""
 
     def tell(self, pull: Pull, reward: float) -> None:
-        place = self._state.bracket.rung_of(pull.level, pull.repetition)
-        rung = self.rungs[place]
-        rung.arms.remove(pull.arm)
-        rung.arms.insert(rung.n_judged, pull.arm)
+        group = self.brackets[int(self._bracket_of_arm[pull.arm])]._group_of[pull.arm]
+        group.rung.groups.remove(group)
+        group.rung.groups.appendleft(group)
         super().tell(pull, reward)
-
-
-class GameByArrival(AsynchronousGame):
-    """Plays brackets whose promotions depend on the order of arrival."""
-
-    def _start(self, place: int) -> AsynchronousBracket:
-        return BracketByArrival(self.play.brackets[place], self.problem.tie_break)
 
 
 @dataclass(frozen=True)
 class BracketsByArrival(AsynchronousBrackets):
     """Asynchronous brackets whose promotions depend on the order of arrival."""
 
-    def _new_game(self, problem: Problem, rng: np.random.Generator) -> AsynchronousGame:
-        by_level = self.brackets.describe(problem).ranks_by_level
-        return GameByArrival(self.brackets, *self.brackets.start(problem), by_level)
+    def _new_game(self, problem: Problem, rng: np.random.Generator) -> BracketsGame:
+        game = GameByArrival(self.brackets, problem)
+        game.is_gradual = True
+        return game
 
 
 def order_rows(

@@ -122,7 +122,7 @@ def play(rewards: np.ndarray, n_pulls: int) -> Iterator[tuple[np.ndarray, int]]:
         arm, split = np.maximum(pulls.arm, 0), np.maximum(pulls.repetition, 0)
         policy.tell(state, pulls, rewards[row, arm, split])
     for i, winner in enumerate(policy.recommend(state)):
-        seen = np.arange(n_splits) < state.n_pulls_ever[i][:, np.newaxis]
+        seen = np.arange(n_splits) < state.n_pulls[i][:, np.newaxis]
         yield np.where(seen, rewards[i], np.nan), int(winner)
 
 

@@ -34,16 +34,7 @@ from _compare_data import DATA_SETS, Rows
 from _compare_long_tasks import SIX_SEARCHES, long_tasks, thrice_tasks
 from _compare_memory import measure_memory, print_peak
 from _compare_report import write_report
-from _compare_searches import (
-    FIT_SHARES,
-    HYPERBAND,
-    OURS,
-    OVER_ROWS,
-    RANDOM,
-    SKLEARN,
-    TIMES,
-    Run,
-)
+from _compare_searches import FIT_SHARES, HYPERBAND, OURS, OVER_ROWS, RANDOM, SKLEARN, TIMES, Run
 from _compare_tasks import Task, all_tasks, quick_tasks
 from _compare_types import Incumbent, Params, Search, SearchRun
 from sklearn.base import clone

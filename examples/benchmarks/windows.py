@@ -26,10 +26,10 @@ from _few_fits_tasks import QUICK_NAMES, TASKS, Task, rows_of
 from sklearn.base import clone
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import ParameterSampler
+from sklearn_halving.search.candidate_model._posterior import GapOverCandidates
 
 from sklearn_halving.policies import AdaptiveUGapEb, Problem
 from sklearn_halving.search.candidate_model._features import draw_evenly
-from sklearn_halving.search.candidate_model._posterior import GapOverCandidates
 from sklearn_halving.search.candidate_model._prior import NOISE, make_prior
 from sklearn_halving.splits import RepeatedLearningTesting
 

@@ -21,27 +21,15 @@ from typing import Any
 
 import numpy as np
 from _common import Report, parse_options
+from _simulated_workers import ClockResult, PullDurations, Workers, simulate_workers
 from _workers_rows import order_rows, rows_without_levels, standard_error
 from joblib import parallel_config
 from sklearn.model_selection import KFold
 from utilisation import Sleeper, X, seconds_of
 
 from sklearn_halving import HyperbandSearchCV
-from sklearn_halving.policies import (
-    AsynchronousBrackets,
-    Hyperband,
-    Policy,
-    Pulls,
-)
-from sklearn_halving.simulation import (
-    ClockResult,
-    LearningCurves,
-    PowerLimits,
-    PullDurations,
-    Randomness,
-    Workers,
-    simulate_workers,
-)
+from sklearn_halving.policies import AsynchronousBrackets, Hyperband, Policy, Pulls
+from sklearn_halving.simulation import LearningCurves, PowerLimits, Randomness
 
 R = 81
 SPREAD = PullDurations(candidate_sd=0.5)
@@ -101,8 +89,8 @@ class SleepingArms:
     def draw(self, randomness: Randomness, n_arms: int) -> SleepingArms:
         return self
 
-    def rewards(self, problem: Any, arm: Any, level: Any, repetition: Any) -> np.ndarray:
-        return self._drawn(Pulls(arm, level, repetition))[:, 1]
+    def rewards(self, problem: Any, pulls: Pulls) -> np.ndarray:
+        return self._drawn(pulls)[:, 1]
 
     def seconds(self, randomness: Randomness, problem: int, pulls: Pulls) -> np.ndarray:
         return self._drawn(pulls)[:, 0]

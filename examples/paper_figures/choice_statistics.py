@@ -88,7 +88,7 @@ def play(policy: Policy, kind: str, n_arms: int, n_runs: int) -> Iterator[Run]:
             policy.tell(state, pulls, rewards[row, place[0], place[1] % n_splits])
         winners = policy.recommend(state)
         for i, w in enumerate(winners):
-            n_pulls = state.n_pulls_ever[i]
+            n_pulls = state.n_pulls[i]
             seen = np.arange(n_splits) < n_pulls[:, np.newaxis]
             table = np.where(seen, rewards[i], np.nan)
             got = estimate_from_table(table)

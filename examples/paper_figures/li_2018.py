@@ -24,13 +24,7 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from _li_2018_pools import (
-    Pool,
-    load_images,
-    record_features,
-    record_kernel,
-    record_network,
-)
+from _li_2018_pools import Pool, load_images, record_features, record_kernel, record_network
 from _pictures import Panel, save_lines
 
 from sklearn_halving.policies import Hyperband, Problem

@@ -32,6 +32,8 @@ _NON_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 Plain = str | int | float | bool | None
 Values = dict[str, Any]
 """The values of a line, as JSON gives them."""
+Convert = Callable[[Any], object]
+"""Writes or reads a value."""
 
 
 class JournalError(ValueError):
@@ -270,7 +272,7 @@ def _read_scores(value: object) -> Scores:
     return _read_number(value)
 
 
-def _read_pull(value: Any) -> Pull:
+def _read_pull(value: Iterable[object]) -> Pull:
     arm, level, repetition = value
     return Pull(_count(arm), _positive(level), _count(repetition))
 
@@ -299,7 +301,7 @@ def _plain(value: object) -> Plain:
     return plain
 
 
-COLUMNS: dict[str, tuple[str, Callable[[Any], object], Callable[[Any], object]]] = {
+COLUMNS: dict[str, tuple[str, Convert, Convert]] = {
     "pull": ("pull", lambda pull: list(map(int, pull)), _read_pull),
     "test": ("test_scores", _scores, _read_scores),
     "train": ("train_scores", _scores, _read_scores),

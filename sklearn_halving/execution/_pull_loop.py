@@ -6,7 +6,6 @@ the policy.
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -115,7 +114,7 @@ class PullLoop:
     log : PullLog
         Collects the outcomes.
     problem : Problem
-        What the policy may ask for. Models at the highest level are not kept.
+        The problem that the policy plays. Models at its highest level are not kept.
     window : int or None, default=None
         Maximum number of open pulls. If None, the executor decides. A policy that depends on the
         order of outcomes needs a number, which must not depend on the workers. Its outcomes are
@@ -166,9 +165,6 @@ class PullLoop:
 
     def __post_init__(self) -> None:
         """Check that there is a window if the policy needs one, and count earlier outcomes."""
-        levels = range(self.problem.min_level, self.problem.max_level + 1)
-        repetitions = range(self.problem.max_repetitions or sys.maxsize)
-        self._allowed = (range(self.problem.n_arms), levels, repetitions)
         self._n_earlier = 0 if self.journal is None else len(self.journal.records)
         if not self.policy.order_free and self.window is None:
             raise ValueError(
@@ -193,12 +189,7 @@ class PullLoop:
 
     def _run(self) -> None:
         while True:
-            with self._one_thread():
-                self._tell()
-                is_finished = self.policy.is_finished(self.state)
-                if not is_finished:
-                    self._ask()
-            if is_finished:
+            if self._decide():
                 self._drain()
                 return
             if not self._open:
@@ -212,6 +203,17 @@ class PullLoop:
                 break
         for pull in [pull for pull in self._open if pull in self._landed]:
             self._tell_pulls([pull])
+
+    def _decide(self) -> bool:
+        """Tell outcomes and ask for pulls; return whether the policy is finished."""
+        if self.stopped_by == "policy" and self._must_wait() and self._room() <= 0:
+            return False  # to limit the threads for nothing would take time
+        with self._one_thread():
+            self._tell()
+            is_finished = self.policy.is_finished(self.state)
+            if not is_finished:
+                self._ask()
+        return is_finished
 
     def _one_thread(self) -> AbstractContextManager[object]:
         """Limit the threads of BLAS, unless it could slow down fits in threads of this process."""
@@ -274,22 +276,13 @@ class PullLoop:
         n_unread = self._n_earlier - self.n_replayed
         return min(most, n_unread)
 
-    def _check(self, pull: Pull) -> None:
-        """Raise if the policy may not ask for a pull."""
-        for name, number, allowed in zip(Pull._fields, pull, self._allowed, strict=True):
-            if number not in allowed:
-                raise RuntimeError(
-                    f"{self.policy!r} asks for {pull}, whose {name} must be from {allowed[0]} to "
-                    f"{allowed[-1]}. This is an error in the policy."
-                )
+    def _open_pull(self, pull: Pull) -> None:
+        self.problem.check(self.policy, pull)
         if pull in self._open or pull in self.log.outcomes:
             raise RuntimeError(
                 f"{self.policy!r} asks for {pull} a second time. This is an error in the policy: "
                 "to evaluate an arm again, it must ask for another repetition."
             )
-
-    def _open_pull(self, pull: Pull) -> None:
-        self._check(pull)
         if self.arrive is not None:
             self.arrive(pull.arm)
         self._open[pull] = None
@@ -333,7 +326,7 @@ class PullLoop:
     def _must_wait(self) -> bool:
         if self.policy.order_free:
             return len(self._landed) < len(self._open)
-        return self._first_to_tell() not in self._landed
+        return bool(self._open) and self._first_to_tell() not in self._landed
 
     def _tell(self) -> None:
         """Tell all outcomes, or a single one if their order matters."""

@@ -96,13 +96,12 @@ class SubsetOrders:
         spawn_key = (*self.seed.spawn_key, repetition)
         rng = np.random.default_rng(np.random.SeedSequence(self.seed.entropy, spawn_key=spawn_key))
         return subset_order(
-            None if self.target is None else self.target[train],
-            None if self.groups is None else self.groups[train],
+            len(train),
             rng,
-            stratify=self.target is not None,
+            y=None if self.target is None else self.target[train],
+            groups=None if self.groups is None else self.groups[train],
             keep_order=self.goes_forward,
             min_per_class=self.min_per_class,
-            n_rows=len(train),
         )
 
     def n_needed(self, order: Rows, train: Rows) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from sklearn_halving._typing import Params
 from sklearn_halving.plotting._display import Display
 from sklearn_halving.plotting._drawing import GREY, OTHERS, PALE, WINNER, note
 from sklearn_halving.plotting._reading import FittedSearch
@@ -38,7 +39,7 @@ class Lane:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class BracketDisplay(Display, example="brackets"):
+class BracketDisplay(Display):
     """Brackets as streams of candidates: the size of each rung, and how many are promoted.
 
     Use `from_estimator` to create a display. Each bracket is a lane, drawn from left to right.
@@ -67,6 +68,15 @@ class BracketDisplay(Display, example="brackets"):
 
     Examples
     --------
+    >>> from scipy.stats import randint
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.ensemble import ExtraTreesClassifier
+    >>> from sklearn_halving import HyperbandSearchCV
+    >>> X, y = load_wine(return_X_y=True)
+    >>> space = {"max_depth": randint(1, 9), "max_features": randint(1, 13), "n_estimators": [3]}
+    >>> search = HyperbandSearchCV(
+    ...     ExtraTreesClassifier(), space, brackets="all", max_candidates=9, cv=2, random_state=0
+    ... ).fit(X, y)
     >>> from sklearn_halving.plotting import BracketDisplay
     >>> display = BracketDisplay.from_estimator(search)
     >>> [lane.n_candidates.tolist() for lane in display.lanes]
@@ -88,9 +98,8 @@ class BracketDisplay(Display, example="brackets"):
             lanes, column_label = [_stage_lane(found)], "stage"
             columns = [str(stage) for stage in lanes[0].column]
         else:
-            raise found.lacks(
-                "brackets or stages", "use PullsDisplay to see how its fits were spent"
-            )
+            way_out = "use PullsDisplay to see how its fits were spent"
+            raise found.lacks("brackets or stages", way_out)
         return cls(
             lanes=lanes,
             columns=columns,
@@ -102,15 +111,14 @@ class BracketDisplay(Display, example="brackets"):
         heights = [max(2.0, float(np.sqrt(lane.n_candidates.max()))) for lane in self.lanes]
         gap = 0.12 * max(heights) + 1.2
         bottoms = np.cumsum([0.0, *(height + gap for height in heights)])
-        height = float(np.clip(1.2 + 0.16 * bottoms[-1], 2.6, 12.0))
-        ax = self._axes(ax, 7.2, height)
+        ax = self._axes(ax, 7.2, float(np.clip(1.2 + 0.16 * bottoms[-1], 2.6, 12.0)))
         centers = bottoms[:-1] + np.array(heights) / 2
-        has_boxes = len(self.columns) <= MAX_BOXES
-        for lane, center in zip(self.lanes, centers, strict=True):
-            if has_boxes:
-                self._draw_boxes(ax, lane, float(center))
-            else:
-                self._draw_area(ax, lane, float(center))
+        has_boxes, several = len(self.columns) <= MAX_BOXES, len(self.lanes) > 1
+        draw = _draw_boxes if has_boxes else _draw_area
+        for lane, center in zip(self.lanes, centers.tolist(), strict=True):
+            is_marked = lane.has_winner and several
+            end = draw(ax, lane, center, WINNER if is_marked else OTHERS)
+            _write_score(ax, lane, end, center, WINNER if is_marked else GREY)
         ax.set_yticks(centers, [lane.name for lane in self.lanes])
         ax.set_ylim(bottoms[-1] - gap / 2, -gap / 2 - 0.6)
         if has_boxes:
@@ -122,58 +130,43 @@ class BracketDisplay(Display, example="brackets"):
         ax.tick_params(axis="y", length=0)
         for side in ("top", "right", "left"):
             ax.spines[side].set_visible(False)
-        winners = ", winner's in orange" if len(self.lanes) > 1 else ""
+        winners = ", winner's in orange" if several else ""
         note(ax, f"numbers of candidates; right: best {self.score_label}{winners}")
         return ax
 
-    def _color_of(self, lane: Lane) -> str:
-        """Return the colour of a lane: the winner's differs if there are several lanes."""
-        return WINNER if lane.has_winner and len(self.lanes) > 1 else OTHERS
 
-    def _draw_boxes(self, ax: Axes, lane: Lane, center: float) -> None:
-        color = self._color_of(lane)
-        half = np.sqrt(lane.n_candidates) / 2
-        for place, (x, n_candidates) in enumerate(
-            zip(lane.column, lane.n_candidates, strict=True)
-        ):
-            box = [x - BOX, x + BOX]
-            ax.fill_between(box, center - half[place], center + half[place], color=color, lw=0)
-            ax.text(x, center - half[place] - 0.15, n_candidates, ha="center", va="bottom")
-            if place + 1 < len(lane.column):
-                # The band of promoted candidates starts at the middle of the box.
-                leaving = half[place] * lane.n_candidates[place + 1] / n_candidates
-                ends = np.array([leaving, half[place + 1]])
-                span = [x + BOX, lane.column[place + 1] - BOX]
-                ax.fill_between(span, center - ends, center + ends, color=PALE, lw=0, zorder=0)
-        self._write_score(ax, lane, lane.column[-1] + BOX, center)
+def _draw_boxes(ax: Axes, lane: Lane, center: float, color: str) -> float:
+    """Draw a lane, and return where it ends."""
+    half = np.sqrt(lane.n_candidates) / 2
+    for place, (x, n_candidates) in enumerate(zip(lane.column, lane.n_candidates, strict=True)):
+        box = [x - BOX, x + BOX]
+        ax.fill_between(box, center - half[place], center + half[place], color=color, lw=0)
+        ax.text(x, center - half[place] - 0.15, n_candidates, ha="center", va="bottom")
+        if place + 1 < len(lane.column):
+            # The band of promoted candidates starts at the middle of the box.
+            leaving = half[place] * lane.n_candidates[place + 1] / n_candidates
+            ends = np.array([leaving, half[place + 1]])
+            span = [x + BOX, lane.column[place + 1] - BOX]
+            ax.fill_between(span, center - ends, center + ends, color=PALE, lw=0, zorder=0)
+    return float(lane.column[-1] + BOX)
 
-    def _draw_area(self, ax: Axes, lane: Lane, center: float) -> None:
-        """Draw a lane with too many rungs for boxes."""
-        half = np.sqrt(lane.n_candidates) / 2
-        color = self._color_of(lane)
-        x = np.append(lane.column, lane.column[-1] + 1) - 0.5
-        half_to_end = np.append(half, half[-1])
-        ax.fill_between(
-            x, center - half_to_end, center + half_to_end, step="post", color=color, lw=0
-        )
-        for place in np.unique(np.linspace(0, len(half) - 1, 6).round().astype(int)):
-            text = str(lane.n_candidates[place])
-            ax.text(lane.column[place], center - half[place] - 0.15, text, ha="center")
-        self._write_score(ax, lane, float(x[-1]), center)
 
-    def _write_score(self, ax: Axes, lane: Lane, x: float, center: float) -> None:
-        text = "no score on all splits" if np.isnan(lane.best_score) else f"{lane.best_score:.4g}"
-        color = WINNER if lane.has_winner and len(self.lanes) > 1 else GREY
-        ax.annotate(
-            text,
-            (x, center),
-            xytext=(6, 0),
-            textcoords="offset points",
-            va="center",
-            color=color,
-            fontsize="small",
-            annotation_clip=False,
-        )
+def _draw_area(ax: Axes, lane: Lane, center: float, color: str) -> float:
+    """Draw a lane with too many rungs for boxes, and return where it ends."""
+    half = np.sqrt(lane.n_candidates) / 2
+    x = np.append(lane.column, lane.column[-1] + 1) - 0.5
+    low, high = (center + np.append(side, side[-1]) for side in (-half, half))
+    ax.fill_between(x, low, high, step="post", color=color, lw=0)
+    for place in np.unique(np.linspace(0, len(half) - 1, 6).round().astype(int)):
+        text = str(lane.n_candidates[place])
+        ax.text(lane.column[place], center - half[place] - 0.15, text, ha="center")
+    return float(x[-1])
+
+
+def _write_score(ax: Axes, lane: Lane, x: float, center: float, color: str) -> None:
+    text = "no score on all splits" if np.isnan(lane.best_score) else f"{lane.best_score:.4g}"
+    style: Params = {"va": "center", "color": color, "fontsize": "small", "annotation_clip": False}
+    ax.annotate(text, (x, center), xytext=(6, 0), textcoords="offset points", **style)
 
 
 def _best_of(scores: np.ndarray) -> float:
@@ -188,22 +181,19 @@ def _bracket_lanes(found: FittedSearch, amounts: np.ndarray) -> list[Lane]:
     loop = results.get("loop", np.zeros_like(bracket))
     amount: np.ndarray = results["n_resources"]
     column = np.searchsorted(amounts, amount)
-    n_loops = len(np.unique(loop))
+    several = len(np.unique(loop)) > 1
     lanes = []
     for own_loop, minus_bracket in np.unique(np.stack([loop, -bracket], axis=1), axis=0):
         inside = (loop == own_loop) & (bracket == -minus_bracket)
         places, n_candidates = np.unique(column[inside], return_counts=True)
-        name = f"bracket {-minus_bracket}"
-        last = inside & (column == places[-1])
-        lanes.append(
-            Lane(
-                name=f"loop {own_loop}, {name}" if n_loops > 1 else name,
-                column=places,
-                n_candidates=n_candidates,
-                best_score=_best_of(means[last]),
-                has_winner=found.best_row is not None and bool(inside[found.best_row]),
-            )
+        best_score = _best_of(means[inside & (column == places[-1])])
+        has_winner = found.best_row is not None and bool(inside[found.best_row])
+        name = (
+            f"loop {own_loop}, bracket {-minus_bracket}"
+            if several
+            else f"bracket {-minus_bracket}"
         )
+        lanes.append(Lane(name, places, n_candidates, best_score, has_winner))
     return lanes
 
 

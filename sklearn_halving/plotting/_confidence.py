@@ -21,24 +21,23 @@ from sklearn_halving.plotting._drawing import (
     legend_beside,
     note,
 )
-from sklearn_halving.plotting._labels import candidate_labels
-from sklearn_halving.plotting._reading import (
-    CandidateTable,
-    FittedSearch,
-    Search,
-    candidate_table,
-    finite,
-    read_search,
-)
+from sklearn_halving.plotting._reading import FittedSearch, Search, arrays, finite, read_search
 from sklearn_halving.splits import corrected_variance_of_mean
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
-LEFT_OUT = (
-    "candidate without score or with less resource left out",
-    "candidates without score or with less resource left out",
+LEFT_OUT = "without score or with less resource left out"
+
+NEVER = "never fitted"
+KINDS = (
+    ("", "o"),
+    (NEVER, "D"),
+    ("one score: no interval", "o"),
+    ("all scores equal: width 0", "s"),
 )
+"""What is special about an interval, and the marker of its score."""
 
 FLAT = 1e-9
 """Relative width of an interval below which all scores count as equal."""
@@ -145,26 +144,20 @@ class ConfidenceDisplay(Display):
 
     @classmethod
     def _from_search(cls, found: FittedSearch, n_errors: float = 1.0) -> Self:
-        table = candidate_table(found)
-        has_posterior = found.has_posterior
-        intervals = _posterior if has_posterior else _standard_errors
-        mean, lower, upper = intervals(found, table, n_errors)
-        shown = ~np.isnan(mean)
-        params = [found.results["params"][row] for row in table.row[shown]]
+        table = found.candidates()
+        add_intervals = _add_posterior if found.has_posterior else _add_standard_errors
+        add_intervals(found, table, n_errors)
+        shown = table[table["mean"].notna()]
+        center, interval = "mean", f"± {n_errors:g} standard error"
+        if found.has_posterior:
+            center, interval = "posterior mean", "lower and upper bound"
         return cls(
-            candidate=table.candidate[shown],
-            mean=mean[shown],
-            lower=lower[shown],
-            upper=upper[shown],
-            best=table.best[shown],
-            n_pulls=table.n_pulls[shown],
-            labels=candidate_labels(table.candidate[shown].tolist(), params),
-            gap=_gap(lower[shown], upper[shown], table.best[shown]) if has_posterior else None,
-            n_left_out=int((~shown).sum()),
-            score_label=f"{'posterior mean' if has_posterior else 'mean'} of {found.score_label}",
-            interval_label=(
-                "lower and upper bound" if has_posterior else f"± {n_errors:g} standard error"
-            ),
+            **arrays(shown, "candidate", "mean", "lower", "upper", "best", "n_pulls"),
+            labels=found.labels(shown),
+            gap=_gap(shown) if found.has_posterior else None,
+            n_left_out=len(table) - len(shown),
+            score_label=f"{center} of {found.score_label}",
+            interval_label=interval,
         )
 
     def _draw(self, ax: Axes | None) -> Axes:
@@ -180,8 +173,8 @@ class ConfidenceDisplay(Display):
         n_cut = clip(ax.set_xlim, self.mean)
         note(
             ax,
-            count_of(n_cut, "mean off the axis", "means off the axis"),
-            count_of(self.n_left_out, *LEFT_OUT),
+            count_of(n_cut, "mean", "off the axis"),
+            count_of(self.n_left_out, "candidate", LEFT_OUT),
         )
         if n_candidates:
             legend_beside(ax)
@@ -190,40 +183,28 @@ class ConfidenceDisplay(Display):
     def _draw_intervals(self, ax: Axes, rows: np.ndarray, color: str, label: str) -> None:
         """Draw scores with intervals, and with another marker if the noise is unknown."""
         width = self.upper - self.lower
-        never = rows & (self.n_pulls == 0)
-        has_none = rows & ~never & np.isnan(width)
+        never = self.n_pulls == 0
         # Scores that are equal by chance are as uninformative about noise as a single score.
-        is_flat = rows & ~never & (width <= FLAT * np.maximum(1.0, np.abs(self.mean)))
-        known = rows & ~never & ~has_none & ~is_flat
-        thin = len(self.candidate) > 2 * MAX_LABELS and color != WINNER
-        size, line = (2, 0.6) if thin else (5, 1.6)
-        style: Params = {
-            "color": color,
-            "markersize": size,
-            "zorder": 3 if color == WINNER else 2,
-        }
-        hollow = style | {"markerfacecolor": "white"}
+        is_flat = width <= FLAT * np.maximum(1.0, np.abs(self.mean))
+        kind = np.select([never, np.isnan(width), is_flat], [1, 2, 3], default=0)
+        is_winner = color == WINNER
+        size, line = (5, 1.6) if is_winner or len(self.mean) <= 2 * MAX_LABELS else (2, 0.6)
+        style: Params = {"color": color, "markersize": size, "zorder": 3 if is_winner else 2}
         sides = np.maximum(np.stack([self.mean - self.lower, self.upper - self.mean]), 0.0)
-        start = "winner, " if color == WINNER else ""
-        shapes: tuple[tuple[np.ndarray, str, Params], ...] = (
-            (known, label, {"fmt": "o", **style}),
-            (never, f"{start}never fitted", {"fmt": "D", **hollow}),
-        )
-        for which, name, shape in shapes:
-            at = np.flatnonzero(which)
-            if len(at):
-                bars = ax.errorbar(
-                    self.mean[at], at, xerr=sides[:, at], linewidth=line, label=name, **shape
-                )
-                if which is never:
-                    bars[2][0].set_linestyle(":")
-        for which, name, marker in (
-            (has_none, f"{start}one score: no interval", "o"),
-            (is_flat, f"{start}all scores equal: width 0", "s"),
-        ):
-            at = np.flatnonzero(which)
-            if len(at):
-                ax.plot(self.mean[at], at, marker, label=name, **hollow)
+        for number, (name, marker) in enumerate(KINDS):
+            at = np.flatnonzero(rows & (kind == number))
+            if not len(at):
+                continue
+            if name:
+                style |= {"markerfacecolor": "white"}
+                label = f"winner, {name}" if is_winner else name
+            if name and name != NEVER:
+                ax.plot(self.mean[at], at, marker, label=label, **style)
+                continue
+            errors: Params = {"xerr": sides[:, at], "linewidth": line, "label": label}
+            bars = ax.errorbar(self.mean[at], at, fmt=marker, **errors, **style)
+            if name == NEVER:
+                bars[2][0].set_linestyle(":")
 
     def _draw_gap(self, ax: Axes) -> None:
         """Draw the span from the winner's lower bound to the largest upper bound of the others."""
@@ -232,27 +213,23 @@ class ConfidenceDisplay(Display):
         ax.axvspan(*ends, color=GREY, alpha=0.15, linewidth=0, label=f"gap {self.gap:.3g}")
 
 
-Intervals = tuple[np.ndarray, np.ndarray, np.ndarray]
-
-
-def _posterior(found: FittedSearch, table: CandidateTable, n_errors: float) -> Intervals:
-    columns = ("posterior_mean", "lower_bound", "upper_bound")
-    mean, lower, upper = (finite(found.results[column])[table.row] for column in columns)
+def _add_posterior(found: FittedSearch, table: pd.DataFrame, n_errors: float) -> None:
+    """Add the columns of the intervals: the bounds of the posterior."""
+    names = {"mean": "posterior_mean", "lower": "lower_bound", "upper": "upper_bound"}
+    for name, column in names.items():
+        table[name] = finite(found.results[column])[table["row"]]
     # If all fits failed, the posterior describes a substitute value, not a score.
-    failed = (table.n_pulls > 0) & np.isnan(table.score)
-    return np.where(failed, np.nan, mean), lower, upper
+    table.loc[(table["n_pulls"] > 0) & table["score"].isna(), "mean"] = np.nan
 
 
-def _standard_errors(found: FittedSearch, table: CandidateTable, n_errors: float) -> Intervals:
-    mean = table.score
-    if found.has_resources:
-        amounts = found.results["n_resources"][table.row]
-        largest = amounts[~np.isnan(mean)].max(initial=0)
-        mean = np.where(amounts == largest, mean, np.nan)
+def _add_standard_errors(found: FittedSearch, table: pd.DataFrame, n_errors: float) -> None:
+    """Add the columns of the intervals: standard errors around scores with the most resource."""
+    largest = table["level"][table["score"].notna()].max()
+    table["mean"] = table["score"].where(table["level"] == largest)
     column = found.results.get(f"standard_error_test_{found.metric}")
     error = _corrected_errors(found) if column is None else finite(column)
-    error = error[table.row]
-    return mean, mean - n_errors * error, mean + n_errors * error
+    width = n_errors * error[table["row"]]
+    table["lower"], table["upper"] = table["mean"] - width, table["mean"] + width
 
 
 def _corrected_errors(found: FittedSearch) -> np.ndarray:
@@ -267,7 +244,8 @@ def _corrected_errors(found: FittedSearch) -> np.ndarray:
     return np.sqrt(corrected_variance_of_mean(np.column_stack(columns), *sizes))
 
 
-def _gap(lower: np.ndarray, upper: np.ndarray, best: np.ndarray) -> float | None:
+def _gap(table: pd.DataFrame) -> float | None:
+    best = table["best"]
     if not best.any() or best.all():
         return None
-    return float(np.nanmax(upper[~best]) - lower[best][0])
+    return float(table["upper"][~best].max() - table["lower"][best].iloc[0])

@@ -25,46 +25,11 @@ def check_choice(display: str, name: str, value: object, choices: object) -> Non
         )
 
 
-EXAMPLES = {
-    "brackets": """
->>> from scipy.stats import randint
->>> from sklearn.datasets import load_wine
->>> from sklearn.ensemble import ExtraTreesClassifier
->>> from sklearn_halving import HyperbandSearchCV
->>> X, y = load_wine(return_X_y=True)
->>> space = {"max_depth": randint(1, 9), "max_features": randint(1, 13), "n_estimators": [3]}
->>> search = HyperbandSearchCV(
-...     ExtraTreesClassifier(), space, brackets="all", max_candidates=9, cv=2, random_state=0
-... ).fit(X, y)
-""",
-    "halving": """
->>> from sklearn.datasets import load_wine
->>> from sklearn.tree import DecisionTreeClassifier
->>> from sklearn_halving import VarianceHalvingSearchCV
->>> X, y = load_wine(return_X_y=True)
->>> search = VarianceHalvingSearchCV(
-...     DecisionTreeClassifier(), {"max_depth": [1, 2, 3, 4, 5]}, random_state=0
-... ).fit(X, y)
-""",
-    "parameters": """
->>> from scipy.stats import loguniform
->>> from sklearn.datasets import load_wine
->>> from sklearn.tree import DecisionTreeClassifier
->>> from sklearn_halving import HyperbandSearchCV
->>> X, y = load_wine(return_X_y=True)
->>> space = {"ccp_alpha": loguniform(1e-4, 1), "splitter": ["best", "random"]}
->>> search = HyperbandSearchCV(DecisionTreeClassifier(), space, random_state=0).fit(X, y)
-""",
-}
-"""The first lines of examples that several displays have."""
-
-
 class Display(ABC):
     """Base of the displays: a subclass reads its arrays from a search, and draws them.
 
     The docstrings of a subclass leave out the attributes below, and the parameters, values and
-    errors of the methods that it overrides. They are inserted, and ``example`` names the search of
-    `EXAMPLES` with which its example begins.
+    errors of the methods that it overrides. They are inserted.
 
     Attributes
     ----------
@@ -77,14 +42,13 @@ class Display(ABC):
     ax_: Axes
     figure_: Figure | SubFigure
 
-    def __init_subclass__(cls, example: str | None = None) -> None:
+    def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if cls.__doc__:
+            attributes = entries(Display.__doc__, "Attributes") | entries(
+                cls.__doc__, "Attributes"
+            )
             text = inspect.cleandoc(cls.__doc__)
-            if example is not None:
-                title = "Examples\n--------\n"
-                text = text.replace(title, title + EXAMPLES[example].lstrip())
-            attributes = entries(Display.__doc__, "Attributes") | entries(text, "Attributes")
             cls.__doc__ = with_section(text, "Attributes", attributes.values())
         for name in ("from_estimator", "plot"):
             method = vars(cls).get(name)

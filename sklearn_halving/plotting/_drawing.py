@@ -12,6 +12,7 @@ from sklearn_halving.plotting._labels import shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.collections import PathCollection
 
 OTHERS = "#4477aa"
@@ -22,6 +23,8 @@ FEWER_SPLITS = "fewer splits"
 """What a hollow marker stands for: a mean over fewer splits than others with the same resource."""
 MAX_LABELS = 30
 """Largest number of candidates whose names are written on an axis."""
+MAX_CATEGORIES = 40
+"""Largest number of categories of which each has a label."""
 ROUND_STEPS = (5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 """Possible distances between tick labels on an axis of candidates."""
 
@@ -102,9 +105,9 @@ def note(ax: Axes, *texts: str) -> None:
         ax.set_title(text, loc="right", fontsize="small", color=GREY)
 
 
-def count_of(number: int, one: str, many: str) -> str:
-    """Return a number with its noun; an empty string for 0."""
-    return "" if number == 0 else f"{number} {one if number == 1 else many}"
+def count_of(number: int, noun: str, rest: str = "") -> str:
+    """Return a number with its noun and what is said of it; an empty string for 0."""
+    return f"{number} {noun}{'' if number == 1 else 's'} {rest}".rstrip() if number else ""
 
 
 def wrapped(label: str, length: int = 28) -> str:
@@ -115,17 +118,32 @@ def wrapped(label: str, length: int = 28) -> str:
     return "\n".join(part for part in (head, shortened(name, 40)) if part)
 
 
-def set_log_ticks(ax: Axes, values: np.ndarray) -> None:
-    """Make the x axis logarithmic, with tick labels that do not overlap."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+def label_numbers(axis: Axis, values: np.ndarray, *, is_log: bool) -> None:
+    """Make an axis of numbers logarithmic, or put ticks of whole numbers at whole numbers."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-    ax.set_xscale("log")
-    ax.xaxis.set_minor_formatter(NullFormatter())
+    if not is_log:
+        if (values == values.round()).all():
+            axis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
+        return
+    set_scale = axis.axes.set_xscale if axis is axis.axes.xaxis else axis.axes.set_yscale
+    set_scale("log")
+    axis.set_minor_formatter(NullFormatter())  # labels of minor ticks would overlap
     span = float(values.max() / values.min())
     if span < 300:  # powers of ten alone would give one or two ticks
         steps = (1, 2, 5) if span < 30 else (1, 3)
-        ax.xaxis.set_major_locator(LogLocator(base=10, subs=steps))
-        ax.xaxis.set_major_formatter(FuncFormatter(lambda value, place: f"{value:.4g}"))
+        axis.set_major_locator(LogLocator(base=10, subs=steps))
+        axis.set_major_formatter(FuncFormatter(lambda value, place: f"{value:.4g}"))
+
+
+def label_categories(axis: Axis, names: list[str]) -> None:
+    """Label an axis with the names of categories, rotated if they would overlap."""
+    step = -(-len(names) // MAX_CATEGORIES)
+    is_long = max(map(len, names), default=0) * len(names) > 60
+    style: Params = {}
+    if is_long and axis is axis.axes.xaxis:
+        style = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
+    axis.set_ticks(range(0, len(names), step), names[::step], fontsize="small", **style)
 
 
 def set_log_levels(ax: Axes, levels: np.ndarray) -> None:

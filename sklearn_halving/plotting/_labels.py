@@ -53,13 +53,10 @@ def value_texts(values: Sequence[object]) -> list[str]:
             by_class.setdefault(type(value).__name__, {})[text] = value
     short = {text: text for text in distinct}
     for name, members in by_class.items():
-        short |= dict(zip(members, _estimator_texts(name, list(members.values())), strict=True))
-    n_distinct = len(set(short.values()))
+        short |= dict(zip(members, _estimator_texts(name, [*members.values()]), strict=True))
     for length in range(MAX_VALUE, MAX_DISTINCT_VALUE + 1, 6):
-        cut = {
-            text: one if one in by_class else shortened(one, length) for text, one in short.items()
-        }
-        if len(set(cut.values())) == n_distinct:
+        cut = {t: one if one in by_class else shortened(one, length) for t, one in short.items()}
+        if len(set(cut.values())) == len(set(short.values())):
             break
     return [cut[text] for text in full]
 
@@ -67,16 +64,13 @@ def value_texts(values: Sequence[object]) -> list[str]:
 def _estimator_texts(name: str, estimators: list[Parameterized]) -> list[str]:
     """Return the class with the parameters in which estimators of this class differ."""
     texts = [
-        {key: value_text(value) for key, value in one.get_params(deep=False).items()}
-        for one in estimators
+        {k: value_text(v) for k, v in one.get_params(deep=False).items()} for one in estimators
     ]
     differ = [key for key in texts[0] if len({one.get(key) for one in texts}) > 1]
-    return [
-        f"{name}({', '.join(f'{key}={one[key]}' for key in differ if key in one)})"
-        if differ
-        else name
-        for one in texts
-    ]
+    if not differ:
+        return [name] * len(texts)
+    parts = [", ".join(f"{key}={one[key]}" for key in differ if key in one) for one in texts]
+    return [f"{name}({part})" for part in parts]
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:
@@ -92,30 +86,23 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
     return short
 
 
-def _word_ends(names: list[str]) -> dict[str, str]:
-    """Return for each name the shortest end that no other name has, after an ellipsis."""
-    apart = short_names(name.replace("__", "_").replace("_", "__") for name in names)
-    ends = [end.replace("__", "_") for end in apart.values()]
-    if len(ends) < len(set(names)):
-        return {name: name for name in names}
-    return {
-        name: f"…{end}" if len(end) + 1 < len(name) else name
-        for name, end in zip(names, ends, strict=True)
-    }
-
-
-def _name_of(end: str, length: int) -> str:
-    """Return the shortened name with a single ellipsis."""
-    if end.startswith("…") and len(end) > length:
-        return f"…{end[1 - length :]}"
-    return shortened(end, length)
+def _end_of(name: str, end: str, length: int) -> str:
+    """Return the end of a name after an ellipsis, or the name without its middle if shorter."""
+    if len(end) + 1 >= len(name):
+        return shortened(name, length)
+    return f"…{end[max(0, len(end) + 1 - length) :]}"
 
 
 def _ways_to_shorten(names: list[str]) -> list[dict[str, str]]:
     """Return names of parameters for labels, in several ways, the most legible first."""
     whole = short_names(names)
-    ends = dict(zip(whole, _word_ends(list(whole.values())).values(), strict=True))
-    ways = [whole, *({n: _name_of(ends[n], length) for n in names} for length in NAME_LENGTHS)]
+    words = {name: short.replace("__", "_").replace("_", "__") for name, short in whole.items()}
+    ends = {word: end.replace("__", "_") for word, end in short_names(words.values()).items()}
+    ways = [whole]
+    ways += [
+        {name: _end_of(whole[name], ends[words[name]], length) for name in names}
+        for length in NAME_LENGTHS
+    ]
     # Two parameters must not get the same name.
     return [way for way in ways if len(set(way.values())) == len(names)]
 
@@ -141,16 +128,14 @@ def candidate_labels(numbers: Sequence[int], params: Sequence[Params]) -> list[s
         for place, value in zip(places, values, strict=True):
             texts[place][name] = value
     differ = [n for n in names if len({one.get(n) for one in texts}) > 1] or names
-    labels: list[list[str]] = []
-    # The last parts are left out if there is no room. A category, such as a kernel, says more.
-    by_kind = sorted(differ, key=lambda name: _is_numeric(name, params))
     for short in _ways_to_shorten(differ):
-        labels = [[f"{short[n]}={one[n]}" for n in differ if n in one] for one in texts]
-        if max(map(_length, labels), default=0) <= MAX_CANDIDATE:
+        labels = [", ".join(f"{short[n]}={one[n]}" for n in differ if n in one) for one in texts]
+        if max(map(len, labels), default=0) <= MAX_CANDIDATE:
             break
-    if max(map(_length, labels), default=0) > MAX_CANDIDATE:
-        labels = [[f"{short[n]}={one[n]}" for n in by_kind if n in one] for one in texts]
-    return [f"{_joined(parts)}  #{number}" for number, parts in zip(numbers, labels, strict=True)]
+    else:  # the last parts are left out; a category, such as a kernel, says more than a number
+        by_kind = sorted(differ, key=lambda name: _is_numeric(name, params))
+        labels = [_joined([f"{short[n]}={one[n]}" for n in by_kind if n in one]) for one in texts]
+    return [f"{label}  #{number}" for number, label in zip(numbers, labels, strict=True)]
 
 
 def _is_numeric(name: str, params: Sequence[Params]) -> bool:
@@ -158,13 +143,11 @@ def _is_numeric(name: str, params: Sequence[Params]) -> bool:
     return all(isinstance(one[name], Real) for one in params if name in one)
 
 
-def _length(parts: list[str]) -> int:
-    return len(", ".join(parts))
-
-
 def _joined(parts: list[str]) -> str:
     """Return the parts that fit, and an ellipsis if some do not."""
-    kept = list(parts)
-    while len(kept) > 1 and _length([*kept, "…"][: len(parts)]) > MAX_CANDIDATE:
-        kept.pop()
-    return ", ".join(kept if len(kept) == len(parts) else [*kept, "…"])
+    text = ", ".join(parts)
+    for n_kept in range(len(parts) - 1, 0, -1):
+        if len(text) <= MAX_CANDIDATE:
+            break
+        text = ", ".join([*parts[:n_kept], "…"])
+    return text

@@ -9,13 +9,7 @@ import numpy as np
 
 from sklearn_halving._typing import Params
 from sklearn_halving.plotting._display import Display
-from sklearn_halving.plotting._drawing import (
-    OTHERS,
-    WINNER,
-    count_of,
-    legend_beside,
-    note,
-)
+from sklearn_halving.plotting._drawing import OTHERS, WINNER, count_of, legend_beside, note
 from sklearn_halving.plotting._labels import shortened
 from sklearn_halving.plotting._reading import FittedSearch
 from sklearn_halving.plotting._space import Axis, tried_space
@@ -29,7 +23,7 @@ WIDTHS = (0.7, 1.2, 2.5)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ParallelCoordinatesDisplay(Display, example="parameters"):
+class ParallelCoordinatesDisplay(Display):
     """All parameters of all candidates: a line for each candidate, an axis for each parameter.
 
     Use `from_estimator` to create a display. The last axis is the score. Lines of the best quarter
@@ -53,6 +47,13 @@ class ParallelCoordinatesDisplay(Display, example="parameters"):
 
     Examples
     --------
+    >>> from scipy.stats import loguniform
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from sklearn_halving import HyperbandSearchCV
+    >>> X, y = load_wine(return_X_y=True)
+    >>> space = {"ccp_alpha": loguniform(1e-4, 1), "splitter": ["best", "random"]}
+    >>> search = HyperbandSearchCV(DecisionTreeClassifier(), space, random_state=0).fit(X, y)
     >>> from sklearn_halving.plotting import ParallelCoordinatesDisplay
     >>> ParallelCoordinatesDisplay.from_estimator(search).label
     ['ccp_alpha', 'splitter', 'score']
@@ -66,11 +67,11 @@ class ParallelCoordinatesDisplay(Display, example="parameters"):
     @classmethod
     def _from_search(cls, found: FittedSearch) -> Self:
         space = tried_space(found)
-        score = Axis("score", found.score_label, space.score, (), is_log=False)
-        axes = [*space.axes, score]
-        compared = ~space.has_fewer_splits | space.has_fewer_splits.all()
-        group = (compared & (space.score >= np.quantile(space.score[compared], 0.75))).astype(int)
-        group[space.best] = 2
+        score, fewer = (space.table[name].to_numpy() for name in ("score", "has_fewer_splits"))
+        axes = [*space.axes, Axis("score", found.score_label, score, (), is_log=False)]
+        compared = ~fewer | fewer.all()
+        group = (compared & (score >= np.quantile(score[compared], 0.75))).astype(int)
+        group[space.table["best"]] = 2
         return cls(
             position=np.column_stack([_to_unit(axis) for axis in axes]),
             group=group,
@@ -93,7 +94,7 @@ class ParallelCoordinatesDisplay(Display, example="parameters"):
         n_without = int((self.position < 0).any(axis=1).sum())
         note(
             ax,
-            count_of(len(self.group), "candidate", "candidates"),
+            count_of(len(self.group), "candidate"),
             f"{n_without} without a parameter" if n_without else "",
         )
         return ax

@@ -15,13 +15,14 @@ from sklearn_halving.plotting._drawing import (
     clip,
     count_of,
     draw_winner,
+    label_categories,
+    label_numbers,
     legend_beside,
     note,
-    set_log_ticks,
     wrapped,
 )
 from sklearn_halving.plotting._labels import shortened, value_texts
-from sklearn_halving.plotting._reading import FittedSearch, Search, candidate_table, read_search
+from sklearn_halving.plotting._reading import FittedSearch, Search, arrays, read_search
 from sklearn_halving.plotting._space import as_numbers, category_texts, suits_log
 
 if TYPE_CHECKING:
@@ -32,13 +33,12 @@ if TYPE_CHECKING:
 Scale = Literal["auto", "linear", "log"]
 FULL: Params = {"color": OTHERS, "linewidths": 0}
 HOLLOW: Params = {"facecolors": "none", "edgecolors": OTHERS, "linewidths": 1}
-MAX_CATEGORIES = 40
 AREAS = (14.0, 160.0)
 """Areas of the smallest and the largest marker, in square points."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ParameterDisplay(Display, example="parameters"):
+class ParameterDisplay(Display):
     """Score of each candidate against its value of one parameter.
 
     Use `from_estimator` to create a display. The size of a marker shows how much a candidate
@@ -68,6 +68,13 @@ class ParameterDisplay(Display, example="parameters"):
 
     Examples
     --------
+    >>> from scipy.stats import loguniform
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from sklearn_halving import HyperbandSearchCV
+    >>> X, y = load_wine(return_X_y=True)
+    >>> space = {"ccp_alpha": loguniform(1e-4, 1), "splitter": ["best", "random"]}
+    >>> search = HyperbandSearchCV(DecisionTreeClassifier(), space, random_state=0).fit(X, y)
     >>> from sklearn_halving.plotting import ParameterDisplay
     >>> display = ParameterDisplay.from_estimator(search, "ccp_alpha")
     >>> display.ax_.get_xscale()
@@ -117,29 +124,26 @@ class ParameterDisplay(Display, example="parameters"):
     @classmethod
     def _from_search(cls, found: FittedSearch, parameter: str | None = None) -> Self:
         parameter = _parameter_of(found, parameter)
-        table = candidate_table(found)
-        column = found.results[f"param_{parameter}"][table.row]
-        score = table.score
-        if found.has_posterior:  # which knows of candidates that were never fitted, too
-            posterior = found.results["posterior_mean"][table.row]
-            score = np.where((table.n_pulls > 0) & np.isnan(score), np.nan, posterior)
-        shown = ~np.ma.getmaskarray(column) & ~np.isnan(score)
-        weight, weight_label = table.n_pulls, "fits"
+        table = found.candidates()
+        weight, weight_label = "n_pulls", "fits"
         if found.has_resources and len(np.unique(found.results["n_resources"])) > 1:
-            weight = found.results["n_resources"][table.row]
-            weight_label = found.resource_unit
+            weight, weight_label = "level", found.resource_unit
+        score_label = f"mean test {found.score_label}"
+        if found.has_posterior:  # which knows of candidates that were never fitted, too
+            failed = (table["n_pulls"] > 0) & table["score"].isna()
+            posterior = found.results["posterior_mean"][table["row"]]
+            table["score"] = np.where(failed, np.nan, posterior)
+            score_label = f"posterior mean of {found.score_label}"
+        column = found.results[f"param_{parameter}"][table["row"]]
+        shown = ~np.ma.getmaskarray(column) & table["score"].notna()
+        table = table[shown]
         return cls(
             values=as_numbers([column[place] for place in np.flatnonzero(shown)]),
-            score=score[shown],
-            weight=weight[shown],
-            best=table.best[shown],
-            has_fewer_splits=table.has_fewer_splits[shown],
+            weight=table[weight].to_numpy(),
+            **arrays(table, "score", "best", "has_fewer_splits"),
             parameter=parameter,
             n_left_out=int((~shown).sum()),
-            score_label=(
-                f"{'posterior mean of' if found.has_posterior else 'mean test'} "
-                f"{found.score_label}"
-            ),
+            score_label=score_label,
             weight_label=weight_label,
         )
 
@@ -155,15 +159,14 @@ class ParameterDisplay(Display, example="parameters"):
 
     def _draw(self, ax: Axes | None, scale: Scale = "auto") -> Axes:
         is_log = self._is_log(scale)
-        texts = [] if self._is_numeric else value_texts(list(self.values))
+        is_numeric = self.values.dtype != object
+        texts = [] if is_numeric else value_texts(list(self.values))
         # Long category names are rotated, which takes height from the axes.
         ax = self._axes(ax, height=4.0 + 0.04 * max(map(len, texts), default=0))
-        x = self.values if self._is_numeric else self._draw_categories(ax, texts)
-        if is_log:
-            set_log_ticks(ax, x)
-        elif self._is_numeric and (x == x.round()).all():
-            ax.locator_params(axis="x", integer=True)
-        areas = _areas(self.weight)
+        x = self.values if is_numeric else self._draw_categories(ax)
+        if is_numeric:
+            label_numbers(ax.xaxis, x, is_log=is_log)
+        areas = _areas(self.weight, self.weight)
         alpha = 0.7 if len(x) <= 100 else 0.4
         for is_hollow, style in enumerate((FULL, HOLLOW)):
             rows = ~self.best & (self.has_fewer_splits == is_hollow)
@@ -172,18 +175,20 @@ class ParameterDisplay(Display, example="parameters"):
         star = draw_winner(ax, x[self.best], self.score[self.best])
         # Parameter names of nested pipelines can be wider than the axes.
         ax.set(xlabel=shortened(self.parameter, 60), ylabel=wrapped(self.score_label))
-        self._finish(ax, star)
+        n_below = clip(ax.set_ylim, self.score)
+        note(
+            ax,
+            count_of(n_below, "score", "below the axis"),
+            count_of(self.n_left_out, "candidate", "left out"),
+        )
+        self._add_legend(ax, star)
         return ax
-
-    @property
-    def _is_numeric(self) -> bool:
-        return self.values.dtype != object
 
     def _is_log(self, scale: Scale) -> bool:
         """Return whether the x axis is logarithmic."""
         name = type(self).__name__
         check_choice(name, "scale", scale, Scale)
-        can_be_log = self._is_numeric and bool((self.values > 0).all())
+        can_be_log = self.values.dtype != object and bool((self.values > 0).all())
         if scale == "log" and not can_be_log:
             raise ValueError(
                 f"scale='log' of {name} needs positive numbers; got {self.parameter} with other "
@@ -193,49 +198,34 @@ class ParameterDisplay(Display, example="parameters"):
             return scale == "log"
         return suits_log(self.values)
 
-    def _draw_categories(self, ax: Axes, texts: list[str]) -> np.ndarray:
+    def _draw_categories(self, ax: Axes) -> np.ndarray:
         """Label the axis with the categories, and return the position of each candidate."""
-        names = category_texts(self.values)[1]
-        place = {name: index for index, name in enumerate(names)}
-        step = -(-len(names) // MAX_CATEGORIES)
-        is_long = max(map(len, names), default=0) * len(names) > 60
-        style: Params = (
-            {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if is_long else {}
-        )
-        ax.set_xticks(range(0, len(names), step), names[::step], fontsize="small", **style)
+        texts, names = category_texts(self.values)
+        label_categories(ax.xaxis, names)
         ax.set_xlim(-0.6, len(names) - 0.4)
-        x = np.array([place[text] for text in texts], dtype=float)
+        x = np.array([names.index(text) for text in texts], dtype=float)
         # Candidates of one category are spread out, in the same way in every drawing.
         for index in range(len(names)):
             members = np.flatnonzero(x == index)
             if len(members) > 1:
                 spread = min(0.3, 0.04 * len(members))
-                steps = np.arange(len(members)) * 0.618 % 1.0
-                x[members] += spread * (2 * steps - 1)
+                x[members] += spread * (2 * (np.arange(len(members)) * 0.618 % 1.0) - 1)
         return x
 
-    def _finish(self, ax: Axes, star: PathCollection) -> None:
-        """Clip the axis if outliers would dominate it, and add the legend."""
-        n_below = clip(ax.set_ylim, self.score)
-        note(
-            ax,
-            count_of(n_below, "score below the axis", "scores below the axis"),
-            count_of(self.n_left_out, "candidate left out", "candidates left out"),
-        )
-        handles: list[Artist] = []
-        labels: list[str] = []
+    def _add_legend(self, ax: Axes, star: PathCollection) -> None:
+        """Explain the marks and their areas."""
+        marks: list[tuple[Artist, str]] = []
         if self.best.any():
             never = "" if self.weight[self.best].all() else ",\nnever fitted"
-            handles, labels = [star], [f"winner{never}"]
+            marks.append((star, f"winner{never}"))
         if (self.has_fewer_splits & ~self.best).any():
-            handles.append(ax.scatter([], [], 50.0, **HOLLOW))
-            labels.append(FEWER_SPLITS)
+            marks.append((ax.scatter([], [], 50.0, **HOLLOW), FEWER_SPLITS))
         amounts = np.unique(self.weight)
         if len(amounts) > 5:
             amounts = amounts[np.linspace(0, len(amounts) - 1, 4).round().astype(int)]
         for amount, area in zip(amounts, _areas(self.weight, amounts), strict=True):
-            handles.append(ax.scatter([], [], area, alpha=0.7, **FULL))
-            labels.append(f"{amount:.4g}")
+            marks.append((ax.scatter([], [], area, alpha=0.7, **FULL), f"{amount:.4g}"))
+        handles, labels = [mark for mark, _ in marks], [label for _, label in marks]
         title = shortened(self.weight_label, 20)
         legend_beside(ax, handles=handles, labels=labels, title=title)
 
@@ -252,13 +242,12 @@ def _parameter_of(found: FittedSearch, parameter: str | None) -> str:
     return parameter
 
 
-def _areas(weight: np.ndarray, amounts: np.ndarray | None = None) -> np.ndarray:
-    """Return areas of marks, by the logarithm where amounts differ by factors."""
+def _areas(weight: np.ndarray, amounts: np.ndarray) -> np.ndarray:
+    """Return areas of marks for some amounts, by the logarithm where they differ by factors."""
     if not len(weight):
         return np.zeros(0)
     low, high = np.log1p(float(weight.min())), np.log1p(float(weight.max()))
-    values = weight if amounts is None else amounts
     if high <= low:
-        return np.full(len(values), 50.0)
-    share = (np.log1p(values) - low) / (high - low)
+        return np.full(len(amounts), 50.0)
+    share = (np.log1p(amounts) - low) / (high - low)
     return AREAS[0] + share * (AREAS[1] - AREAS[0])

@@ -1,4 +1,4 @@
-"""ImportanceDisplay and ParameterPairDisplay: the most important parameters."""
+"""ParameterPairDisplay: score against two parameters."""
 
 from __future__ import annotations
 
@@ -11,111 +11,25 @@ from sklearn_halving._typing import Params
 from sklearn_halving.plotting._display import Display
 from sklearn_halving.plotting._drawing import (
     FEWER_SPLITS,
-    OTHERS,
     count_of,
     draw_winner,
-    height_of,
+    label_categories,
+    label_numbers,
     note,
     score_range,
 )
+from sklearn_halving.plotting._importance import importances
 from sklearn_halving.plotting._labels import shortened
-from sklearn_halving.plotting._reading import FittedSearch, Search, read_search
+from sklearn_halving.plotting._reading import FittedSearch, Search, arrays, read_search
 from sklearn_halving.plotting._space import Axis, TriedSpace, tried_space
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-N_TREES = 200
-N_SHUFFLES = 20
 N_CONTOURS = 10
 FEWEST_POINTS = 6
 """Smallest number of distinct points for which contours are drawn."""
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class ImportanceDisplay(Display, example="parameters"):
-    """How much the score depends on each parameter.
-
-    Use `from_estimator` to create a display. A random forest is fitted to the candidates: it
-    predicts the score from the parameters and from the amount of resource. The importance of a
-    parameter is the decrease of the R2 score of the forest if the values of this parameter are
-    shuffled among the candidates [1]_, in the mean of 20 repetitions. The thin lines are standard
-    deviations over the repetitions.
-
-    The forest knows only the candidates that were tried, so few candidates give a rough answer.
-    Parameters that matter only in combination with others can both be important.
-
-    Parameters
-    ----------
-    parameter : list of str of length n_parameters
-        Names of the parameters in which candidates differ, most important first.
-    importance, deviation : ndarray of shape (n_parameters,)
-        Mean and standard deviation of the decrease of R2.
-    n_candidates : int
-        Number of candidates with a score.
-    score_label : str
-        Name of the metric.
-
-    References
-    ----------
-    .. [1] L. Breiman (2001). Random forests. Machine Learning 45, 5-32.
-       https://doi.org/10.1023/A:1010933404324
-
-    Examples
-    --------
-    >>> from sklearn_halving.plotting import ImportanceDisplay
-    >>> ImportanceDisplay.from_estimator(search).parameter
-    ['ccp_alpha', 'splitter']
-    """
-
-    parameter: list[str]
-    importance: np.ndarray
-    deviation: np.ndarray
-    n_candidates: int
-    score_label: str = "score"
-
-    @classmethod
-    def _from_search(cls, found: FittedSearch) -> Self:
-        space = tried_space(found)
-        mean, deviation = importances(space)
-        order = np.argsort(-mean, kind="stable")
-        return cls(
-            parameter=[space.axes[place].name for place in order],
-            importance=mean[order],
-            deviation=deviation[order],
-            n_candidates=len(space.score),
-            score_label=found.score_label,
-        )
-
-    def _draw(self, ax: Axes | None) -> Axes:
-        rows = range(len(self.parameter))
-        ax = self._axes(ax, 6.4, height_of(len(rows)))
-        style: Params = {"ecolor": "black", "error_kw": {"elinewidth": 0.8}}
-        ax.barh(rows, self.importance, 0.7, xerr=self.deviation, color=OTHERS, **style)
-        ax.set_yticks(rows, [shortened(name, 30) for name in self.parameter], fontsize="small")
-        ax.set_ylim(max(len(rows), 2) - 0.4, -0.6)
-        ax.set_xlim(left=min(0.0, float((self.importance - self.deviation).min(initial=0.0))))
-        ax.set_xlabel(f"decrease of R2 if shuffled, for {shortened(self.score_label, 30)}")
-        note(ax, count_of(self.n_candidates, "candidate", "candidates"))
-        return ax
-
-
-def importances(space: TriedSpace) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and standard deviation of the importance of each parameter."""
-    n_axes = len(space.axes)
-    if np.ptp(space.score) == 0:
-        return np.zeros(n_axes), np.zeros(n_axes)
-    from sklearn.ensemble import RandomForestRegressor
-    from sklearn.inspection import permutation_importance
-
-    columns = [axis.position for axis in space.axes]
-    X = np.column_stack([*columns, space.level])
-    # Trees split by order, so scales do not matter. Candidates without a parameter stand apart.
-    X = np.where(np.isnan(X), np.nanmin(X, axis=0) - 1, X)
-    forest = RandomForestRegressor(N_TREES, random_state=0).fit(X, space.score)
-    found = permutation_importance(forest, X, space.score, n_repeats=N_SHUFFLES, random_state=0)
-    return found.importances_mean[:n_axes], found.importances_std[:n_axes]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -194,53 +108,48 @@ class ParameterPairDisplay(Display):
     def _from_search(cls, found: FittedSearch, parameters: tuple[str, str] | None = None) -> Self:
         space = tried_space(found)
         if len(space.axes) < 2:
-            raise found.lacks(
-                "two parameters in which candidates differ", "ParameterDisplay shows one of them"
-            )
+            way_out = "ParameterDisplay shows one of them"
+            raise found.lacks("two parameters in which candidates differ", way_out)
         first, second = _pair(space, found, parameters)
         shown = ~np.isnan(first.position + second.position)
+        first, second = (replace(one, position=one.position[shown]) for one in (first, second))
+        table = space.table[shown]
         return cls(
-            axes=(
-                replace(first, position=first.position[shown]),
-                replace(second, position=second.position[shown]),
-            ),
-            score=space.score[shown],
-            best=space.best[shown],
-            has_fewer_splits=space.has_fewer_splits[shown],
+            axes=(first, second),
+            **arrays(table, "score", "best", "has_fewer_splits"),
             n_left_out=int((~shown).sum()),
             score_label=found.score_label,
         )
 
     def _draw(self, ax: Axes | None) -> Axes:
         ax = self._axes(ax, 6.4, 4.4)
-        x, y = (axis.position for axis in self.axes)
-        limits = score_range(self.score)
-        low, high = (self.score.min(), self.score.max()) if limits is None else limits
-        style: Params = {"vmin": low, "vmax": high, "cmap": "viridis"}
         for axis, of_plot in zip(self.axes, (ax.xaxis, ax.yaxis), strict=True):
-            _set_axis(of_plot, axis)
-        for axis, set_scale in zip(self.axes, (ax.set_xscale, ax.set_yscale), strict=True):
-            if axis.is_log:
-                set_scale("log")
-        self._draw_contours(ax, float(low), float(high))
+            if axis.categories:
+                names = [shortened(text, 18) for text in axis.categories]
+                label_categories(of_plot, names)
+            else:
+                label_numbers(of_plot, axis.position, is_log=axis.is_log)
+        limits = score_range(self.score)
+        low, high = limits or (float(self.score.min()), float(self.score.max()))
+        self._draw_contours(ax, low, high)
+        style: Params = {"vmin": low, "vmax": high, "cmap": "viridis"}
+        x, y = (axis.position for axis in self.axes)
         order = np.argsort(self.score)
-        fewer = order[self.has_fewer_splits[order]]
+        is_fewer = self.has_fewer_splits[order]
+        fewer, full = order[is_fewer], order[~is_fewer]
         if len(fewer):
             ax.scatter(x[fewer], y[fewer], 28, self.score[fewer], marker="x", **style)
-        order = order[~self.has_fewer_splits[order]]
-        points = ax.scatter(
-            x[order], y[order], 28, self.score[order], edgecolors="white", linewidths=0.6, **style
-        )
+        edge: Params = {"edgecolors": "white", "linewidths": 0.6}
+        points = ax.scatter(x[full], y[full], 28, self.score[full], **edge, **style)
         draw_winner(ax, x[self.best], y[self.best])
         ax.set(xlabel=shortened(self.axes[0].name, 60), ylabel=shortened(self.axes[1].name, 36))
         label = f"mean test {shortened(self.score_label, 30)}"
-        ax.figure.colorbar(
-            points, ax=ax, label=label, extend="neither" if limits is None else "min"
-        )
+        extend = "neither" if limits is None else "min"
+        ax.figure.colorbar(points, ax=ax, label=label, extend=extend)
         note(
             ax,
             f"x: {FEWER_SPLITS}" if len(fewer) else "",
-            count_of(self.n_left_out, "candidate left out", "candidates left out"),
+            count_of(self.n_left_out, "candidate", "left out"),
         )
         return ax
 
@@ -282,14 +191,3 @@ def _pair(
         )
     first, second = parameters
     return known[first], known[second]
-
-
-def _set_axis(of_plot: object, axis: Axis) -> None:
-    """Name the categories, or put ticks of whole numbers at whole numbers."""
-    if axis.categories:
-        texts = [shortened(text, 18) for text in axis.categories]
-        of_plot.set_ticks(range(len(texts)), texts, fontsize="small")  # type: ignore[attr-defined]
-    elif not axis.is_log and (axis.position == axis.position.round()).all():
-        from matplotlib.ticker import MaxNLocator
-
-        of_plot.set_major_locator(MaxNLocator(integer=True))  # type: ignore[attr-defined]

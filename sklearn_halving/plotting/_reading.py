@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sklearn.exceptions import NotFittedError
 
 from sklearn_halving._typing import CvResults
+from sklearn_halving.plotting._labels import candidate_labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,6 +97,40 @@ class FittedSearch:
         fewer: np.ndarray = n_splits.reindex(rows).to_numpy() < most
         return fewer
 
+    def candidates(self) -> pd.DataFrame:
+        """Return a row for each candidate, in the order of the search's own ranks.
+
+        Columns: ``candidate``, its number; ``row`` of ``cv_results_`` in which it ranks best;
+        ``score``, the mean in that row; ``level``, the resource in that row, 1 if there is none;
+        ``n_pulls``, the number of fits in all rungs; ``best``, whether it is the winner; and
+        ``has_fewer_splits`` in that row.
+        """
+        import pandas as pd
+
+        # A stable sort keeps rows of equal rank in the order of the table; the winner comes first.
+        rank = self.results[f"rank_test_{self.metric}"].astype(float)
+        if self.best_row is not None:
+            rank[self.best_row] -= 0.5
+        order = np.argsort(rank, kind="stable")
+        row = order[~pd.Index(self.results["candidate"][order]).duplicated()]
+        candidate = self.results["candidate"][row]
+        n_pulls = np.bincount(self.history["candidate"], minlength=candidate.max() + 1)
+        columns = {
+            "candidate": candidate,
+            "row": row,
+            "score": self.means()[row],
+            "level": self.results["n_resources"][row] if self.has_resources else 1.0,
+            "n_pulls": n_pulls[candidate],
+            "best": candidate == (-1 if self.best_candidate is None else self.best_candidate),
+            "has_fewer_splits": self.has_fewer_splits()[row],
+        }
+        return pd.DataFrame(columns)
+
+    def labels(self, candidates: pd.DataFrame) -> list[str]:
+        """Return the labels of rows of `candidates`."""
+        params = [self.results["params"][row] for row in candidates["row"]]
+        return candidate_labels(candidates["candidate"].tolist(), params)
+
     def lacks(self, what: str, way_out: str) -> ValueError:
         """Return the error for a search that lacks what the display shows."""
         return ValueError(
@@ -127,10 +162,8 @@ def read_search(search: Search, display: str, metric: str | None = None) -> Fitt
             f"{display} shows the results of a search, but this {name} is not fitted: it has no "
             "cv_results_. Call fit first."
         )
-    steering = _metric_of(search, display, None)
-    metric = _metric_of(search, display, metric)
+    steering, metric = _metric_of(search, display, None), _metric_of(search, display, metric)
     scoring = getattr(search, "scoring", None)
-    score_name = scoring if metric == "score" and isinstance(scoring, str) else metric
     resource = getattr(search, "resource", None)
     resource = resource if isinstance(resource, str) else "resource"
     unit = RESOURCE_UNITS.get(resource, resource)
@@ -140,7 +173,7 @@ def read_search(search: Search, display: str, metric: str | None = None) -> Fitt
         results=search.cv_results_,
         history=_history_of(search, metric),
         metric=metric,
-        score_label=score_name,
+        score_label=scoring if metric == "score" and isinstance(scoring, str) else metric,
         resource_label=resource if unit == resource else f"{unit} ({resource})",
         resource_unit=unit,
         best_row=getattr(search, "best_index_", None),
@@ -173,42 +206,12 @@ def _history_of(search: Search, metric: str) -> pd.DataFrame:
     return history.assign(score=finite(score.to_numpy(dtype=float)))
 
 
+def arrays(table: pd.DataFrame, *names: str) -> dict[str, np.ndarray]:
+    """Return columns of a table, for the parameters of a display that have these names."""
+    return {name: table[name].to_numpy() for name in names}
+
+
 def finite(values: npt.ArrayLike) -> np.ndarray:
     """Return the values as floats, with NaN for values that are not finite."""
     values = np.asarray(values, dtype=float)
     return np.where(np.isfinite(values), values, np.nan)
-
-
-@dataclass(frozen=True)
-class CandidateTable:
-    """One row for each candidate, in the order of the search's own ranks."""
-
-    candidate: np.ndarray
-    """Number of the candidate. Shape ``(n_candidates,)``."""
-    row: np.ndarray
-    """Row of ``cv_results_`` in which the candidate ranks best. Shape ``(n_candidates,)``."""
-    score: np.ndarray
-    """Mean score in that row. Shape ``(n_candidates,)``."""
-    n_pulls: np.ndarray
-    """Number of fits in all rungs. Shape ``(n_candidates,)``."""
-    best: np.ndarray
-    """True for the winner. Shape ``(n_candidates,)``."""
-    has_fewer_splits: np.ndarray
-    """See `FittedSearch.has_fewer_splits`, for that row. Shape ``(n_candidates,)``."""
-
-
-def candidate_table(search: FittedSearch) -> CandidateTable:
-    """Return the candidates, best rank first."""
-    # A stable sort keeps rows of equal rank in the order of the table; the winner comes first.
-    keys = search.results[f"rank_test_{search.metric}"].astype(float)
-    if search.best_row is not None:
-        keys[search.best_row] -= 0.5
-    order = np.argsort(keys, kind="stable")
-    numbers = search.results["candidate"][order]
-    first = np.sort(np.unique(numbers, return_index=True)[1])
-    row = order[first]
-    candidate = search.results["candidate"][row]
-    n_pulls = np.bincount(search.history["candidate"], minlength=candidate.max() + 1)[candidate]
-    best = candidate == (-1 if search.best_candidate is None else search.best_candidate)
-    fewer = search.has_fewer_splits()[row]
-    return CandidateTable(candidate, row, search.means()[row], n_pulls, best, fewer)

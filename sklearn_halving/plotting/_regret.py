@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -10,16 +9,11 @@ import numpy as np
 
 from sklearn_halving._typing import Params
 from sklearn_halving.plotting._display import Display, check_choice
-from sklearn_halving.plotting._drawing import (
-    OTHERS,
-    count_of,
-    note,
-    score_range,
-    wrapped,
-)
-from sklearn_halving.plotting._reading import FittedSearch, Search, candidate_table, read_search
+from sklearn_halving.plotting._drawing import OTHERS, count_of, note, score_range, wrapped
+from sklearn_halving.plotting._reading import FittedSearch, Search, read_search
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 Cost = Literal["fits", "resources", "seconds"]
@@ -28,7 +22,7 @@ COSTS = {"fits": "fits", "resources": "{} spent", "seconds": "seconds of fits an
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class RegretDisplay(Display, example="halving"):
+class RegretDisplay(Display):
     """Simple regret of the leader against cost: how soon the search found its winner.
 
     Use `from_estimator` to create a display. Call it several times with the same axes to compare
@@ -66,6 +60,13 @@ class RegretDisplay(Display, example="halving"):
 
     Examples
     --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from sklearn_halving import VarianceHalvingSearchCV
+    >>> X, y = load_wine(return_X_y=True)
+    >>> search = VarianceHalvingSearchCV(
+    ...     DecisionTreeClassifier(), {"max_depth": [1, 2, 3, 4, 5]}, random_state=0
+    ... ).fit(X, y)
     >>> from sklearn_halving.plotting import RegretDisplay
     >>> display = RegretDisplay.from_estimator(search)
     >>> int(display.cost[-1]) == search.n_fits_
@@ -121,12 +122,12 @@ class RegretDisplay(Display, example="halving"):
     ) -> Self:
         costs = _costs(found, cost)
         leaders = _leaders(found)
-        table = candidate_table(found)
-        worth = np.full(table.candidate.max() + 1, np.nan)
+        table = found.candidates()
+        worth = np.full(table["candidate"].max() + 1, np.nan)
         values = found.results["posterior_mean"] if found.has_posterior else found.means()
-        worth[table.candidate] = values[table.row]
-        if table.best.any():  # the last leader is the choice of the search
-            leaders[-1] = table.candidate[table.best][0]
+        worth[table["candidate"]] = values[table["row"]]
+        if found.best_candidate is not None:  # the last leader is the choice of the search
+            leaders[-1] = found.best_candidate
         changes = np.flatnonzero((leaders >= 0) & (np.diff(leaders, prepend=-1) != 0))
         leader = np.append(leaders[changes], leaders[-1])
         score = worth[leader]
@@ -158,34 +159,28 @@ class RegretDisplay(Display, example="halving"):
 
     def _draw(self, ax: Axes | None, quantity: Quantity = "regret", **line_kw: object) -> Axes:
         check_choice(type(self).__name__, "quantity", quantity, Quantity)
-        is_new = ax is None
+        is_new, is_regret = ax is None, quantity == "regret"
         ax = self._axes(ax)
-        is_regret = quantity == "regret"
-        style: Params = {"where": "post", "linewidth": 1.8, "label": self.name} | line_kw
+        style: Params = {"where": "post", "linewidth": 1.8, "label": self.name}
         if is_new:
-            style = {"color": OTHERS} | style
-        self.line_ = ax.step(self.cost, self.regret if is_regret else self.score, **style)[0]
+            style["color"] = OTHERS
+        y = self.regret if is_regret else self.score
+        self.line_ = ax.step(self.cost, y, **(style | line_kw))[0]
         # The last point is the end of the search, not a change of leader.
         changes = slice(0, max(1, len(self.cost) - 1))
-        y = (self.regret if is_regret else self.score)[changes]
-        ax.plot(self.cost[changes], y, "o", markersize=4, color=self.line_.get_color())
+        ax.plot(self.cost[changes], y[changes], "o", markersize=4, color=self.line_.get_color())
         label = "simple regret" if is_regret else "score of the leader"
         ax.set(xlabel=self.cost_label, ylabel=wrapped(f"{label} ({self.score_label})"))
         ax.set_xlim(left=0)
-        if is_new:
-            self._cut(ax, is_regret)
+        limits = score_range(self.score)
+        if is_new and limits is not None:  # diverging leaders would dominate the axis
+            low, high = limits
+            best = float(np.nanmax(self.score))
+            ax.set_ylim((best - high, best - low) if is_regret else limits)
+            n_off = int((self.score < low).sum())
+            note(ax, count_of(n_off, "leader", "off the axis"))
         ax.legend(loc="best", fontsize="small")
         return ax
-
-    def _cut(self, ax: Axes, is_regret: bool) -> None:
-        """Clip the axis if diverging leaders would dominate it."""
-        limits = score_range(self.score)
-        if limits is None:
-            return
-        best = float(np.nanmax(self.score))
-        ax.set_ylim((best - limits[1], best - limits[0]) if is_regret else limits)
-        n_off = int((self.score < limits[0]).sum())
-        note(ax, count_of(n_off, "leader off the axis", "leaders off the axis"))
 
 
 def _costs(found: FittedSearch, cost: str) -> np.ndarray:
@@ -205,37 +200,29 @@ def _costs(found: FittedSearch, cost: str) -> np.ndarray:
 def _leaders(found: FittedSearch) -> np.ndarray:
     """Return the leader after each fit; -1 as long as there is none."""
     history = found.history
-    candidates, scores = history["candidate"].to_numpy(), history["score"].to_numpy()
-    levels = history["n_resources"].to_numpy() if found.has_resources else np.zeros(len(history))
-    if "bracket" not in history:
-        return _leaders_of_pulls(candidates, scores, levels)
-    return _leaders_of_rungs(candidates, scores, levels, found.ranks_by_level)
+    if not found.has_resources:
+        history = history.assign(n_resources=0.0)
+    if "bracket" in history:
+        return _leaders_of_rungs(history, found.ranks_by_level)
+    columns = ("candidate", "score", "n_resources")
+    return _leaders_of_pulls(*(history[name].to_numpy() for name in columns))
 
 
-def _leaders_of_rungs(
-    candidates: np.ndarray,
-    scores: np.ndarray,
-    levels: np.ndarray,
-    ranks_by_level: bool,
-) -> np.ndarray:
+def _leaders_of_rungs(history: pd.DataFrame, ranks_by_level: bool) -> np.ndarray:
     """Return leaders by mean scores over complete rungs; early rungs may have fewer splits."""
-    n_splits: dict[float, int] = {}
-    for (_, amount), n in Counter(zip(candidates.tolist(), levels.tolist(), strict=True)).items():
-        n_splits[amount] = max(n, n_splits.get(amount, 0))
-    seen: dict[tuple[int, float], list[float]] = {}
-    leaders = np.full(len(scores), -1)
-    leader, best = -1, (-np.inf, -np.inf)
-    for step, (candidate, score, amount) in enumerate(
-        zip(candidates.tolist(), scores.tolist(), levels.tolist(), strict=True)
-    ):
-        own = seen.setdefault((candidate, amount), [])
-        own.append(score)
-        mean = float(np.mean(own))
-        key = (amount if ranks_by_level else 0.0, mean)
-        if len(own) == n_splits[amount] and not np.isnan(mean) and key > best:
-            leader, best = candidate, key
-        leaders[step] = leader
-    return leaders
+    scores = history.groupby(["candidate", "n_resources"])["score"]
+    n_splits = scores.cumcount() + 1
+    most = n_splits.groupby(history["n_resources"]).transform("max")
+    mean = scores.transform(lambda own: own.mean(skipna=False)).where(n_splits == most)
+    level = history["n_resources"] if ranks_by_level else np.zeros(len(history))
+    known = mean.notna().to_numpy()
+    rank = np.full(len(history), -1)
+    keys = np.column_stack([level, mean])[known]
+    rank[known] = np.unique(keys, axis=0, return_inverse=True)[1].ravel()
+    # The first with the best rank so far leads.
+    is_new = rank > np.concatenate([[-1], np.maximum.accumulate(rank)[:-1]])
+    place = np.maximum.accumulate(np.where(is_new, np.arange(len(rank)), -1))
+    return np.where(place < 0, -1, history["candidate"].to_numpy()[place])
 
 
 def _leaders_of_pulls(
@@ -246,9 +233,8 @@ def _leaders_of_pulls(
     totals, counts, level = np.zeros(n), np.zeros(n), np.full(n, -np.inf)
     leaders = np.full(len(scores), -1)
     total, count = 0.0, 0
-    for step, (candidate, score, amount) in enumerate(
-        zip(candidates.tolist(), scores.tolist(), levels.tolist(), strict=True)
-    ):
+    pulls = zip(candidates.tolist(), scores.tolist(), levels.tolist(), strict=True)
+    for step, (candidate, score, amount) in enumerate(pulls):
         if amount > level[candidate]:  # scores with less resource are not comparable
             totals[candidate], counts[candidate], level[candidate] = 0.0, 0.0, amount
         if amount == level[candidate]:

@@ -20,21 +20,20 @@ from sklearn_halving.plotting._drawing import (
     set_log_levels,
     wrapped,
 )
-from sklearn_halving.plotting._reading import FittedSearch
+from sklearn_halving.plotting._reading import FittedSearch, arrays
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
 Color = str | tuple[float, ...]
 MAX_PANELS = 8
+WINNERS: Params = {"color": WINNER, "linewidth": 2.4}
 HOLLOW: Params = {"s": 14, "facecolors": "white", "linewidths": 0.9}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class RungDisplay(Display, example="brackets"):
+class RungDisplay(Display):
     """Score against resource, with one line per candidate.
 
     Use `from_estimator` to create a display. A line ends at the rung in which its candidate was
@@ -78,6 +77,15 @@ class RungDisplay(Display, example="brackets"):
 
     Examples
     --------
+    >>> from scipy.stats import randint
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.ensemble import ExtraTreesClassifier
+    >>> from sklearn_halving import HyperbandSearchCV
+    >>> X, y = load_wine(return_X_y=True)
+    >>> space = {"max_depth": randint(1, 9), "max_features": randint(1, 13), "n_estimators": [3]}
+    >>> search = HyperbandSearchCV(
+    ...     ExtraTreesClassifier(), space, brackets="all", max_candidates=9, cv=2, random_state=0
+    ... ).fit(X, y)
     >>> from sklearn_halving.plotting import RungDisplay
     >>> display = RungDisplay.from_estimator(search)
     >>> len(display.axes_)  # brackets
@@ -97,20 +105,15 @@ class RungDisplay(Display, example="brackets"):
     def _from_search(cls, found: FittedSearch) -> Self:
         if not found.has_resources:
             raise found.lacks("scores against a resource", "use PullsDisplay or ConfidenceDisplay")
-        history = found.history
-        if "bracket" not in history:
-            history = history.assign(bracket=0)
+        has_brackets = "bracket" in found.history
+        history = found.history if has_brackets else found.history.assign(bracket=0)
         scores = history.groupby(["bracket", "candidate", "n_resources"])["score"]
         points = scores.agg(lambda own: own.mean(skipna=False)).reset_index()
         n_splits = scores.size().reset_index(drop=True)
         most = n_splits.groupby(points["n_resources"]).transform("max")
-        has_brackets = "bracket" in found.history
         return cls(
-            candidate=points["candidate"].to_numpy(),
-            n_resources=points["n_resources"].to_numpy(),
-            score=points["score"].to_numpy(),
+            **arrays(points, "candidate", "n_resources", "score", "bracket"),
             has_fewer_splits=has_brackets & (n_splits < most).to_numpy(),
-            bracket=points["bracket"].to_numpy(),
             best_candidate=found.best_candidate,
             score_label=f"mean test {found.score_label}",
             resource_label=found.resource_label,
@@ -118,43 +121,36 @@ class RungDisplay(Display, example="brackets"):
 
     def _draw(self, ax: Axes | None) -> Axes:
         plt = self._pyplot()
-        brackets = np.unique(self.bracket)[::-1]
-        if ax is not None or not 1 < len(brackets) <= MAX_PANELS:
+        brackets = np.unique(self.bracket)[::-1]  # the most exploratory first
+        n = len(brackets)
+        if ax is None and 1 < n <= MAX_PANELS:
+            size = 1.0 + 2.1 * n, 3.6
+            panels = plt.subplots(ncols=n, figsize=size, sharey=True, layout="constrained")[1]
+            axes = list(panels)
+            for panel, bracket in zip(axes, brackets, strict=True):
+                self._draw_panel(panel, bracket)
+            axes[0].figure.supxlabel(self.resource_label, fontsize="medium")
+        else:
             axes = [self._axes(ax)]
-            colors = [plt.get_cmap("viridis")(x) for x in np.linspace(0.0, 0.9, len(brackets))]
-            for bracket, color in zip(brackets, colors, strict=True):
-                label = f"bracket {bracket}" if len(brackets) > 1 else "candidates"
+            for bracket, place in zip(brackets, np.linspace(0.0, 0.9, n), strict=True):
+                label = f"bracket {bracket}" if n > 1 else "candidates"
+                color = plt.get_cmap("viridis")(place)
                 self._draw_bracket(axes[0], self.bracket == bracket, color, label)
             set_log_levels(axes[0], self.n_resources)
-            axes[0].set(xlabel=self.resource_label, ylabel=wrapped(self.score_label))
-        else:
-            axes = self._draw_panels(plt, brackets)
+            axes[0].set_xlabel(self.resource_label)
+        axes[0].set_ylabel(wrapped(self.score_label))
         self._finish(axes)
         self.axes_ = np.array(axes)
         return axes[0]
 
-    def _draw_panels(self, plt: ModuleType, brackets: np.ndarray) -> list[Axes]:
-        """Draw each bracket on its own axes, the most exploratory first."""
-        figure, grid = plt.subplots(
-            ncols=len(brackets),
-            figsize=(1.0 + 2.1 * len(brackets), 3.6),
-            sharey=True,
-            layout="constrained",
-        )
-        for axes, bracket in zip(grid, brackets, strict=True):
-            inside = self.bracket == bracket
-            self._draw_bracket(axes, inside, OTHERS, "candidates")
-            set_log_levels(axes, self.n_resources[inside])
-            n_candidates = len(np.unique(self.candidate[inside]))
-            lines = [
-                f"bracket {bracket}",
-                count_of(n_candidates, "candidate", "candidates"),
-                self._without_score(inside),
-            ]
-            axes.set_title("\n".join(line for line in lines if line), fontsize="medium")
-        grid[0].set_ylabel(wrapped(self.score_label))
-        figure.supxlabel(self.resource_label, fontsize="medium")
-        return list(grid)
+    def _draw_panel(self, ax: Axes, bracket: int) -> None:
+        """Draw a bracket on its own axes."""
+        inside = self.bracket == bracket
+        self._draw_bracket(ax, inside, OTHERS, "candidates")
+        set_log_levels(ax, self.n_resources[inside])
+        number = count_of(len(np.unique(self.candidate[inside])), "candidate")
+        lines = filter(None, [f"bracket {bracket}", number, self._without_score(inside)])
+        ax.set_title("\n".join(lines), fontsize="medium")
 
     def _draw_bracket(self, ax: Axes, inside: np.ndarray, color: Color, label: str) -> None:
         """Draw one bracket."""
@@ -165,7 +161,7 @@ class RungDisplay(Display, example="brackets"):
             rows = rows[np.argsort(self.n_resources[rows])]
             style: Params = {"color": color, "alpha": alpha, "linewidth": 1.2, "zorder": 2}
             if candidate == self.best_candidate:
-                style = {"color": WINNER, "linewidth": 2.4, "zorder": 3}
+                style = {"zorder": 3, **WINNERS}
             x, y = self.n_resources[rows], self.score[rows]
             ax.plot(x, y, marker="o", markersize=3.5, markeredgewidth=0, **style)
             hollow = self.has_fewer_splits[rows]
@@ -186,17 +182,14 @@ class RungDisplay(Display, example="brackets"):
             note(axes[0], below, self._without_score())
         elif below:
             axes[0].text(0.03, 0.02, below, transform=axes[0].transAxes, fontsize="small")
-        if self.best_candidate is None:
-            handles: list[Artist] = []
-        else:
-            style: Params = {"color": WINNER, "linewidth": 2.4, "marker": "o", "markersize": 3.5}
-            handles = [*axes[0].plot([], [], **style)]
-            is_drawn = bool((self.candidate == self.best_candidate).any())
-            never = "" if is_drawn else ", never fitted"
-            handles[0].set_label(f"winner, #{self.best_candidate}{never}")
+        handles: list[Artist] = []
+        if self.best_candidate is not None:
+            never = "" if (self.candidate == self.best_candidate).any() else ", never fitted"
+            label = f"winner, #{self.best_candidate}{never}"
+            handles += axes[0].plot([], [], marker="o", markersize=3.5, label=label, **WINNERS)
         if self.has_fewer_splits.any():
-            hollow = axes[0].scatter([], [], edgecolors=OTHERS, label=FEWER_SPLITS, **HOLLOW)
-            handles.append(hollow)
+            style: Params = {"edgecolors": OTHERS, "label": FEWER_SPLITS}
+            handles.append(axes[0].scatter([], [], **style, **HOLLOW))
         if len(axes) == 1:
             legend_beside(axes[0])
         elif handles:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sklearn_halving.plotting._labels import short_names, value_text, value_texts
-from sklearn_halving.plotting._reading import FittedSearch, candidate_table
+from sklearn_halving.plotting._reading import FittedSearch
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -39,14 +43,8 @@ class TriedSpace:
 
     axes: tuple[Axis, ...]
     """The parameters in which they differ."""
-    score: np.ndarray
-    """Mean test score with the most resource. Shape ``(n_candidates,)``."""
-    level: np.ndarray
-    """That amount of resource; ones if there is none. Shape ``(n_candidates,)``."""
-    best: np.ndarray
-    """True for the winner. Shape ``(n_candidates,)``."""
-    has_fewer_splits: np.ndarray
-    """See `CandidateTable.has_fewer_splits`. Shape ``(n_candidates,)``."""
+    table: pd.DataFrame
+    """Their rows of `FittedSearch.candidates`."""
 
 
 def tried_space(found: FittedSearch) -> TriedSpace:
@@ -57,23 +55,14 @@ def tried_space(found: FittedSearch) -> TriedSpace:
     ValueError
         If candidates do not differ in any parameter.
     """
-    table = candidate_table(found)
-    shown = ~np.isnan(table.score)
-    row = table.row[shown]
-    labels = short_names(found.parameters)
-    axes = [
-        _axis(name, label, found.results[f"param_{name}"][row]) for name, label in labels.items()
-    ]
-    level = np.ones(len(row))
-    if found.has_resources:
-        level = np.asarray(found.results["n_resources"][row], dtype=float)
+    table = found.candidates().dropna(subset=["score"])
+    columns = {name: found.results[f"param_{name}"][table["row"]] for name in found.parameters}
+    axes = [_axis(name, short, columns[name]) for name, short in short_names(columns).items()]
     varying = tuple(axis for axis in axes if len(np.unique(axis.position)) > 1)
     if not varying:
-        raise found.lacks(
-            "parameters in which candidates differ", "PullsDisplay shows its candidates"
-        )
-    fewer = table.has_fewer_splits[shown]
-    return TriedSpace(varying, table.score[shown], level, table.best[shown], fewer)
+        way_out = "PullsDisplay shows its candidates"
+        raise found.lacks("parameters in which candidates differ", way_out)
+    return TriedSpace(varying, table)
 
 
 def _axis(name: str, label: str, column: np.ma.MaskedArray) -> Axis:

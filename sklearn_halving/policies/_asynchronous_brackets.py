@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sklearn_halving._checks import refuse_unless
 from sklearn_halving.policies._successive_halving import BracketsGame, ScheduledPolicy
 from sklearn_halving.policies._types import PolicyDescription, Problem, Schedule
-from sklearn_halving.policies.bases._parameter_checks import refuse_unless
 
 
 @dataclass(frozen=True)
@@ -64,20 +64,10 @@ class AsynchronousBrackets(ScheduledPolicy):
 
     def __post_init__(self) -> None:
         """Validate the parameter."""
-        refuse_unless(
-            isinstance(self.brackets, ScheduledPolicy),
-            "brackets",
-            "be a policy that plans brackets",
-            self.brackets,
-            "Give for example Hyperband().",
-        )
-        refuse_unless(
-            not self.brackets.races,
-            "brackets",
-            "compare all arms of the last rung on all splits",
-            self.brackets,
-            "Use races=False: a race needs a complete rung.",
-        )
+        rule = "be a policy that plans brackets, such as Hyperband()"
+        refuse_unless(isinstance(self.brackets, ScheduledPolicy), "brackets", rule, self.brackets)
+        rule = "have races=False, because a race needs a complete rung"
+        refuse_unless(not self.brackets.races, "brackets", rule, self.brackets)
 
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
         """Return the planned brackets."""

@@ -10,11 +10,12 @@ from typing import ClassVar, cast
 
 import numpy as np
 
+from sklearn_halving._checks import Count
 from sklearn_halving.policies._arrays import BoolArray
 from sklearn_halving.policies._successive_halving import promotion_keys
 from sklearn_halving.policies._types import NO_ARM, Bracket, Problem, Pull, Rung
 from sklearn_halving.policies.bases._bracket_play import BracketPlay, Key
-from sklearn_halving.policies.bases._parameter_checks import Count, check_budget
+from sklearn_halving.policies.bases._parameter_checks import check_budget
 from sklearn_halving.policies.bases._rungs import Factor, exact_factor, floor_log
 from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState
 
@@ -28,15 +29,16 @@ class Promotions(BracketPlay):
         From the smallest level to the largest. Each has room for all arms.
     n_splits : int
         Number of splits of the problem.
-    factor : float
-    n_left : int
-        Number of pulls that are not yet planned.
+    policy : AsynchronousHalving
     """
 
-    def __init__(self, rungs: tuple[Rung, ...], n_splits: int, factor: float, n_left: int) -> None:
+    def __init__(
+        self, rungs: tuple[Rung, ...], n_splits: int, policy: AsynchronousHalving
+    ) -> None:
         alive = np.ones(rungs[0].n_arms, dtype=bool)
         super().__init__(Bracket(len(rungs) - 1, rungs), (), n_splits, promotion_keys, alive)
-        self.factor, self.n_left, self.clock = factor, n_left, 0.0
+        self._factor, self._n_virtual = float(policy.factor), policy.pulls_in_flight
+        self._n_left, self.clock = int(policy.n_pulls), 0.0
         self._ends: dict[Pull, float] = {}
         self._promoted: list[list[Key]] = [[] for _ in rungs]
 
@@ -48,6 +50,8 @@ class Promotions(BracketPlay):
 
     def ask(self, max_pulls: int) -> list[Pull]:
         """Return the next pull. A virtual worker starts it at the present time of the clock."""
+        if len(self._ends) == self._n_virtual:
+            return []
         place = None if any(rung.pulls for rung in self.rungs) else self._next()
         if place is not None:
             self._start(place)
@@ -87,7 +91,7 @@ class Promotions(BracketPlay):
             below = self.rungs[place - 1]
             # If no arm can be started and the rung is complete, its best arm goes on in any case.
             is_complete = not may_start and not any(rung.groups for rung in self.rungs[:place])
-            n_best = max(floor(below.n_judged / self.factor), int(is_complete))
+            n_best = max(floor(below.n_judged / self._factor), int(is_complete))
             # Arms that failed in the next rung do not take the place of others.
             n_best += self.rungs[place].n_judged - self._n_known(place)
             # All arms that rank before the best one that waits have been promoted.
@@ -107,7 +111,7 @@ class Promotions(BracketPlay):
         """
         n_splits = [rung.plan.n_splits(self.n_splits) for rung in self.rungs]
         highest = max(i for i in range(len(n_splits)) if i <= place or self._n_known(i))
-        return n_splits[place] + sum(n_splits[highest + 1 :]) <= self.n_left
+        return n_splits[place] + sum(n_splits[highest + 1 :]) <= self._n_left
 
     def _start(self, place: int) -> None:
         """Let the best arm of the rung below enter a rung, or a new arm the first one."""
@@ -116,7 +120,7 @@ class Promotions(BracketPlay):
             key = heappop(self.rungs[place - 1].waiting)
             insort(self._promoted[place - 1], key)
             arm = key[-1]
-        self.n_left -= self.rungs[place].plan.n_splits(self.n_splits)
+        self._n_left -= self.rungs[place].plan.n_splits(self.n_splits)
         self._enter(place, [arm])
 
 
@@ -189,7 +193,7 @@ class AsynchronousHalving(SeparateGames):
         rungs.append(Rung(problem.n_arms, largest))
         least = sum(rung.n_splits(n_splits) for rung in rungs)
         check_budget("n_pulls", self.n_pulls, least, "to bring one arm to the largest level")
-        return Promotions(tuple(rungs), n_splits, float(self.factor), int(self.n_pulls))
+        return Promotions(tuple(rungs), n_splits, self)
 
     def _levels(self, problem: Problem) -> list[int]:
         """Return ``floor(R eta^-k)`` for all k for which it is not below the smallest level."""

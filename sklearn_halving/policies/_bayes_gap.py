@@ -10,19 +10,19 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
-from sklearn_halving.policies._types import NO_ARM, Belief, Problem, Pulls
-from sklearn_halving.policies.bases._base_policy import BasePolicy
-from sklearn_halving.policies.bases._gap_rule import Exploration, choose_by_gap, first_largest
-from sklearn_halving.policies.bases._parameter_checks import (
+from sklearn_halving._checks import (
     Count,
     NotNegative,
     Rule,
-    Tolerance,
     check_choice,
     check_positive,
     refuse_unless,
 )
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
+from sklearn_halving.policies._types import NO_ARM, Belief, Problem, Pulls
+from sklearn_halving.policies.bases._base_policy import BasePolicy
+from sklearn_halving.policies.bases._gap_rule import Exploration, choose_by_gap, first_largest
+from sklearn_halving.policies.bases._parameter_checks import Tolerance
 from sklearn_halving.policies.posterior._acquisitions import scores_of
 from sklearn_halving.policies.posterior._arm_covariance import (
     ArmCovariance,
@@ -52,7 +52,7 @@ CONFIRMING_SHARE = 5
 """One of this many pulls may confirm the arm that looks best."""
 
 
-def _check_beta(name: str, value: Any, advice: str) -> None:
+def _check_beta(name: str, value: str | float, advice: str) -> None:
     if isinstance(value, str):
         check_choice(name, value, advice, choices=BetaRule)
     else:
@@ -173,7 +173,12 @@ class BayesGap(BasePolicy):
         parameters = Hyperparameters(np.zeros(0), self.noise_variance, self.split_variance)
         covariance, refits = self.covariance, None
         if isinstance(covariance, KernelFamily):
-            self._check_family(n_problems)
+            if n_problems != 1 or not self.standardize:
+                raise ValueError(
+                    "A KernelFamily needs a single problem and standardize=True, got "
+                    f"{n_problems} problems and standardize={self.standardize}. Use "
+                    "covariance=family.at(...), whose length scales are fixed."
+                )
             parameters = replace(parameters, log_lengths=np.log(np.asarray(covariance.lengths)))
             refits = Refits(covariance, parameters, make_model)
             covariance = covariance.at(parameters.log_lengths)
@@ -190,15 +195,6 @@ class BayesGap(BasePolicy):
         if self.breaks_ties and isinstance(seed, np.random.SeedSequence):
             state.break_ties(seed)
         return state
-
-    def _check_family(self, n_problems: int) -> None:
-        """Raise if a family is combined with several problems, or with a fixed scale."""
-        if n_problems != 1 or not self.standardize:
-            raise ValueError(
-                "A KernelFamily needs a single problem and standardize=True, got "
-                f"{n_problems} problems and standardize={self.standardize}. Use "
-                "covariance=family.at(...), whose length scales are fixed."
-            )
 
     def _model(
         self, n_problems: int, covariance: ArmCovariance, parameters: Hyperparameters
@@ -228,6 +224,25 @@ class BayesGap(BasePolicy):
         columns = np.array(chosen, dtype=np.int64).reshape(len(chosen), 2, len(state.lowest))
         arms, repetitions = columns.transpose(1, 2, 0).reshape(2, *shape)
         return Pulls(arms, np.full(shape, state.problem.max_level), repetitions)
+
+    def _choose(self, state: PosteriorState, may_pull: BoolArray) -> IntArray:
+        """Return the next arm of each problem. The variances include pulls in flight."""
+        posterior, estimates, alive = state.posterior_ahead(), state.estimates(), state.alive
+        mean, deviation = estimates.mean, np.sqrt(posterior.variance)
+        if self.acquisition == "bayesgap":
+            # Lines 7 and 8 of Algorithm 1: beta for the gaps so far, and the bounds.
+            beta = state.exploration.beta(mean, deviation, alive, self.epsilon / estimates.scale)
+            width = beta[:, np.newaxis] * deviation
+            # Lines 2 to 4: the leader J, its rival j, and the one with the wider interval.
+            choice = choose_by_gap(mean, width, alive, may_pull, state.priority)
+            state.rounds.append((choice.leader, choice.bound))
+            return choice.arm
+        if self.acquisition == "thompson":
+            score = mean + posterior.sample(state.rng)[:, 0]
+        else:
+            was_pulled = (state.n_told > 0) & alive
+            score = scores_of(self.acquisition, mean, deviation, was_pulled, state.n_rounds + 1)
+        return first_largest(np.where(may_pull, score, -np.inf), state.priority)
 
     def tell(self, state: PosteriorState, pulls: Pulls, rewards: FloatArray) -> None:
         """Update the state with rewards, one column after the other."""
@@ -267,7 +282,7 @@ class BayesGap(BasePolicy):
             may_win = np.where(was_pulled.any(axis=1, keepdims=True), was_pulled, may_win)
         # Pulled arms are preferred in ties.
         best = first_largest(np.where(may_win, mean, -np.inf), np.where(has_reward, 2.0, 1.0))
-        if self.recommendation == "smallest_bound" and state.rounds:
+        if self.recommendation == "smallest_bound" and state.rounds:  # line 10 of Algorithm 1
             return state.leader_of_least_bound(best, may_win)
         return best
 
@@ -314,25 +329,6 @@ class BayesGap(BasePolicy):
         beta = float(state.exploration.beta(estimates.mean, width, state.alive, epsilon)[0])
         bounds = state.regret_bounds()[0]
         return Belief(mean, deviation, mean - beta * deviation, mean + beta * deviation, bounds)
-
-    def _choose(self, state: PosteriorState, may_pull: BoolArray) -> IntArray:
-        """Return the next arm of each problem. The variances include pulls in flight."""
-        posterior, estimates = state.posterior_ahead(), state.estimates()
-        if self.acquisition == "thompson":
-            score = estimates.mean + posterior.sample(state.rng)[:, 0]
-            return first_largest(np.where(may_pull, score, -np.inf))
-        alive, deviation = state.alive, np.sqrt(posterior.variance)
-        if self.acquisition == "bayesgap":
-            epsilon = self.epsilon / estimates.scale
-            beta = state.exploration.beta(estimates.mean, deviation, alive, epsilon)
-            width = beta[:, np.newaxis] * deviation
-            choice = choose_by_gap(estimates.mean, width, alive, may_pull, state.priority)
-            state.rounds.append((choice.leader, choice.bound))
-            return choice.arm
-        was_pulled = (state.n_told > 0) & alive
-        mean, rule = estimates.mean, self.acquisition
-        score = scores_of(rule, mean, deviation, was_pulled, state.n_rounds + 1)
-        return first_largest(np.where(may_pull, score, -np.inf), state.priority)
 
 
 def _checked_prior_mean(prior_mean: npt.ArrayLike, n_arms: int) -> FloatArray:

@@ -9,16 +9,13 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from sklearn_halving._checks import Count, between, check_between, one_of
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._races import RangedPolicy
 from sklearn_halving.policies.bases._parameter_checks import (
     Confidence,
-    Count,
     RewardRange,
-    between,
-    check_between,
     check_budget,
-    one_of,
     width_of_range,
 )
 from sklearn_halving.policies.bases._planned_pulls import Game
@@ -127,8 +124,8 @@ class BernsteinStopping(RangedPolicy):
                     low, high = (1 + self.epsilon) * lower, (1 - self.epsilon) * upper
                     middle = np.sign(mean) * (low + high) / 2
                 is_additive = self.error == "additive"
-                is_known = c_t <= self.epsilon if is_additive else low >= high
-                is_known &= game.alive & (counts > 0)
+                is_precise = c_t <= self.epsilon if is_additive else low >= high
+                is_known = np.logical_and(is_precise, game.alive & (counts > 0))
                 estimate = np.where(is_known, mean if is_additive else middle, estimate)
                 game.alive &= ~is_known
             game.extra, game.best = estimate, best_known(~game.has_failed, estimate)
@@ -158,5 +155,5 @@ class BernsteinStopping(RangedPolicy):
         outside of ``reward_range``.
         """
         is_known = ~state.alive & (state.has_failed | ~state.is_outside)
-        confident: BoolArray = is_known.all(axis=1) & ~state.has_failed.all(axis=1)
-        return confident.reshape(state.batch_shape)
+        is_confident = is_known.all(axis=1) & ~state.has_failed.all(axis=1)
+        return np.reshape(is_confident, state.batch_shape)

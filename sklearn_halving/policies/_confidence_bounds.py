@@ -8,16 +8,11 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from sklearn_halving._checks import check_between, one_of
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed
 from sklearn_halving.policies._types import NO_ARM
 from sklearn_halving.policies.bases._index_policy import ConfidentIndexPolicy, IndexState
-from sklearn_halving.policies.bases._parameter_checks import (
-    Confidence,
-    RewardRange,
-    Tolerance,
-    check_between,
-    one_of,
-)
+from sklearn_halving.policies.bases._parameter_checks import Confidence, RewardRange, Tolerance
 from sklearn_halving.policies.bases._ranking import (
     best_known,
     largest_of_each,
@@ -83,7 +78,7 @@ class LUCB(ConfidentIndexPolicy):
         x = np.log(1.25 * state.problem.n_arms * t**4 / self.delta)
         return state.width * np.sqrt(x / (2 * n_pulls))
 
-    def _choose(self, state: IndexState, usable: BoolArray) -> IntArray:
+    def _choose(self, state: IndexState, usable: BoolArray, has_first: BoolArray) -> IntArray:
         rows, rival, mean = state.rows, state.memory, state.mean
         if (rival != NO_ARM).any():
             state.memory = np.full_like(rival, NO_ARM)
@@ -166,8 +161,9 @@ class LilUCB(ConfidentIndexPolicy):
             eps, factor, d = 0.01, 2 * (1 + sqrt(0.01)), confidence_of_a_bound(self.delta, 0.01)
         else:
             eps, factor, d = 0.0, 1.5, self.delta / 5
-        x = np.log(np.log((1 + eps) * state.n_asked) / d)
-        return state.mean + factor * state.width / 2 * np.sqrt(2 * (1 + eps) * x / state.n_asked)
+        n = state.n
+        x = np.log(np.log((1 + eps) * n) / d)
+        return state.mean + factor * state.width / 2 * np.sqrt(2 * (1 + eps) * x / n)
 
     def _is_decided(self, state: IndexState) -> BoolArray:
         lambda_ = 9.0 if self.variant == "theory" else 1 + 10 / state.problem.n_arms

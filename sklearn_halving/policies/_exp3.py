@@ -9,12 +9,14 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
+from sklearn_halving._checks import Rule, refuse_unless
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, generators_of
 from sklearn_halving.policies._types import Pulls
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
-from sklearn_halving.policies.bases._parameter_checks import RewardRange, Rule, refuse_unless
+from sklearn_halving.policies.bases._parameter_checks import RewardRange
 from sklearn_halving.policies.bases._ranking import (
     largest_of_each,
+    places,
     running_sums,
     sum_of_each,
     usable_or_first,
@@ -99,7 +101,7 @@ class EXP3(IndexPolicy):
         uniform_numbers = _uniform_numbers(generators_of(seed, state.batch_shape))
         return Weights(np.zeros(state.n_asked.shape), uniform_numbers)
 
-    def _choose(self, state: IndexState, usable: BoolArray) -> IntArray:
+    def _choose(self, state: IndexState, usable: BoolArray, has_first: BoolArray) -> IntArray:
         """Draw an arm for each row, and record its probability."""
         memory: Weights = state.memory
         gamma = self._gamma(state.problem.n_arms)
@@ -112,8 +114,8 @@ class EXP3(IndexPolicy):
         limit = next(memory.uniform_numbers) * reached[-1]
         arm = np.minimum((reached <= limit).sum(axis=0), state.problem.n_arms - 1)
         arm = usable_or_first(arm, usable)
-        place = state.rows, arm
-        memory.in_flight.append((arm, state.n_asked[place], share[place]))
+        place = places(share, arm)
+        memory.in_flight.append((arm, state.n_asked.take(place), share.take(place)))
         return arm
 
     def _learn(self, state: IndexState, row: IntArray, pulled: Pulls, rewards: FloatArray) -> None:
@@ -123,7 +125,7 @@ class EXP3(IndexPolicy):
         probability = self._probability(memory, row, pulled)
         n_arms = state.problem.n_arms
         gain = self._gamma(n_arms) * np.where(np.isnan(x), 0.0, x) / (probability * n_arms)
-        memory.log_weight[row, pulled.arm] += gain
+        memory.log_weight.reshape(-1)[row * n_arms + pulled.arm] += gain
 
     def _probability(self, memory: Weights, row: IntArray, pulled: Pulls) -> FloatArray:
         """Return the probability with which the pull of each row was drawn, and remove it."""

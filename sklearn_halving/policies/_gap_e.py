@@ -11,14 +11,10 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from sklearn_halving.policies._arrays import FloatArray, IntArray
+from sklearn_halving._checks import Rule, check_not_negative
+from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
-from sklearn_halving.policies.bases._parameter_checks import (
-    Exploration,
-    RewardRange,
-    Rule,
-    check_not_negative,
-)
+from sklearn_halving.policies.bases._parameter_checks import Exploration, RewardRange
 from sklearn_halving.policies.bases._ranking import best_of_others
 
 
@@ -30,10 +26,9 @@ def estimated_gaps(state: IndexState) -> FloatArray:
 
 
 def bernstein_radius(
-    state: IndexState, a: FloatArray | float, n_pulls: IntArray, variance: FloatArray
+    state: IndexState, a: FloatArray | float, n: FloatArray, variance: FloatArray
 ) -> FloatArray:
     """Return ``sqrt(2 a V / N) + 7 a b / (3 (N - 1))``, where N is at least 2."""
-    n = n_pulls.astype(np.float64)  # faster than to convert it in every division
     radius: FloatArray = np.sqrt(2 * a * variance / n)
     return radius + 7 * a * state.width / (3 * (n - 1))
 
@@ -91,7 +86,7 @@ class GapE(IndexPolicy):
     reward_range: RewardRange | None = None
 
     def _index(self, state: IndexState) -> FloatArray:
-        return state.width * np.sqrt(self.a / state.n_asked) - estimated_gaps(state)
+        return state.width * np.sqrt(self.a / state.n) - estimated_gaps(state)
 
 
 @dataclass(frozen=True)
@@ -133,7 +128,7 @@ class GapEV(IndexPolicy):
 
     def _index(self, state: IndexState) -> FloatArray:
         variance = state.statistics.variance()
-        radius = bernstein_radius(state, self.a, state.n_asked, variance)
+        radius = bernstein_radius(state, self.a, state.n, variance)
         return radius - estimated_gaps(state)
 
 
@@ -183,4 +178,4 @@ class AdaptiveGapEV(IndexPolicy):
         each = np.where(has_gap, bernstein_hardness(state, variance, large_gap), 0.0)
         hardness = np.maximum(each.sum(axis=1, keepdims=True), 1e-300)
         a = self.eta * max(self.n_pulls - 2 * state.problem.n_arms, 0) / hardness
-        return bernstein_radius(state, a, state.n_asked, variance) - gap
+        return bernstein_radius(state, a, state.n, variance) - gap

@@ -8,15 +8,9 @@ from math import ceil
 
 import numpy as np
 
+from sklearn_halving._checks import Count, refuse_unless
 from sklearn_halving.policies._successive_halving import BracketsGame, ScheduledPolicy
-from sklearn_halving.policies._types import (
-    Bracket,
-    PolicyDescription,
-    Problem,
-    Rung,
-    Schedule,
-)
-from sklearn_halving.policies.bases._parameter_checks import Count, refuse_unless
+from sklearn_halving.policies._types import Bracket, PolicyDescription, Problem, Rung, Schedule
 from sklearn_halving.policies.bases._rungs import Factor, exact_factor, floor_log, round_half_up
 
 N_FINALISTS = 3

@@ -6,50 +6,24 @@ Audibert, Bubeck and Munos, Bandit view on noisy optimization, 2011.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from math import ceil, log, log2, prod
-from typing import Annotated, Literal
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from math import ceil, inf, isnan, log, log2, sqrt
+from typing import Annotated, Literal, cast
 
 import numpy as np
 
-from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
-from sklearn_halving.policies._hoo_tree import CellTree, Slopes
-from sklearn_halving.policies._types import NO_ARM, PolicyDescription, Problem, Pulls
-from sklearn_halving.policies.bases._base_policy import BasePolicy
-from sklearn_halving.policies.bases._parameter_checks import (
-    Count,
-    RewardRange,
-    Rule,
-    between,
-    check_count,
-    width_of_range,
-)
+from sklearn_halving._checks import Count, Rule, between, check_count
+from sklearn_halving.policies._arrays import FloatArray
+from sklearn_halving.policies._types import NO_ARM, PolicyDescription, Problem, Pull
+from sklearn_halving.policies.bases._parameter_checks import RewardRange, width_of_range
+from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState
 
 Variant = Literal["truncated", "basic"]
 
 
-@dataclass
-class HOOState:
-    """State of HOO. Each problem of the batch is a row."""
-
-    problem: Problem
-    batch_shape: Shape
-    tree: CellTree
-    """The cells that have a point, and their rewards."""
-    reward_range: RewardRange
-    """Failed points have the smallest possible reward in the means of the cells around them."""
-    n_asked: IntArray
-    n_told: IntArray
-    """Number of requested pulls, and number of pulls with a reward.
-    Each has shape ``(n_problems,)``."""
-    is_open: BoolArray
-    """Problems that are not finished. Shape ``(n_problems,)``."""
-    stale: tuple[IntArray, IntArray] | None = None
-    """Rows and nodes of the last pulls, if no reward has been received since."""
-
-
 @dataclass(frozen=True)
-class HOO(BasePolicy):
+class HOO(SeparateGames):
     """Search a cube by a binary tree of cells, for continuous spaces.
 
     A cell at depth h with T pulls has the upper bound
@@ -159,109 +133,158 @@ class HOO(BasePolicy):
         description = super().describe(problem)
         return replace(description, n_dimensions=self.n_dimensions, n_arms=self.n_points)
 
-    def points(self, state: HOOState) -> FloatArray:
+    def points(self, state: SeparateState) -> FloatArray:
         """Return the arms as points of the unit cube.
 
         Parameters
         ----------
-        state : HOOState
+        state : object
+            The state that `start` returned.
 
         Returns
         -------
         points : ndarray of shape (*batch, n_points, n_dimensions)
             NaN for arms that do not exist yet.
         """
-        centre = state.tree.centre[:, 1:]
-        return centre.reshape(*state.batch_shape, *centre.shape[1:]).copy()
+        points = np.array([game.points for game in cast(list[CellTree], state.games)])
+        return points.reshape(*state.batch_shape, self.n_points, self.n_dimensions)
 
-    def start(self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None) -> HOOState:
-        """Return the state before the first pull.
-
-        Raises ValueError if the parameters do not suit the problem.
-        """
+    def _new_game(self, problem: Problem, rng: np.random.Generator) -> CellTree:
         width = width_of_range(self, self.reward_range)
-        reward_range = self.reward_range or (0.0, width)
         if problem.n_arms != self.n_points:
             raise ValueError(
                 f"n_arms={problem.n_arms} must be the maximum number of points of {self!r}, "
                 f"n_points={self.n_points}. Use Problem(n_arms=policy.n_points)."
             )
-        n_problems = prod(batch_shape)
-        slopes = Slopes(self.nu1, self._rate, width)
-        tree = CellTree(
-            n_problems,
-            self.n_points,
-            self.n_dimensions,
-            self.max_depth,
-            slopes,
-            horizon=self.n_pulls if self.variant == "truncated" else None,
-            most_of_a_point=problem.max_repetitions,
-        )
-        counts = np.zeros((2, n_problems), dtype=np.int64)
-        is_open = np.ones(n_problems, dtype=bool)
-        return HOOState(problem, batch_shape, tree, reward_range, counts[0], counts[1], is_open)
+        return CellTree(self, problem, width)
 
-    def ask(self, state: HOOState, max_pulls: int) -> Pulls:
-        """Return one pull for each problem that is not finished, at the largest level.
 
-        No pulls are returned if the policy has to wait for rewards.
-        """
-        if state.stale is not None:  # pulls in flight narrow the bounds
-            state.tree.update(*state.stale, state.n_asked[state.stale[0]])
-            state.stale = None
-        may_ask = state.is_open & (state.n_asked < self.n_pulls) & ~state.tree.is_closed[:, 0]
-        row = np.flatnonzero(may_ask) if max_pulls > 0 else np.arange(0)
-        shape = (*state.batch_shape, 1 if len(row) else 0)
-        arm = np.full(len(may_ask) if len(row) else 0, NO_ARM)
-        repetition = np.zeros_like(arm)
-        if len(row):
-            node = state.tree.next_node(row, state.n_asked[row])
-            arm[row] = node - 1
-            repetition[row] = self._repetition(state, row, node)
-            state.n_asked[row] += 1
-            state.tree.note_asked(row, node)
-            state.stale = row, node
-        level = np.full(shape, state.problem.max_level, dtype=np.int64)
-        return Pulls(arm.reshape(shape), level, repetition.reshape(shape))
+@dataclass(eq=False)
+class Cell:
+    """A cell of the cube. All cells but the whole cube have a point, which is their center."""
 
-    def _repetition(self, state: HOOState, row: IntArray, node: IntArray) -> IntArray:
-        """Return the split of this round, on which the point has not been pulled before."""
-        most = state.problem.max_repetitions
-        if most is None:
-            return state.n_asked[row]
-        tree = state.tree
-        return (tree.made_in_round[row, node] + tree.n_of_point[row, node]) % most
+    arm: int
+    """The number of the point; ``NO_ARM`` for the whole cube."""
+    centre: FloatArray
+    """Shape ``(n_dimensions,)``."""
+    parent: Cell | None = None
+    depth: int = 0
+    first_split: int = 0
+    """The split of the first pull of the point, if rounds cycle through the splits."""
+    mean: float = 0.0
+    """Mean reward in the cell, or that of its parent if it has no reward yet."""
+    halves: list[Cell] = field(default_factory=list)
+    """The halves with a pull, the lower half first."""
+    n_asked: int = 0
+    """Number of pulls in the cell, with those in flight (T in the paper)."""
+    n_told: int = 0
+    n_good: int = 0
+    """Number of rewards in the cell from points that have not failed."""
+    total: float = 0.0
+    has_failed: bool = False
+    b: float = inf
+    """Upper bound of the rewards (B in the paper); minus infinity if no pull is left."""
 
-    def tell(self, state: HOOState, pulls: Pulls, rewards: FloatArray) -> None:
-        """Update the state with rewards, in the order in which the pulls were requested."""
-        if not len(pulls):
+    def way(self) -> Iterator[Cell]:
+        """Yield the cell and all cells around it, up to the whole cube."""
+        cell: Cell | None = self
+        while cell is not None:
+            yield cell
+            cell = cell.parent
+
+
+class CellTree:
+    """One game of HOO.
+
+    A cell is pulled once, when it is created. Only the cells at the maximum depth, which have no
+    halves, are pulled repeatedly.
+    """
+
+    def __init__(self, policy: HOO, problem: Problem, width: float) -> None:
+        self.policy, self.problem, self.width = policy, problem, width
+        self.low, self.high = policy.reward_range or (0.0, width)
+        self.max_depth = policy.max_depth
+        self.points = np.full((problem.n_arms, policy.n_dimensions), np.nan)
+        self.root = Cell(NO_ARM, np.full(policy.n_dimensions, 0.5))
+        self.cells = [self.root]
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the budget is spent, or all points have failed or have no splits left."""
+        is_waiting = self.root.n_told < self.root.n_asked
+        return self.root.n_told >= self.policy.n_pulls or (self.root.b == -inf and not is_waiting)
+
+    def ask(self, max_pulls: int) -> list[Pull]:
+        """Follow the larger B down to a half without a pull, or to a cell at the last depth."""
+        if self.root.b == -inf or self.root.n_asked >= self.policy.n_pulls:
+            return []
+        cell, most, round_ = self.root, self.problem.max_repetitions, self.root.n_asked
+        while cell.depth < self.max_depth and len(cell.halves) == 2:
+            cell = max(cell.halves, key=lambda half: half.b)
+        if cell.depth < self.max_depth:  # B of the half without a pull is infinite
+            cell = self._new_half(cell, round_)
+        repetition = round_ if most is None else (cell.first_split + cell.n_asked) % most
+        for around in cell.way():
+            around.n_asked += 1
+        self._update(cell)
+        return [Pull(cell.arm, self.problem.max_level, repetition)]
+
+    def _new_half(self, cell: Cell, round_: int) -> Cell:
+        """Create the lower half of a cell, or the upper half if the lower exists."""
+        n_halvings, axis = divmod(cell.depth, len(cell.centre))
+        arm, centre = len(self.cells) - 1, cell.centre.copy()
+        centre[axis] += (len(cell.halves) - 0.5) * 0.5 ** (n_halvings + 1)
+        half = Cell(arm, centre, cell, cell.depth + 1, round_, cell.mean)
+        self.points[arm] = centre
+        cell.halves.append(half)
+        self.cells.append(half)
+        return half
+
+    def tell(self, pull: Pull, reward: float) -> None:
+        """Add a reward to the cell of its point and the cells around it."""
+        if self.is_finished:
             return
-        arm = np.asarray(pulls.arm).reshape(len(state.is_open), -1)
-        rewards = np.asarray(rewards, dtype=np.float64).reshape(arm.shape)
-        low, high = state.reward_range
-        # Infinite rewards are clipped to the range, so that the means of cells are finite.
-        ends = np.nan_to_num(rewards, nan=np.nan, posinf=high, neginf=low)
-        if (state.n_told + arm.shape[1] >= state.n_asked).all():
-            state.stale = None
-        for j in range(arm.shape[1]):
-            row = np.flatnonzero((arm[:, j] != NO_ARM) & state.is_open)
-            state.n_told[row] += 1
-            node = arm[row, j] + 1
-            state.tree.learn(row, node, ends[row, j], state.reward_range[0])
-            state.tree.update(row, node, state.n_asked[row])
-        is_waiting = state.n_told < state.n_asked
-        is_over = (state.n_told >= self.n_pulls) | (state.tree.is_closed[:, 0] & ~is_waiting)
-        state.is_open &= ~is_over
+        cell = self.cells[pull.arm + 1]
+        n_good = 0 if cell.has_failed else 1
+        if isnan(reward):
+            # Other rewards of a failed point must not affect the recommendation.
+            cell.has_failed, n_good = True, 0 if cell.halves else -cell.n_good
+        # Infinite rewards are clipped to the range, so that the means of cells are finite. Failed
+        # points have the smallest reward in the means of the cells around them.
+        value = float(np.nan_to_num(reward, nan=self.low, posinf=self.high, neginf=self.low))
+        for around in cell.way():
+            around.n_told += 1
+            around.n_good += n_good
+            around.total += value
+            around.mean = around.total / around.n_told
+        self._update(cell)
 
-    def is_finished(self, state: HOOState) -> bool:
-        """Return whether all problems are finished."""
-        return not state.is_open.any()
+    def _update(self, cell: Cell) -> None:
+        """Update ``B = min(U, larger B of the halves)``, the halves before their parents."""
+        policy, log_n = self.policy, np.log(self.root.n_asked)
+        changed: Iterable[Cell] = reversed(self.cells)
+        if policy.variant == "truncated":  # n does not change, nor does U outside of the way
+            log_n, changed = np.log(policy.n_pulls), cell.way()
+        for one in changed:
+            radius = sqrt(2 * log_n / one.n_asked)
+            upper = one.mean + self.width * (radius + policy.nu1 * policy._rate**one.depth)
+            one.b = min(upper, self._b_of_halves(one))
 
-    def is_alive(self, state: HOOState) -> BoolArray:
-        """Return which points have not failed, or do not exist yet."""
-        return state.tree.alive[:, 1:].reshape(*state.batch_shape, -1).copy()
+    def _b_of_halves(self, cell: Cell) -> float:
+        """Return the larger B of the halves; infinite for none, if the point can be pulled."""
+        if len(cell.halves) == 2:
+            return max(half.b for half in cell.halves)
+        most = self.problem.max_repetitions
+        is_used_up = cell.has_failed or (most is not None and cell.n_asked >= most)
+        return -inf if is_used_up and cell.depth == self.max_depth else inf
 
-    def recommend(self, state: HOOState) -> IntArray:
-        """Return the arm to choose; ``NO_ARM`` if no arm has a reward."""
-        node = state.tree.most_pulled()
-        return np.where(node > 0, node - 1, NO_ARM).reshape(state.batch_shape)
+    def out(self) -> list[int]:
+        """Return the points that have failed."""
+        return [cell.arm for cell in self.cells if cell.has_failed]
+
+    def best(self) -> int:
+        """Return the point reached by descending to the half with more good rewards."""
+        cell = self.root
+        while good := [half for half in cell.halves if half.n_good > 0]:
+            cell = max(good, key=lambda half: (half.n_good, half.mean))
+        return cell.arm

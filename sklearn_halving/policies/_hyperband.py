@@ -10,13 +10,9 @@ from typing import Literal
 
 import numpy as np
 
+from sklearn_halving._checks import Count, CountOrZero, refuse_unless
 from sklearn_halving.policies._successive_halving import ScheduledPolicy, Select
 from sklearn_halving.policies._types import Bracket, Schedule
-from sklearn_halving.policies.bases._parameter_checks import (
-    Count,
-    CountOrZero,
-    refuse_unless,
-)
 from sklearn_halving.policies.bases._rungs import (
     Factor,
     exact_factor,
@@ -115,13 +111,8 @@ class Hyperband(ScheduledPolicy):
         No rung is below ``min_level``, the last one of each bracket is at ``max_level``, and none
         starts with more than ``n_available`` arms.
         """
-        refuse_unless(
-            1 <= min_level <= max_level,
-            "min_level",
-            "be at least 1 and at most max_level",
-            f"min_level={min_level} and max_level={max_level}",
-            "Use 1 for min_level.",
-        )
+        rule = f"be at least 1 and at most max_level, {max_level}"
+        refuse_unless(1 <= min_level <= max_level, "min_level", rule, min_level, "Use 1.")
         brackets = tuple(self._one_loop(min_level, max_level, n_available))
         # A search with a time budget may plan thousands of loops, which share their rungs.
         loops = range(self.n_loops)

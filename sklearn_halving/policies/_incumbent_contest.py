@@ -32,7 +32,7 @@ class RaceRules:
     z : float
         Number of pooled standard errors by which a new arm must be behind to be dropped early.
     n_racers : int
-        Maximum number of new arms that race at the same time.
+        Maximum number of pulls in flight, and of new arms that race at the same time.
     """
 
     n_splits: int
@@ -111,7 +111,8 @@ class Contest:
 
     def ask(self, max_pulls: int = 1) -> list[Pull]:
         """Return the next pull; none if the race has to wait for rewards."""
-        pull = self._next() if self.n_left > 0 else None
+        may_ask = self.n_left > 0 and len(self._open) < self.rules.n_racers
+        pull = self._next() if may_ask else None
         if pull is None:
             return []
         self.n_left -= 1

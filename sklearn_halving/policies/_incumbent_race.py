@@ -7,9 +7,9 @@ from typing import cast
 
 import numpy as np
 
+from sklearn_halving._checks import Count, NotNegative
 from sklearn_halving.policies._incumbent_contest import Contest, RaceRules
 from sklearn_halving.policies._types import ClosedRung, PolicyDescription, Problem
-from sklearn_halving.policies.bases._parameter_checks import Count, NotNegative
 from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState
 from sklearn_halving.policies.noise._additive_model import fit_additive_model
 

@@ -18,6 +18,7 @@ from sklearn_halving.policies.bases._rungs import (
     finite_horizon_rungs,
     floor_log,
     infinite_horizon_rungs,
+    up_to,
 )
 
 
@@ -61,8 +62,8 @@ class InfiniteHyperband(ScheduledPolicy):
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
         """Return the brackets of all rounds, which start with at most ``n_available`` arms.
 
-        The first rungs are at ``min_level``, and all other levels are multiples of it.
-        ``max_level`` is not used, because the horizon is infinite.
+        The first rungs are at ``min_level``, and all other levels are multiples of it, up to
+        ``max_level``. Where the horizon is infinite, so is ``max_level``.
         """
         why = f"for a first round of two arms with {min_level} units each"
         check_budget("budget", self.budget, 2 * min_level, why)
@@ -77,6 +78,7 @@ class InfiniteHyperband(ScheduledPolicy):
                 n_arms = min(2**n_halvings, n_available or 2**n_halvings)
                 rungs = infinite_horizon_rungs(n_arms, 2**k) or (Rung(1, 2**k),)
                 rungs = tuple(Rung(rung.n_arms, rung.level * min_level) for rung in rungs)
+                rungs = up_to(max_level, rungs)
                 brackets.append(Bracket(n_halvings, rungs, k))
         return Schedule(tuple(brackets))
 
@@ -143,20 +145,19 @@ class GrowingHyperband(ScheduledPolicy):
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
         """Return the brackets of all rounds, which start with at most ``n_available`` arms.
 
-        ``min_level`` is not used, because the budget determines the level of the first rung. The
-        last rung is at ``max_level``, R.
+        No rung is below ``min_level``, and the last one is at ``max_level``, R.
         """
         eta, first = exact_factor(self.factor), (max_level - 1).bit_length()
         check_budget("budget", self.budget, max_level, f"to train one arm to level {max_level}")
         brackets: list[Bracket] = []
-        n_left = self.budget
+        n_left, levels = self.budget, (min_level, max_level)
         for k in count(first):
             for s in range(floor_log(max_level, eta), -1, -1):
                 n_arms = max(1, floor(2**k * eta**s / (max_level * (s + 1))))
                 n_arms = min(n_arms, n_available or n_arms)
-                if min(finite_horizon_costs(n_arms, max_level, self.factor)) > 2**k:
+                if min(finite_horizon_costs(n_arms, levels, self.factor)) > 2**k:
                     continue
-                rungs = finite_horizon_rungs(n_arms, 2**k, max_level, self.factor)
+                rungs = finite_horizon_rungs(n_arms, 2**k, levels, self.factor)
                 n_left -= sum(rung.n_arms * rung.level for rung in rungs)
                 if n_left < 0:
                     return Schedule(tuple(brackets))

@@ -9,15 +9,14 @@ from typing import Annotated
 
 import numpy as np
 
+from sklearn_halving._checks import Rule, check_positive
 from sklearn_halving.policies._arrays import IntArray
 from sklearn_halving.policies._races import LastArmPolicy
 from sklearn_halving.policies._types import Problem, Stage
 from sklearn_halving.policies.bases._parameter_checks import (
     Confidence,
     RewardRange,
-    Rule,
     check_budget,
-    check_positive,
     width_of_range,
 )
 from sklearn_halving.policies.bases._planned_pulls import Game, widths_of

@@ -15,17 +15,15 @@ from typing import Annotated
 
 import numpy as np
 
+from sklearn_halving._checks import Rule, between, check_count
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._types import NO_ARM, PolicyDescription, Problem, Pulls, Stage
 from sklearn_halving.policies.bases._base_policy import ConfidentPolicy
 from sklearn_halving.policies.bases._parameter_checks import (
     Confidence,
     RewardRange,
-    Rule,
     Tolerance,
-    between,
     check_budget,
-    check_count,
     is_outside,
     width_of_range,
 )

@@ -15,6 +15,7 @@ from typing import Annotated, ClassVar, Literal, cast
 
 import numpy as np
 
+from sklearn_halving._checks import Count, Rule, check_whole
 from sklearn_halving.policies._arrays import BoolArray, FloatArray
 from sklearn_halving.policies._types import (
     NO_ARM,
@@ -28,12 +29,12 @@ from sklearn_halving.policies._types import (
 )
 from sklearn_halving.policies.bases._bracket_play import BracketPlay, Key
 from sklearn_halving.policies.bases._finalists import MIN_SPLITS, Finalists
-from sklearn_halving.policies.bases._parameter_checks import Count, Rule, check_whole
 from sklearn_halving.policies.bases._rungs import (
     Factor,
     finite_horizon_rungs,
     fixed_budget_rungs,
     infinite_horizon_rungs,
+    up_to,
 )
 from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState
 
@@ -65,6 +66,172 @@ def promotion_keys(
     """
     ties = [0] * len(arms) if tie_break is None else [tie_break[arm] for arm in arms]
     return list(zip((-means).tolist(), ties, arms, strict=True))
+
+
+class ScheduledPolicy(SeparateGames):
+    """Base class of policies that play a schedule, which subclasses define."""
+
+    order_free: ClassVar[bool] = True
+    brackets_in_play: int | None = None
+    races: bool = False
+    select: Select = "max_resources"
+
+    def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
+        """Return the planned brackets."""
+        raise NotImplementedError
+
+    def describe(self, problem: Problem | None = None) -> PolicyDescription:
+        """Return the description; ``select`` determines how arms at different levels rank."""
+        is_by_level = self.select == "max_resources"
+        description = super().describe(problem)
+        return replace(
+            description, ranks_by_level=is_by_level, races=self.races, arms_may_arrive=True
+        )
+
+    def _new_game(self, problem: Problem, rng: np.random.Generator) -> BracketsGame:
+        return BracketsGame(self, problem)
+
+    def rungs_before(self, state: SeparateState, place: int) -> list[ClosedRung]:
+        """Return the rungs that are always closed when a bracket starts, in the order of play.
+
+        These are the rungs for which the bracket waits. The result therefore does not depend on
+        the order of the rewards. It is complete once a pull of the bracket has been requested.
+        """
+        return cast(BracketsGame, state.games[0]).rungs_before(place)
+
+    def n_dropped(self, state: SeparateState, place: int) -> int | None:
+        """Return how many arms a bracket has dropped in its race, None before the race ends."""
+        return cast(BracketsGame, state.games[0]).n_dropped(place)
+
+
+@dataclass(frozen=True)
+class _BudgetedHalving(ScheduledPolicy):
+    """One bracket of ``n_arms`` arms within a budget of units; subclasses define its rungs."""
+
+    n_arms: Count
+    budget: Annotated[
+        int, Rule(check_whole, "It is a number of units for all arms together, such as 1000.")
+    ]
+
+    def _rungs(self, n_arms: int, min_level: int, max_level: int) -> tuple[Rung, ...]:
+        """Return the rungs; raise if the budget is too small."""
+        raise NotImplementedError
+
+    def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
+        """Return the bracket, with ``n_available`` arms if that is less than ``n_arms``.
+
+        The budget determines the level of the first rung, which is at least ``min_level``.
+        ``max_level`` is the level of the last rung if the variant has a finite horizon.
+        Otherwise, the bracket ends with the first rung that reaches it.
+        """
+        n_arms = self.n_arms if n_available is None else min(self.n_arms, n_available)
+        rungs = self._rungs(n_arms, min_level, max_level)
+        return Schedule((Bracket(max(0, len(rungs) - 1), rungs),))
+
+
+@dataclass(frozen=True)
+class SuccessiveHalving(_BudgetedHalving):
+    """Halve the number of arms ``ceil(log2 n)`` times within a budget of units.
+
+    Round k spends ``floor(budget / (|S_k| * ceil(log2 n)))`` additional units on each of its
+    arms and keeps the best ``floor(|S_k| / 2)`` arms. The policy stops when one arm is left.
+
+    Parameters
+    ----------
+    n_arms : int
+        Number of arms, n.
+    budget : int
+        Maximum number of units of resource for all arms together, B. Units are counted once: if
+        an arm is trained from level 15 to level 46, this costs 31 units.
+
+    References
+    ----------
+    Jamieson and Talwalkar. Non-stochastic best arm identification and hyperparameter
+    optimization. AISTATS 2016, Fig. 3.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import SuccessiveHalving
+    >>> rungs = SuccessiveHalving(n_arms=16, budget=1000).schedule(1, 1000).brackets[0].rungs
+    >>> [(rung.n_arms, rung.level) for rung in rungs]
+    [(16, 15), (8, 46), (4, 108), (2, 233)]
+    """
+
+    def __post_init__(self) -> None:
+        """Check that the budget is large enough to pull every arm once."""
+        super().__post_init__()
+        self._rungs(self.n_arms, 1, self.budget)
+
+    def _rungs(self, n_arms: int, min_level: int, max_level: int) -> tuple[Rung, ...]:
+        return up_to(max_level, fixed_budget_rungs(n_arms, self.budget, min_level))
+
+
+@dataclass(frozen=True)
+class InfiniteHorizonHalving(SuccessiveHalving):
+    """Halve the number of arms ``ceil(log2 n)`` times, with a separate budget for each round.
+
+    Unlike in `SuccessiveHalving`, ``r_k = floor(budget / (|S_k| ceil(log2 n)))`` is the level of
+    round k, and not the number of additional units. The budget is not exceeded even if every arm
+    is trained from scratch in every round.
+
+    Parameters
+    ----------
+    n_arms : int
+        Number of arms, n.
+    budget : int
+        Maximum number of units of resource for all arms together, B.
+
+    References
+    ----------
+    Li et al. Hyperband. JMLR 18 (2018), Fig. 9 (infinite horizon).
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import InfiniteHorizonHalving
+    >>> rungs = InfiniteHorizonHalving(n_arms=16, budget=1000).schedule(1, 1000).brackets[0].rungs
+    >>> [(rung.n_arms, rung.level) for rung in rungs]
+    [(16, 15), (8, 31), (4, 62), (2, 125)]
+    """
+
+    def _rungs(self, n_arms: int, min_level: int, max_level: int) -> tuple[Rung, ...]:
+        return up_to(max_level, infinite_horizon_rungs(n_arms, self.budget, min_level))
+
+
+@dataclass(frozen=True)
+class FiniteHorizonHalving(_BudgetedHalving):
+    """Successive halving within a budget, for a known largest level R.
+
+    The number of eliminations s is the smallest that the budget allows,
+    ``s = min {t : n R (t + 1) eta^-t <= B, t <= log_eta(min(R, n))}``. Rung k has
+    ``floor(n eta^-k)`` arms at ``floor(R eta^(k - s))`` units.
+
+    Parameters
+    ----------
+    n_arms : int
+        Number of arms, n.
+    budget : int
+        Maximum number of units of resource for all arms together, B. It is not exceeded even if
+        every rung is trained from scratch.
+    factor : float, default=3
+        The paper's eta, at least 2.
+
+    References
+    ----------
+    Li et al. Hyperband. JMLR 18 (2018), Fig. 10 (finite horizon).
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import FiniteHorizonHalving
+    >>> policy = FiniteHorizonHalving(n_arms=81, budget=405, factor=3)
+    >>> rungs = policy.schedule(1, 81).brackets[0].rungs
+    >>> [(rung.n_arms, rung.level) for rung in rungs]
+    [(81, 1), (27, 3), (9, 9), (3, 27), (1, 81)]
+    """
+
+    factor: Factor = 3
+
+    def _rungs(self, n_arms: int, min_level: int, max_level: int) -> tuple[Rung, ...]:
+        return finite_horizon_rungs(n_arms, self.budget, (min_level, max_level), self.factor)
 
 
 class BracketsGame:
@@ -207,168 +374,3 @@ class BracketsGame:
                 bracket.end_race(known[n_before])
                 if bracket.is_finished:
                     self.open_brackets.remove(place)
-
-
-class ScheduledPolicy(SeparateGames):
-    """Base class of policies that play a schedule, which subclasses define."""
-
-    order_free: ClassVar[bool] = True
-    brackets_in_play: int | None = None
-    races: bool = False
-    select: Select = "max_resources"
-
-    def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
-        """Return the planned brackets."""
-        raise NotImplementedError
-
-    def describe(self, problem: Problem | None = None) -> PolicyDescription:
-        """Return the description; ``select`` determines how arms at different levels rank."""
-        is_by_level = self.select == "max_resources"
-        description = super().describe(problem)
-        return replace(
-            description, ranks_by_level=is_by_level, races=self.races, arms_may_arrive=True
-        )
-
-    def _new_game(self, problem: Problem, rng: np.random.Generator) -> BracketsGame:
-        return BracketsGame(self, problem)
-
-    def rungs_before(self, state: SeparateState, place: int) -> list[ClosedRung]:
-        """Return the rungs that are always closed when a bracket starts, in the order of play.
-
-        These are the rungs for which the bracket waits. The result therefore does not depend on
-        the order of the rewards. It is complete once a pull of the bracket has been requested.
-        """
-        return cast(BracketsGame, state.games[0]).rungs_before(place)
-
-    def n_dropped(self, state: SeparateState, place: int) -> int | None:
-        """Return how many arms a bracket has dropped in its race, None before the race ends."""
-        return cast(BracketsGame, state.games[0]).n_dropped(place)
-
-
-@dataclass(frozen=True)
-class _BudgetedHalving(ScheduledPolicy):
-    """One bracket of ``n_arms`` arms within a budget of units; subclasses define its rungs."""
-
-    n_arms: Count
-    budget: Annotated[
-        int, Rule(check_whole, "It is a number of units for all arms together, such as 1000.")
-    ]
-
-    def _rungs(self, n_arms: int, max_level: int) -> tuple[Rung, ...]:
-        """Return the rungs; raise if the budget is too small."""
-        raise NotImplementedError
-
-    def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
-        """Return the bracket, with ``n_available`` arms if that is less than ``n_arms``.
-
-        ``min_level`` is not used, because the budget determines the level of the first rung.
-        ``max_level`` is the level of the last rung if the variant has a finite horizon.
-        """
-        n_arms = self.n_arms if n_available is None else min(self.n_arms, n_available)
-        rungs = self._rungs(n_arms, max_level)
-        return Schedule((Bracket(max(0, len(rungs) - 1), rungs),))
-
-
-@dataclass(frozen=True)
-class SuccessiveHalving(_BudgetedHalving):
-    """Halve the number of arms ``ceil(log2 n)`` times within a budget of units.
-
-    Round k spends ``floor(budget / (|S_k| * ceil(log2 n)))`` additional units on each of its
-    arms and keeps the best ``floor(|S_k| / 2)`` arms. The policy stops when one arm is left.
-
-    Parameters
-    ----------
-    n_arms : int
-        Number of arms, n.
-    budget : int
-        Maximum number of units of resource for all arms together, B. Units are counted once: if
-        an arm is trained from level 15 to level 46, this costs 31 units.
-
-    References
-    ----------
-    Jamieson and Talwalkar. Non-stochastic best arm identification and hyperparameter
-    optimization. AISTATS 2016, Fig. 3.
-
-    Examples
-    --------
-    >>> from sklearn_halving.policies import SuccessiveHalving
-    >>> rungs = SuccessiveHalving(n_arms=16, budget=1000).schedule(1, 1000).brackets[0].rungs
-    >>> [(rung.n_arms, rung.level) for rung in rungs]
-    [(16, 15), (8, 46), (4, 108), (2, 233)]
-    """
-
-    def __post_init__(self) -> None:
-        """Check that the budget is large enough to pull every arm once."""
-        super().__post_init__()
-        self._rungs(self.n_arms, 1)
-
-    def _rungs(self, n_arms: int, max_level: int) -> tuple[Rung, ...]:
-        return fixed_budget_rungs(n_arms, self.budget)
-
-
-@dataclass(frozen=True)
-class InfiniteHorizonHalving(SuccessiveHalving):
-    """Halve the number of arms ``ceil(log2 n)`` times, with a separate budget for each round.
-
-    Unlike in `SuccessiveHalving`, ``r_k = floor(budget / (|S_k| ceil(log2 n)))`` is the level of
-    round k, and not the number of additional units. The budget is not exceeded even if every arm
-    is trained from scratch in every round.
-
-    Parameters
-    ----------
-    n_arms : int
-        Number of arms, n.
-    budget : int
-        Maximum number of units of resource for all arms together, B.
-
-    References
-    ----------
-    Li et al. Hyperband. JMLR 18 (2018), Fig. 9 (infinite horizon).
-
-    Examples
-    --------
-    >>> from sklearn_halving.policies import InfiniteHorizonHalving
-    >>> rungs = InfiniteHorizonHalving(n_arms=16, budget=1000).schedule(1, 1000).brackets[0].rungs
-    >>> [(rung.n_arms, rung.level) for rung in rungs]
-    [(16, 15), (8, 31), (4, 62), (2, 125)]
-    """
-
-    def _rungs(self, n_arms: int, max_level: int) -> tuple[Rung, ...]:
-        return infinite_horizon_rungs(n_arms, self.budget)
-
-
-@dataclass(frozen=True)
-class FiniteHorizonHalving(_BudgetedHalving):
-    """Successive halving within a budget, for a known largest level R.
-
-    The number of eliminations s is the smallest that the budget allows,
-    ``s = min {t : n R (t + 1) eta^-t <= B, t <= log_eta(min(R, n))}``. Rung k has
-    ``floor(n eta^-k)`` arms at ``floor(R eta^(k - s))`` units.
-
-    Parameters
-    ----------
-    n_arms : int
-        Number of arms, n.
-    budget : int
-        Maximum number of units of resource for all arms together, B. It is not exceeded even if
-        every rung is trained from scratch.
-    factor : float, default=3
-        The paper's eta, at least 2.
-
-    References
-    ----------
-    Li et al. Hyperband. JMLR 18 (2018), Fig. 10 (finite horizon).
-
-    Examples
-    --------
-    >>> from sklearn_halving.policies import FiniteHorizonHalving
-    >>> policy = FiniteHorizonHalving(n_arms=81, budget=405, factor=3)
-    >>> rungs = policy.schedule(1, 81).brackets[0].rungs
-    >>> [(rung.n_arms, rung.level) for rung in rungs]
-    [(81, 1), (27, 3), (9, 9), (3, 27), (1, 81)]
-    """
-
-    factor: Factor = 3
-
-    def _rungs(self, n_arms: int, max_level: int) -> tuple[Rung, ...]:
-        return finite_horizon_rungs(n_arms, self.budget, max_level, self.factor)

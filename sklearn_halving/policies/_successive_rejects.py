@@ -15,11 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_halving._checks import NotNegative
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._types import Problem, Pull, Pulls, Stage
 from sklearn_halving.policies.bases._gap_rule import TIE
 from sklearn_halving.policies.bases._greedy_allocation import greedy_counts, positive_weights
-from sklearn_halving.policies.bases._parameter_checks import NotNegative, check_budget
+from sklearn_halving.policies.bases._parameter_checks import check_budget
 from sklearn_halving.policies.bases._planned_pulls import Game, PlannedPolicy
 from sklearn_halving.policies.bases._ranking import best_known, keep_best
 
@@ -125,8 +126,10 @@ class SuccessiveRejects(PlannedPolicy):
         check_n_pulls(self.n_pulls, game.n_arms)
         plan = phases(game.n_arms, self.n_pulls)
         game.stages = tuple(phase.as_stage(game.problem) for phase in plan)
-        if not game.batch_shape and game.n_arms > 2:
-            game.extra = _Ahead.of(game.problem, plan)
+        n_most = sum(phase.n_each for phase in plan)
+        size = game.n_arms * min(n_most, game.problem.max_repetitions or n_most)
+        if not game.batch_shape and game.n_arms > 2 and size <= LARGEST_TABLE:
+            game.extra = _Ahead(game.problem, plan)
         yield from play_phases(game, plan)
 
     def ask(self, state: Game, max_pulls: int) -> Pulls:
@@ -161,7 +164,6 @@ class SuccessiveRejects(PlannedPolicy):
         return int(np.searchsorted(state.extra.ends, pull.repetition, side="right"))
 
 
-@dataclass
 class _Ahead:
     """The survivors of a phase that are certain before all of its rewards are known.
 
@@ -169,28 +171,16 @@ class _Ahead:
     rewards will be. Its pulls of the next phase can start.
     """
 
-    ends: IntArray
-    """Pulls of each arm in play at the end of each phase. Shape ``(n_phases,)``."""
-    n_kept: dict[int, int]
-    """Arms that are kept after that many pulls of each; phases without pulls are left out."""
-    rewards: FloatArray
-    """Shape ``(n_arms, n_most)``."""
-    is_told: BoolArray
-    """Shape ``(n_arms, n_most)``."""
-    n_asked: IntArray
-    """Shape ``(n_arms,)``."""
-
-    @classmethod
-    def of(cls, problem: Problem, plan: tuple[Phase, ...]) -> _Ahead | None:
-        """Return the state before the first pull, or None if the table would be too large."""
+    def __init__(self, problem: Problem, plan: tuple[Phase, ...]) -> None:
         ends = np.cumsum([phase.n_each for phase in plan])
-        ends = np.minimum(ends, problem.max_repetitions or ends)
-        shape = problem.n_arms, int(ends[-1])
-        if shape[0] * shape[1] > LARGEST_TABLE:
-            return None
-        n_kept = dict(zip(ends.tolist(), (phase.n_kept for phase in plan), strict=True))
-        n_asked = np.zeros(problem.n_arms, dtype=np.int64)
-        return cls(ends, n_kept, np.zeros(shape), np.zeros(shape, dtype=bool), n_asked)
+        # Pulls of each arm in play at the end of each phase
+        self.ends = np.minimum(ends, problem.max_repetitions or ends)
+        # Arms that are kept after so many pulls of each; phases without pulls are left out
+        n_kept = [phase.n_kept for phase in plan]
+        self.n_kept = dict(zip(self.ends.tolist(), n_kept, strict=True))
+        self.n_asked = np.zeros(problem.n_arms, dtype=np.int64)
+        self.rewards = np.zeros((problem.n_arms, self.ends[-1]))
+        self.is_told = np.zeros(self.rewards.shape, dtype=bool)
 
     def pulls_from(self, game: Game) -> Iterator[tuple[int, int]]:
         """Yield arm and repetition of new pulls, of the current phase and then of later ones."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -116,6 +117,16 @@ class Problem:
     max_repetitions: int | None = None
     n_available: int | None = None
     tie_break: tuple[int, ...] | None = None
+
+    def check(self, policy: Policy, pull: Pull) -> None:
+        """Raise if a policy asks for a pull that the problem does not have."""
+        last = inf if self.max_repetitions is None else self.max_repetitions - 1
+        ranges = (0, self.n_arms - 1), (self.min_level, self.max_level), (0, last)
+        for name, number, (low, high) in zip(pull._fields, pull, ranges, strict=True):
+            if not low <= number <= high:
+                rule = f"policy must ask for {name}s from {low} to {high}, got {number} from"
+                way_out = "Change its budget, or the pulls that ask returns."
+                raise ValueError(f"{rule} {policy!r}. {way_out}")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from sklearn_halving._checks import one_of
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed
 from sklearn_halving.policies._gap_e import bernstein_hardness, bernstein_radius
 from sklearn_halving.policies._types import NO_ARM
@@ -24,7 +25,6 @@ from sklearn_halving.policies.bases._parameter_checks import (
     Exploration,
     RewardRange,
     Tolerance,
-    one_of,
 )
 from sklearn_halving.policies.bases._ranking import best_known, best_of_others, usable_or_first
 
@@ -50,17 +50,15 @@ class _UGap(IndexPolicy):
 
     def _beta(self, state: IndexState, n_pulls: IntArray) -> FloatArray:
         """Return half the width of the interval of each arm (beta_k in the paper)."""
-        a = self._exploration(state)
+        a, n = self._exploration(state), n_pulls.astype(np.float64)
         if self.bounds == "bernstein":
-            return bernstein_radius(state, a, n_pulls, state.statistics.variance())
-        return state.width * np.sqrt(a / n_pulls)
+            return bernstein_radius(state, a, n, state.statistics.variance())
+        return state.width * np.sqrt(a / n)
 
     def _select_arm(self, state: IndexState, n_pulls: IntArray, usable: BoolArray) -> GapChoice:
         """Play one round among the arms that have a mean; ``NO_ARM`` if no arm is usable."""
         mean = state.mean
-        known = ~np.isnan(mean)
-        mean = np.where(known, mean, -np.inf)
-        choice = choose_by_gap(mean, self._beta(state, n_pulls), known, usable)
+        choice = choose_by_gap(mean, self._beta(state, n_pulls), ~np.isnan(mean), usable)
         # Bounds are undefined for infinite means.
         return choice._replace(arm=usable_or_first(choice.arm, usable))
 
@@ -123,11 +121,9 @@ class UGapEb(_UGap):
     def _exploration(self, state: IndexState) -> float:
         return self.a
 
-    def _choose(self, state: IndexState, usable: BoolArray) -> IntArray:
+    def _choose(self, state: IndexState, usable: BoolArray, has_first: BoolArray) -> IntArray:
         choice, best = self._select_arm(state, state.n_asked, usable), state.memory
-        # Ignore rounds in which some arms have not had their first pulls.
-        counts = state.is_open & self._has_first(state)
-        is_better = counts & ~(choice.bound >= best.bound)
+        is_better = has_first & ~(choice.bound >= best.bound)
         best.arm = np.where(is_better, choice.leader, best.arm)
         best.bound = np.where(is_better, choice.bound, best.bound)
         return choice.arm
@@ -191,7 +187,7 @@ class UGapEc(_UGap, ConfidentIndexPolicy):
         state.memory = self._select_arm(state, state.n_pulls, state.can_be_pulled())
         return state.memory.bound < self.epsilon
 
-    def _choose(self, state: IndexState, usable: BoolArray) -> IntArray:
+    def _choose(self, state: IndexState, usable: BoolArray, has_first: BoolArray) -> IntArray:
         choice: GapChoice | None = state.memory
         if choice is None or (state.n_asked > state.n_pulls).any():  # pulls are in flight
             choice = self._select_arm(state, state.n_asked, usable)
@@ -270,7 +266,7 @@ class AdaptiveUGapEb(_UGap):
         """Return a in each problem, shape ``(n_problems, 1)``."""
         b, mean = state.width, state.mean
         is_known = np.isfinite(mean) & (state.n_pulls >= self.n_first)
-        radius = b * np.sqrt(0.5 / state.n_pulls)
+        radius = b * np.sqrt(0.5 / state.n_pulls.astype(np.float64))
         others = best_of_others(np.where(is_known, mean + radius, -np.inf))
         # The gap of an arm that is far ahead is negative.
         gap = np.abs(others - (mean - radius))
@@ -284,10 +280,8 @@ class AdaptiveUGapEb(_UGap):
         n_left = max(self.n_pulls - self.n_first * state.problem.n_arms, 0)
         return n_left / (4 * np.where(total > 0, total, 1.0))
 
-    def _choose(self, state: IndexState, usable: BoolArray) -> IntArray:
+    def _choose(self, state: IndexState, usable: BoolArray, has_first: BoolArray) -> IntArray:
         choice = self._select_arm(state, state.n_asked, usable)
-        # Ignore rounds in which some arms have not had their first pulls.
-        counts = state.is_open & self._has_first(state)
-        if counts.any():
-            state.memory.append(np.where(counts, choice.bound, np.nan))
+        if has_first.any():
+            state.memory.append(np.where(has_first, choice.bound, np.nan))
         return choice.arm

@@ -10,16 +10,11 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
+from sklearn_halving._checks import NotNegative, Rule, check_not_negative
 from sklearn_halving.policies._arrays import FloatArray, IntArray, Seed
 from sklearn_halving.policies._successive_rejects import phase_lengths
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
-from sklearn_halving.policies.bases._parameter_checks import (
-    Exploration,
-    NotNegative,
-    RewardRange,
-    Rule,
-    check_not_negative,
-)
+from sklearn_halving.policies.bases._parameter_checks import Exploration, RewardRange
 
 
 @dataclass(frozen=True)
@@ -59,7 +54,7 @@ class UCBE(IndexPolicy):
     reward_range: RewardRange | None = None
 
     def _index(self, state: IndexState) -> FloatArray:
-        return state.mean + state.width * np.sqrt(self.a / state.n_asked)
+        return state.mean + state.width * np.sqrt(self.a / state.n)
 
 
 @dataclass
@@ -126,7 +121,7 @@ class AdaptiveUCBE(IndexPolicy):
             hardness = np.maximum(_largest_hardness(state.mean[new], phase[new]), least)
             memory.phase[new], memory.a[new] = phase[new], self.c * self.n_pulls / hardness
         # The gaps are in units of reward.
-        squared = memory.a[:, np.newaxis] / state.width**2 / state.n_asked
+        squared = memory.a[:, np.newaxis] / state.width**2 / state.n
         return state.mean + state.width * np.sqrt(squared)
 
 
@@ -181,7 +176,7 @@ class UCB1(IndexPolicy):
 
     def _index(self, state: IndexState) -> FloatArray:
         log_t = np.log(state.n_asked_in_all + 1)[:, np.newaxis]
-        return state.mean + state.width * np.sqrt(self.alpha * log_t / state.n_asked)
+        return state.mean + state.width * np.sqrt(self.alpha * log_t / state.n)
 
 
 @dataclass(frozen=True)
@@ -226,7 +221,7 @@ class UCBV(IndexPolicy):
 
     def _index(self, state: IndexState) -> FloatArray:
         log_t = np.log(state.n_asked_in_all + 1)[:, np.newaxis]
-        x = self.alpha * log_t / state.n_asked
+        x = self.alpha * log_t / state.n
         variance = state.statistics.variance(ddof=0)
         return state.mean + np.sqrt(2 * variance * x) + 3 * state.width * x
 
@@ -265,6 +260,6 @@ class MOSS(IndexPolicy):
     reward_range: RewardRange | None = None
 
     def _index(self, state: IndexState) -> FloatArray:
-        ratio = self.n_pulls / (state.problem.n_arms * state.n_asked)
-        squared = np.log(np.maximum(ratio, 1.0)) / state.n_asked
+        n = state.n
+        squared = np.log(np.maximum(self.n_pulls / (state.problem.n_arms * n), 1.0)) / n
         return state.mean + state.width * np.sqrt(squared)

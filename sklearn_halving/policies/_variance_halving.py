@@ -11,6 +11,14 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sklearn_halving._checks import (
+    Count,
+    NotNegative,
+    Rule,
+    between,
+    check_not_negative,
+    refuse_unless,
+)
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.policies._types import NO_ARM, PolicyDescription, Problem, Stage
 from sklearn_halving.policies.bases._greedy_allocation import (
@@ -19,24 +27,10 @@ from sklearn_halving.policies.bases._greedy_allocation import (
     least_count_for_bound,
     positive_weights,
 )
-from sklearn_halving.policies.bases._parameter_checks import (
-    Confidence,
-    Count,
-    NotNegative,
-    Rule,
-    between,
-    check_budget,
-    check_not_negative,
-    refuse_unless,
-)
-from sklearn_halving.policies.bases._planned_pulls import (
-    Game,
-    PlannedPolicy,
-    in_plans,
-    n_stages_of,
-    widths_of,
-)
+from sklearn_halving.policies.bases._parameter_checks import Confidence, check_budget
+from sklearn_halving.policies.bases._planned_pulls import Game, PlannedPolicy, in_plans, widths_of
 from sklearn_halving.policies.bases._ranking import best_alive, keep_best
+from sklearn_halving.policies.noise._additive_model import Estimates
 from sklearn_halving.policies.noise._choice_probability import is_clear
 from sklearn_halving.policies.noise._likelihood_allocation import LikelihoodAllocation
 from sklearn_halving.policies.noise._noise_estimates import (
@@ -187,12 +181,13 @@ class VarianceHalving(PlannedPolicy):
         return replace(super().describe(problem), eliminates=self.allocation != "likelihood")
 
     def _play(self, game: Game) -> Iterator[IntArray]:
+        """Play Algorithm 1. "likelihood" keeps all arms; a stage limits which of them it pulls."""
         known = self._check(game)
         stages, halves = self._stages(game.n_arms), self.allocation != "likelihood"
         levels = self.levels or (game.level,) * len(stages)
         game.stages = tuple(
             Stage(width, sum(n_pulls for n_pulls, _ in plans), level)
-            for (width, plans), level in zip(stages, levels, strict=True)
+            for (width, plans), level in zip(stages, levels, strict=False)
         )
         n_left = sum(len(plans) for _, plans in stages)
         for game.stage, (width, plans) in enumerate(stages):  # Algorithm 1, line 4
@@ -206,7 +201,7 @@ class VarianceHalving(PlannedPolicy):
                 if halves and i == len(plans):
                     _halve(game, (width + 1) // 2)  # lines 9 to 12
                 else:
-                    _lead(game, game.mean() if n_left else estimate_arms(game).mean)
+                    _lead(game, game.mean() if n_left else _estimates(game).mean)
                 if n_left:
                     self._stop_early(game, known)
                 if game.is_stopped.all():
@@ -217,7 +212,7 @@ class VarianceHalving(PlannedPolicy):
         n_arms, low, high = game.n_arms, game.problem.min_level, game.problem.max_level
         why = f"for {n_arms} arms in all stages of allocation={self.allocation!r}"
         check_budget("n_pulls", self.n_pulls, self.least_n_pulls(n_arms), why)
-        n_stages, n_splits = n_stages_of(n_arms), game.problem.max_repetitions
+        n_stages, n_splits = len(widths_of(n_arms)), game.problem.max_repetitions
         if not self.keep_pulls and n_splits is not None:
             raise ValueError(
                 f"keep_pulls=False forgets pulls, and an arm has only {n_splits} of them. Use "
@@ -277,7 +272,7 @@ class VarianceHalving(PlannedPolicy):
         if self.allocation == "likelihood":
             return self._by_likelihood(game.n_arms).counts(game, n, width)
         shrinkage = 0.0 if self.allocation == "ucb" else self._shrinkage
-        variance = shrunk_variances(estimate_arms(game), game.alive, shrinkage)
+        variance = shrunk_variances(_estimates(game), game.alive, shrinkage)
         weight = positive_weights(variance, in_play)
         if self.allocation == "ucb" and limit is None:
             n_least = np.where(weight > 0, n_pulls, self._least_count()).min()
@@ -308,7 +303,8 @@ class VarianceHalving(PlannedPolicy):
 
     def least_n_pulls(self, n_arms: int) -> int:
         """Return the smallest ``n_pulls`` that pulls each arm in play once in every stage."""
-        return n_arms if self.allocation == "likelihood" else max(1, n_arms * n_stages_of(n_arms))
+        n_stages = 1 if self.allocation == "likelihood" else max(1, len(widths_of(n_arms)))
+        return n_arms * n_stages
 
     def least_n_pulls_to_adapt(self, n_arms: int) -> int | None:
         """Return the smallest ``n_pulls`` with which all stages adapt to the variances.
@@ -321,7 +317,7 @@ class VarianceHalving(PlannedPolicy):
             return n_arms + 1
         if self.allocation == "known":
             return self.least_n_pulls(n_arms)
-        return n_stages_of(n_arms) * (self._least_count() * n_arms + 1)
+        return len(widths_of(n_arms)) * (self._least_count() * n_arms + 1)
 
     @property
     def plays_levels(self) -> bool:
@@ -339,9 +335,13 @@ class VarianceHalving(PlannedPolicy):
         return None
 
 
+def _estimates(game: Game) -> Estimates:
+    return estimate_arms(game.statistics, game.alive, game.table)
+
+
 def _halve(game: Game, n_kept: int) -> None:
     """Keep the best arms of the problems that are not stopped."""
-    mean = estimate_arms(game).mean
+    mean = _estimates(game).mean
     _lead(game, mean)
     goes_on = ~game.is_stopped[:, np.newaxis]
     game.last_stage[game.alive & goes_on] = game.stage

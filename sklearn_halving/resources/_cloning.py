@@ -24,9 +24,11 @@ def all_params(estimator: Estimator) -> Params:
 
 def set_params(estimator: Estimator, params: Params) -> None:
     """Do the same as ``estimator.set_params(**params)``."""
+    if not params:  # a fitted model of CatBoost refuses even none
+        return
     if _is_simple(estimator) and params.keys() <= vars(estimator).keys():
         vars(estimator).update(params)
-    elif params:  # a fitted model of CatBoost refuses even none
+    else:
         estimator.set_params(**params)
 
 

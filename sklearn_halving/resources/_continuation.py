@@ -82,11 +82,16 @@ def way_to_continue(step: Any, parameter: str) -> Way:
     return "refit"
 
 
+def is_number_of_rounds(parameter: str) -> bool:
+    """Return whether the name of a parameter is that of a number of boosting rounds."""
+    leaf = parameter.rpartition("__")[2]
+    return any(leaf in names for names in BOOSTING_NAMES.values())
+
+
 def is_iteration_name(parameter: str) -> bool:
     """Return whether the name of a parameter is that of a number of iterations."""
     leaf = parameter.rpartition("__")[2]
-    known = any(leaf in names for names in BOOSTING_NAMES.values())
-    return known or _has_word(leaf, ("iter", "epoch", "round"))
+    return is_number_of_rounds(leaf) or _has_word(leaf, ("iter", "epoch", "round"))
 
 
 def _has_word(parameter: str, starts: tuple[str, ...]) -> bool:

@@ -109,11 +109,5 @@ def fix_rounds(estimator: Estimator, n_rounds: int, fit_params: Params) -> Param
     }
 
 
-def is_number_of_rounds(parameter: str) -> bool:
-    """Return whether a parameter is the number of boosting rounds."""
-    leaf = parameter.rpartition("__")[2]
-    return any(leaf in names for names in BOOSTING_NAMES.values())
-
-
 def _without_early_stopping(callbacks: Iterable[object]) -> list[object]:
     return [callback for callback in callbacks if type(callback).__name__ not in _CALLBACKS]

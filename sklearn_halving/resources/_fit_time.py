@@ -11,11 +11,12 @@ from sklearn_halving.resources._fitting import (
     TrainingData,
     keeps_training_rows,
     last_step,
+    prefix_of_last_step,
     to_last_step,
 )
 from sklearn_halving.resources._iterations import Iterations
-from sklearn_halving.resources._parameters import check_not_searched
-from sklearn_halving.resources._partial_fit import PartialFit, last_step_is_replaced
+from sklearn_halving.resources._parameters import check_not_searched, is_replaced
+from sklearn_halving.resources._partial_fit import PartialFit
 from sklearn_halving.resources._rescaling import Rescale
 from sklearn_halving.resources._types import ContinuedResource
 
@@ -74,7 +75,7 @@ class FitTime(ContinuedResource):
 
     def check(self, estimator: Estimator, searched: frozenset[str]) -> None:
         """Raise a ValueError if the estimator cannot be trained in steps."""
-        if last_step_is_replaced(estimator, searched):
+        if is_replaced(prefix_of_last_step(estimator), searched):
             return
         count = _count_of(estimator)
         if count is not None:
@@ -159,11 +160,6 @@ def _count_of(estimator: Estimator) -> str | None:
         return None
     if not keeps_training_rows(estimator):
         return None
-    path = []
-    while hasattr(estimator, "steps"):
-        name, estimator = estimator.steps[-1]
-        path.append(name)
-    for leaf in _COUNTS:
-        if way_to_continue(step, leaf) != "refit":
-            return "__".join([*path, leaf])
-    return None
+    names = (leaf for leaf in _COUNTS if way_to_continue(step, leaf) != "refit")
+    name = next(names, None)
+    return None if name is None else prefix_of_last_step(estimator) + name

@@ -12,15 +12,10 @@ from sklearn_halving._typing import Estimator, Params
 
 # fit_transform of these returns other values for the training rows than transform does (such as
 # out-of-fold predictions). Training of a later step cannot continue on the output of transform.
-_CROSS_FITTED = frozenset(
-    {
-        "TargetEncoder",
-        "StackingClassifier",
-        "StackingRegressor",
-        "LeaveOneOutEncoder",
-        "CatBoostEncoder",
-    }
-)
+_CROSS_FITTED = {
+    *("TargetEncoder", "StackingClassifier", "StackingRegressor"),
+    *("LeaveOneOutEncoder", "CatBoostEncoder"),
+}
 
 
 class TrainingData(NamedTuple):
@@ -54,6 +49,15 @@ def last_step(estimator: Estimator) -> Estimator:
     while isinstance(estimator, Pipeline):
         estimator = estimator.steps[-1][1]
     return estimator
+
+
+def prefix_of_last_step(estimator: Estimator) -> str:
+    """Return what precedes the names of parameters of the last step, such as ``"clf__"``."""
+    prefix = ""
+    while isinstance(estimator, Pipeline):
+        name, estimator = estimator.steps[-1]
+        prefix += f"{name}__"
+    return prefix
 
 
 def owner_of(estimator: Estimator, parameter: str) -> Estimator | None:

@@ -16,8 +16,10 @@ from sklearn_halving.resources._fitting import (
     class_names,
     keeps_training_rows,
     last_step,
+    prefix_of_last_step,
     to_last_step,
 )
+from sklearn_halving.resources._parameters import is_replaced
 from sklearn_halving.resources._rescaling import Rescale
 from sklearn_halving.resources._types import ContinuedResource
 
@@ -70,7 +72,8 @@ class PartialFit(ContinuedResource):
     def check(self, estimator: Estimator, searched: frozenset[str]) -> None:
         """Raise a ValueError if the estimator, or its last step, has no ``partial_fit``."""
         step = last_step(estimator)
-        if not hasattr(step, "partial_fit") and not last_step_is_replaced(estimator, searched):
+        may_be_replaced = is_replaced(prefix_of_last_step(estimator), searched)
+        if not hasattr(step, "partial_fit") and not may_be_replaced:
             raise ValueError(
                 "resource='partial_fit' needs an estimator with the method partial_fit, or a "
                 f"pipeline whose last step has it; got {type(step).__name__}. Name one of its "
@@ -125,16 +128,3 @@ def _classes_of(y: object) -> tuple[object, ...] | None:
 def _takes_classes(step: Any) -> bool:
     parameters = inspect.signature(step.partial_fit).parameters
     return "classes" in parameters
-
-
-def last_step_is_replaced(estimator: Estimator, searched: frozenset[str]) -> bool:
-    """Return whether candidates replace the last step of a pipeline."""
-    steps = getattr(estimator, "steps", None)
-    path = ""
-    while steps:
-        name, estimator = steps[-1]
-        path = f"{path}__{name}" if path else name
-        if path in searched:
-            return True
-        steps = getattr(estimator, "steps", None)
-    return False

@@ -52,12 +52,13 @@ def resolve_resource(resource: object, estimator: Estimator) -> Resource:
     if isinstance(resource, str):
         if resource in _BY_NAME:
             return _BY_NAME[resource]()
-        iterations = Iterations(resource)
-        if is_iteration_name(resource) or iterations.can_continue(estimator):
-            if _may_exist(resource, estimator, iterations):
-                return iterations
-        elif _may_exist(resource, estimator, iterations):
-            return ParameterValue(resource).for_estimator(estimator)
+        iterations, params = Iterations(resource), estimator.get_params()
+        if iterations.can_continue(estimator):
+            return iterations
+        # A candidate may replace the step. Only `check` knows the searched parameters.
+        if resource in params or resource.rpartition("__")[0] in params:
+            as_value = ParameterValue(resource).for_estimator(estimator)
+            return iterations if is_iteration_name(resource) else as_value
     elif isinstance(resource, Resource) and not isinstance(resource, type):
         return resource
     known = [*_BY_NAME, *estimator.get_params()]
@@ -66,15 +67,4 @@ def resolve_resource(resource: object, estimator: Estimator) -> Resource:
         "resource must be 'n_samples', 'partial_fit', 'fit_time', a parameter of "
         f"{type(estimator).__name__}, or a Resource object; got {resource!r}.{close} Parameters "
         f"are {sorted(estimator.get_params())}."
-    )
-
-
-def _may_exist(parameter: str, estimator: Estimator, iterations: Iterations) -> bool:
-    """Return whether the estimator has the parameter, or a candidate may have it."""
-    params = estimator.get_params()
-    # A candidate may replace the step. Only `check` knows the searched parameters.
-    return (
-        parameter in params
-        or parameter.rpartition("__")[0] in params
-        or iterations.can_continue(estimator)
     )

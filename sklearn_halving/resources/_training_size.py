@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sized
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,38 +94,35 @@ class WholeFit(Resource):
 
 
 def subset_order(
-    y: object,
-    groups: object,
+    n_rows: int,
     rng: np.random.Generator,
     *,
-    stratify: bool,
-    keep_order: bool,
+    y: object = None,
+    groups: object = None,
+    keep_order: bool = False,
     min_per_class: int = 2,
-    n_rows: int | None = None,
 ) -> Rows:
     """Order the rows of a training fold; the first ``level`` rows are its subset.
 
     Parameters
     ----------
-    y : array-like of shape (n,) or (n, n_outputs), or None
-        Targets of the rows. If None, ``groups`` or ``n_rows`` is required.
-    groups : array-like of shape (n,) or None
-        Group labels. Rows of a group are adjacent, so a subset splits at most one group.
+    n_rows : int
+        Number of rows.
     rng : numpy.random.Generator
         Source of the random order.
-    stratify : bool
-        Preserve the class proportions of ``y``. The first rows contain ``min_per_class`` rows of
+    y : array-like of shape (n_rows,) or (n_rows, n_outputs), default=None
+        Classes whose proportions are preserved. The first rows contain ``min_per_class`` rows of
         each class in turn; the others follow in proportion.
-    keep_order : bool
+    groups : array-like of shape (n_rows,), default=None
+        Group labels. Rows of a group are adjacent, so a subset splits at most one group.
+    keep_order : bool, default=False
         Rows are ordered in time: take the most recent first. Overrides the other options.
     min_per_class : int, default=2
         Number of rows that a subset needs of each class, if the class has as many.
-    n_rows : int or None
-        Number of rows, if both ``y`` and ``groups`` are None.
 
     Returns
     -------
-    order : int array of shape (n,)
+    order : int array of shape (n_rows,)
         Positions in the fold, each once.
 
     Examples
@@ -134,25 +130,24 @@ def subset_order(
     >>> import numpy as np
     >>> from sklearn_halving.resources import subset_order
     >>> y = ["a"] * 8 + ["b"] * 4
-    >>> order = subset_order(y, None, np.random.default_rng(0), stratify=True, keep_order=False)
+    >>> order = subset_order(12, np.random.default_rng(0), y=y)
     >>> [int(sum(i < 8 for i in order[:level])) for level in (2, 3, 6, 9, 12)]
     [1, 2, 4, 6, 8]
     """
-    n = _count_rows(y, groups, n_rows)
     if keep_order:
-        return np.arange(n, dtype=np.intp)[::-1]
-    classes = class_codes(y) if stratify and y is not None else np.zeros(n, dtype=np.intp)
-    shuffled = rng.permutation(n)
-    if groups is None and not stratify:
+        return np.arange(n_rows, dtype=np.intp)[::-1]
+    shuffled = rng.permutation(n_rows)
+    if groups is None and y is None:
         return shuffled
-    place = np.empty(n, dtype=np.intp)
-    place[shuffled] = np.arange(n)
+    classes = np.zeros(n_rows, dtype=np.intp) if y is None else class_codes(y)
+    place = np.empty(n_rows, dtype=np.intp)
+    place[shuffled] = np.arange(n_rows)
     if groups is None:
         return np.lexsort((place, _priority(classes, place, min_per_class)))
     group_codes = class_codes(groups)
     n_classes = int(classes.max(initial=0)) + 1
     within = _priority(group_codes * n_classes + classes, place, min_per_class)
-    group_rank = _rank_groups(group_codes, classes, rng, min_per_class if stratify else 0)
+    group_rank = _rank_groups(group_codes, classes, rng, 0 if y is None else min_per_class)
     return np.lexsort((place, within, group_rank[group_codes]))
 
 
@@ -222,17 +217,6 @@ def class_codes(y: object) -> Rows:
     except TypeError:  # values that cannot be sorted: mixed types, or missing values of pandas
         seen: dict[str, int] = {}
         return np.array([seen.setdefault(repr(value), len(seen)) for value in values], np.intp)
-
-
-def _count_rows(y: object, groups: object, n_rows: int | None) -> int:
-    for known in (y, groups):
-        if hasattr(known, "shape"):
-            return int(known.shape[0])
-        if isinstance(known, Sized):
-            return len(known)
-    if n_rows is None:
-        raise ValueError("n_rows must be given if y and groups are None; got None.")
-    return n_rows
 
 
 def _priority(strata: Rows, place: Rows, n_first: int) -> NDArray[np.float64]:

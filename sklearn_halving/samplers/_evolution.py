@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil
-from typing import cast
+from typing import Annotated, cast
 
 import numpy as np
 
+from sklearn_halving._checks import CheckedFields, Count, Share, between
 from sklearn_halving.samplers._dimensions import NEUTRAL, Choices, Opaque
 from sklearn_halving.samplers._random import Batch
 from sklearn_halving.samplers._space import FloatArray, IntArray, Params, Space
-from sklearn_halving.samplers._types import Told, check_share
+from sklearn_halving.samplers._types import Told
 
 P_NUMBER = 0.5
 """Probability that a number of the parent is changed."""
@@ -24,7 +25,7 @@ WIDENING = 1.3
 
 
 @dataclass(frozen=True)
-class EvolutionSampler:
+class EvolutionSampler(CheckedFields):
     """Propose mutations of the best candidates so far.
 
     The parents are the best candidates at the largest level at which at least ``min_told``
@@ -68,16 +69,10 @@ class EvolutionSampler:
     True
     """
 
-    step: float = 0.2
-    share_of_parents: float = 0.15
-    share_random: float = 0.2
-    min_told: int = 4
-
-    def __post_init__(self) -> None:
-        """Validate the parameters."""
-        check_share(self, "step", "Use 0.2, the default.")
-        check_share(self, "share_of_parents", "Use 0.15, the default.")
-        check_share(self, "share_random", "Use 0.2, the default, or RandomSampler.", may_be_1=True)
+    step: Annotated[float, between(0, 1)] = 0.2
+    share_of_parents: Annotated[float, between(0, 1)] = 0.15
+    share_random: Share = 0.2
+    min_told: Count = 4
 
     def propose(self, told: Told, n: int, rng: np.random.Generator) -> list[Params]:
         """Return ``n`` candidates: mutations and random candidates."""

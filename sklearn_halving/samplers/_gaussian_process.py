@@ -6,18 +6,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from math import log
-from typing import Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import erfcx, ndtr
 
+from sklearn_halving._checks import CheckedFields, Share, at_least
 from sklearn_halving.samplers._dimensions import NEUTRAL, Choices, Opaque
 from sklearn_halving.samplers._evolution import P_CATEGORY, P_NUMBER
 from sklearn_halving.samplers._matern_process import JITTER, Process
 from sklearn_halving.samplers._random import Batch
 from sklearn_halving.samplers._space import FloatArray, IntArray, Params, Space
-from sklearn_halving.samplers._types import Told, check_least, check_share
+from sklearn_halving.samplers._types import Told
 
 MAX_POINTS = 100
 """Maximum number of scores to which the process is fitted: the best half, and others at random."""
@@ -38,7 +39,7 @@ LEAST_SPREAD = 1e-4
 
 
 @dataclass(frozen=True)
-class GaussianProcessSampler:
+class GaussianProcessSampler(CheckedFields):
     """Propose candidates with a large expected improvement under a Gaussian process.
 
     A Gaussian process is fitted to the scores at the largest level at which at least ``min_told``
@@ -94,15 +95,9 @@ class GaussianProcessSampler:
     0.4
     """
 
-    share_random: float = 0.2
-    min_told: int = 8
-    n_pool: int = 1000
-
-    def __post_init__(self) -> None:
-        """Validate the parameters."""
-        check_share(self, "share_random", "Use 0.2, the default, or RandomSampler.", may_be_1=True)
-        check_least(self, "min_told", 2, "Use 8, the default.")
-        check_least(self, "n_pool", 2, "Use 1000, the default.")
+    share_random: Share = 0.2
+    min_told: Annotated[int, at_least(2)] = 8
+    n_pool: Annotated[int, at_least(2)] = 1000
 
     def propose(self, told: Told, n: int, rng: np.random.Generator) -> list[Params]:
         """Return ``n`` candidates, by expected improvement or at random."""
@@ -269,8 +264,7 @@ class Pool:
     mean, variance : ndarray of shape (n_points,)
         Those of the posterior. The mean of a point that was chosen is -inf.
     factors : ndarray of shape (n_rows, n_points)
-        The posterior covariance is the prior one minus ``factors.T @ factors``. Rows of zeros are
-        room for chosen points.
+        The posterior covariance is the prior one minus ``factors.T @ factors``.
     best : float
         The largest posterior mean at a known or a chosen point.
     chosen : int or None
@@ -284,7 +278,6 @@ class Pool:
     variance: FloatArray
     factors: FloatArray
     best: float
-    _n_rows: int
     chosen: int | None = None
 
     @classmethod
@@ -295,18 +288,15 @@ class Pool:
         factors = solve_triangular(process.lower, prior, lower=True)
         variance = process.signal - (factors**2).sum(axis=0)
         mean = process.weights @ prior
-        return cls(process, points, inputs, mean, variance, factors, process.best, len(factors))
+        return cls(process, points, inputs, mean, variance, factors, process.best)
 
     def joined(self, other: Pool) -> Pool:
         """Return a pool with the points of both."""
-        return replace(
-            self,
-            points=np.concatenate([self.points, other.points]),
-            inputs=np.concatenate([self.inputs, other.inputs]),
-            mean=np.concatenate([self.mean, other.mean]),
-            variance=np.concatenate([self.variance, other.variance]),
-            factors=np.hstack([self.factors, other.factors]),
-        )
+        of_points: dict[str, Any] = {
+            name: np.concatenate([getattr(self, name), getattr(other, name)])
+            for name in ("points", "inputs", "mean", "variance")
+        }
+        return replace(self, factors=np.hstack([self.factors, other.factors]), **of_points)
 
     def gains(self) -> FloatArray:
         """Return the logarithm of the expected improvement at each point."""
@@ -326,14 +316,10 @@ class Pool:
     def _believe(self, place: int) -> None:
         """Condition on the predicted score of a point, which leaves all means as they are."""
         own = self.process.covariance(self.inputs[place : place + 1], self.inputs)[0]
-        known = self.factors[: self._n_rows]
-        own -= known[:, place] @ known
+        own -= self.factors[:, place] @ self.factors
         noise = self.process.noise + JITTER * self.process.signal
         row = own / np.sqrt(max(self.variance[place], 0.0) + noise)
-        if self._n_rows == len(self.factors):  # doubled, as copies take time
-            self.factors = np.vstack([self.factors, np.zeros_like(self.factors)])
-        self.factors[self._n_rows] = row
-        self._n_rows += 1
+        self.factors = np.vstack([self.factors, row])
         self.variance = self.variance - row**2
         self.best = max(self.best, float(self.mean[place]))
         self.mean[place] = -np.inf

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from sklearn_halving._checks import CheckedFields, Count, Positive, Share, between
 from sklearn_halving.samplers._dimensions import Dimension, Opaque
 from sklearn_halving.samplers._random import Batch
 from sklearn_halving.samplers._space import FloatArray, IntArray, Params, Space
-from sklearn_halving.samplers._types import Told, check_share
+from sklearn_halving.samplers._types import Told
 
 MIN_BANDWIDTH = 1e-3
 """Smallest bandwidth, which is used if all points have the same value."""
@@ -20,7 +21,7 @@ MAX_POINTS = 100
 
 
 @dataclass(frozen=True)
-class KernelDensitySampler:
+class KernelDensitySampler(CheckedFields):
     """Propose candidates that are likely among the good and unlikely among the other candidates.
 
     At the largest level with enough scores, one kernel density is fitted to the best candidates
@@ -65,15 +66,10 @@ class KernelDensitySampler:
     True
     """
 
-    share_good: float = 0.15
-    share_random: float = 1 / 3
-    n_draws: int = 64
-    widening: float = 3.0
-
-    def __post_init__(self) -> None:
-        """Validate the parameters."""
-        check_share(self, "share_good", "Use 0.15, the default.")
-        check_share(self, "share_random", "Use 1/3, the default.", may_be_1=True)
+    share_good: Annotated[float, between(0, 1)] = 0.15
+    share_random: Share = 1 / 3
+    n_draws: Count = 64
+    widening: Positive = 3.0
 
     def propose(self, told: Told, n: int, rng: np.random.Generator) -> list[Params]:
         """Return ``n`` candidates, from the densities or at random."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from numbers import Integral
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -131,20 +130,3 @@ class Sampler(Protocol):
         candidates : sequence of dict
             Parameter names and values.
         """
-
-
-def check_share(sampler: object, name: str, way_out: str, *, may_be_1: bool = False) -> None:
-    """Raise unless a parameter is between 0 and 1."""
-    value = getattr(sampler, name)
-    if not 0 < value < 1 and not (may_be_1 and value == 1):
-        end = "at most 1" if may_be_1 else "below 1"
-        raise ValueError(f"{name} must be above 0 and {end}, got {value!r}. {way_out}")
-
-
-def check_least(sampler: object, name: str, least: int, way_out: str) -> None:
-    """Raise unless a parameter is an integer of at least ``least``."""
-    value = getattr(sampler, name)
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ValueError(
-            f"{name} must be an integer of at least {least}, got {value!r}. {way_out}"
-        )

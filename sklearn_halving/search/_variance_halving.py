@@ -13,7 +13,7 @@ from sklearn_halving import _typing as t
 from sklearn_halving._unstable_imports import Interval
 from sklearn_halving.policies import IncumbentRace, UniformAllocation, VarianceHalving
 from sklearn_halving.policies.bases._base_policy import BasePolicy
-from sklearn_halving.policies.bases._planned_pulls import n_stages_of
+from sklearn_halving.policies.bases._planned_pulls import widths_of
 from sklearn_halving.policies.bases._rungs import growing_levels
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
@@ -214,7 +214,8 @@ default="random"
             overlap=overlap,
         )
         if levels.smallest < levels.largest:
-            growing = growing_levels(levels.smallest, levels.largest, n_stages_of(n_arms))
+            n_stages = len(widths_of(n_arms))
+            growing = growing_levels(levels.smallest, levels.largest, n_stages)
             halving = replace(halving, levels=growing)
         least = halving.least_n_pulls(n_arms)
         if halving.n_pulls < least:

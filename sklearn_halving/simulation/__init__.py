@@ -2,8 +2,6 @@
 
 Play
     `simulate` returns a `SimulationResult`, whose means are `Estimate`s
-On the workers of a cluster, with a clock
-    `simulate_workers` returns a `ClockResult`; `Workers`, `PullDurations`
 Environments, from which problems are drawn
     `GaussianArms`, `BernoulliArms`, `GaussianProcessArms`, `LearningCurves` (with
     `PowerEnvelope` and `PowerLimits`), `RecordedScores`
@@ -11,24 +9,17 @@ For your own environments
     `Environment`, `Arms`, `Randomness`
 """
 
-from sklearn_halving.simulation._clock import ClockResult, simulate_workers
 from sklearn_halving.simulation._learning_curves import LearningCurves, PowerEnvelope, PowerLimits
-from sklearn_halving.simulation._noisy_arms import (
-    BernoulliArms,
-    GaussianArms,
-    GaussianProcessArms,
-)
+from sklearn_halving.simulation._noisy_arms import BernoulliArms, GaussianArms, GaussianProcessArms
 from sklearn_halving.simulation._randomness import Randomness
 from sklearn_halving.simulation._recorded_scores import RecordedScores
 from sklearn_halving.simulation._result import Estimate, SimulationResult
 from sklearn_halving.simulation._simulate import simulate
 from sklearn_halving.simulation._types import Arms, Environment
-from sklearn_halving.simulation._workers import PullDurations, Workers
 
 __all__ = [
     "Arms",
     "BernoulliArms",
-    "ClockResult",
     "Environment",
     "Estimate",
     "GaussianArms",
@@ -36,11 +27,8 @@ __all__ = [
     "LearningCurves",
     "PowerEnvelope",
     "PowerLimits",
-    "PullDurations",
     "Randomness",
     "RecordedScores",
     "SimulationResult",
-    "Workers",
     "simulate",
-    "simulate_workers",
 ]

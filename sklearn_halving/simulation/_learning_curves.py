@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from sklearn_halving._checks import CheckedFields, Count, Positive, Rule, refuse_unless
+from sklearn_halving.policies import Pulls
 from sklearn_halving.policies._arrays import FloatArray, IntArray
-from sklearn_halving.policies.bases._parameter_checks import (
-    CheckedFields,
-    Count,
-    Positive,
-    check_count,
-    refuse_unless,
-)
 from sklearn_halving.simulation._noisy_arms import EnvironmentDefaults, as_vector
 from sklearn_halving.simulation._randomness import Randomness
 
-Deviation = Literal["random", "adversarial", "above"]
 LIMIT, DEVIATION = 21, 22
+"""Purposes of random numbers."""
+
+
+def check_envelope(name: str, value: object, advice: str) -> None:
+    """Raise unless the value is a function."""
+    refuse_unless(callable(value), name, "be a function of the number of units", value, advice)
+
+
+Envelope = Annotated[Callable[[FloatArray], FloatArray], Rule(check_envelope)]
 
 
 @dataclass(frozen=True)
@@ -130,36 +133,23 @@ class LearningCurves(EnvironmentDefaults):
     """
 
     limits: npt.ArrayLike
-    envelope: Callable[[FloatArray], FloatArray] = PowerEnvelope()
-    deviation: Deviation = "random"
-    n_arms: int | None = None
+    envelope: Envelope = PowerEnvelope()
+    deviation: Literal["random", "adversarial", "above"] = "random"
+    n_arms: Count | None = None
     max_level: Count = 1_000_000
     max_repetitions = 1
 
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
-        refuse_unless(
-            callable(self.envelope),
-            "envelope",
-            "be a function of the number of units",
-            self.envelope,
-            "Use PowerEnvelope(alpha=2).",
-        )
         if callable(self.limits):
-            if self.n_arms is not None:
-                check_count("n_arms", self.n_arms)
             return
         limits = as_vector("limits", self.limits)
+        rule = f"be the number of limits, {len(limits)}"
         refuse_unless(
-            self.n_arms in (None, len(limits)),
-            "n_arms",
-            f"be the number of limits, {len(limits)}",
-            self.n_arms,
-            "Leave it out.",
+            self.n_arms in (None, len(limits)), "n_arms", rule, self.n_arms, "Leave it out."
         )
-        object.__setattr__(self, "limits", limits)
-        object.__setattr__(self, "n_arms", len(limits))
+        self._store(limits=limits, n_arms=len(limits))
 
     def draw(self, randomness: Randomness, n_arms: int) -> Curves:
         """Return the arms of ``randomness.n_problems`` problems."""
@@ -190,13 +180,10 @@ class Curves:
     deviation: FloatArray
     """The factor u of the envelope by which each loss exceeds its limit.
     Shape ``(n_problems, n_arms)``."""
-    envelope: Callable[[FloatArray], FloatArray]
+    envelope: Envelope
     candidate: None = None
 
-    def rewards(
-        self, problem: IntArray, arm: IntArray, level: IntArray, repetition: IntArray
-    ) -> FloatArray:
+    def rewards(self, problem: IntArray, pulls: Pulls) -> FloatArray:
         """Return the rewards of pulls; all arrays of shape ``(n_pulls,)``."""
-        place = problem * self.values.shape[1] + arm
-        above = self.deviation.take(place) * self.envelope(level.astype(np.float64))
-        return self.values.take(place) - above
+        distance = self.envelope(pulls.level.astype(np.float64))
+        return self.values[problem, pulls.arm] - self.deviation[problem, pulls.arm] * distance

@@ -3,28 +3,58 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sklearn_halving.policies._arrays import FloatArray, IntArray
-from sklearn_halving.policies.bases._parameter_checks import (
+from sklearn_halving._checks import (
     CheckedFields,
     Count,
     NotNegative,
-    RewardRange,
+    Rule,
     check_not_negative,
     refuse_unless,
 )
+from sklearn_halving.policies import Pulls
+from sklearn_halving.policies._arrays import FloatArray, IntArray
+from sklearn_halving.policies.bases._parameter_checks import RewardRange
 from sklearn_halving.simulation._randomness import Randomness, running_mean_noise
 
-# Purposes of the random numbers of an arm.
 MEAN, VARIANCE, NOISE = 11, 12, 13
+"""Purposes of random numbers."""
 
 
-class EnvironmentDefaults(CheckedFields):
-    """Base class of environments: one level, unlimited pulls and rewards of any size."""
+def as_vector(name: str, value: npt.ArrayLike, n_arms: int | None = None) -> FloatArray:
+    """Return finite numbers of shape ``(n_arms,)``, or a single number for all arms."""
+    vector = np.asarray(value, dtype=np.float64)
+    if n_arms is None:
+        rule = "be a list of finite numbers, one for each arm"
+        is_shape = vector.ndim == 1 and len(vector) > 0
+    else:
+        rule = f"be one finite number, or a list of one for each of {n_arms} arms"
+        is_shape = vector.shape in ((), (n_arms,))
+    good = is_shape and bool(np.isfinite(vector).all())
+    refuse_unless(good, name, rule, value, "Give as many numbers as there are arms.")
+    return vector
+
+
+def check_factors(name: str, value: tuple[float, float], advice: str) -> None:
+    """Raise unless the value is a pair of bounds of at least 0."""
+    is_pair = np.shape(value) == (2,) and 0 <= value[0] <= value[1]
+    refuse_unless(is_pair, name, "be two numbers of 0 or more, the smaller first", value, advice)
+
+
+class StoresArrays(CheckedFields):
+    """Base class of environments, which replace parameters by the arrays that they stand for."""
+
+    def _store(self, **values: object) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+
+class EnvironmentDefaults(StoresArrays):
+    """Base class of environments with one level, unlimited pulls and rewards of any size."""
 
     min_level: int = 1
     max_level: int = 1
@@ -84,7 +114,7 @@ class GaussianArms(EnvironmentDefaults):
     means: Any
     sds: Any = 1.0
     mean_sd: NotNegative = 0.0
-    variance_factors: tuple[float, float] = (1.0, 1.0)
+    variance_factors: Annotated[tuple[float, float], Rule(check_factors)] = (1.0, 1.0)
     max_level: Count = 1
 
     def __post_init__(self) -> None:
@@ -93,16 +123,7 @@ class GaussianArms(EnvironmentDefaults):
         means = as_vector("means", self.means)
         sds = np.broadcast_to(as_vector("sds", self.sds, len(means)), means.shape)
         check_not_negative("sds", float(sds.min()), "Use 0 for no variation.")
-        low, high = self.variance_factors
-        refuse_unless(
-            0 <= low <= high,
-            "variance_factors",
-            "be two numbers of 0 or more, the smaller first",
-            self.variance_factors,
-            "Use (1, 1) for variances that are the same in all problems.",
-        )
-        object.__setattr__(self, "means", means)
-        object.__setattr__(self, "sds", sds)
+        self._store(means=means, sds=sds)
 
     @property
     def n_arms(self) -> int:
@@ -133,18 +154,13 @@ class NormalArms(DrawnArms):
     """Each has shape ``(n_problems, n_arms)``."""
     max_level: int
 
-    def rewards(
-        self, problem: IntArray, arm: IntArray, level: IntArray, repetition: IntArray
-    ) -> FloatArray:
+    def rewards(self, problem: IntArray, pulls: Pulls) -> FloatArray:
         """Return the rewards of pulls; all arrays of shape ``(n_pulls,)``."""
         if self.max_level == 1:
-            rewards = self.randomness.normal(problem, arm, NOISE, repetition)
+            noise = self.randomness.normal(problem, pulls.arm, NOISE, pulls.repetition)
         else:
-            rewards = running_mean_noise(self.randomness, problem, arm, repetition, level)
-        place = problem * self.values.shape[1] + arm
-        rewards *= self.sds.reshape(-1)[place]
-        rewards += self.values.reshape(-1)[place]
-        return rewards
+            noise = running_mean_noise(self.randomness, problem, pulls)
+        return noise * self.sds[problem, pulls.arm] + self.values[problem, pulls.arm]
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,14 +191,10 @@ class BernoulliArms(EnvironmentDefaults):
     def __post_init__(self) -> None:
         """Check the probabilities."""
         p = as_vector("probabilities", self.probabilities)
-        refuse_unless(
-            bool(((p >= 0) & (p <= 1)).all()),
-            "probabilities",
-            "be between 0 and 1",
-            self.probabilities,
-            "Use GaussianArms for other rewards.",
-        )
-        object.__setattr__(self, "probabilities", p)
+        is_share = bool(((p >= 0) & (p <= 1)).all())
+        advice = "Use GaussianArms for other rewards."
+        refuse_unless(is_share, "probabilities", "be between 0 and 1", self.probabilities, advice)
+        self._store(probabilities=p)
 
     @property
     def n_arms(self) -> int:
@@ -202,12 +214,10 @@ class CoinArms(DrawnArms):
     randomness: Randomness
     values: FloatArray
 
-    def rewards(
-        self, problem: IntArray, arm: IntArray, level: IntArray, repetition: IntArray
-    ) -> FloatArray:
+    def rewards(self, problem: IntArray, pulls: Pulls) -> FloatArray:
         """Return the rewards of pulls; all arrays of shape ``(n_pulls,)``."""
-        uniform = self.randomness.uniform(problem, arm, NOISE, repetition)
-        return (uniform < self.values[0, arm]).astype(np.float64)
+        uniform = self.randomness.uniform(problem, pulls.arm, NOISE, pulls.repetition)
+        return (uniform < self.values[0, pulls.arm]).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,16 +272,11 @@ class GaussianProcessArms(EnvironmentDefaults):
             "Give kernel(x, x) of the arms' features x.",
         )
         least = float(np.linalg.eigvalsh(matrix)[0])
-        refuse_unless(
-            least >= -1e-8 * float(np.abs(matrix).max()),
-            "covariance",
-            "have no negative eigenvalue",
-            least,
-            "Use a positive semi-definite kernel.",
-        )
+        is_kernel = least >= -1e-8 * float(np.abs(matrix).max())
+        advice = "Use a positive semi-definite kernel."
+        refuse_unless(is_kernel, "covariance", "have no negative eigenvalue", least, advice)
         mean = as_vector("prior_mean", self.prior_mean, len(matrix))
-        object.__setattr__(self, "covariance", matrix)
-        object.__setattr__(self, "prior_mean", np.broadcast_to(mean, len(matrix)))
+        self._store(covariance=matrix, prior_mean=np.broadcast_to(mean, len(matrix)))
 
     @property
     def n_arms(self) -> int:
@@ -286,17 +291,3 @@ class GaussianProcessArms(EnvironmentDefaults):
         # One product per problem: the product of a batch may differ in the last bit.
         means = self.prior_mean + np.array([root @ one for one in normal])
         return NormalArms(randomness, means, np.full(means.shape, self.noise_sd), self.max_level)
-
-
-def as_vector(name: str, value: npt.ArrayLike, n_arms: int | None = None) -> FloatArray:
-    """Return finite numbers of shape ``(n_arms,)``, or a single number for all arms."""
-    vector = np.asarray(value, dtype=np.float64)
-    if n_arms is None:
-        rule = "be a list of finite numbers, one for each arm"
-        is_shape = vector.ndim == 1 and len(vector) > 0
-    else:
-        rule = f"be one finite number, or a list of one for each of {n_arms} arms"
-        is_shape = vector.shape in ((), (n_arms,))
-    good = is_shape and bool(np.isfinite(vector).all())
-    refuse_unless(good, name, rule, value, "Give as many numbers as there are arms.")
-    return vector

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
+from sklearn_halving.policies import Pulls
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 
 KeyArray = npt.NDArray[np.uint64]
@@ -24,9 +25,6 @@ _WEIGHTS = tuple(
     np.uint64(weight | 1)
     for weight in np.random.SeedSequence(20151105).generate_state(6, np.uint64).tolist()
 )
-_MULTIPLIERS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_SHIFTS = np.uint64(30), np.uint64(27), np.uint64(31)
-_UNUSED_BITS = np.uint64(11)  # a float has 53 of 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,9 +87,9 @@ class Randomness:
         bits = self.keys[np.atleast_1d(problem)]
         for weight, place in zip(_WEIGHTS, name, strict=False):
             bits = bits + _product(place, weight)
-        bits = _scramble(bits)
-        bits >>= _UNUSED_BITS
-        numbers = bits.astype(np.float64)
+        numbers = (_scramble(bits) >> np.uint64(11)).astype(
+            np.float64
+        )  # a float has 53 bits of 64
         numbers += 0.5
         numbers *= 2.0**-53
         return numbers
@@ -124,51 +122,36 @@ def _product(place: npt.ArrayLike, weight: np.uint64) -> KeyArray | np.uint64:
 
 def _scramble(bits: KeyArray) -> KeyArray:
     """Return scrambled bits, each depending on all input bits, for arrays of at least one axis."""
-    first, second = _MULTIPLIERS
-    shift_1, shift_2, shift_3 = _SHIFTS
-    bits = bits ^ (bits >> shift_1)
-    bits *= first
-    bits ^= bits >> shift_2
-    bits *= second
-    bits ^= bits >> shift_3
+    bits = bits ^ (bits >> np.uint64(30))
+    bits *= np.uint64(0xBF58476D1CE4E5B9)
+    bits ^= bits >> np.uint64(27)
+    bits *= np.uint64(0x94D049BB133111EB)
+    bits ^= bits >> np.uint64(31)
     return bits
 
 
-def running_mean_noise(
-    randomness: Randomness, problem: IntArray, arm: IntArray, repetition: IntArray, level: IntArray
-) -> FloatArray:
+def running_mean_noise(randomness: Randomness, problem: IntArray, pulls: Pulls) -> FloatArray:
     """Return the mean of the first ``level`` standard normal draws of each (arm, repetition).
 
     Means at several levels belong to one sequence of draws, which is never stored. The sum of the
     first draws is a Brownian motion, refined to the requested level by bisection (Lévy's
     construction).
     """
-    name = problem, arm, repetition
-    n_halvings = int(level.max(initial=1) - 1).bit_length()
+    level, name = pulls.level, (problem, pulls.arm, pulls.repetition)
     # The sums at powers of two do not depend on the requested levels, so that all calls agree:
     # start at 1 and double, then bisect.
-    total = randomness.normal(*name, 1, 0)
     low, low_sum = np.zeros_like(level), np.zeros(len(level))
-    high, high_sum = np.ones_like(level), total
-    for k in range(n_halvings):
-        goes_on = level > high
+    high, high_sum = np.ones_like(level), randomness.normal(*name, 1, 0)
+    for k in range(int(level.max(initial=1) - 1).bit_length()):
         step = randomness.normal(*name, 1, k + 1) * np.sqrt(2.0**k)
-        low = np.where(goes_on, high, low)
-        low_sum = np.where(goes_on, high_sum, low_sum)
-        high_sum = np.where(goes_on, high_sum + step, high_sum)
-        high = np.where(goes_on, 2 * high, high)
-    while True:
-        open_ = (level != high) & (level != low)
-        if not open_.any():
-            break
+        up = level > high
+        low[up], low_sum[up] = high[up], high_sum[up]
+        high[up], high_sum[up] = 2 * high[up], high_sum[up] + step[up]
+    while (is_open := (level != high) & (level != low)).any():
         middle = (low + high) // 2
         bridge = randomness.normal(*name, 2, low, high) * np.sqrt((high - low) / 4)
         middle_sum = (low_sum + high_sum) / 2 + bridge
-        goes_up = open_ & (level >= middle)
-        goes_down = open_ & ~goes_up
-        low, low_sum = np.where(goes_up, middle, low), np.where(goes_up, middle_sum, low_sum)
-        high, high_sum = (
-            np.where(goes_down, middle, high),
-            np.where(goes_down, middle_sum, high_sum),
-        )
+        up, down = is_open & (level >= middle), is_open & (level < middle)
+        low[up], low_sum[up] = middle[up], middle_sum[up]
+        high[down], high_sum[down] = middle[down], middle_sum[down]
     return np.where(level == low, low_sum, high_sum) / level

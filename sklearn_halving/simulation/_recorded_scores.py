@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from sklearn_halving._checks import refuse_unless
+from sklearn_halving.policies import Pulls
 from sklearn_halving.policies._arrays import FloatArray, IntArray
-from sklearn_halving.policies.bases._parameter_checks import CheckedFields, refuse_unless
-from sklearn_halving.simulation._noisy_arms import as_vector
+from sklearn_halving.policies.bases._parameter_checks import RewardRange
+from sklearn_halving.simulation._noisy_arms import StoresArrays, as_vector
 from sklearn_halving.simulation._randomness import Randomness
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Splits = Literal["common", "own", "recorded"]
 ORDER, COLUMN = 31, 32
+"""Purposes of random numbers."""
 
 
 @dataclass(frozen=True, eq=False)
-class RecordedScores(CheckedFields):
+class RecordedScores(StoresArrays):
     """Real candidates as arms, with the scores that they had on real splits.
 
     Parameters
@@ -63,48 +66,34 @@ class RecordedScores(CheckedFields):
     scores: Any
     levels: Sequence[int] | None = None
     truth: Any = None
-    splits: Splits = "common"
+    splits: Literal["common", "own", "recorded"] = "common"
     shuffle: bool = False
-    reward_range: tuple[float, float] | None = None
+    reward_range: RewardRange | None = None
     candidates: Any = None
 
     def __post_init__(self) -> None:
         """Check the table of scores."""
         super().__post_init__()
         scores = np.asarray(self.scores, dtype=np.float64)
-        expected = 2 if self.levels is None else 3
         refuse_unless(
-            scores.ndim == expected and scores.size > 0,
+            scores.ndim == (2 if self.levels is None else 3) and scores.size > 0,
             "scores",
             "have the axes candidate and split, and level if there are levels",
             f"an array of shape {scores.shape}",
             "Give levels=... for three axes, and none for two.",
         )
         scores = scores.reshape(*scores.shape[:2], -1)
-        levels = tuple(map(int, (1,) if self.levels is None else self.levels))
-        is_increasing = levels == tuple(sorted({*levels})) and levels[0] > 0
-        refuse_unless(
-            len(levels) == scores.shape[2] and is_increasing,
-            "levels",
-            f"be {scores.shape[2]} different whole numbers above 0 in increasing order",
-            self.levels,
-            "Give one for each entry of the last axis of scores.",
-        )
         candidates = _checked_candidates(self.candidates, len(scores))
-        object.__setattr__(self, "candidates", candidates)
-        known = ~np.isnan(scores)
-        refuse_unless(
-            bool(known.any(axis=(1, 2)).all()),
-            "scores",
+        has_none = np.isnan(scores).all(axis=(1, 2))
+        rule, got = (
             "have a number for every candidate",
-            f"none for {candidates[~known.any(axis=(1, 2))].tolist()}",
-            "Leave these candidates out.",
+            f"none for {candidates[has_none].tolist()}",
         )
+        refuse_unless(not has_none.any(), "scores", rule, got, "Leave these candidates out.")
         truth = _truth_of(scores) if self.truth is None else self.truth
-        object.__setattr__(self, "scores", scores)
-        object.__setattr__(self, "levels", levels)
         truth = np.broadcast_to(as_vector("truth", truth, len(scores)), len(scores))
-        object.__setattr__(self, "truth", truth)
+        levels = _checked_levels(self.levels, scores.shape[2])
+        self._store(scores=scores, levels=levels, candidates=candidates, truth=truth)
 
     @classmethod
     def from_history(
@@ -138,16 +127,11 @@ class RecordedScores(CheckedFields):
                 ", ".join(map(repr, history.columns)),
                 "Pass history_ of a fitted search, and the metric by its column.",
             )
-        places, axes = [], []
-        names = ["candidate", "split"]
-        if "n_resources" in history.columns:
-            names.append("n_resources")
-        for name in names:
-            values, place = np.unique(history[name].to_numpy(), return_inverse=True)
-            axes.append(values)
-            places.append(place)
+        names = [n for n in ("candidate", "split", "n_resources") if n in history.columns]
+        found = [np.unique(history[name].to_numpy(), return_inverse=True) for name in names]
+        axes, places = zip(*found, strict=True)
         scores = np.full([len(axis) for axis in axes], np.nan)
-        scores[tuple(places)] = history[metric].to_numpy(dtype=np.float64)
+        scores[places] = history[metric].to_numpy(dtype=np.float64)
         levels = axes[2].tolist() if len(axes) == 3 else None
         return cls(scores, levels, candidates=axes[0], **options)
 
@@ -189,13 +173,12 @@ class Replays:
     recorded: RecordedScores
     row: IntArray
     """Row of the scores of each arm. Shape ``(n_problems, n_arms)``."""
-    _columns: tuple[IntArray, IntArray] = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        """List the splits with a score for each (candidate, level)."""
+    @cached_property
+    def _columns(self) -> tuple[IntArray, IntArray]:
+        """The splits of each (candidate, level), first those with a score, and their number."""
         known = ~np.isnan(self.recorded.scores)
-        columns = np.argsort(~known, axis=1, kind="stable")
-        object.__setattr__(self, "_columns", (columns, known.sum(axis=1)))
+        return np.argsort(~known, axis=1, kind="stable"), known.sum(axis=1)
 
     @property
     def candidate(self) -> IntArray:
@@ -212,30 +195,29 @@ class Replays:
         """True value of the best candidate, shape ``(n_problems,)``."""
         return np.full(self.randomness.n_problems, self.recorded.truth.max())
 
-    def rewards(
-        self, problem: IntArray, arm: IntArray, level: IntArray, repetition: IntArray
-    ) -> FloatArray:
+    def rewards(self, problem: IntArray, pulls: Pulls) -> FloatArray:
         """Return the rewards of pulls; all arrays of shape ``(n_pulls,)``."""
-        scores, levels = self.recorded.scores, np.array(self.recorded.levels)
-        row = self.row[problem, arm]
-        place = np.minimum(np.searchsorted(levels, level), len(levels) - 1)
+        levels = np.array(self.recorded.levels)
+        place = np.searchsorted(levels, pulls.level)
+        row = self.row[problem, pulls.arm]
+        column = self._column(problem, row, place, pulls.repetition)
+        unknown = levels[place] != pulls.level
         refuse_unless(
-            bool((levels[place] == level).all()),
+            not unknown.any(),
             "The levels of a policy that plays recorded scores",
             f"be among those recorded, {levels.tolist()}",
-            int(level[(levels[place] != level).argmax()]),
+            int(pulls.level[unknown.argmax()]),
             "Record scores at these levels, or choose a policy with the schedule of the record.",
         )
-        column = self._column(problem, row, place, repetition)
-        rewards: FloatArray = scores[row, column, place]
+        rewards: FloatArray = self.recorded.scores[row, column, place]
         missing = np.isnan(rewards)
         if missing.any():
             i = int(missing.argmax())
-            candidate = self.recorded.candidates[row[i]]
             raise ValueError(
                 "Only recorded scores can be replayed: a policy asked for candidate "
-                f"{candidate} on split {column[i]} at level {level[i]}, which has none. Record "
-                "all candidates on all splits; or use splits='own' if each has some at this level."
+                f"{self.recorded.candidates[row[i]]} on split {column[i]} at level "
+                f"{pulls.level[i]}, which has none. Record all candidates on all splits; or use "
+                "splits='own' if each has some at this level."
             )
         return rewards
 
@@ -255,19 +237,24 @@ class Replays:
         return columns[row, index, place]
 
 
+def _checked_levels(levels: Sequence[int] | None, n_levels: int) -> tuple[int, ...]:
+    """Return the levels; 1 if there is no axis of levels."""
+    found = (1,) if levels is None else tuple(map(int, levels))
+    is_increasing = found == tuple(sorted({*found})) and found[0] > 0
+    rule = f"be {n_levels} different whole numbers above 0 in increasing order"
+    advice = "Give one for each entry of the last axis of scores."
+    refuse_unless(len(found) == n_levels and is_increasing, "levels", rule, levels, advice)
+    return found
+
+
 def _checked_candidates(candidates: npt.ArrayLike | None, n_candidates: int) -> IntArray:
     """Return the candidate numbers, or the row numbers if there are none."""
     numbers = np.arange(n_candidates) if candidates is None else np.asarray(candidates)
-    refuse_unless(
-        np.issubdtype(numbers.dtype, np.integer)
-        and numbers.shape == (n_candidates,)
-        and bool((numbers >= 0).all())
-        and len(np.unique(numbers)) == n_candidates,
-        "candidates",
-        f"be {n_candidates} different whole numbers of at least 0",
-        repr(candidates),
-        "Number those that have names with pandas.factorize.",
-    )
+    is_number = np.issubdtype(numbers.dtype, np.integer) and bool((numbers >= 0).all())
+    is_unique = numbers.shape == (n_candidates,) and len(np.unique(numbers)) == n_candidates
+    rule = f"be {n_candidates} different whole numbers of at least 0"
+    advice = "Number those that have names with pandas.factorize."
+    refuse_unless(is_number and is_unique, "candidates", rule, repr(candidates), advice)
     return numbers.astype(np.int64)
 
 

@@ -43,21 +43,7 @@ class Estimate(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Outcomes:
-    """Results of each problem; see `SimulationResult`."""
-
-    recommended: IntArray = field(repr=False)
-    regret: FloatArray = field(repr=False)
-    is_mistake: BoolArray = field(repr=False)
-    n_pulls: IntArray = field(repr=False)
-    n_units: IntArray = field(repr=False)
-    is_confident: BoolArray | None = field(repr=False)
-    checkpoint_regret: FloatArray = field(repr=False)
-    checkpoint_is_mistake: BoolArray = field(repr=False)
-
-
-@dataclass(frozen=True, eq=False)
-class SimulationResult(Outcomes):
+class SimulationResult:
     """The outcome of a policy in each problem, and averages.
 
     Parameters
@@ -99,7 +85,15 @@ class SimulationResult(Outcomes):
 
     policy: Policy
     environment: Environment = field(repr=False)
+    recommended: IntArray = field(repr=False)
+    regret: FloatArray = field(repr=False)
+    is_mistake: BoolArray = field(repr=False)
+    n_pulls: IntArray = field(repr=False)
+    n_units: IntArray = field(repr=False)
+    is_confident: BoolArray | None = field(repr=False)
     checkpoints: IntArray = field(repr=False)
+    checkpoint_regret: FloatArray = field(repr=False)
+    checkpoint_is_mistake: BoolArray = field(repr=False)
 
     @property
     def n_problems(self) -> int:
@@ -141,24 +135,19 @@ class SimulationResult(Outcomes):
         """
         import pandas as pd
 
-        names = ("mistake_probability", "simple_regret", "mean_pulls", "mean_units")
         values = {}
-        for name in names:
-            estimate = getattr(self, name)
-            values[name] = estimate.value
-            values[f"{name}_error"] = estimate.standard_error
+        for name in ("mistake_probability", "simple_regret", "mean_pulls", "mean_units"):
+            values[name], values[f"{name}_error"] = getattr(self, name)
         return pd.Series(values, name=name_of(self.policy))
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row for each problem."""
         import pandas as pd
 
-        columns: dict[str, object] = {
-            name: getattr(self, name)
-            for name in ("recommended", "regret", "is_mistake", "n_pulls", "n_units")
-        }
+        names = ["recommended", "regret", "is_mistake", "n_pulls", "n_units"]
         if self.is_confident is not None:
-            columns["is_confident"] = self.is_confident
+            names.append("is_confident")
+        columns = {name: getattr(self, name) for name in names}
         for i, units in enumerate(self.checkpoints.tolist()):
             columns[f"regret_after_{units}"] = self.checkpoint_regret[:, i]
         return pd.DataFrame(columns)
@@ -182,13 +171,13 @@ class SimulationResult(Outcomes):
         if ax is None:
             _, ax = plt.subplots(layout="constrained")
         units = np.append(self.checkpoints, self.mean_units.value)
-        curve = [*(estimate_of(column) for column in self.checkpoint_regret.T), self.simple_regret]
-        middle = np.array([point.value for point in curve])
-        error = np.array([point.standard_error for point in curve])
+        regret = np.column_stack([self.checkpoint_regret, self.regret])
         order = np.argsort(units, kind="stable")
-        units, middle, error = units[order], middle[order], error[order]
+        middle, error = np.array([estimate_of(regret[:, i]) for i in order]).T
         name = label or name_of(self.policy)
-        ax.errorbar(units, middle, 2 * error, marker="o", markersize=3, capsize=2, label=name)
+        ax.errorbar(
+            units[order], middle, 2 * error, marker="o", markersize=3, capsize=2, label=name
+        )
         ax.set(xlabel="pulls" if self.environment.max_level == 1 else "units of resource")
         ax.set(xscale="log", ylabel="regret of the arm chosen")
         ax.legend()

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from sklearn_halving.policies import Policy, Problem, Pulls
+from sklearn_halving._checks import check_count
+from sklearn_halving.policies import NO_ARM, Policy, Problem, Pull, Pulls
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
-from sklearn_halving.policies._types import NO_ARM
 from sklearn_halving.policies.bases._base_policy import BasePolicy, as_policy, name_of
-from sklearn_halving.policies.bases._parameter_checks import check_count
 from sklearn_halving.simulation._randomness import Randomness
-from sklearn_halving.simulation._result import Outcomes, SimulationResult
+from sklearn_halving.simulation._result import SimulationResult
 from sklearn_halving.simulation._types import Arms, Environment
 
 N_VALUES = 2**16
@@ -100,33 +97,31 @@ def simulate(
     marks = _checked_checkpoints(checkpoints)
     problem = problem_of(policy, environment)
     root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
-    played: list[Outcomes] = []
+    batches: list[dict[str, Any]] = []
     n_played = n_most = 0
     while n_played < n_problems:
         size = batch_size or _batch_size(policy, problem, n_most)
         size = min(size, n_problems - n_played)
         randomness = Randomness.of(root, size, n_played)
         games = Games(environment.draw(randomness, problem.n_arms), problem, marks)
-        own = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, len(played)))
-        played.append(games.play(policy, own, max_pulls))
-        n_played, n_most = n_played + size, max(n_most, int(played[-1].n_pulls.max()))
-    return _result(policy, environment, played, marks)
+        own = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, len(batches)))
+        batches.append(games.play(policy, own, max_pulls))
+        n_played, n_most = n_played + size, max(n_most, int(games.n_pulls.max()))
+    joined: dict[str, Any] = {"checkpoints": np.array(marks, dtype=np.int64)}
+    for name, value in batches[0].items():
+        parts = [batch[name] for batch in batches]
+        joined[name] = None if value is None else np.concatenate(parts)
+    return SimulationResult(policy=policy, environment=environment, **joined)
 
 
-def _checked_environment(environment: object) -> Environment:
-    """Return the environment, or raise a TypeError if it is not one."""
+def checked_policy(given: object, environment: object) -> BasePolicy:
+    """Return the policy, with the range of rewards if the environment knows it."""
     if isinstance(environment, type) or not isinstance(environment, Environment):
         raise TypeError(
             "environment must be an object with the methods of "
             f"sklearn_halving.simulation.Environment, got {environment!r}. Give for example "
             "GaussianArms([0.0, 1.0])."
         )
-    return environment
-
-
-def checked_policy(given: object, environment: object) -> BasePolicy:
-    """Return the policy, with the range of rewards if the environment knows it."""
-    environment = _checked_environment(environment)
     policy = as_policy(given, reward_range=environment.reward_range)
     if policy.describe().n_dimensions is not None:
         raise TypeError(
@@ -181,20 +176,6 @@ def _batch_size(policy: BasePolicy, problem: Problem, n_most: int) -> int:
     return max(1, size)
 
 
-def _result(
-    policy: Policy, environment: Environment, played: list[Outcomes], marks: list[int]
-) -> SimulationResult:
-    """Concatenate the batches."""
-    joined: dict[str, Any] = {}
-    for field in fields(Outcomes):
-        parts = [getattr(one, field.name) for one in played]
-        joined[field.name] = None if parts[0] is None else np.concatenate(parts)
-    checkpoints = np.array(marks, dtype=np.int64)
-    return SimulationResult(
-        policy=policy, environment=environment, checkpoints=checkpoints, **joined
-    )
-
-
 class Games:
     """Problems that are played at the same time.
 
@@ -206,13 +187,11 @@ class Games:
     """
 
     def __init__(self, arms: Arms, problem: Problem, checkpoints: list[int]) -> None:
-        self.arms, self.problem, self.checkpoints = arms, problem, checkpoints
+        self.arms, self.problem, self.checkpoints = arms, problem, np.array(checkpoints)
         self._values = np.asarray(arms.values, dtype=np.float64)
         n_problems = len(self._values)
-        self._rows = np.arange(n_problems, dtype=np.int64)[:, np.newaxis]
         self.n_pulls = np.zeros(n_problems, dtype=np.int64)
-        self._has_levels = problem.max_level > 1
-        self.n_units = self.n_pulls.copy() if self._has_levels else self.n_pulls
+        self.n_units = np.zeros(n_problems, dtype=np.int64)
         # Level of each (problem, arm, repetition), for repetitions with cheap pulls so far.
         self._standing = np.zeros((n_problems, problem.n_arms, 0), dtype=np.int64)
         shape = n_problems, len(checkpoints)
@@ -221,28 +200,31 @@ class Games:
         self._is_marked = np.zeros(shape, dtype=bool)
         self._plays_on = np.ones(n_problems, dtype=bool)
 
-    def play(self, policy: BasePolicy, seed: np.random.SeedSequence, max_pulls: int) -> Outcomes:
-        """Play to the end."""
-        n_problems = len(self._values)
-        state = policy.start(self.problem, batch_shape=(n_problems,), seed=seed)
-        n_idle = n_columns = 0
+    def play(
+        self, policy: BasePolicy, seed: np.random.SeedSequence, max_pulls: int
+    ) -> dict[str, Any]:
+        """Play to the end, and return the fields of `SimulationResult`."""
+        state = policy.start(self.problem, batch_shape=self.n_pulls.shape, seed=seed)
+        n_idle = 0
         while not policy.is_finished(state):
             pulls = policy.ask(state, self._n_wanted(policy.order_free))
-            n_idle += 1
-            if len(pulls):
-                policy.tell(state, pulls, self._rewards(pulls, policy))
-                n_columns += len(pulls)
-                if self._plays_on.any():
-                    n_idle = 0
+            rewards = self._rewards(policy, pulls)
+            n_idle = 0 if self._plays_on.any() else n_idle + 1
             if not len(pulls) or n_idle >= MAX_IDLE:
                 raise RuntimeError(
                     f"{name_of(policy)} must ask for a pull or have ended, but did neither "
                     f"after {self.n_pulls.max()} pulls of a problem, all of them told. Let "
                     "is_finished be true there, or ask return a pull."
                 )
+            policy.tell(state, pulls, rewards)
             self._pass_checkpoints(policy, state)
-            if n_columns >= max_pulls:  # no problem has had more pulls than that
-                self._check_limit(policy, state, max_pulls)
+            if (most := int(self.n_pulls.max())) >= max_pulls and not policy.is_finished(state):
+                raise RuntimeError(
+                    f"A policy must end within max_pulls={max_pulls} pulls of a problem, but "
+                    f"{policy!r} was at {most} and went on. Give the policy a max_pulls of its "
+                    "own with which it stops, make the gaps between arms larger, or raise "
+                    "max_pulls."
+                )
         return self._outcomes(policy, state)
 
     def _n_wanted(self, order_free: bool) -> int:
@@ -250,123 +232,77 @@ class Games:
         if not order_free:
             return 1  # the policy knows every reward before the next pull
         wanted = max(1, N_ASKED // len(self._values))
-        is_ahead = np.array(self.checkpoints) > self.n_units[:, np.newaxis]
-        is_ahead &= self._plays_on[:, np.newaxis]
-        if is_ahead.any():  # no problem may pass its next checkpoint, at any level
-            left = np.array(self.checkpoints) - self.n_units[:, np.newaxis]
-            wanted = max(1, min(wanted, int(left[is_ahead].min()) // self.problem.max_level))
+        left = self.checkpoints - self.n_units[:, np.newaxis]
+        left = left[(left > 0) & self._plays_on[:, np.newaxis]]
+        if left.size:  # no problem may pass its next checkpoint, at any level
+            wanted = max(1, min(wanted, int(left.min()) // self.problem.max_level))
         return wanted
 
-    def _rewards(self, pulls: Pulls, policy: BasePolicy) -> FloatArray:
+    def _rewards(self, policy: BasePolicy, pulls: Pulls) -> FloatArray:
         """Return the rewards of pulls, NaN for padding. Also count the pulls."""
-        is_padding = pulls.arm == NO_ARM
-        if not is_padding.any():
-            self._plays_on = np.ones(len(self._rows), dtype=bool)
-            row = np.repeat(self._rows, pulls.arm.shape[1])
-            flat = self._flat_rewards(policy, row, *(column.reshape(-1) for column in pulls))
-            self.n_pulls += pulls.arm.shape[1]
-            return flat.reshape(pulls.arm.shape)
-        self._plays_on = ~is_padding.all(axis=1)
+        place = np.flatnonzero(pulls.arm != NO_ARM)
+        row = place // max(1, len(pulls))
+        counts = np.bincount(row, minlength=len(self._values))
+        self._plays_on = counts > 0
         rewards = np.full(pulls.arm.shape, np.nan)
-        row, column = np.nonzero(~is_padding)
-        if len(row):
-            chosen = (np.asarray(one)[row, column] for one in pulls)
-            rewards[row, column] = self._flat_rewards(policy, row, *chosen)
-            self.n_pulls += np.bincount(row, minlength=len(self.n_pulls))
+        if len(place):
+            flat = Pulls(*(np.take(column, place) for column in pulls))
+            for extreme in (np.min, np.max):
+                self.problem.check(policy, Pull(*(int(extreme(column)) for column in flat)))
+            rewards.put(place, self.arms.rewards(row, flat))
+            self.n_pulls += counts
+            self._count_units(row, flat)
         return rewards
 
-    def _flat_rewards(
-        self,
-        policy: BasePolicy,
-        row: IntArray,
-        arm: IntArray,
-        level: IntArray,
-        repetition: IntArray,
-    ) -> FloatArray:
-        low, high = int(level.min()), int(level.max())
-        if low < self.problem.min_level or high > self.problem.max_level:
-            raise ValueError(
-                f"Levels must be from {self.problem.min_level} to {self.problem.max_level}, which "
-                f"the environment says, got {low} to {high} from {policy!r}. Give the environment "
-                "other levels, or the policy another budget."
-            )
-        if self._has_levels:
-            self._count_units(row, arm, level, repetition)
-        return self.arms.rewards(row, arm, level, repetition)
-
-    def _count_units(
-        self, row: IntArray, arm: IntArray, level: IntArray, repetition: IntArray
-    ) -> None:
+    def _count_units(self, row: IntArray, pulls: Pulls) -> None:
         """Count the cost of pulls beyond the current level of their arms."""
-        is_cheap = level < self.problem.max_level
-        n_known = self._standing.shape[2]
-        if is_cheap.any():
-            n_needed = int(repetition[is_cheap].max()) + 1
-            if n_needed > n_known:
-                more = np.zeros((*self._standing.shape[:2], n_needed - n_known), dtype=np.int64)
-                self._standing = np.concatenate([self._standing, more], axis=2)
-                n_known = n_needed
+        if self.problem.max_level == 1:
+            self.n_units = self.n_pulls
+            return
         # Later repetitions were pulled at the largest level only, and therefore once.
-        cost = level.copy()
-        is_known = repetition < n_known
-        stands = slice(None) if is_known.all() else is_known
-        place = ((row * self.problem.n_arms + arm) * n_known + repetition)[stands]
-        reached, before = level[stands], self._standing.take(place)
-        cost[stands] = np.maximum(reached - before, 0)
-        self._standing.put(place, np.maximum(reached, before))
+        is_cheap = pulls.level < self.problem.max_level
+        n_new = pulls.repetition[is_cheap].max(initial=-1) + 1 - self._standing.shape[2]
+        if n_new > 0:
+            self._standing = np.pad(self._standing, ((0, 0), (0, 0), (0, n_new)))
+        is_known = pulls.repetition < self._standing.shape[2]
+        place = row[is_known], pulls.arm[is_known], pulls.repetition[is_known]
+        reached, before = pulls.level[is_known], self._standing[place]
+        cost = pulls.level.copy()
+        cost[is_known] = np.maximum(reached - before, 0)
+        self._standing[place] = np.maximum(reached, before)
         np.add.at(self.n_units, row, cost)
 
     def _pass_checkpoints(self, policy: BasePolicy, state: Any) -> None:
         """Record the choice of problems that have reached a checkpoint."""
-        if not self.checkpoints:
-            return
-        due = self.n_units[:, np.newaxis] >= np.array(self.checkpoints)
-        due &= ~self._is_marked
+        due = (self.n_units[:, np.newaxis] >= self.checkpoints) & ~self._is_marked
         if due.any():
-            _, regret, is_mistake = self._judged(policy.recommend(state))
-            self._mark(due, regret, is_mistake)
+            self._mark(due, *self._judged(np.asarray(policy.recommend(state))))
 
     def _mark(self, due: BoolArray, regret: FloatArray, is_mistake: BoolArray) -> None:
-        self.checkpoint_regret = np.where(due, regret[:, np.newaxis], self.checkpoint_regret)
-        self.checkpoint_is_mistake = np.where(
-            due, is_mistake[:, np.newaxis], self.checkpoint_is_mistake
-        )
+        np.copyto(self.checkpoint_regret, regret[:, np.newaxis], where=due)
+        np.copyto(self.checkpoint_is_mistake, is_mistake[:, np.newaxis], where=due)
         self._is_marked |= due
 
-    def _check_limit(self, policy: BasePolicy, state: Any, max_pulls: int) -> None:
-        most = int(self.n_pulls.max())
-        if most >= max_pulls and not policy.is_finished(state):
-            raise RuntimeError(
-                f"A policy must end within max_pulls={max_pulls} pulls of a problem, but "
-                f"{policy!r} was at {most} and went on. Give the policy a max_pulls of its own "
-                "with which it stops, make the gaps between arms larger, or raise max_pulls."
-            )
+    def _judged(self, arm: IntArray) -> tuple[FloatArray, BoolArray]:
+        """Return the regret of the chosen arm of each problem, and whether it is a mistake."""
+        value = np.where(arm == NO_ARM, np.nan, self._values[np.arange(len(arm)), arm])
+        return np.asarray(self.arms.best_value) - value, ~(value >= self._values.max(axis=1))
 
-    def _judged(self, recommended: npt.ArrayLike) -> tuple[IntArray, FloatArray, BoolArray]:
-        """Return the chosen candidate of each problem, its regret, and whether it is a mistake."""
-        arm = np.asarray(recommended)
-        is_known = arm != NO_ARM
-        rows = self._rows[:, 0]
-        value = np.where(is_known, self._values[rows, arm], np.nan)
-        regret = np.asarray(self.arms.best_value) - value
-        is_mistake = ~(value >= self._values.max(axis=1))
-        candidate = arm
-        if self.arms.candidate is not None:
-            candidate = np.where(is_known, self.arms.candidate[rows, arm], NO_ARM)
-        return candidate, regret, is_mistake
-
-    def _outcomes(self, policy: BasePolicy, state: Any) -> Outcomes:
+    def _outcomes(self, policy: BasePolicy, state: Any) -> dict[str, Any]:
         """Return the final choice, which also counts for checkpoints that were not reached."""
-        candidate, regret, is_mistake = self._judged(policy.recommend(state))
+        arm = candidate = np.asarray(policy.recommend(state))
+        regret, is_mistake = self._judged(arm)
         self._mark(~self._is_marked, regret, is_mistake)
-        is_confident = policy.is_confident(state)
-        return Outcomes(
-            candidate,
-            regret,
-            is_mistake,
-            self.n_pulls,
-            self.n_units,
-            None if is_confident is None else np.asarray(is_confident),
-            self.checkpoint_regret,
-            self.checkpoint_is_mistake,
-        )
+        if self.arms.candidate is not None:
+            chosen = self.arms.candidate[np.arange(len(arm)), arm]
+            candidate = np.where(arm == NO_ARM, NO_ARM, chosen)
+        return {
+            "recommended": candidate,
+            "regret": regret,
+            "is_mistake": is_mistake,
+            "n_pulls": self.n_pulls,
+            "n_units": self.n_units,
+            "is_confident": policy.is_confident(state),
+            "checkpoint_regret": self.checkpoint_regret,
+            "checkpoint_is_mistake": self.checkpoint_is_mistake,
+        }

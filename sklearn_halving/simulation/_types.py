@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
+from sklearn_halving.policies import Pulls
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.simulation._randomness import Randomness
 
@@ -34,9 +35,7 @@ class Arms(Protocol):
     def candidate(self) -> IntArray | None:
         """Candidate number of each arm, shape ``(n_problems, n_arms)``; None: the arm itself."""
 
-    def rewards(
-        self, problem: IntArray, arm: IntArray, level: IntArray, repetition: IntArray
-    ) -> FloatArray:
+    def rewards(self, problem: IntArray, pulls: Pulls) -> FloatArray:
         """Return the rewards of pulls, larger is better; all arrays of shape ``(n_pulls,)``."""
 
 

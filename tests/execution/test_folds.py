@@ -63,7 +63,7 @@ def test_time_series_keep_the_most_recent_rows_in_proportion():
     assert n_train == [100, 200, 300, 400, 500]
     for level, expected in [(11, [11, 22, 33, 44, 55]), (33, [33, 66, 99, 132, 165])]:
         for n, n_rows, (train, test) in zip(n_train, expected, pairs, strict=True):
-            order = subset_order(None, None, None, stratify=False, keep_order=True, n_rows=n)
+            order = subset_order(n, np.random.default_rng(0), keep_order=True)
             rows = Fold(train, test, order, full_level=100).train_rows(level)
             np.testing.assert_array_equal(rows, train[-n_rows:])
 
@@ -77,7 +77,7 @@ def test_groups_stay_together_but_for_one_and_classes_are_held(sizes, smaller_by
     rng = np.random.default_rng(seed)
     groups = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
     y = rng.integers(3, size=len(groups))
-    order = subset_order(y, groups, rng, stratify=True, keep_order=False)
+    order = subset_order(len(y), rng, y=y, groups=groups)
     needed = rows_needed(order, y, 2)
     full_level = max(needed, len(groups) - smaller_by)
     fold = Fold(np.arange(len(groups)), np.array([0]), order, full_level)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,18 +14,12 @@ from joblib import parallel_config
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from doubles import Known, Unpicklable, fails_for_negative_quality, make_task
-from sklearn_halving.execution._pull_loop import (
-    PullLog,
-    PullLoop,
-    PullObserver,
-)
+from sklearn_halving.execution._journal import Journal, Record, Session
+from sklearn_halving.execution._pull_loop import PullLog, PullLoop, PullObserver
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.execution.workers._executors import open_executor
 from sklearn_halving.policies import Hyperband, Problem, Pull, Pulls
-from sklearn_halving.policies.bases._base_policy import (
-    DEFAULT_WINDOW,
-    default_window,
-)
+from sklearn_halving.policies.bases._base_policy import DEFAULT_WINDOW, default_window
 
 
 @dataclass
@@ -35,6 +30,15 @@ class Spy(PullObserver):
 
     def land(self, outcome: Outcome, *, is_replayed: bool) -> bool:
         self.look(outcome.pull)
+        return False
+
+
+class Broken(PullObserver):
+    """Raises an error at the first outcome that is not from the journal."""
+
+    def land(self, outcome: Outcome, *, is_replayed: bool) -> bool:
+        if not is_replayed:
+            raise ZeroDivisionError
         return False
 
 
@@ -52,6 +56,8 @@ def run(
     max_level: int = 9,
     watch: Callable[[PullLoop, Pull], None] | None = None,
     log: PullLog | None = None,
+    journal: Journal | None = None,
+    observer: PullObserver | None = None,
 ) -> tuple[Any, PullLog]:
     """Play a policy against real workers; return its last state and the log."""
     log = PullLog() if log is None else log
@@ -71,6 +77,8 @@ def run(
             log=log,
             problem=problem,
             window=window,
+            journal=journal,
+            observer=observer or PullObserver(),
         )
         if watch is not None:
             loop.observer = Spy(lambda pull: watch(loop, pull))
@@ -150,12 +158,13 @@ def test_by_default_no_more_than_an_eighth_of_the_pulls_are_in_flight() -> None:
 
 def test_a_policy_that_depends_on_the_order_needs_a_window() -> None:
     policy = Capricious()
-    state = policy.start(Problem(2))
+    problem = Problem(2)
+    state = policy.start(problem)
     with (
         open_executor(slow_task(2), 1, "2*n_jobs") as executor,
         pytest.raises(ValueError, match="it needs a window"),
     ):
-        PullLoop(policy, state, executor, lambda _: 0.0, PullLog(), Problem(2))
+        PullLoop(policy, state, executor, reward=lambda _: 0.0, log=PullLog(), problem=problem)
 
 
 def test_the_window_is_kept_full_and_does_not_depend_on_workers() -> None:
@@ -209,18 +218,19 @@ class Astray(Capricious):
 @pytest.mark.parametrize(
     ("pull", "message"),
     [
-        (Pull(10**6, 1, 0), "asks for .*arm=1000000.* whose arm must be from 0 to 5"),
-        (Pull(-2, 1, 0), "whose arm must be from 0 to 5"),
-        (Pull(6, 1, 0), "whose arm must be from 0 to 5"),
-        (Pull(0, 0, 0), "whose level must be from 1 to 9"),
-        (Pull(0, 10, 0), "whose level must be from 1 to 9"),
-        (Pull(0, 1, -1), "whose repetition must be from 0 to 59"),
-        (Pull(0, 1, 60), "whose repetition must be from 0 to 59"),
+        (Pull(10**6, 1, 0), "must ask for arms from 0 to 5, got 1000000 from"),
+        (Pull(-2, 1, 0), "must ask for arms from 0 to 5, got"),
+        (Pull(6, 1, 0), "must ask for arms from 0 to 5, got"),
+        (Pull(0, 0, 0), "must ask for levels from 1 to 9, got"),
+        (Pull(0, 10, 0), "must ask for levels from 1 to 9, got"),
+        (Pull(0, 1, -1), "must ask for repetitions from 0 to 59, got"),
+        (Pull(0, 1, 60), "must ask for repetitions from 0 to 59, got"),
+        (Pull(0, 1, 10**18), "must ask for repetitions from 0 to 59, got"),
     ],
 )
 def test_a_policy_may_only_ask_for_what_there_is(pull: Pull, message: str) -> None:
     log = PullLog()
-    with pytest.raises(RuntimeError, match=message):
+    with pytest.raises(ValueError, match=message):
         run(Astray(pull=pull), slow_task(), log=log)
     assert log.outcomes == {}
 
@@ -401,6 +411,23 @@ def test_an_exception_of_the_scorer_leaves_what_came_before_in_the_log(
     assert all(pull.arm != 8 for pull in log.outcomes)
     if backend == "loky":
         assert "fails_for_negative_quality" in str(info.value.__cause__)
+
+
+def test_after_an_error_outside_of_the_fits_the_rest_of_the_journal_is_read(
+    tmp_path: Path,
+) -> None:
+    task = hyperband_task(Known())
+    _, whole = run(Hyperband(), task)
+    of_later_brackets = [o for pull, o in whole.outcomes.items() if pull.arm >= 9]
+    assert len({outcome.pull.level for outcome in of_later_brackets}) > 1
+    log = PullLog()
+    with Journal(tmp_path / "j") as journal:
+        journal.begin(Session({}, {}, 17, ""))
+        for outcome in of_later_brackets:
+            journal.append(Record(outcome))
+        with pytest.raises(ZeroDivisionError):
+            run(Hyperband(), task, log=log, journal=journal, observer=Broken())
+    assert log.outcomes.keys() >= {outcome.pull for outcome in of_later_brackets}
 
 
 @pytest.mark.parametrize("size", [1, 3])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,8 +16,8 @@ from plotting.searches import X, Y, hyperband, variance_halving
 from sklearn_halving import HyperbandSearchCV
 from sklearn_halving.plotting import RegretDisplay, WorkerDisplay
 from sklearn_halving.plotting._drawing import OTHERS
-from sklearn_halving.plotting._pulls import SCORING, _lanes, _without_pauses
 from sklearn_halving.plotting._regret import _leaders_of_pulls, _leaders_of_rungs
+from sklearn_halving.plotting._workers import SCORING, _lanes, _without_pauses
 
 
 @pytest.mark.parametrize("name", ["rungs", "halving", "gap", "ucb", "metrics", "failing_rungs"])
@@ -83,15 +84,19 @@ def test_no_score_at_all() -> None:
         RegretDisplay.from_estimator(search)
 
 
+def history_of(candidates: np.ndarray, scores: np.ndarray, levels: np.ndarray) -> pd.DataFrame:
+    return pd.DataFrame({"candidate": candidates, "score": scores, "n_resources": levels})
+
+
 def test_leader_of_rungs_has_all_its_splits_and_the_most_resource() -> None:
     nan = float("nan")
     #                    0 done at 1;  2 better;  1 NaN;     0 at 3, first split, second
     candidates = np.array([0, 0, 2, 2, 1, 1, 0, 0])
     levels = np.array([1, 1, 1, 1, 1, 1, 3, 3])
     scores = np.array([0.5, 0.7, 0.9, 0.8, 1.0, nan, 0.1, 0.2])
-    found = _leaders_of_rungs(candidates, scores, levels, True)
+    found = _leaders_of_rungs(history_of(candidates, scores, levels), True)
     assert found.tolist() == [-1, 0, 0, 2, 2, 2, 2, 0]
-    any_level = _leaders_of_rungs(candidates, scores, levels, False)
+    any_level = _leaders_of_rungs(history_of(candidates, scores, levels), False)
     assert any_level.tolist() == [-1, 0, 0, 2, 2, 2, 2, 2]
 
 
@@ -100,7 +105,13 @@ def test_leader_of_an_early_rung_has_the_splits_that_such_a_rung_has() -> None:
     candidates = np.array([0, 1, 2, 1, 1])
     levels = np.array([1, 1, 1, 3, 3])
     scores = np.array([0.5, 0.7, 0.6, 0.1, 0.2])
-    assert _leaders_of_rungs(candidates, scores, levels, True).tolist() == [0, 1, 1, 1, 1]
+    assert _leaders_of_rungs(history_of(candidates, scores, levels), True).tolist() == [
+        0,
+        1,
+        1,
+        1,
+        1,
+    ]
     search = hyperband(early_splits=1)
     assert RegretDisplay.from_estimator(search).cost[0] == 1  # the first fit makes a leader
 

@@ -18,6 +18,7 @@ from sklearn_halving.plotting import (
 )
 from sklearn_halving.plotting._drawing import score_range
 from sklearn_halving.plotting._labels import candidate_labels
+from sklearn_halving.plotting._space import Axis
 
 SPACE = {"quality": uniform(0, 1), "seconds": loguniform(1e-9, 1e-6), "n_steps": [1, 2, 3]}
 CONDITIONS = [{"quality": uniform(0, 1)}, {"quality": uniform(0, 1), "n_steps": [1, 2, 3]}]
@@ -189,3 +190,20 @@ def test_labels_keep_the_category_in_which_candidates_differ():
     labels = candidate_labels([0, 1], params)
     assert "rbf" in labels[0]
     assert "poly" in labels[1]
+
+
+def test_ticks_of_a_pair_do_not_overlap():
+    names = [f"a_category_with_a_long_name_{number}" for number in range(6)]
+    axes = (
+        Axis("x", "x", np.arange(6), tuple(names), is_log=False),
+        Axis("y", "y", np.geomspace(1.0, 25.0, 6), (), is_log=True),
+    )
+    none = np.zeros(6, dtype=bool)
+    display = ParameterPairDisplay(
+        axes=axes, score=np.arange(6.0), best=none, has_fewer_splits=none
+    ).plot()
+    display.figure_.canvas.draw()
+    assert {label.get_rotation() for label in display.ax_.get_xticklabels()} == {40}
+    assert not any(label.get_text() for label in display.ax_.get_yticklabels(minor=True))
+    low, high = display.ax_.get_ylim()
+    assert sum(low <= tick <= high for tick in display.ax_.get_yticks()) >= 3

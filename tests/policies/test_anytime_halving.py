@@ -158,6 +158,19 @@ def test_an_arm_that_fails_later_is_out_for_good() -> None:
     assert play(DoublingHalving(90), lambda pull: np.nan, problem)[1] == NO_ARM
 
 
+def test_infinite_rewards_at_different_levels_are_no_failure() -> None:
+    """Their sum is not a number, but rewards at different levels are not added."""
+    policy = DoublingHalving(90)
+    state = policy.start(Problem(3, 1, 100, 1))
+    while not policy.is_finished(state):
+        assert policy.is_alive(state).sum() == 3
+        pulls = policy.ask(state, 100)
+        first = np.where(pulls.arm == 0, np.inf, 0.5)
+        policy.tell(state, pulls, np.where(pulls.level > 2, -first, first))
+        if pulls.level[0] > 10:
+            break
+
+
 def test_doubling_starts_where_every_arm_reaches_the_smallest_level() -> None:
     """4 arms, 2 rounds: 4 * 2 * 5 = 40; of 4, 8, 16, ... the first as large is 64: 8 each."""
     policy = DoublingHalving(600)

@@ -9,12 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_halving.policies import (
-    NO_ARM,
-    BayesGap,
-    Problem,
-    Pulls,
-)
+from sklearn_halving.policies import NO_ARM, BayesGap, Problem, Pulls
 from sklearn_halving.policies.bases._gap_rule import Exploration
 from sklearn_halving.policies.posterior._arm_covariance import DenseCovariance, effective_n_arms
 

@@ -119,5 +119,26 @@ def test_bad_parameters() -> None:
         BernsteinStopping(0.1, "relative")
     with pytest.raises(ValueError, match="alpha must be finite and larger than 1"):
         BernsteinStopping(0.1, alpha=1.0)
+    with pytest.raises(ValueError, match=r"t1 must be a whole number, got 2\.5"):
+        BernsteinStopping(0.1, t1=2.5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="t1 must be finite and larger than 1, got 1"):
+        BernsteinStopping(0.1, t1=1)
     with pytest.raises(ValueError, match="BernsteinStopping needs rewards of a known range"):
         BernsteinStopping(0.1).start(Problem(1))
+
+
+def test_an_arm_is_tested_only_after_its_own_pulls() -> None:
+    """The budget of the first problem is spent by two arms, that of the second by one."""
+    rng = np.random.default_rng(6)
+    rewards = rng.random((2, 2, 900))
+    rewards[1, 0] = 0.5  # its mean is known soon
+    policy = BernsteinStopping(0.25, max_pulls=300, reward_range=(0, 1))
+    state = policy.start(Problem(2), batch_shape=(2,))
+    row = np.arange(2)[:, np.newaxis]
+    while not policy.is_finished(state):
+        pulls = policy.ask(state, 10**6)
+        policy.tell(state, pulls, rewards[row, pulls.arm, pulls.repetition])
+    for problem in range(2):
+        alone = play(policy, rewards[problem]).state
+        assert policy.is_alive(alone).tolist() == policy.is_alive(state)[problem].tolist()
+        assert policy.estimate(alone).tolist() == policy.estimate(state)[problem].tolist()

@@ -584,6 +584,11 @@ def test_every_policy_has_cases() -> None:
     )
 
 
+def test_every_policy_is_public() -> None:
+    missing = {cls.__name__ for cls in policy_classes()} - {*sklearn_halving.policies.__all__}
+    assert not missing, f"{missing} must be listed in sklearn_halving/policies/__init__.py"
+
+
 def test_the_walk_finds_what_is_public_and_leaves_out_the_base() -> None:
     names = {cls.__name__ for cls in policy_classes()}
     assert {"Hyperband", "SuccessiveHalving", "FiniteHorizonHalving"} <= names

@@ -99,7 +99,7 @@ def test_where_no_cell_is_too_deep_truncation_changes_nothing_but_the_logarithm(
 
     deep = HOO(60, rho=0.9, reward_range=UNIT)
     points, state = play(deep, f)
-    assert state.tree.depth.max() < deep.max_depth == 20
+    assert max(cell.depth for cell in state.games[0].cells) < deep.max_depth == 20
     assert deep.n_points == 60
     deeper = HOO(60, rho=0.9, nu1=1.0, reward_range=UNIT)
     Cell.max_depth = math.inf
@@ -124,7 +124,8 @@ def test_bounds_of_a_small_tree_by_hand() -> None:
         assert pulls.repetition.tolist() == [repetition]
         policy.tell(state, pulls, np.array([reward]))
     assert policy.points(state)[:, 0].tolist() == [0.25, 0.75]
-    np.testing.assert_allclose(state.tree.b[0], [2.4774, 2.3651, 2.4774], atol=1e-4)
+    bounds = [cell.b for cell in state.games[0].cells]
+    np.testing.assert_allclose(bounds, [2.4774, 2.3651, 2.4774], atol=1e-4)
     assert policy.recommend(state) == 1
 
 

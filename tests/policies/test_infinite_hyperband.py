@@ -9,13 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_halving.policies import (
-    NO_ARM,
-    GrowingHyperband,
-    InfiniteHyperband,
-    Problem,
-    Schedule,
-)
+from sklearn_halving.policies import NO_ARM, GrowingHyperband, InfiniteHyperband, Problem, Schedule
 
 
 def units(schedule: Schedule) -> int:

@@ -11,16 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_halving.policies import (
-    MOSS,
-    NO_ARM,
-    UCB1,
-    UCBE,
-    UCBV,
-    AdaptiveUCBE,
-    Problem,
-    Pulls,
-)
+from sklearn_halving.policies import MOSS, NO_ARM, UCB1, UCBE, UCBV, AdaptiveUCBE, Problem, Pulls
 
 UNIT = (0.0, 1.0)
 Index = Callable[[list[float], int, int, int], float]
@@ -97,8 +88,22 @@ def test_another_range_is_another_unit(make: Any, index: Index) -> None:
 def test_without_a_range_it_says_what_to_give(make: Any, index: Index) -> None:
     with pytest.raises(ValueError, match=r"reward_range=None. Give reward_range=\(low, high\)"):
         make(50, None).start(Problem(3))
-    with pytest.raises(ValueError, match="smaller first"):
-        make(50, (1.0, 0.0)).start(Problem(3))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [(1.0, 0.0), (0, 1, 2), [], 3, "ab", (0, math.nan), (0, math.inf), (None, 1)],
+    ids=repr,
+)
+def test_a_range_that_is_not_two_numbers_is_one_clear_error(given: Any) -> None:
+    with pytest.raises(ValueError, match="reward_range must be two finite numbers, the smaller"):
+        UCB1(50, reward_range=given).start(Problem(3))
+
+
+@pytest.mark.parametrize("n_pulls", [None, 2.5, math.nan])
+def test_the_budget_must_be_a_whole_number(n_pulls: Any) -> None:
+    with pytest.raises(ValueError, match="n_pulls must be a whole number, got"):
+        UCB1(n_pulls, reward_range=UNIT).start(Problem(3))
 
 
 def test_ucb_e_by_hand() -> None:

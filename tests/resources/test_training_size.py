@@ -15,9 +15,9 @@ labels = st.lists(st.integers(0, 4), min_size=1, max_size=60)
 seeds = st.integers(0, 2**32 - 1)
 
 
-def order_of(y, groups=None, *, seed=0, stratify=True, keep_order=False, **kwargs):
-    rng = np.random.default_rng(seed)
-    return subset_order(y, groups, rng, stratify=stratify, keep_order=keep_order, **kwargs)
+def order_of(y, groups=None, *, seed=0, stratify=True, **kwargs):
+    rng, y_of_order = np.random.default_rng(seed), y if stratify else None
+    return subset_order(len(y), rng, y=y_of_order, groups=groups, **kwargs)
 
 
 def counts_of(y, order, level):
@@ -113,7 +113,7 @@ def test_training_rows_are_those_that_rank_first():
 
 
 def test_rows_in_order_of_time_keep_the_most_recent():
-    order = order_of(None, n_rows=6, keep_order=True)
+    order = subset_order(6, np.random.default_rng(0), keep_order=True)
     train = np.arange(10, 16)
     np.testing.assert_array_equal(training_rows(train, order, 2), [14, 15])
     np.testing.assert_array_equal(training_rows(train, order, 5), [11, 12, 13, 14, 15])
@@ -156,12 +156,6 @@ def test_labels_of_several_types_need_no_order():
     order = order_of(y)
     assert rows_needed(order, y, 2) == 6
     assert all(counts_of(y, order, 9)[label] == 3 for label in ("a", 1, None))
-
-
-def test_a_row_count_must_be_known():
-    assert sorted(order_of(None, n_rows=4, stratify=False)) == [0, 1, 2, 3]
-    with pytest.raises(ValueError, match="n_rows must be given"):
-        order_of(None, stratify=False)
 
 
 def test_rows_needed_of_no_rows():

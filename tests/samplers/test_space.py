@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import (
+    beta,
     binom,
     expon,
     geom,
@@ -213,6 +214,11 @@ def test_finds_the_best_of_a_smooth_function_sooner_than_chance(sampler_class: A
         (EvolutionSampler, {"step": 0}),
         (EvolutionSampler, {"share_of_parents": 1.5}),
         (EvolutionSampler, {"share_random": 0}),
+        (EvolutionSampler, {"min_told": 2.5}),
+        (EvolutionSampler, {"step": "large"}),
+        (KernelDensitySampler, {"n_draws": -3}),
+        (KernelDensitySampler, {"widening": 0.0}),
+        (GaussianProcessSampler, {"n_pool": 10**30}),
         (KernelDensitySampler, {"share_good": -0.1}),
         (KernelDensitySampler, {"share_random": 2}),
         (GaussianProcessSampler, {"share_random": 0}),
@@ -221,8 +227,18 @@ def test_finds_the_best_of_a_smooth_function_sooner_than_chance(sampler_class: A
     ],
 )
 def test_refuses_parameters(sampler_class: Any, wrong: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match=next(iter(wrong))):
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be .*, got "):
         sampler_class(**wrong)
+
+
+@pytest.mark.parametrize("bounded", [uniform(2, 5), loguniform(0.01, 100), beta(2, 2)])
+def test_the_bounds_of_a_distribution_are_in_its_space(bounded: Any) -> None:
+    space = Space.of({"x": bounded})
+    low, high = bounded.support()
+    assert space.point_of({"x": low}) == [0.0]
+    assert space.point_of({"x": high}) == [1.0]
+    assert space.point_of({"x": high + 0.01}) is None
+    assert space.point_of({"x": low - 0.01}) is None
 
 
 def test_children_differ_from_their_parent_in_some_parameters_only() -> None:

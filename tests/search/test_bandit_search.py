@@ -11,25 +11,29 @@ import numpy as np
 import pandas as pd
 import pytest
 from joblib import parallel_config
+from scipy.stats import uniform
 from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.linear_model import Ridge, SGDClassifier
 from sklearn.tree import DecisionTreeClassifier
+from sklearn_halving.search.preparing._named_policies import NAMES, POLICIES
 
 from search.common import FITS, Known, Recording, data, numbered
 from sklearn_halving import BanditSearchCV, HyperbandSearchCV
 from sklearn_halving.policies import (
     EXP3,
     NO_ARM,
+    AsynchronousBrackets,
     FiniteHorizonHalving,
     GapE,
+    GrowingHyperband,
     Hyperband,
+    InfiniteHyperband,
     Pull,
     Pulls,
     UGapEc,
     UniformAllocation,
 )
-from sklearn_halving.search.preparing._named_policies import NAMES, POLICIES
 
 KNOWN = {"value": [0.1, 0.2, 0.3, 0.9]}
 ignore_doubt = pytest.mark.filterwarnings("ignore:.*before it reached its confidence")
@@ -115,6 +119,17 @@ def test_policies_that_play_rungs():
     halving = FiniteHorizonHalving(6, 4 * 96)
     found = search_by(halving, tree, space, resource="n_samples", min_resources=10).fit(X, y)
     assert found.n_splits_ == 5
+
+
+@pytest.mark.parametrize(
+    "policy", [InfiniteHyperband(300), GrowingHyperband(200), AsynchronousBrackets(Hyperband())]
+)
+def test_rounds_of_unequal_brackets_draw_a_candidate_for_each_arm(policy):
+    search = search_by(policy, space={"value": uniform()}, resource="n_samples", min_resources=6)
+    X, y = data(24)
+    search.fit(X, y)
+    n_arms = policy.schedule(6, int(search.cv_results_["n_resources"].max())).n_arms
+    assert len({params["value"] for params in search.cv_results_["params"]}) == n_arms
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,15 @@ from typing import Annotated, Literal
 import pytest
 from sklearn.base import clone
 from sklearn.svm import SVC
-
-from search.common import SEARCHES, data, small
-from sklearn_halving import HyperbandSearchCV
 from sklearn_halving.search._shared_parameters import (
     PositiveInt,
     SharedParameters,
     constraint_of,
     document_search,
 )
+
+from search.common import SEARCHES, data, small
+from sklearn_halving import HyperbandSearchCV
 
 parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
+from sklearn_halving.policies import Pulls
 from sklearn_halving.simulation import (
     BernoulliArms,
     Environment,
@@ -39,7 +40,7 @@ def draw(environment: Any, n_problems: int, n_arms: int | None = None) -> Any:
 def rewards(arms: Any, arm: int, n: int, level: int = 1) -> np.ndarray:
     """Return rewards of n repetitions of an arm of the first problem."""
     zero = np.zeros(n, dtype=int)
-    return arms.rewards(zero, zero + arm, zero + level, np.arange(n))
+    return arms.rewards(zero, Pulls(zero + arm, zero + level, np.arange(n)))
 
 
 @pytest.mark.parametrize("environment", ALL, ids=lambda one: type(one).__name__)
@@ -49,8 +50,8 @@ def test_keeps_what_the_protocol_says(environment: Any) -> None:
     assert arms.values.shape == (4, environment.n_arms)
     assert arms.best_value.shape == (4,)
     assert (arms.best_value >= arms.values.max(axis=1)).all()
-    pulls = [np.array([3, 0, 3]), np.array([1, 0, 1]), np.array([1, 1, 1]), np.array([0, 1, 0])]
-    got = arms.rewards(*pulls)
+    pulls = Pulls(np.array([1, 0, 1]), np.array([1, 1, 1]), np.array([0, 1, 0]))
+    got = arms.rewards(np.array([3, 0, 3]), pulls)
     assert got.shape == (3,)
     assert got[0] == got[2], "the same pull, another reward"
 
@@ -107,7 +108,7 @@ def test_curves_stay_in_their_envelope_and_end_at_their_limit(deviation: str) ->
     problem = np.repeat(np.arange(50), 3)
     arm, zero = np.tile(np.arange(3), 50), np.zeros(150, dtype=int)
     for level in (1, 10, 10**6):
-        away = -arms.rewards(problem, arm, zero + level, zero) - limits[arm]
+        away = -arms.rewards(problem, Pulls(arm, zero + level, zero)) - limits[arm]
         assert (np.abs(away) <= gamma(level) * (1 + 1e-9)).all()
         expected = {
             "random": None,
@@ -135,6 +136,7 @@ def test_limits_that_are_drawn_without_an_optimum_are_judged_by_the_best_drawn()
         (lambda: GaussianArms([0.0, 1.0], sds=[1, 2, 3]), "each of 2 arms"),
         (lambda: GaussianArms([0.0], mean_sd=-1), "mean_sd must be finite and at least 0"),
         (lambda: GaussianArms([0.0], variance_factors=(2, 1)), "the smaller first"),
+        (lambda: GaussianArms([0.0], variance_factors=(1, 1, 2)), "the smaller first"),
         (lambda: GaussianArms([0.0], max_level=0), "max_level must be at least 1, got 0"),
         (lambda: BernoulliArms([0.5, 1.5]), "probabilities must be between 0 and 1"),
         (lambda: GaussianProcessArms([[1.0, 2.0], [0.0, 1.0]]), "a symmetric matrix"),

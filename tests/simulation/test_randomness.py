@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kstest
 
+from sklearn_halving.policies import Pulls
 from sklearn_halving.simulation import Randomness
 from sklearn_halving.simulation._randomness import running_mean_noise
 
@@ -64,7 +65,7 @@ def running_means(levels: list[int], n: int) -> np.ndarray:
     arm = np.arange(n)
     zero = np.zeros(n, dtype=int)
     return np.array(
-        [running_mean_noise(randomness(), zero, arm, zero, np.full(n, k)) for k in levels]
+        [running_mean_noise(randomness(), zero, Pulls(arm, np.full(n, k), zero)) for k in levels]
     )
 
 
@@ -84,6 +85,6 @@ def test_running_means_belong_to_one_sequence(levels: list[int]) -> None:
 def test_a_running_mean_does_not_depend_on_what_else_is_asked_for() -> None:
     zero = np.zeros(4, dtype=int)
     level = np.array([1, 5, 64, 1000])
-    together = running_mean_noise(randomness(), zero, zero, zero, level)
+    together = running_mean_noise(randomness(), zero, Pulls(zero, level, zero))
     alone = [running_means([k], 1)[0, 0] for k in level.tolist()]
     assert together.tolist() == alone

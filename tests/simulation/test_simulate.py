@@ -10,7 +10,10 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from scipy.stats import norm
+from sklearn.datasets import load_iris
+from sklearn.tree import DecisionTreeClassifier
 
+from sklearn_halving import BanditSearchCV
 from sklearn_halving.policies import (
     EXP3,
     HOO,
@@ -25,6 +28,7 @@ from sklearn_halving.policies import (
     LilUCB,
     MedianElimination,
     Problem,
+    Pull,
     Pulls,
     SuccessiveHalving,
     SuccessiveRejects,
@@ -39,6 +43,7 @@ from sklearn_halving.simulation import (
     PowerEnvelope,
     PowerLimits,
     Randomness,
+    RecordedScores,
     SimulationResult,
     simulate,
 )
@@ -114,7 +119,7 @@ def play_alone(
     while not policy.is_finished(state):
         pulls = policy.ask(state, 1)
         n_pulls += len(pulls)
-        policy.tell(state, pulls, arms.rewards(np.zeros(len(pulls), dtype=int), *pulls))
+        policy.tell(state, pulls, arms.rewards(np.zeros(len(pulls), dtype=int), pulls))
     return int(policy.recommend(state)), n_pulls
 
 
@@ -400,8 +405,8 @@ class Ladder:
             best_value: np.ndarray
             candidate: None = None
 
-            def rewards(self, problem: Any, arm: Any, level: Any, repetition: Any) -> Any:
-                return arm.astype(float)
+            def rewards(self, problem: Any, pulls: Pulls) -> Any:
+                return pulls.arm.astype(float)
 
         n = randomness.n_problems
         return Steps(np.tile(np.arange(n_arms), (n, 1)), np.full(n, n_arms - 1))
@@ -439,6 +444,45 @@ def test_a_policy_that_asks_for_nothing_is_stopped() -> None:
         simulate(Greedy(n_pulls=7, stuck_after=3), Ladder(), 2)
 
 
+@dataclass(frozen=True)
+class Stray(Greedy):
+    """Asks for another pull after two that are right."""
+
+    other: Pull | None = None
+
+    def ask(self, state: Any, max_pulls: int) -> Pulls:
+        pulls = super().ask(state, max_pulls)
+        if state["t"] < 2:
+            return pulls
+        return Pulls(*(np.full_like(pulls.arm, number) for number in self.other))
+
+
+STRAYS = [
+    (Pull(10**6, 1, 0), "arms from 0 to 2, got 1000000 from"),
+    (Pull(-2, 1, 0), "arms from 0 to 2, got -2 from"),
+    (Pull(0, 0, 0), "levels from 1 to 1, got 0 from"),
+    (Pull(0, 2, 0), "levels from 1 to 1, got 2 from"),
+    (Pull(0, 1, -1), "repetitions from 0 to [2i].*, got -1 from"),
+    (Pull(0, 1, 3), "repetitions from 0 to 2, got 3 from"),
+]
+
+
+@pytest.mark.parametrize(("pull", "message"), STRAYS)
+def test_a_pull_that_does_not_exist_is_refused(pull: Pull, message: str) -> None:
+    world = RecordedScores(np.eye(3), splits="recorded")
+    with pytest.raises(ValueError, match=f"policy must ask for {message} Stray"):
+        simulate(Stray(9, other=pull), world, 4)
+
+
+@pytest.mark.parametrize(("pull", "message"), STRAYS[:-1])  # splits can be repeated
+def test_a_search_refuses_a_pull_that_does_not_exist(pull: Pull, message: str) -> None:
+    X, y = load_iris(return_X_y=True)
+    depths = {"max_depth": [1, 2, 3]}
+    search = BanditSearchCV(DecisionTreeClassifier(), depths, policy=Stray(9, other=pull), cv=3)
+    with pytest.raises(ValueError, match=f"policy must ask for {message} Stray"):
+        search.fit(X, y)
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
@@ -449,7 +493,7 @@ def test_a_policy_that_asks_for_nothing_is_stopped() -> None:
         ((UniformAllocation(9), GaussianArms), TypeError, "environment must be an object"),
         ((UniformAllocation(9), GAUSSIAN, 0), ValueError, "n_problems must be at least 1"),
         ((UniformAllocation(9), GAUSSIAN, 2.5), ValueError, "n_problems must be a whole number"),
-        ((SuccessiveHalving(4, 50), GAUSSIAN), ValueError, "from 1 to 1, .* got 6 to 6"),
+        ((SuccessiveHalving(4, 50), GAUSSIAN), ValueError, "levels from 1 to 1, got 6 from"),
         ((SuccessiveHalving(5, 50), GAUSSIAN), ValueError, "n_arms must be .* schedule, 5, got 4"),
         ((LilUCB(), LearningCurves(PowerLimits())), ValueError, "n_arms of the environment must"),
         ((UniformAllocation(3), GAUSSIAN), ValueError, "too small"),

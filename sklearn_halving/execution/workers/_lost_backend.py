@@ -42,9 +42,9 @@ class LostBackendError(ConnectionError):
     def __init__(self, cause: str) -> None:
         super().__init__(
             f"{cause}. The fits that were running are lost; all fits that returned before are "
-            "kept: cv_results_, history_ and best_* are set from them. With a checkpoint, fit "
-            "resumes the search. Connect to a running cluster first, or call fit outside of "
-            "parallel_config to resume on this machine."
+            "kept: cv_results_, history_ and best_* are set from them. To go on, connect to a "
+            "running cluster or leave parallel_config, and call fit again. It repeats no fit if "
+            "the search has a checkpoint."
         )
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -60,10 +60,11 @@ class SharedTask:
             token, *arrays = packed(self._task)
             self._packed = [token, *shared_arrays(arrays, self._session)]
             self.tokens.append(token)
-        lean, models = models_apart(jobs, self._session.library)
-        if models:
-            function = partial(with_models, function, len(models))
-        return function, [lean, candidates_of(self._task, jobs), *self._packed, *models]
+        arguments = [candidates_of(self._task, jobs), *self._packed]
+        if self._session.library == "dask":
+            jobs, models = models_apart(jobs)
+            return partial(with_models, function), [jobs, *arguments, *models]
+        return function, [jobs, *arguments]
 
     @property
     def is_shared(self) -> bool:
@@ -274,40 +275,30 @@ def _scattered(arrays: Sequence[object], client: Any) -> list[object]:
         raise LostWorkerError(error, is_broken=False) from error
 
 
-class ModelAt(NamedTuple):
-    """A placeholder for a model that is sent separately from its job."""
-
-    place: int
-
-
-def models_apart(jobs: list[Job], library: str) -> tuple[list[Job], list[np.ndarray]]:
-    """Separate the jobs from their large models, which are returned as arrays.
+def models_apart(jobs: list[Job]) -> tuple[list[Job], list[np.ndarray | None]]:
+    """Return the jobs without their large models, and for each job its model as an array, or None.
 
     Dask's scheduler keeps the arguments of a call in memory. An array that is a separate
     argument is sent directly to the worker.
     """
-    models: list[np.ndarray] = []
-    if library != "dask":
-        return jobs, models
-    lean = []
-    for job in jobs:
-        if isinstance(job.model, bytes) and len(job.model) > LARGE_MODEL:
-            models.append(np.frombuffer(job.model, dtype=np.uint8))
-            job = job._replace(model=ModelAt(len(models) - 1))
-        lean.append(job)
+    models = [
+        np.frombuffer(job.model, dtype=np.uint8)
+        if isinstance(job.model, bytes) and len(job.model) > LARGE_MODEL
+        else None
+        for job in jobs
+    ]
+    lean = [
+        job if model is None else job._replace(model=None)
+        for job, model in zip(jobs, models, strict=True)
+    ]
     return lean, models
 
 
-def with_models(
-    function: Callable[..., object], n_models: int, jobs: list[Job], *arguments: object
-) -> object:
-    """Put the models, the last ``n_models`` arguments, back into the jobs, and call a function."""
-    n_others = len(arguments) - n_models
-    models: tuple[Any, ...] = arguments[n_others:]
+def with_models(function: Callable[..., object], jobs: list[Job], *arguments: Any) -> object:
+    """Put the models, which are the last arguments, back into the jobs, and call a function."""
+    models = arguments[len(arguments) - len(jobs) :]
     jobs = [
-        job._replace(model=models[job.model.place].tobytes())
-        if isinstance(job.model, ModelAt)
-        else job
-        for job in jobs
+        job if model is None else job._replace(model=model.tobytes())
+        for job, model in zip(jobs, models, strict=True)
     ]
-    return function(jobs, *arguments[:n_others])
+    return function(jobs, *arguments[: len(arguments) - len(jobs)])

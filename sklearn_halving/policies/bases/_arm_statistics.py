@@ -41,11 +41,11 @@ class ArmStatistics:
     def mean(self) -> FloatArray:
         """Return the mean reward of each arm; NaN for an arm without a pull."""
         with np.errstate(invalid="ignore"):  # 0 / 0
-            return self.reward_sum / self.n_pulls
+            return self.reward_sum / self.n_pulls.astype(np.float64)  # faster than mixed types
 
     def variance(self, ddof: int = 1) -> FloatArray:
         """Return the variance of each arm, by default the unbiased one; 0 for too few pulls."""
-        return self.squared_deviation_sum / np.maximum(self.n_pulls - ddof, 1)
+        return self.squared_deviation_sum / np.maximum(self.n_pulls - float(ddof), 1.0)
 
     def add(self, counts: IntArray, rewards: FloatArray) -> None:
         """Update the statistics with rewards that are sorted by problem and arm.
@@ -67,14 +67,10 @@ class ArmStatistics:
             sums = np.add.reduceat(rewards, starts)
             deviations = rewards - np.repeat(sums / n, n)
             spread = np.add.reduceat(np.square(deviations, out=deviations), starts)
-            self._merge(places, n, sums, spread)
-
-    def _merge(self, places: IntArray, n: IntArray, sums: FloatArray, spread: FloatArray) -> None:
-        """Merge two sets of rewards (Chan, Golub and LeVeque 1983)."""
-        n_before = self.n_pulls.reshape(-1)[places]
-        sum_before = self.reward_sum.reshape(-1)[places]
-        shift = sums / n - sum_before / np.maximum(n_before, 1)
-        between = np.where(n_before > 0, shift**2 * n * n_before / (n + n_before), 0.0)
-        self.n_pulls.reshape(-1)[places] += n
-        self.reward_sum.reshape(-1)[places] += sums
-        self.squared_deviation_sum.reshape(-1)[places] += spread + between
+            # Merge two sets of rewards (Chan, Golub and LeVeque 1983).
+            n_before = self.n_pulls.reshape(-1)[places]
+            shift = sums / n - self.reward_sum.reshape(-1)[places] / np.maximum(n_before, 1)
+            between = np.where(n_before > 0, shift**2 * n * n_before / (n + n_before), 0.0)
+            self.n_pulls.reshape(-1)[places] += n
+            self.reward_sum.reshape(-1)[places] += sums
+            self.squared_deviation_sum.reshape(-1)[places] += spread + between

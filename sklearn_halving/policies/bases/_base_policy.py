@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, ClassVar
 
+from sklearn_halving._checks import CheckedFields
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._types import (
     Belief,
@@ -16,29 +17,12 @@ from sklearn_halving.policies._types import (
     Pull,
     Schedule,
 )
-from sklearn_halving.policies.bases._parameter_checks import CheckedFields
 
 DEFAULT_WINDOW = 8
 """Pulls in flight of a policy that depends on the order of rewards, without window and budget."""
 WINDOW_SHARE = 8
 """One of this many pulls of the budget is in flight by default, but at most `MAX_WINDOW`."""
 MAX_WINDOW = 20
-REQUIRED = (
-    *("order_free", "schedule", "start", "ask", "tell"),
-    *("is_finished", "is_alive", "recommend"),
-)
-OPTIONAL = (
-    *(
-        "describe",
-        "order_of_play",
-        "current_stage",
-        "stage_of_arm",
-        "is_confident",
-        "points",
-        "belief",
-    ),
-    *("belief", "first_to_tell", "stage_of_pull", "rungs_before", "n_dropped", "ended_by"),
-)
 
 
 def default_window(max_pulls: int | None) -> int:
@@ -180,8 +164,8 @@ class _Adapted(BasePolicy):
 
     def __init__(self, policy: Any) -> None:
         self._policy = policy
-        for name in (*REQUIRED, *OPTIONAL):
-            if hasattr(policy, name):
+        for name in dir(BasePolicy):
+            if not name.startswith("_") and hasattr(policy, name):
                 setattr(self, name, getattr(policy, name))
 
     def __repr__(self) -> str:
@@ -208,7 +192,8 @@ def as_policy(given: Any, **known: object) -> BasePolicy:
         If ``given`` is a class, or if a method is missing.
     """
     is_class = isinstance(given, type)
-    missing = [name for name in REQUIRED if _is_missing(given, name)]
+    required = [name for name in ("order_free", *vars(Policy)) if not name.startswith("_")]
+    missing = [name for name in required if _is_missing(given, name)]
     if is_class or missing:
         what = f"the class {given.__name__}" if is_class else f"{given!r}, without {missing[0]}"
         raise TypeError(

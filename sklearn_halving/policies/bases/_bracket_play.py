@@ -74,7 +74,7 @@ class BracketPlay:
     plan : Bracket
         The rungs.
     entrants : sequence of int
-        The arms that enter the first rung, in this order. They are consecutive numbers.
+        The arms that enter the first rung at the start, in this order: consecutive numbers.
     n_splits : int
         Number of splits of the problem.
     rule : callable
@@ -136,7 +136,9 @@ class BracketPlay:
     def leader(self, by_level: bool) -> tuple[float, int] | None:
         """Return the largest mean of the arms that can be recommended, and minus the arm."""
         # Of two rungs at the same level, the later one is on more splits.
-        leaders = {rung.plan.level: rung.leader for rung in self.rungs if rung.leader}
+        leaders = {
+            rung.plan.level: leader for rung in self.rungs if (leader := rung.leader) is not None
+        }
         if by_level:
             return leaders.get(self.rungs[-1].plan.level)
         return max(leaders.values(), default=None)

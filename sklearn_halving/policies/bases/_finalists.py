@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from scipy.special import ndtr, stdtrit
@@ -63,22 +65,16 @@ class Finalists:
     incumbents: list[Incumbent | None] = field(default_factory=lambda: [None])
     """The incumbent after the first 0, 1, 2, ... brackets."""
     _best: FloatArray | None = None
-    _latest: FloatArray | None = None
+    _latest: deque[FloatArray] = field(default_factory=partial(deque, maxlen=MAX_FINALISTS))
 
     def add(self, rewards: FloatArray) -> None:
         """Add the arms of the last rung of a bracket, shape (n_arms, n_repetitions)."""
-        table = rewards[np.isfinite(rewards).all(axis=1)]
-        if len(table):
-            best = table[table.mean(axis=1).argmax()]
-            if self._best is None or best.mean() > self._best.mean():
-                self._best = best
-            if self._latest is not None:
-                table = np.concatenate([self._latest, table])
-            self._latest = table[-MAX_FINALISTS:]
-        self.incumbents.append(self._incumbent())
-
-    def _incumbent(self) -> Incumbent | None:
-        if self._best is None or self._latest is None:
-            return None
-        tolerance = noise_tolerance(self._latest)
-        return None if tolerance is None else Incumbent(self._best, tolerance)
+        for row in rewards[np.isfinite(rewards).all(axis=1)]:
+            self._latest.append(row)
+            if self._best is None or row.mean() > self._best.mean():
+                self._best = row
+        incumbent = None
+        if self._best is not None:
+            tolerance = noise_tolerance(np.array(self._latest))
+            incumbent = None if tolerance is None else Incumbent(self._best, tolerance)
+        self.incumbents.append(incumbent)

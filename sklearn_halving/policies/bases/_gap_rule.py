@@ -82,17 +82,13 @@ def choose_by_gap(
     gap = lower - best[:, np.newaxis]
     gap.put(place, lower.take(place) - others)
     leader = first_largest(gap, priority)
-    place_of_leader = places(gap, leader)
-    bound = -gap.take(place_of_leader)
-    kept = upper.take(place_of_leader)
-    upper.put(place_of_leader, NOWHERE)
+    start = places(gap, np.zeros_like(leader))  # of each row in the flat arrays
+    bound = -gap.take(start + leader)
+    upper.put(start + leader, NOWHERE)
     runner_up = first_largest(upper, priority)
-    upper.put(place_of_leader, kept)
     first, second = np.minimum(leader, runner_up), np.maximum(leader, runner_up)
-    of_first, of_second = (
-        np.where(may_pull.take(place), half_width.take(place), -1.0)
-        for place in (places(upper, first), places(upper, second))
-    )
+    width = np.where(may_pull, half_width, -1.0)
+    of_first, of_second = width.take(start + first), width.take(start + second)
     arm = np.where(of_second > of_first * (1 + TIE), second, first)
     neither = np.maximum(of_first, of_second) < 0
     if neither.any():

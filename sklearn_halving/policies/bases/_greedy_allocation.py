@@ -173,11 +173,7 @@ def bounded_counts(
 
 
 def positive_weights(weight: FloatArray, in_play: BoolArray) -> FloatArray:
-    """Return weights that are positive for all arms in play, so that each gets its first pull.
-
-    Variances of huge rewards may overflow. They count as the largest number.
-    """
-    weight = np.nan_to_num(weight)
+    """Return weights that are positive for all arms in play, so that each gets its first pull."""
     largest = np.where(in_play, weight, 0.0).max(axis=1, keepdims=True)
     least = np.where(largest > 0, 1e-30 * largest, 1.0)
     return np.where(in_play, np.maximum(weight, least), 0.0)

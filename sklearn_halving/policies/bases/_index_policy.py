@@ -67,6 +67,14 @@ class IndexState:
         return self.statistics.n_pulls
 
     @property
+    def n(self) -> FloatArray:
+        """Number of pulls of each arm in the formulas (N in the papers).
+
+        Pulls in flight are included, since they will narrow the bound for any reward.
+        """
+        return self.n_asked.astype(np.float64)  # faster than to convert it in every division
+
+    @property
     def mean(self) -> FloatArray:
         """Mean reward of each arm; NaN for arms without a reward and for failed arms."""
         return self.statistics.mean()
@@ -110,8 +118,11 @@ class IndexPolicy(BasePolicy):
         """Return the index of each arm, with any value for arms that cannot be pulled."""
         raise NotImplementedError
 
-    def _choose(self, state: IndexState, usable: BoolArray) -> IntArray:
-        """Return the usable arm with the largest index in each row; ``NO_ARM`` for none."""
+    def _choose(self, state: IndexState, usable: BoolArray, has_first: BoolArray) -> IntArray:
+        """Return the usable arm with the largest index in each row; ``NO_ARM`` for none.
+
+        ``has_first`` are the open problems in which no arm lacks a reward of its first pulls.
+        """
         if not usable.any():
             return np.full(len(usable), NO_ARM)
         return largest_usable(self._index(state), usable)
@@ -139,7 +150,7 @@ class IndexPolicy(BasePolicy):
         width = width_of_range(self, self.reward_range)
         name = "n_pulls" if hasattr(self, "n_pulls") else "max_pulls"
         most = getattr(self, name)
-        if most is not None:
+        if name == "n_pulls" or most is not None:
             why = f"to pull each of {problem.n_arms} arms {self.n_first} times"
             least = 1 if problem.n_arms == 1 else max(1, self.n_first * problem.n_arms)
             check_budget(name, most, least, why)
@@ -184,20 +195,16 @@ class IndexPolicy(BasePolicy):
 
     def _next_arm(self, state: IndexState) -> IntArray:
         """Return the arm that has had too few first pulls, or else what the policy chooses."""
-        can_be_pulled, has_few = state.can_be_pulled(), state.n_pulls < self.n_first
+        usable, has_few = state.can_be_pulled(), state.n_pulls < self.n_first
         if not has_few.any():
-            return self._choose(state, can_be_pulled)
+            return self._choose(state, usable, state.is_open)
+        n_few = sum_of_each(state.alive & has_few)
         # If most first pulls are in flight, the few arms with an index must not get all pulls.
-        n_waiting = sum_of_each(state.alive & has_few)[:, np.newaxis]
-        usable = can_be_pulled & ~has_few & (2 * n_waiting <= state.problem.n_arms)
-        arm = self._choose(state, usable)
-        waits = can_be_pulled & (state.n_asked < self.n_first)
+        may_choose = usable & ~has_few & (2 * n_few <= state.problem.n_arms)[:, np.newaxis]
+        arm = self._choose(state, may_choose, state.is_open & (n_few == 0))
+        waits = usable & (state.n_asked < self.n_first)
         fewest = np.where(waits, state.n_asked, self.n_first).argmin(axis=1)
         return np.where(any_of_each(waits), fewest, arm)
-
-    def _has_first(self, state: IndexState) -> BoolArray:
-        """Return in which rows every arm has the rewards of its first pulls, or has failed."""
-        return ~any_of_each(state.alive & (state.n_pulls < self.n_first))
 
     def tell(self, state: IndexState, pulls: Pulls, rewards: FloatArray) -> None:
         """Update the state with rewards, in the order in which the pulls were requested."""
@@ -219,7 +226,7 @@ class IndexPolicy(BasePolicy):
         """Close the problems that are decided, have spent the budget, or have no pull left."""
         is_decided = state.is_open & self._is_decided(state)
         if is_decided.any():
-            is_decided &= self._has_first(state)
+            is_decided &= ~any_of_each(state.alive & (state.n_pulls < self.n_first))
         is_over = is_decided | (state.n_pulls_in_all >= state.most_pulls)
         alive, is_limited = state.alive, state.problem.max_repetitions is not None
         if is_limited or state.problem.n_arms == 1 or not alive.all():

@@ -7,56 +7,8 @@ from typing import Annotated
 
 import numpy as np
 
-from sklearn_halving._checks import (
-    CheckedFields,
-    Count,
-    NotNegative,
-    Positive,
-    Rule,
-    between,
-    check_between,
-    check_choice,
-    check_count,
-    check_not_negative,
-    check_positive,
-    check_whole,
-    one_of,
-    refuse_unless,
-    rules_of,
-)
+from sklearn_halving._checks import Rule, between, check_not_negative, check_whole, refuse_unless
 from sklearn_halving.policies._arrays import BoolArray, FloatArray
-
-__all__ = [
-    "CheckedFields",
-    "Confidence",
-    "Count",
-    "Exploration",
-    "NotNegative",
-    "Positive",
-    "RewardRange",
-    "Rule",
-    "Tolerance",
-    "between",
-    "check_between",
-    "check_budget",
-    "check_choice",
-    "check_count",
-    "check_not_negative",
-    "check_positive",
-    "check_range",
-    "check_whole",
-    "is_outside",
-    "one_of",
-    "refuse_unless",
-    "rules_of",
-    "width_of_range",
-]
-
-
-def check_count_or_zero(name: str, value: float, advice: str) -> None:
-    """Raise unless the value is a whole number of at least 0."""
-    check_whole(name, value, advice)
-    refuse_unless(value >= 0, name, "be at least 0", value, advice)
 
 
 def check_budget(name: str, value: float, least: int, why: str) -> None:
@@ -78,7 +30,6 @@ def check_range(name: str, value: object, advice: str) -> None:
     refuse_unless(holds, name, "be two finite numbers, the smaller first", repr(value), advice)
 
 
-CountOrZero = Annotated[int, Rule(check_count_or_zero)]
 Confidence = Annotated[
     float, between(0, 1, "It is the accepted probability of a wrong answer, such as 0.05.")
 ]

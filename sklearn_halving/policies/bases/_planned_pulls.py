@@ -9,7 +9,7 @@ depend on the order of arrival. Each problem of the batch is a row, and arrays h
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import pairwise
 from math import prod
 from typing import Any, ClassVar
@@ -22,13 +22,8 @@ from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 
 
-def n_stages_of(n_arms: int) -> int:
-    """Return the number of halvings until one of ``n_arms`` arms is left."""
-    return (n_arms - 1).bit_length()  # ceil(log2 n_arms), exact
-
-
 def widths_of(n_arms: int) -> list[int]:
-    """Return the number of arms in play in each of these stages."""
+    """Return the number of arms in play in each stage of halvings, until one is left."""
     widths = []
     while n_arms > 1:
         widths.append(n_arms)
@@ -47,36 +42,32 @@ def in_plans(n_even: int, n_adaptive: int, n_plans: int) -> list[tuple[int, bool
     return [size for size in sizes if size[0]]
 
 
-@dataclass
 class Plan:
-    """The pulls before the next decision, sorted by arm in each row."""
+    """The pulls before the next decision, sorted by arm in each row.
 
-    counts: IntArray
-    """Number of pulls of each arm. Shape ``(n_problems, n_arms)``."""
-    first_repetition: IntArray
-    """The repetition of the first of these pulls. Shape ``(n_problems, n_arms)``."""
-    n_asked: int = 0
-    n_told: int = 0
-    arm: IntArray = field(init=False)
-    repetition: IntArray = field(init=False)
-    rewards: FloatArray = field(init=False)
-    shift: IntArray = field(init=False)
-    """Repetition minus column of the pulls of each arm, and 0 for the padding.
-    Shape ``(n_problems, n_arms + 1)``."""
+    Parameters
+    ----------
+    counts : ndarray of int of shape (n_problems, n_arms)
+        Number of pulls of each arm.
+    first_repetition : ndarray of int of shape (n_problems, n_arms)
+        The repetition of the first of these pulls.
+    """
 
-    def __post_init__(self) -> None:
+    def __init__(self, counts: IntArray, first_repetition: IntArray) -> None:
         """Expand the counts to pulls, and pad short rows."""
-        n_problems, n_arms = self.counts.shape
-        n_pulls = self.counts.sum(axis=1)
+        self.counts, self.n_asked, self.n_told = counts, 0, 0
+        n_problems, n_arms = counts.shape
+        n_pulls = counts.sum(axis=1)
         width = int(n_pulls.max(initial=0))
-        counts = np.column_stack([self.counts, width - n_pulls]).ravel()
-        arms = np.append(np.arange(n_arms), NO_ARM)
-        self.shift = np.zeros((n_problems, n_arms + 1), dtype=np.int64)
-        first_column = np.cumsum(self.counts, axis=1) - self.counts
-        self.shift[:, :-1] = self.first_repetition - first_column
-        shape = n_problems, width
-        self.arm = np.repeat(np.tile(arms, n_problems), counts).reshape(shape)
-        self.repetition = np.repeat(self.shift.ravel(), counts).reshape(shape) + np.arange(width)
+        padded = np.column_stack([counts, width - n_pulls]).ravel()
+        # Repetition minus column of the pulls of each arm, and 0 for the padding
+        self._shift = np.zeros((n_problems, n_arms + 1), dtype=np.int64)
+        self._shift[:, :-1] = first_repetition - np.cumsum(counts, axis=1) + counts
+        shape, arms = (n_problems, width), np.append(np.arange(n_arms), NO_ARM)
+        # Arrays have the shape (n_problems, width).
+        self.arm: IntArray = np.repeat(np.tile(arms, n_problems), padded).reshape(shape)
+        self.repetition: IntArray = np.repeat(self._shift.ravel(), padded).reshape(shape)
+        self.repetition += np.arange(width)
         self.rewards = np.full(shape, np.nan)
 
     @property
@@ -86,59 +77,38 @@ class Plan:
     def store(self, arm: IntArray, repetition: IntArray, rewards: FloatArray) -> None:
         """Store rewards at the places of their pulls; arrays have shape (n_problems, n)."""
         self.n_told += arm.shape[1]
-        column = repetition - np.take_along_axis(self.shift, arm, axis=1)  # NO_ARM is the last
+        column = repetition - np.take_along_axis(self._shift, arm, axis=1)  # NO_ARM is the last
         np.put_along_axis(self.rewards, column, rewards, axis=1)
 
 
-@dataclass
 class Game:
-    """What the loop of a policy knows of its problems, and decides about them."""
+    """What the loop of a policy knows of its problems, and what it decides about them."""
 
-    problem: Problem
-    batch_shape: Shape
-    statistics: ArmStatistics = field(init=False)
-    """Statistics of the rewards, without those that were forgotten."""
-    alive: BoolArray = field(init=False)
-    """Arms in play. Arms with a NaN reward are dropped. Shape ``(n_problems, n_arms)``."""
-    has_failed: BoolArray = field(init=False)
-    """Arms with a NaN reward. Shape ``(n_problems, n_arms)``."""
-    is_outside: BoolArray = field(init=False)
-    """Arms with a reward out of range, if the policy has one. Shape ``(n_problems, n_arms)``."""
-    best: IntArray = field(init=False)
-    """The arm to recommend. Shape ``(n_problems,)``."""
-    is_stopped: BoolArray = field(init=False)
-    """Whether a stopping rule ended the problem early. Shape ``(n_problems,)``."""
-    n_pulls: IntArray = field(init=False)
-    """Number of pulls at this level, also forgotten ones. It is the next repetition of an arm.
-    Shape ``(n_problems, n_arms)``."""
-    last_stage: IntArray = field(init=False)
-    """The last stage in which an arm was in play. Shape ``(n_problems, n_arms)``."""
-    level: int = field(init=False)
-    """The level of the current pulls."""
-    stage: int = 0
-    """The current stage, counted from 0."""
-    stages: tuple[Stage, ...] = ()
-    """All stages, if they are known at the start."""
-    revives: BoolArray | bool = False
-    """Whether all arms that have not failed will be in play again. Shape ``(n_problems, 1)``."""
-    table: FloatArray | None = None
-    """All rewards at this level, if arms are compared on common splits.
-    Shape ``(n_problems, n_arms, n_splits)``."""
-    extra: Any = None
-    """What a policy needs outside of its loop."""
-    plan: Plan | None = None
-    plans: Iterator[IntArray] = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Set what is known before the first pull."""
-        shape = prod(self.batch_shape), self.problem.n_arms
+    def __init__(self, problem: Problem, batch_shape: Shape) -> None:
+        self.problem, self.batch_shape = problem, batch_shape
+        shape = prod(batch_shape), problem.n_arms
+        # Arms in play, arms with a NaN reward, which are dropped, and arms with a reward that is
+        # out of range, if the policy has one. Shape (n_problems, n_arms).
         self.alive = np.ones(shape, dtype=bool)
         self.has_failed = np.zeros(shape, dtype=bool)
         self.is_outside = np.zeros(shape, dtype=bool)
-        self.best = np.full(shape[0], 0 if self.n_arms == 1 else NO_ARM)
+        # The arm to recommend, and whether a stopping rule ended a problem. Shape (n_problems,).
+        self.best = np.full(shape[0], 0 if problem.n_arms == 1 else NO_ARM)
         self.is_stopped = np.zeros(shape[0], dtype=bool)
-        self.last_stage = np.zeros(shape, dtype=np.int64)
-        self.enter_level(self.problem.max_level)
+        # The current stage, and the last one in which an arm was in play, counted from 0; all
+        # stages, if they are known at the start.
+        self.stage, self.last_stage = 0, np.zeros(shape, dtype=np.int64)
+        self.stages: tuple[Stage, ...] = ()
+        # Whether all arms that have not failed will be in play again. Shape (n_problems, 1).
+        self.revives: BoolArray | bool = False
+        # All rewards at this level, if arms are compared on common splits; NaN for no reward.
+        # Shape (n_problems, n_arms, n_splits).
+        self.table: FloatArray | None = None
+        # What a policy needs outside of its loop
+        self.extra: Any = None
+        self.plan: Plan | None = None
+        self.plans: Iterator[IntArray] = iter(())
+        self.enter_level(problem.max_level)
 
     @property
     def n_arms(self) -> int:
@@ -171,6 +141,7 @@ class Game:
     def enter_level(self, level: int) -> None:
         """Set the level of the next pulls. Rewards at other levels cannot be compared."""
         self.level = level
+        # Number of pulls at this level, also forgotten ones; it is the next repetition of an arm.
         self.n_pulls = np.zeros(self.alive.shape, dtype=np.int64)
         self.forget()
 
@@ -219,7 +190,9 @@ class PlannedPolicy(BasePolicy):
         description = super().describe(problem)
         if problem is None:
             return description
-        return replace(description, stages=self.start(problem).stages)
+        game = Game(problem, ())
+        next(self._play(game), None)
+        return replace(description, stages=game.stages)
 
     def start(self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None) -> Game:
         """Return the state before the first pull. The policy is deterministic; no seed is used."""

@@ -63,13 +63,13 @@ def largest_of_each(values: Numbers) -> Numbers:
 
 def any_of_each(mask: BoolArray) -> BoolArray:
     """Return whether any value of each row is true, shape ``(n_rows,)``."""
-    is_any = mask.any(axis=1) if is_wide(mask) else by_column(mask).any(axis=0)
-    return np.asarray(is_any)
+    # Products of truth values are several times as fast as `any` and `sum` for short rows.
+    return mask @ np.ones(mask.shape[1], dtype=bool)
 
 
 def sum_of_each(values: IntArray | BoolArray) -> IntArray:
-    """Return the sum of each row, shape ``(n_rows,)``; faster than ``sum`` for short rows."""
-    return values @ np.ones(values.shape[1], dtype=np.int64)
+    """Return the sum of each row, shape ``(n_rows,)``."""
+    return np.asarray(values @ np.ones(values.shape[1], dtype=np.int64), dtype=np.int64)
 
 
 def is_wide(values: AnyArray) -> bool:
@@ -104,9 +104,9 @@ def best_of_others(value: FloatArray) -> FloatArray:
     array([[5., 3., 5.]])
     """
     first = places(value, value.argmax(axis=1))
-    rest = value.copy()
+    rest, others = value.copy(), np.empty_like(value)
     rest.put(first, -np.inf)
-    others = np.repeat(value.take(first), value.shape[1]).reshape(value.shape)
+    others[...] = value.take(first)[:, np.newaxis]
     others.put(first, largest_of_each(rest))
     return others
 
@@ -143,12 +143,8 @@ def largest_usable(index: FloatArray, usable: BoolArray) -> IntArray:
 
     An index of NaN is treated as minus infinity. Ties go to the smaller arm.
     """
-    index = np.where(usable, index, -np.inf)
-    arm: IntArray = index.argmax(axis=1)
-    if np.isnan(index.take(places(index, arm))).any():
-        index = np.where(np.isnan(index), -np.inf, index)
-        arm = index.argmax(axis=1)
-    return usable_or_first(arm, usable)
+    index = np.where(usable & ~np.isnan(index), index, -np.inf)
+    return usable_or_first(index.argmax(axis=1), usable)
 
 
 def usable_or_first(arm: IntArray, usable: BoolArray) -> IntArray:

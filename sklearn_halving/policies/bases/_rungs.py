@@ -6,15 +6,16 @@ compares powers of exact fractions instead of computing logarithms.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate
 from math import ceil, floor, inf
 from numbers import Real
 from typing import Annotated, Any
 
+from sklearn_halving._checks import Rule, refuse_unless
 from sklearn_halving.policies._types import Rung
-from sklearn_halving.policies.bases._parameter_checks import Rule, refuse_unless
 
 
 def exact_factor(factor: Real | float) -> Fraction:
@@ -23,7 +24,7 @@ def exact_factor(factor: Real | float) -> Fraction:
     refuse_unless(
         is_number and 2 <= float(factor) < inf,
         "factor",
-        "be a number of at least 2",
+        "be a number of at least 2 and finite",
         repr(factor),
         "A rung keeps one of every `factor` arms. Use 3, the default, or 4.",
     )
@@ -77,27 +78,38 @@ def halving_rungs(n_arms: int, levels: Sequence[int], factor: Fraction) -> tuple
     return tuple(rungs)
 
 
-def _rounds(n_arms: int, budget: int) -> Iterator[tuple[int, int]]:
+def up_to(max_level: int, rungs: Iterable[Rung]) -> tuple[Rung, ...]:
+    """Return the rungs below the largest level, and the first one that would reach it, there."""
+    bounded: list[Rung] = []
+    for rung in rungs:
+        bounded.append(replace(rung, level=min(rung.level, max_level)))
+        if rung.level >= max_level:
+            break
+    return tuple(bounded)
+
+
+def _rounds(n_arms: int, budget: int, min_level: int) -> Iterator[tuple[int, int]]:
     """Yield ``|S_k|`` and ``floor(B / (|S_k| ceil(log2 n)))``, the units of an arm in round k."""
     n_rounds = (int(n_arms) - 1).bit_length()  # ceil(log2 n), exact
-    if n_arms * n_rounds > budget:
+    least = n_arms * n_rounds * min_level
+    if least > budget:
         raise ValueError(
-            f"budget={budget} is too small to pull each of {n_arms} arms once in the first of "
-            f"{n_rounds} rounds. The least budget that works is {n_arms * n_rounds}."
+            f"budget={budget} is too small to train each of {n_arms} arms with {min_level} units "
+            f"in the first of {n_rounds} rounds. The least budget that works is {least}."
         )
     while n_arms > 1:
         yield n_arms, budget // (n_arms * n_rounds)
         n_arms //= 2
 
 
-def fixed_budget_rungs(n_arms: int, budget: int) -> tuple[Rung, ...]:
+def fixed_budget_rungs(n_arms: int, budget: int, min_level: int = 1) -> tuple[Rung, ...]:
     """Return the rungs of Fig. 3 of Jamieson & Talwalkar (2015), whose units are additional."""
-    rounds = list(_rounds(n_arms, budget))
+    rounds = list(_rounds(n_arms, budget, min_level))
     levels = accumulate(units for _, units in rounds)
     return tuple(Rung(n, level) for (n, _), level in zip(rounds, levels, strict=True))
 
 
-def infinite_horizon_rungs(n_arms: int, budget: int) -> tuple[Rung, ...]:
+def infinite_horizon_rungs(n_arms: int, budget: int, min_level: int = 1) -> tuple[Rung, ...]:
     """Return the rungs of Fig. 9 of Li et al. (2018), which start from scratch.
 
     Examples
@@ -105,27 +117,30 @@ def infinite_horizon_rungs(n_arms: int, budget: int) -> tuple[Rung, ...]:
     >>> [(rung.n_arms, rung.level) for rung in infinite_horizon_rungs(16, 1000)]
     [(16, 15), (8, 31), (4, 62), (2, 125)]
     """
-    return tuple(Rung(n, units) for n, units in _rounds(n_arms, budget))
+    return tuple(Rung(n, units) for n, units in _rounds(n_arms, budget, min_level))
 
 
-def finite_horizon_costs(n_arms: int, max_level: int, factor: float) -> list[Fraction]:
-    """Return the units that s = 0, 1, ... eliminations need: ``n R (s + 1) eta^-s``."""
-    eta = exact_factor(factor)
-    largest = floor_log(min(max_level, n_arms), eta)
+def finite_horizon_costs(n_arms: int, levels: tuple[int, int], factor: float) -> list[Fraction]:
+    """Return the units that s = 0, 1, ... eliminations need: ``n R (s + 1) eta^-s``.
+
+    ``levels`` are the smallest level and R.
+    """
+    (min_level, max_level), eta = levels, exact_factor(factor)
+    largest = floor_log(min(Fraction(max_level, min_level), n_arms), eta)
     return [n_arms * max_level * (s + 1) / eta**s for s in range(largest + 1)]
 
 
 def finite_horizon_rungs(
-    n_arms: int, budget: int, max_level: int, factor: float
+    n_arms: int, budget: int, levels: tuple[int, int], factor: float
 ) -> tuple[Rung, ...]:
-    """Return the rungs of Fig. 10 of Li et al. (2018), finite horizon R = ``max_level``."""
-    eta, costs = exact_factor(factor), finite_horizon_costs(n_arms, max_level, factor)
+    """Return the rungs of Fig. 10 of Li et al. (2018), between the smallest level and R."""
+    eta, max_level = exact_factor(factor), levels[1]
+    costs = finite_horizon_costs(n_arms, levels, factor)
     s = next((s for s, cost in enumerate(costs) if cost <= budget), None)
     if s is None:
         raise ValueError(
             f"budget={budget} is too small for {n_arms} arms and {max_level} units each. The "
-            f"least budget that works is {ceil(min(costs))}; fewer arms or a smaller largest "
-            "level need less."
+            f"least budget that works is {ceil(min(costs))}."
         )
     return halving_rungs(n_arms, [floor(max_level * eta ** (k - s)) for k in range(s + 1)], eta)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -28,7 +27,7 @@ class Game(Protocol):
         """Whether there is no pull left, neither in flight nor to be requested."""
 
     def ask(self, max_pulls: int) -> list[Pull]:
-        """Return at least one of the next pulls; none if the game has to wait for rewards."""
+        """Return up to ``max_pulls >= 1`` pulls; none if the game has to wait for rewards."""
 
     def tell(self, pull: Pull, reward: float) -> None:
         """Take in the reward of a pull."""
@@ -48,21 +47,13 @@ class SeparateState:
     batch_shape: Shape
     games: list[Game]
     """One for each problem, in row-major order."""
-    n_open: list[int] = field(init=False)
-    """Number of pulls in flight of each game."""
-
-    def __post_init__(self) -> None:
-        self.n_open = [0] * len(self.games)
 
 
 class SeparateGames(BasePolicy):
     """Base of policies that decide after every reward, with rules that are not array operations.
 
-    A subclass creates its games in `_new_game`. A field ``pulls_in_flight`` limits the number of
-    pulls in flight of a game.
+    A subclass creates its games in `_new_game`.
     """
-
-    pulls_in_flight: int | None = None
 
     def _new_game(self, problem: Problem, rng: np.random.Generator) -> Game:
         raise NotImplementedError
@@ -76,11 +67,7 @@ class SeparateGames(BasePolicy):
 
     def ask(self, state: SeparateState, max_pulls: int) -> Pulls:
         """Return pulls of each problem; none if all of them have to wait for rewards."""
-        most, asked = self.pulls_in_flight or sys.maxsize, []
-        for i, game in enumerate(state.games):
-            room = min(max_pulls, most - state.n_open[i])
-            asked.append(game.ask(room) if room > 0 else [])
-            state.n_open[i] += len(asked[i])
+        asked = [game.ask(max_pulls) if max_pulls > 0 else [] for game in state.games]
         if not state.batch_shape:
             return Pulls.of(*asked[0])
         n = max(map(len, asked))
@@ -90,12 +77,14 @@ class SeparateGames(BasePolicy):
 
     def tell(self, state: SeparateState, pulls: Pulls, rewards: FloatArray) -> None:
         """Update the state with rewards, one after the other."""
-        table = np.stack([*pulls, rewards], axis=-1).reshape(len(state.games), -1, 4)
-        for i, told in enumerate(table.tolist()):
-            for *pull, reward in told:
-                if pull[0] != NO_ARM:
-                    state.n_open[i] -= 1
-                    state.games[i].tell(Pull(*map(int, pull)), reward)
+        columns = [
+            np.asarray(column).reshape(len(state.games), -1).tolist()
+            for column in (*pulls, rewards)
+        ]
+        for game, *own in zip(state.games, *columns, strict=True):
+            for arm, level, repetition, reward in zip(*own, strict=True):
+                if arm != NO_ARM:
+                    game.tell(Pull(arm, level, repetition), reward)
 
     def is_finished(self, state: SeparateState) -> bool:
         """Return whether all games are finished."""

@@ -55,10 +55,9 @@ def probability_of_best(mean: ArrayLike, standard_error: ArrayLike) -> FloatArra
     known = ~np.isnan(m)
     if not known.any():
         return np.full(len(m), np.nan)
-    endless = known & (m == np.inf)
-    if endless.any() or (m[known] == -np.inf).all():
-        share = np.where(endless if endless.any() else known, 1.0, 0.0)
-        return np.asarray(share / share.sum())
+    best = m[known].max()
+    if np.isinf(best):
+        return np.asarray((m == best) / (m == best).sum())
     probability = np.zeros(len(m))
     # Arms with infinite errors are above or below all others with equal probability.
     vague = known & np.isinf(s) & np.isfinite(m)
@@ -96,12 +95,11 @@ def expected_regret(mean: ArrayLike, standard_error: ArrayLike, arm: int) -> flo
     known = ~np.isnan(m)
     if not known[arm]:
         return float("nan")
-    if known.sum() == 1 or m[arm] == np.inf:
-        return 0.0
-    if m[known].max() == -np.inf:
+    best = m[known].max()
+    if known.sum() == 1 or (np.isinf(best) and m[arm] == best):
         return 0.0
     finite = known & np.isfinite(m)
-    if not finite[arm] or (m[known] == np.inf).any() or np.isinf(s[finite]).any():
+    if not finite[arm] or np.isinf(best) or np.isinf(s[finite]).any():
         return float("inf")
     return max(0.0, _contest(m[finite], s[finite])[1] - float(m[arm]))
 

@@ -54,14 +54,13 @@ class LikelihoodAllocation:
         widths, n_even = widths_of(self.n_arms), self._n_first() * self.n_arms
         if not widths:
             return []
-        plans = in_plans(n_even, self.n_pulls - n_even, plans_per_stage * len(widths))
-        later = plans[1:]
-        of_stage = [[plans[0]]] + [[] for _ in widths[1:]]
+        first, *later = in_plans(n_even, self.n_pulls - n_even, plans_per_stage * len(widths))
+        plans = [[first]] + [[] for _ in widths[1:]]
         for i, plan in enumerate(later):
-            of_stage[i * len(widths) // len(later)].append(plan)
+            plans[i * len(widths) // len(later)].append(plan)
         if self._even_share() == 1:
             widths = [self.n_arms] * len(widths)
-        return list(zip(widths, of_stage, strict=True))
+        return list(zip(widths, plans, strict=True))
 
     def counts(self, game: Game, n: int, n_contenders: int) -> IntArray:
         """Return the number of pulls of each arm in a plan after the first."""
@@ -69,7 +68,8 @@ class LikelihoodAllocation:
         limit = game.problem.max_repetitions
         if limit is not None:  # an arm without splits left makes room for another
             in_play = in_play & (n_pulls < limit)
-        estimates, shrinkage = estimate_arms(game), self._shrinkage()
+        estimates = estimate_arms(game.statistics, game.alive, game.table)
+        shrinkage = self._shrinkage()
         variance = shrunk_variances(estimates, game.alive, shrinkage)
         likelihood = likelihood_of_leading(estimates, variance, n_pulls, game.alive, shrinkage)
         if self._even_share() > 0:

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
 
+from sklearn_halving._checks import check_not_negative, refuse_unless
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
-from sklearn_halving.policies.bases._parameter_checks import check_not_negative
 from sklearn_halving.policies.bases._planned_pulls import Game
 from sklearn_halving.policies.bases._ranking import best_alive
 from sklearn_halving.policies.noise._additive_model import Estimates, fit_additive_model
@@ -18,38 +18,33 @@ from sklearn_halving.policies.noise._additive_model import Estimates, fit_additi
 LEAST_FREEDOM = 3.0
 """Minimum degrees of freedom of the noise of all arms in play for the stopping rules."""
 
+HUGE = 1e280
+"""Sums of squares above this number, of which a multiple may overflow, are ignored."""
+
 FREEDOM_OF_PRIOR = 3.0
 """What the pooled variance adds to the degrees of freedom of an arm; see `tail_factor`."""
 QUANTILE = 0.975
 """The quantile in which widened normal errors agree with Student's t distribution."""
 
 
-def estimate_arms(game: Game) -> Estimates:
-    """Return the estimates of the arms in play, by the additive model if they share splits."""
-    observed = None
-    if game.table is not None:
-        n_columns, n_pulls = game.table.shape[2], game.statistics.n_pulls
-        observed = np.arange(n_columns) < n_pulls[..., np.newaxis]
-    return _estimate(game.statistics, game.alive, game.table, observed)
-
-
-def _estimate(
-    statistics: ArmStatistics,
-    alive: BoolArray,
-    table: FloatArray | None,
-    observed: BoolArray | None,
+def estimate_arms(
+    statistics: ArmStatistics, alive: BoolArray, table: FloatArray | None
 ) -> Estimates:
+    """Return the estimates of the arms in play, by the additive model if they share splits.
+
+    ``table`` has the rewards on common splits, shape (n_problems, n_arms, n_splits), and NaN where
+    an arm was not pulled.
+    """
     mean, squares = statistics.mean(), statistics.squared_deviation_sum
-    freedom = np.maximum(statistics.n_pulls - 1.0, 0.0)
-    if table is not None and observed is not None:
-        # Arms whose squares overflow are compared by their means.
-        usable = alive & np.isfinite(mean) & np.isfinite(squares)
-        fit = fit_additive_model(table, observed & usable[..., np.newaxis])
-        mean = np.where(usable, fit.mean, mean)
-        squares = np.where(usable, fit.squares, squares)
-        freedom = np.where(usable, fit.freedom, freedom)
-    is_finite = np.isfinite(squares)
-    return Estimates(mean, np.where(is_finite, squares, 0.0), np.where(is_finite, freedom, 0.0))
+    plain = Estimates(mean, squares, np.maximum(statistics.n_pulls - 1.0, 0.0))
+    if table is not None:
+        # Arms whose squares may overflow are compared by their means.
+        usable = alive & np.isfinite(mean) & (squares < HUGE)
+        fit = fit_additive_model(table, ~np.isnan(table) & usable[..., np.newaxis])
+        both = zip(fit, plain, strict=True)
+        plain = Estimates(*(np.where(usable, fitted, own) for fitted, own in both))
+    squares, freedom = (np.where(plain.squares < HUGE, each, 0.0) for each in plain[1:])
+    return Estimates(plain.mean, squares, freedom)
 
 
 @dataclass(frozen=True)
@@ -111,7 +106,7 @@ def estimate_from_table(table: FloatArray, shrinkage: float = 3.0) -> ArmEstimat
     statistics = ArmStatistics.zeros((1, len(rewards)))
     statistics.add(pulled.sum(axis=1)[np.newaxis], rewards[pulled])
     alive = np.atleast_2d(pulled.any(axis=1))
-    estimates = _estimate(statistics, alive, rewards[np.newaxis], pulled[np.newaxis])
+    estimates = estimate_arms(statistics, alive, rewards[np.newaxis])
     variance = shrunk_variances(estimates, alive, shrinkage)
     mean, variance = (np.where(alive, x, np.nan)[0] for x in (estimates.mean, variance))
     freedom = np.where(alive, estimates.freedom, 0.0)[0]
@@ -201,7 +196,7 @@ def errors_in_play(
     The means of other arms are NaN. ``known`` are known variances, which are not estimated.
     """
     alive, n_pulls = game.alive, game.statistics.n_pulls
-    estimates = estimate_arms(game)
+    estimates = estimate_arms(game.statistics, alive, game.table)
     ready = (alive.sum(axis=1) > 1) & ~game.is_stopped & (n_pulls > 0).all(axis=1, where=alive)
     variance = known
     if variance is None:
@@ -262,11 +257,9 @@ def checked_variances(
 ) -> FloatArray:
     """Return known variances in shape (n_problems, n_arms), or raise if they are invalid."""
     values = np.asarray(variances, dtype=np.float64)
-    if values.shape not in ((n_arms,), (*batch_shape, n_arms)):
-        raise ValueError(
-            f"reward_variances must have one value for each of the {n_arms} arms, got an array "
-            f"of shape {values.shape}."
-        )
-    if not (np.isfinite(values) & (values >= 0)).all():
-        raise ValueError("reward_variances must be finite and not negative.")
+    rule = f"have one value for each of the {n_arms} arms, finite and not negative"
+    has_shape = values.shape in ((n_arms,), (*batch_shape, n_arms))
+    is_valid = has_shape and bool((np.isfinite(values) & (values >= 0)).all())
+    got = repr(variances) if has_shape else f"an array of shape {values.shape}"
+    refuse_unless(is_valid, "reward_variances", rule, got)
     return np.broadcast_to(values, (*batch_shape, n_arms)).reshape(-1, n_arms)

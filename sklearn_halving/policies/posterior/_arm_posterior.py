@@ -172,15 +172,14 @@ class ArmPosterior:
         """
         self._make_room(0)
         n_problems, n_arms = self.variance.shape
-        rows, n_features = self.features.rows, self.features.n_rows
-        of_rows = np.empty((n_problems, n_features, n_draws))
-        of_arms = np.empty((n_problems, n_draws, n_arms))
-        for i in range(n_draws):
-            of_rows[:, :, i] = rng.standard_normal((n_problems, n_features))
-            of_arms[:, i] = rng.standard_normal((n_problems, n_arms))
-        weights = np.matmul(self.root, of_rows).transpose(0, 2, 1)
-        explained = (weights.reshape(-1, n_features) @ rows).reshape(of_arms.shape)
-        return explained + np.sqrt(self.features.unexplained) * of_arms
+        n = self.features.n_rows
+        normal = rng.standard_normal((n_draws, n_problems * (n + n_arms)))
+        of_rows = normal[:, : n_problems * n].reshape(n_draws, n_problems, n)
+        of_arms = normal[:, n_problems * n :].reshape(n_draws, n_problems, n_arms)
+        weights = np.matmul(self.root, of_rows.transpose(1, 2, 0)).transpose(0, 2, 1)
+        explained = weights.reshape(-1, n) @ self.features.rows
+        unexplained = np.sqrt(self.features.unexplained) * of_arms.transpose(1, 0, 2)
+        return explained.reshape(unexplained.shape) + unexplained
 
     def _make_room(self, n_splits: int) -> None:
         """Make room for all features, each with mean 0 and variance 1, and for some splits."""

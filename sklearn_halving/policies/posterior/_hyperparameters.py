@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.linalg import cho_solve, cholesky, rq, solve_triangular
 from scipy.optimize import minimize
 
+from sklearn_halving._checks import refuse_unless
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.policies.bases._gap_rule import Exploration
-from sklearn_halving.policies.bases._parameter_checks import refuse_unless
 from sklearn_halving.policies.posterior._arm_covariance import (
     ArmCovariance,
     KernelCovariance,
@@ -372,6 +372,9 @@ class Refits:
         posterior, exploration = self.make_model(self.family.at(found.log_lengths), found)
         for pull in zip(*(column[:, np.newaxis] for column in told), strict=True):
             posterior.update(*pull)
+        # Of all roots the triangular one: Thompson sampling then ignores the order of the rewards.
+        root = rq(posterior.root[0], mode="r")
+        posterior.root[0] = root * np.sign(root.diagonal())
         return posterior, exploration
 
     def hopeless(self) -> IntArray:

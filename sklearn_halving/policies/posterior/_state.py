@@ -206,11 +206,14 @@ class PosteriorState:
         self.n_told[rows, arm[rows]] += 1
         self.lowest[rows] = np.minimum(self.lowest, reward)[rows]
         self._learn(told, repetition, reward)
-        rows = np.flatnonzero(is_pull & ~is_number)
+        has_failed = is_pull & ~is_number
+        rows = np.flatnonzero(has_failed)
         if len(rows):
-            self._eliminate(rows, arm[rows], reward[rows])
-            lost = np.where(is_pull & ~is_number & (reward != np.inf), arm, NO_ARM)
-            self.lost.append((lost, repetition))
+            self._ahead = None
+            self.alive[rows, arm[rows]] = False
+            with np.errstate(invalid="ignore"):  # the sum of plus and minus infinity is NaN
+                self.infinite[rows, arm[rows]] += reward[rows]
+            self.lost.append((np.where(has_failed & (reward != np.inf), arm, NO_ARM), repetition))
         self._learn_lost()
 
     def _close(self, arm: IntArray, repetition: IntArray) -> None:
@@ -219,12 +222,6 @@ class PosteriorState:
         self.pending = _without_empty(left)
         if not self.pending:
             self._ahead = None
-
-    def _eliminate(self, rows: IntArray, arm: IntArray, reward: FloatArray) -> None:
-        self._ahead = None
-        self.alive[rows, arm] = False
-        with np.errstate(invalid="ignore"):  # the sum of plus and minus infinity is NaN
-            self.infinite[rows, arm] += reward
 
     def _learn_lost(self) -> None:
         """Learn the lowest reward of the pulls that failed, if the problem has a reward."""

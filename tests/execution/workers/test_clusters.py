@@ -272,6 +272,7 @@ def test_data_are_not_sent_to_workers_that_are_paused() -> None:
         parallel_config("dask"),
         JoblibSession(2) as session,
     ):
+        assert session.uses_threads  # those of the worker, which is not a process of its own
         (worker,) = cluster.workers.values()
         watch = BackendWatch(session)
         worker.loop.add_callback(setattr, worker, "status", Status.paused)

@@ -137,7 +137,7 @@ def test_one_problem_is_played_as_many_are(
 
 @pytest.mark.parametrize("how", [copy.deepcopy, lambda state: pickle.loads(pickle.dumps(state))])
 def test_a_copied_state_goes_on_by_itself(how) -> None:
-    """What shares memory in the original does so in the copy, and with the copy alone."""
+    """Copy and original have no memory in common."""
     table = np.random.default_rng(0).normal(size=(12, 40))
     policy = BayesGap(30, prior_of(0, 12, 0.2), 0.2, split_variance=0.1)
     problem = Problem(12)

@@ -14,27 +14,27 @@ def test_equal_splits_give_plain_means_and_two_way_residuals() -> None:
     rng = np.random.default_rng(0)
     rewards = rng.normal(size=(4, 6))
     residual = rewards - rewards.mean(1, keepdims=True) - rewards.mean(0) + rewards.mean()
-    for split_effects in ("fixed", "random"):
-        fit = fit_additive_model(rewards, np.ones((4, 6), bool), split_effects=split_effects)
-        np.testing.assert_allclose(fit.mean, rewards.mean(axis=1), atol=1e-6)
-        np.testing.assert_allclose(fit.freedom, 5 * 3 / 4)
-        if split_effects == "fixed":
-            np.testing.assert_allclose(fit.squares, (residual**2).sum(axis=1), rtol=1e-5)
+    rewards += 1e3 * rng.normal(size=6)  # random effects that are so large are nearly fixed
+    fit = fit_additive_model(rewards, np.ones((4, 6), bool))
+    np.testing.assert_allclose(fit.mean, rewards.mean(axis=1), atol=1e-6)
+    np.testing.assert_allclose(fit.freedom, 5 * 3 / 4)
+    np.testing.assert_allclose(fit.squares, (residual**2).sum(axis=1), rtol=1e-3)
 
 
 @pytest.mark.parametrize("shape", [(3, 8), (8, 3)], ids=["arms solved", "splits solved"])
-def test_fixed_effects_are_least_squares(shape: tuple[int, int]) -> None:
+def test_large_effects_are_those_of_least_squares(shape: tuple[int, int]) -> None:
     n_arms, n_splits = shape
     rng = np.random.default_rng(1)
     observed = rng.random(shape) < 0.7
     observed[0] = observed[:, 0] = True
-    rewards = np.where(observed, rng.normal(5, 1, shape), np.nan)
+    rewards = rng.normal(5, 1, shape) + 1e3 * rng.normal(size=n_splits)
+    rewards = np.where(observed, rewards, np.nan)
     arm, split = np.nonzero(observed)
     design = np.zeros((len(arm), n_arms + n_splits))
     design[np.arange(len(arm)), arm] = design[np.arange(len(arm)), n_arms + split] = 1
     expected = np.linalg.lstsq(design, rewards[observed], rcond=None)[0][:n_arms]
-    fit = fit_additive_model(rewards, observed, split_effects="fixed")
-    np.testing.assert_allclose(np.diff(fit.mean), np.diff(expected), atol=1e-5)
+    fit = fit_additive_model(rewards, observed)
+    np.testing.assert_allclose(np.diff(fit.mean), np.diff(expected), atol=2e-3)
 
 
 def test_without_noise_nothing_is_left() -> None:
@@ -53,8 +53,7 @@ def test_splits_that_do_not_matter_leave_plain_means() -> None:
     observed = np.broadcast_to(observed, rewards.shape)
     plain = np.where(observed, rewards, 0).sum(axis=2) / observed.sum(axis=2)
     random = fit_additive_model(rewards, observed).mean
-    fixed = fit_additive_model(rewards, observed, split_effects="fixed").mean
-    assert np.abs(random - plain).mean() < 0.2 * np.abs(fixed - plain).mean()
+    assert np.abs(random - plain).mean() < 0.02  # with least squares, it would be .08
 
 
 def test_an_arm_without_rewards_has_no_mean() -> None:
@@ -82,21 +81,19 @@ def test_scale_and_batch(seed: int, a: float, b: float) -> None:
     seed=st.integers(0, 2**16),
     n_wild=st.integers(1, 12),
     size=st.sampled_from([1e6, 1e12, 1e21]),
-    kind=st.sampled_from(["random", "fixed"]),
 )
 @settings(max_examples=25)
-def test_models_that_diverged_do_not_drown_the_others(seed, n_wild, size, kind) -> None:
+def test_models_that_diverged_do_not_drown_the_others(seed, n_wild, size) -> None:
     """The other arms get what they would get without them, on splits that differ much."""
     rng = np.random.default_rng(seed)
     rewards = rng.normal(size=(8, 1)) + 3 * rng.normal(size=6) + 0.1 * rng.normal(size=(8, 6))
     observed = np.arange(6) < rng.integers(1, 7, size=(8, 1))
     # from 1e4 upwards, each on its own scale
     wild = -(size ** rng.uniform(0.8, 1, (n_wild, 1))) * rng.uniform(0.5, 1, (n_wild, 6))
-    alone = fit_additive_model(rewards, observed, split_effects=kind)
+    alone = fit_additive_model(rewards, observed)
     together = fit_additive_model(
         np.concatenate([wild, rewards]),
         np.concatenate([np.ones((n_wild, 6), dtype=bool), observed]),
-        split_effects=kind,
     )
     np.testing.assert_allclose(together.mean[n_wild:], alone.mean, rtol=1e-6, atol=1e-6)
     assert (together.mean[:n_wild] < alone.mean.min()).all()

@@ -267,3 +267,10 @@ def test_a_kernel_that_is_no_covariance_is_noticed_when_columns_show_it() -> Non
     features = PriorFeatures(KernelCovariance(kernel, points, np.ones(4)))
     with pytest.raises(ValueError, match=r"positive semi-definite.* arms 0 and 3"):
         features.cover(0)
+
+
+def test_a_kernel_of_pairs_is_refused() -> None:
+    """It takes two sets of points, and does not pair the points with one other."""
+    covariance = KernelCovariance(lambda a, b: (a * b).sum(axis=1), np.ones((4, 2)), np.ones(4))
+    with pytest.raises(ValueError, match=r"here \(1, 4\), got \(4,\)"):
+        covariance.column(0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from sklearn_halving.policies import BayesGap, KernelFamily, Problem, Pulls
+from sklearn_halving.policies import BayesGap, KernelFamily, Problem, Pull, Pulls
 from sklearn_halving.policies.posterior._hyperparameters import (
     ArmRewards,
     Hyperparameters,
@@ -220,6 +220,40 @@ def test_a_refit_forgets_nothing_and_pulls_under_way_stay_under_way() -> None:
     assert state.posterior.n_told == 23
     again = play_one(policy, noisy_table())[0]
     assert arms == again
+
+
+def told_in_order(policy: BayesGap, order: list[int]):
+    """Return the state after a reward of each arm. None is so low that it would be raised."""
+    state, rewards = policy.start(Problem(30)), np.sin(np.arange(30))
+    for arm in order:
+        pull = Pulls.of(Pull(arm, 1, arm // 7))
+        policy.tell(state, pull, rewards[[arm]])
+    return state
+
+
+def test_a_refit_is_the_posterior_of_the_prior_that_it_found() -> None:
+    """Further rewards update both alike."""
+    x = np.linspace(0, 1, 30)[:, np.newaxis]
+    policy = BayesGap(20, KernelFamily(distance_kernel, x, np.array([0.2])), 0.1, 0.1)
+    for order in ([3, 8, 12, 20, 29], [3, 8, 12, 20, 29, 5, 6]):
+        state = told_in_order(policy, order)
+        found = state.posterior
+        assert found.noise_variance != 0.1
+        given = found.features.covariance, found.noise_variance, found.split_variance
+        fixed = BayesGap(20, *given)
+        expected = fixed.posterior(told_in_order(fixed, order))
+        for values, wanted in zip(policy.posterior(state), expected, strict=True):
+            np.testing.assert_allclose(values, wanted, rtol=1e-9, atol=1e-9)
+
+
+def test_draws_after_a_refit_do_not_depend_on_the_order_of_rewards() -> None:
+    x, draws = np.linspace(0, 1, 30)[:, np.newaxis], []
+    family = KernelFamily(distance_kernel, x, np.array([0.2]))
+    policy = BayesGap(20, family, 0.1, 0.1, acquisition="thompson")
+    for order in ([3, 8, 12, 20, 29], [29, 8, 3, 20, 12]):
+        state = told_in_order(policy, order)
+        draws.append(state.posterior.sample(np.random.default_rng(0)))
+    np.testing.assert_allclose(draws[0], draws[1], atol=1e-3)
 
 
 @pytest.mark.parametrize(("options", "batch_shape"), [({}, (2,)), ({"standardize": False}, ())])

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy.stats import loguniform, randint
 from sklearn.model_selection import KFold
+from sklearn_halving.search.candidate_model._posterior import GapOverCandidates
 
 from search.resuming import Steady
 from search.sampling import SPACE, X, Y, sampled
 from sklearn_halving.policies import IncumbentRace, Problem, Pull, Pulls
 from sklearn_halving.search.candidate_model._gap_then_race import GapThenRace
-from sklearn_halving.search.candidate_model._posterior import GapOverCandidates
 
 N_DRAWN = 30
 FEW_ARMS = ((2, 6), (30, 121), (1, 6))

@@ -12,13 +12,13 @@ from sklearn.datasets import load_wine
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from sklearn_halving.search.preparing._candidates import PointSampler
 
 from search.common import FITS, Known, Recording, data, numbered
 from search.resuming import Steady, X, Y, table
 from sklearn_halving import BanditSearchCV
 from sklearn_halving.policies import HOO, DoublingHalving
 from sklearn_halving.samplers import Space, Told
-from sklearn_halving.search.preparing._candidates import PointSampler
 
 DICE = rv_discrete(1, 6, name="dice", values=([1, 2, 6], [0.5, 0.25, 0.25]))
 

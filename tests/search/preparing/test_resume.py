@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import multiprocessing
+import os
 import re
+import signal
 import subprocess
 import sys
 import warnings
@@ -25,7 +28,18 @@ from sklearn.tree import DecisionTreeClassifier
 
 from scripts import ROOT
 from search.common import SEARCHES, WITH_RUNGS, small
-from search.resuming import GRID, Steady, X, Y, fits_of, found, steady, table
+from search.resuming import (
+    GRID,
+    Steady,
+    X,
+    Y,
+    continue_and_die,
+    continuing,
+    fits_of,
+    found,
+    steady,
+    table,
+)
 from sklearn_halving import BanditSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
 from sklearn_halving.execution._journal import Journal, JournalError
 from sklearn_halving.execution._pull_loop import LOOK_AHEAD
@@ -493,6 +507,34 @@ def test_levels_go_on_as_in_an_unbroken_search(what, backend, n_jobs, tmp_path):
         cut_after(path, N_BEFORE - 10)
         assert table(search.fit(X, Y)) == table(unbroken)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["j"]
+
+
+@pytest.mark.walk
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="has no SIGKILL")
+@pytest.mark.parametrize(
+    ("backend", "n_jobs"), [("threading", 1), ("threading", 2), ("sequential", 1), ("loky", 2)]
+)
+@pytest.mark.parametrize("kills", [(4, 30), (22, 35), (29, 50)])
+def test_a_killed_search_trains_its_models_again(backend, n_jobs, kills, tmp_path):
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["sklearn_halving", "sklearn.datasets", "scipy.stats"])
+    path = tmp_path / "j"
+    unbroken = continuing(None).fit(X, Y)
+    lines = []
+    for kill_at in kills:
+        process = context.Process(target=continue_and_die, args=(path, backend, n_jobs, kill_at))
+        process.start()
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
+        assert lines_of(path)[: len(lines)] == lines, "no line is written again"
+        lines = [line for line in lines_of(path) if line.endswith(b"\n")]
+        assert len(lines) > kill_at
+    with parallel_config(backend, n_jobs=n_jobs):
+        resumed = continuing(path).fit(X, Y)
+    assert found(resumed)[0] == found(unbroken)[0]
+    assert resumed.best_params_ == unbroken.best_params_
+    assert len(lines_of(path)) == 1 + unbroken.n_fits_, "each fit has one line"
 
 
 SCORINGS_LEFT = [math.inf]

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from scipy.stats import randint
 from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import ParameterGrid
+from sklearn_halving.search.preparing._search_space import SearchSpace, _draw_indices, n_different
 
 from search.common import SEARCHES, data
 from sklearn_halving import BanditSearchCV, HyperbandSearchCV
-from sklearn_halving.search.preparing._search_space import SearchSpace, _draw_indices, n_different
 
 
 @given(

@@ -22,17 +22,7 @@ from sklearn.exceptions import NotFittedError
 
 from scripts import ROOT
 from search.common import SEARCHES
-from search.resuming import (
-    GRID,
-    Steady,
-    X,
-    Y,
-    crashing,
-    fit_and_die,
-    fits_of,
-    found,
-    steady,
-)
+from search.resuming import GRID, Steady, X, Y, crashing, fit_and_die, fits_of, found, steady
 from sklearn_halving import BanditSearchCV, HyperbandSearchCV
 from sklearn_halving.execution.workers._interrupt import Interrupt
 from sklearn_halving.policies import SuccessiveRejects, UniformAllocation

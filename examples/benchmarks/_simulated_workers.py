@@ -1,76 +1,110 @@
-"""Play policies on the workers of a simulated cluster, with a clock."""
+"""Policies on the workers of a simulated cluster, with a clock: for `workers.py`.
+
+Pulls are asked for, submitted ahead and told as in a search. They start in the order of
+submission. A policy whose decisions depend on the order of the rewards gets them in its own order,
+and has a fixed number of pulls in flight. Overheads of the search and of the cluster are not
+simulated, except for the ``overhead`` of a pull.
+"""
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from math import inf
+from math import inf, isinf
 from typing import Any
 
 import numpy as np
 
 from sklearn_halving.policies import NO_ARM, Policy, Problem, Pull, Pulls
-from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.policies.bases._base_policy import BasePolicy, name_of, window_of
-from sklearn_halving.policies.bases._parameter_checks import check_count
-from sklearn_halving.simulation._randomness import Randomness
-from sklearn_halving.simulation._result import Estimate, estimate_of
+from sklearn_halving.simulation import Arms, Environment, Estimate, Randomness
+from sklearn_halving.simulation._result import estimate_of
 from sklearn_halving.simulation._simulate import checked_policy, problem_of
-from sklearn_halving.simulation._types import Arms, Environment
-from sklearn_halving.simulation._workers import Workers
+
+SPEED, STRAGGLER, LIFETIME = 41, 42, 43
+"""Purposes of random numbers."""
+
+
+@dataclass(frozen=True)
+class PullDurations:
+    """Seconds of pulls: ``(overhead + seconds_per_unit * level) * speed``.
+
+    The speed of a candidate has a lognormal distribution with mean 1 and the standard deviation
+    ``candidate_sd`` of its logarithm. A share of pulls, the stragglers, takes ``straggler_factor``
+    times as long.
+    """
+
+    seconds_per_unit: float = 1.0
+    overhead: float = 0.0
+    candidate_sd: float = 0.0
+    straggler_share: float = 0.0
+    straggler_factor: float = 5.0
+
+    def __call__(self, randomness: Randomness, problem: int, pulls: Pulls) -> np.ndarray:
+        """Return the durations of pulls of a problem, shape ``(n,)``."""
+        seconds = self.overhead + self.seconds_per_unit * pulls.level.astype(np.float64)
+        if self.candidate_sd:
+            normal = randomness.normal(problem, pulls.arm, SPEED)
+            seconds = seconds * np.exp(self.candidate_sd * normal - self.candidate_sd**2 / 2)
+        if self.straggler_share:
+            is_slow = randomness.uniform(problem, *pulls, STRAGGLER) < self.straggler_share
+            seconds = np.where(is_slow, seconds * self.straggler_factor, seconds)
+        return seconds
+
+
+@dataclass(frozen=True)
+class Workers:
+    """The workers of a simulated cluster.
+
+    Parameters
+    ----------
+    n_workers : int
+    durations : callable, default=PullDurations()
+        Function of `Randomness`, the index of a problem and `Pulls` that returns seconds.
+    mean_lifetime : float, default=inf
+        Mean of the exponential distribution of the seconds after which a worker dies. The pull
+        that was running is repeated by another worker, in the same time.
+    absence : float, default=0.0
+        Seconds until a worker that died is replaced.
+    pulls_per_worker : int, default=2
+        Number of pulls for each worker that a search submits ahead, including the one that runs:
+        the number in its ``pre_dispatch="2*n_jobs"``.
+    """
+
+    n_workers: int
+    durations: Callable[[Randomness, int, Pulls], np.ndarray] = PullDurations()
+    mean_lifetime: float = inf
+    absence: float = 0.0
+    pulls_per_worker: int = 2
+
+    def lifetime(self, randomness: Randomness, worker: int, number: int) -> float:
+        """Return the seconds for which a worker lives after it came for the given time."""
+        if isinf(self.mean_lifetime):
+            return inf
+        uniform = randomness.uniform(0, worker, number, LIFETIME)
+        return float(-self.mean_lifetime * np.log(uniform[0]))
 
 
 @dataclass(frozen=True, eq=False)
 class ClockResult:
-    """What a policy and its workers did with their time, in each problem.
+    """What a policy and its workers did with their time; arrays of shape ``(n_problems,)``.
 
-    Parameters
-    ----------
-    policy : object
-        The policy.
-    workers : Workers
-        The workers.
-    seconds : ndarray of shape (n_problems,)
-        Time from the start to the end.
-    busy_seconds : ndarray of shape (n_problems,)
-        Time of all workers together that they spent on pulls which ended.
-    lost_seconds : ndarray of shape (n_problems,)
-        Time of all workers together that they spent on pulls that were lost, because the worker
-        died or the time was up.
-    absent_seconds : ndarray of shape (n_problems,)
-        Time of all workers together for which they were dead.
-    n_pulls : ndarray of int of shape (n_problems,)
-        Number of pulls that ended.
-    regret : ndarray of shape (n_problems,)
-        Value of the best arm minus that of the arm that is chosen at the end.
-    traces : list of ndarray of shape (n_changes, 2)
-        For each problem, the seconds after which the choice changed, and its regret.
-
-    Examples
-    --------
-    >>> from sklearn_halving.policies import Hyperband
-    >>> from sklearn_halving.simulation import LearningCurves, PowerLimits
-    >>> from sklearn_halving.simulation import Workers, simulate_workers
-    >>> curves = LearningCurves(PowerLimits(), max_level=9)
-    >>> result = simulate_workers(Hyperband(), curves, Workers(3), n_problems=2)
-    >>> result.seconds
-    array([32., 32.])
-    >>> result.busy_seconds, result.n_pulls
-    (array([78., 78.]), array([22, 22]))
-    >>> bool((result.seconds_to(result.regret) <= result.seconds).all())
-    True
+    ``busy_seconds`` went into pulls that ended and ``lost_seconds`` into those that did not,
+    because the worker died or the time was up; for ``absent_seconds`` workers were dead. All three
+    are sums over workers. ``traces`` has the seconds after which the choice changed, and its
+    regret.
     """
 
-    policy: Policy
     workers: Workers
-    seconds: FloatArray
-    busy_seconds: FloatArray
-    lost_seconds: FloatArray
-    absent_seconds: FloatArray
-    n_pulls: IntArray
-    regret: FloatArray
-    traces: list[FloatArray]
+    seconds: np.ndarray
+    busy_seconds: np.ndarray
+    lost_seconds: np.ndarray
+    absent_seconds: np.ndarray
+    n_pulls: np.ndarray
+    regret: np.ndarray
+    traces: list[np.ndarray]
 
     @property
     def idle_share(self) -> Estimate:
@@ -78,20 +112,9 @@ class ClockResult:
         present = self.workers.n_workers * self.seconds - self.absent_seconds
         return estimate_of(1 - (self.busy_seconds + self.lost_seconds) / present)
 
-    def seconds_to(self, regret: FloatArray) -> FloatArray:
-        """Return when the regret of the choice was first at most ``regret``.
-
-        Parameters
-        ----------
-        regret : float or array-like of shape (n_problems,)
-            The regret to reach in each problem, such as the ``regret`` of another result.
-
-        Returns
-        -------
-        seconds : ndarray of shape (n_problems,)
-            Infinite for problems in which it was not reached.
-        """
-        targets = np.broadcast_to(np.asarray(regret, dtype=np.float64), self.seconds.shape)
+    def seconds_to(self, regret: Any) -> np.ndarray:
+        """Return when the regret of each choice was first at most ``regret``, or infinity."""
+        targets = np.broadcast_to(regret, self.seconds.shape)
         firsts = []
         for trace, target in zip(self.traces, targets, strict=True):
             is_reached = trace[:, 1] <= target
@@ -111,21 +134,12 @@ def simulate_workers(
 ) -> ClockResult:
     """Play a policy on the workers of a simulated cluster.
 
-    The policy is asked for pulls and told their rewards as in a search: pulls are submitted ahead
-    and start in the order of submission; a policy whose decisions depend on the order of the
-    rewards gets them in its own order, and has a fixed number of pulls in flight. Overheads of the
-    search and of the cluster are not simulated, except for ``overhead`` of `PullDurations`.
-
     Parameters
     ----------
     policy : Policy
-        An object of `sklearn_halving.policies`, or of your own class with the same methods.
     environment : Environment
-        From which the problems are drawn, as for `simulate`.
     workers : Workers
-        The workers, and how long pulls take.
     n_problems : int, default=10
-        Number of problems.
     seed : int, default=0
         The same seed gives the same problems, rewards and durations, for all policies.
     time_budget : float, default=inf
@@ -138,30 +152,8 @@ def simulate_workers(
     Returns
     -------
     ClockResult
-
-    Raises
-    ------
-    RuntimeError
-        If the policy neither asks for pulls nor has ended.
-
-    Examples
-    --------
-    With one worker, the time is the sum of the durations. With nine workers, some of them wait
-    for the last rungs.
-
-    >>> from sklearn_halving.policies import Hyperband
-    >>> from sklearn_halving.simulation import LearningCurves, PowerLimits
-    >>> from sklearn_halving.simulation import Workers, simulate_workers
-    >>> curves = LearningCurves(PowerLimits(), max_level=9)
-    >>> one = simulate_workers(Hyperband(), curves, Workers(1))
-    >>> nine = simulate_workers(Hyperband(), curves, Workers(9))
-    >>> float(one.seconds[0]), float(nine.seconds[0])
-    (78.0, 15.0)
-    >>> one.idle_share.value, round(nine.idle_share.value, 2)
-    (0.0, 0.42)
     """
     chosen = checked_policy(policy, environment)
-    check_count("n_problems", n_problems)
     problem = problem_of(chosen, environment)
     root = np.random.SeedSequence(seed)
     clocks = []
@@ -173,7 +165,6 @@ def simulate_workers(
         clock.play(time_budget)
         clocks.append(clock)
     return ClockResult(
-        policy,
         workers,
         seconds=np.array([clock.now for clock in clocks]),
         busy_seconds=np.array([clock.busy for clock in clocks]),
@@ -259,7 +250,7 @@ class Clock:
             if not pulls:
                 return
             asked = Pulls.of(*pulls)
-            rewards = self.arms.rewards(np.zeros(len(pulls), dtype=np.int64), *asked).tolist()
+            rewards = self.arms.rewards(np.zeros(len(pulls), dtype=np.int64), asked).tolist()
             seconds = self.workers.durations(self.randomness, 0, asked).tolist()
             self._open.update(zip(pulls, zip(rewards, seconds, strict=True), strict=True))
             self._queue.extend(pulls)
@@ -309,7 +300,7 @@ class Clock:
 
     def _begin_life(self, worker: int, when: float) -> None:
         number = self._n_lives[worker] = self._n_lives.get(worker, 0) + 1
-        life = self.workers.lifetime(self.randomness, 0, worker, number)
+        life = self.workers.lifetime(self.randomness, worker, number)
         self._ends_of_life[worker] = when + life
 
     def _tell(self) -> None:
