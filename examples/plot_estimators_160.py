@@ -80,7 +80,7 @@ print(
         regressors=("n_fits", "size"),
         fits=("n_fits", "sum"),
         highest_mean=("posterior_mean", "max"),
-        probability_best=("probability_best", "sum"),
+        highest_bound=("upper_bound", "max"),
     )
     .to_string(float_format="{:.3f}".format)
 )
