@@ -77,7 +77,7 @@ def hyperband(X: FloatArray, y: npt.NDArray[np.int64]) -> HyperbandSearchCV:
         model,
         {"logisticregression__C": loguniform(1e-3, 1e3)},
         brackets="all",
-        max_candidates=9,
+        n_candidates=9,
         cv=3,
         random_state=0,
         n_jobs=None,

@@ -270,8 +270,9 @@ default="auto"
         )
         levels, eta = setup.levels, exact_factor(loop.factor)
         can_halve = levels.n_eliminations or levels.largest >= levels.smallest * eta
-        if self.n_candidates is not None and can_halve:
-            widest = _widest_bracket(loop, setup, self.n_candidates)
+        n_most, size = self.n_candidates, setup.space.size
+        if n_most is not None and can_halve and (size is None or size > n_most):
+            widest = _widest_bracket(loop, setup, n_most)
             loop, can_halve = replace(loop, max_candidates=widest), widest >= eta
         if isinstance(self.brackets, str) and not can_halve:
             return self._policy_of_one_level(setup)

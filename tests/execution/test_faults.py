@@ -42,14 +42,14 @@ def test_the_best_that_never_failed_is_found(tmp_path: Path) -> None:
     search = HyperbandSearchCV(
         Faulty(faults=faults, marks=str(tmp_path)),
         {"quality": [float(i) for i in range(N_CANDIDATES)]},
-        max_candidates=N_CANDIDATES,
+        n_candidates=N_CANDIDATES,
         brackets="most_exploratory",
         min_resources=4,
         max_resources=324,
         early_splits="all",
         cv=3,
         n_jobs=2,
-        pull_timeout=3.0,
+        fit_timeout=3.0,
         random_state=0,
     )
     planned = search.plan(X, y)

@@ -111,7 +111,7 @@ def test_with_time_as_the_resource_each_fit_pays_for_its_steps():
 def test_steps_before_one_that_differs_are_fitted_once():
     pipeline = make_pipeline(MaxAbsScaler(), MinMaxScaler(), LogisticRegression())
     grid = {"minmaxscaler__feature_range": [(0, 0.1), (0, 1), (0, 10), (0, 100)]}
-    search = searched(pipeline, grid, VarianceHalvingSearchCV, n_pulls=24, cv=6)
+    search = searched(pipeline, grid, VarianceHalvingSearchCV, n_fits=24, cv=6)
     pairs = len(search.history_[["split", "candidate"]].drop_duplicates())
     splits = search.history_["split"].nunique()
     assert len(FITS) == splits + pairs + 2

@@ -61,7 +61,7 @@ def gap() -> Any:
 @pytest.fixture(scope="session")
 def ucb() -> Any:
     """Neither brackets nor stages."""
-    params = {"policy": "ucb1", "n_pulls": 12, "scoring": noisy_score, "reward_range": (0, 1)}
+    params = {"policy": "ucb1", "n_fits": 12, "scoring": noisy_score, "reward_range": (0, 1)}
     return BanditSearchCV(Known(), {"quality": [0.1, 0.5, 0.9]}, **params).fit(X, Y)
 
 
@@ -72,7 +72,7 @@ def single() -> Any:
 
 @pytest.fixture(scope="session")
 def hundreds() -> Any:
-    return bayes_gap(np.linspace(0, 1, 200), n_pulls=12)
+    return bayes_gap(np.linspace(0, 1, 200), n_fits=12)
 
 
 @pytest.fixture(scope="session")

@@ -47,7 +47,7 @@ def fitted(search: Any) -> Any:
 
 def hyperband(space: Any = None, estimator: Any = None, **params: Any) -> Any:
     """Fit three brackets of 9, 5 and 3 candidates."""
-    settings = {"scoring": noisy_score, "cv": 3, "max_candidates": 9, "random_state": 0}
+    settings = {"scoring": noisy_score, "cv": 3, "n_candidates": 9, "random_state": 0}
     settings["brackets"] = "all"
     space = {"quality": uniform(0, 1)} if space is None else space
     return fitted(HyperbandSearchCV(estimator or Known(), space, **(settings | params)))
@@ -62,5 +62,5 @@ def variance_halving(space: Any = SIX, estimator: Any = None, **params: Any) -> 
 
 
 def bayes_gap(values: Any = SIX, **params: Any) -> Any:
-    settings = {"scoring": noisy_score, "random_state": 0, "n_pulls": 10}
+    settings = {"scoring": noisy_score, "random_state": 0, "n_fits": 10}
     return fitted(BayesGapSearchCV(Known(), {"quality": list(values)}, **(settings | params)))

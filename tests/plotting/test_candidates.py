@@ -68,9 +68,9 @@ def test_bars_are_parted_by_resource(rungs) -> None:
 
 
 def test_a_candidate_that_was_never_fitted_is_counted() -> None:
-    search = bayes_gap(np.linspace(0, 1, 40), n_pulls=8)
+    search = bayes_gap(np.linspace(0, 1, 40), n_fits=8)
     display = PullsDisplay.from_estimator(search)
-    n_never = int((search.cv_results_["n_pulls"] == 0).sum())
+    n_never = int((search.cv_results_["n_fits"] == 0).sum())
     assert n_never > 0
     assert display.ax_.get_title(loc="right") == f"8 fits; {n_never} never fitted"
 
@@ -142,7 +142,7 @@ def test_posterior_and_gap(gap) -> None:
 
 
 def test_one_fit_has_no_interval(halving, failing) -> None:
-    once = halving.cv_results_["n_pulls"] == 1
+    once = halving.cv_results_["n_fits"] == 1
     display = ConfidenceDisplay.from_estimator(halving)
     np.testing.assert_array_equal(np.isnan(display.lower), once[display.candidate])
     assert once.any() == ("one score: no interval" in display.ax_.get_legend_handles_labels()[1])
@@ -369,10 +369,10 @@ def test_winner_that_was_never_fitted_is_told_of() -> None:
     features, classes = load_wine(return_X_y=True)
     grid = {"svc__C": np.logspace(-1, 3, 6), "svc__gamma": np.logspace(-4, 0, 4)}
     search = BayesGapSearchCV(
-        make_pipeline(StandardScaler(), SVC()), grid, n_pulls=6, random_state=0
+        make_pipeline(StandardScaler(), SVC()), grid, n_fits=6, random_state=0
     ).fit(features, classes)
     # A search chooses a fitted candidate; one that was saved by an earlier version may not have.
-    search.best_index_ = int(np.flatnonzero(search.cv_results_["n_pulls"] == 0)[0])
+    search.best_index_ = int(np.flatnonzero(search.cv_results_["n_fits"] == 0)[0])
     for display_class in (PullsDisplay, ConfidenceDisplay, ParameterDisplay):
         which = ("svc__C",) if display_class is ParameterDisplay else ()
         display = display_class.from_estimator(search, *which)

@@ -162,7 +162,7 @@ def is_text(artist) -> bool:
 @every_display_of_one
 def test_no_winner_without_refit(display_class) -> None:
     """Several metrics and no refit: nothing says which candidate is the best."""
-    search = hyperband(scoring=two_metrics, refit=False, brackets=[0], max_candidates=None)
+    search = hyperband(scoring=two_metrics, refit=False, brackets=[0], n_candidates=None)
     assert not hasattr(search, "best_index_")
     display = display_class.from_estimator(search)
     labels = display.ax_.get_legend_handles_labels()[1]

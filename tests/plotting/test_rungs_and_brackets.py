@@ -130,7 +130,7 @@ def test_many_candidates_share_axes() -> None:
         min_resources=1,
         max_resources=27,
         brackets=[3],
-        max_candidates=None,
+        n_candidates=None,
         cv=2,
     )
     display = RungDisplay.from_estimator(search)
@@ -143,7 +143,7 @@ def test_search_without_brackets_has_curves_too() -> None:
     search = variance_halving(
         space,
         n_candidates=6,
-        n_pulls=30,
+        n_fits=30,
         resource="n_samples",
         min_resources=10,
         allocation="uniform",
@@ -198,9 +198,7 @@ def test_stages_are_a_lane(halving) -> None:
 def test_many_stages_are_drawn_without_boxes() -> None:
     space = {"quality": np.linspace(0, 1, 20).tolist()}
     search = fitted(
-        BanditSearchCV(
-            Known(), space, policy="successive_rejects", n_pulls=80, scoring=noisy_score
-        )
+        BanditSearchCV(Known(), space, policy="successive_rejects", n_fits=80, scoring=noisy_score)
     )
     display = BracketDisplay.from_estimator(search)
     stage = search.cv_results_["stage"]

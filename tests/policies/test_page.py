@@ -6,15 +6,15 @@ import doctest
 import re
 
 import pytest
-from sklearn_halving.search.preparing._named_policies import (
+
+from scripts import ROOT
+from sklearn_halving import policies
+from sklearn_halving.search._bandit import (
     LEVEL_POLICIES,
     NOT_BY_NAME,
     POINT_POLICIES,
     POLICIES,
 )
-
-from scripts import ROOT
-from sklearn_halving import policies
 
 PAGE = ROOT / "docs" / "policies.md"
 TYPES = {

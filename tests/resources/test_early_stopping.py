@@ -178,7 +178,7 @@ def test_boosters_among_candidates_that_are_drawn_later_stop_early(need):
         make_pipeline(booster.__class__(verbose=-1)),
         {"lgbmclassifier": [booster], "lgbmclassifier__learning_rate": uniform(0.1, 0.4)},
         n_loops=2,
-        max_candidates=3,
+        n_candidates=3,
         cv=2,
         random_state=0,
     ).fit(X, Y)

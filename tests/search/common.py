@@ -22,7 +22,7 @@ WITH_RUNGS = [HyperbandSearchCV]
 
 # Searches of four candidates on few rows, small enough to try every behaviour.
 SMALL = {
-    HyperbandSearchCV: {"brackets": "all", "max_candidates": 3, "cv": 3, "random_state": 0},
+    HyperbandSearchCV: {"brackets": "all", "n_candidates": 5, "cv": 3, "random_state": 0},
     VarianceHalvingSearchCV: {"cv": 3, "random_state": 0},
     BanditSearchCV: {"policy": "successive_rejects", "cv": 3, "random_state": 0},
     BayesGapSearchCV: {"cv": 3, "random_state": 0},

@@ -112,7 +112,7 @@ def table(search, *, with_times=False):
 def found(search):
     """Return the results that an interrupted and an uninterrupted search have in common."""
     names = ("best_params_", "best_index_", "best_score_", "n_fits_", "n_splits_")
-    names += ("n_resources_spent_", "n_pulls_left_", "best_probability_", "stopped_by_")
+    names += ("n_resources_spent_", "n_fits_left_", "best_probability_", "stopped_by_")
     return table(search), [repr(getattr(search, name, None)) for name in names]
 
 
@@ -152,7 +152,7 @@ def continuing(path, **params):
     """Return a search whose models are trained further from rung to rung."""
     space = {"alpha": loguniform(1e-5, 1)}
     params |= {"resource": "partial_fit", "max_resources": 18, "min_resources": 2}
-    params |= {"scoring": deadly, "checkpoint": path, "max_candidates": 9, "brackets": "all"}
+    params |= {"scoring": deadly, "checkpoint": path, "n_candidates": 17, "brackets": "all"}
     return small(HyperbandSearchCV, SGDClassifier(), space, **params)
 
 

@@ -17,10 +17,10 @@ X, Y = numbered(120)
 SPACE = {"value": uniform(0, 1)}
 SAMPLERS = ["evolution", "kernel_density", "gaussian_process"]
 KINDS = {
-    "hyperband": (HyperbandSearchCV, {"max_candidates": 9, "n_loops": 4, "brackets": "all"}),
-    "race": (BanditSearchCV, {"policy": "incumbent_race", "n_pulls": 80, "cv": 4}),
-    "halving": (VarianceHalvingSearchCV, {"n_pulls": 80, "cv": 4}),
-    "gap then race": (BayesGapSearchCV, {"n_pulls": 80, "n_candidates": 30, "cv": 4}),
+    "hyperband": (HyperbandSearchCV, {"n_candidates": 17, "n_loops": 4, "brackets": "all"}),
+    "race": (BanditSearchCV, {"policy": "incumbent_race", "n_fits": 80, "cv": 4}),
+    "halving": (VarianceHalvingSearchCV, {"n_fits": 80, "cv": 4}),
+    "gap then race": (BayesGapSearchCV, {"n_fits": 80, "n_candidates": 30, "cv": 4}),
 }
 """Searches whose candidates a sampler makes, with parameters for which they take a moment."""
 

@@ -29,7 +29,7 @@ class Noisy(Known):
 
 def search_of(estimator=None, space=None, **params):
     estimator, space = estimator or Noisy(), space or {"value": uniform(0, 1)}
-    defaults = {"promotion": "asynchronous", "max_candidates": 27, "cv": 3, "min_resources": 4}
+    defaults = {"promotion": "asynchronous", "n_candidates": 27, "cv": 3, "min_resources": 4}
     return HyperbandSearchCV(estimator, space, **{**defaults, "random_state": 0, **params})
 
 
@@ -79,7 +79,7 @@ def test_other_candidates_go_on_with_the_same_plan():
         {"n_loops": 2, "early_splits": 2},
         {"select": "all_rungs"},
         {"sampler": "random", "n_loops": 2},
-        {"space": {"value": np.linspace(0, 1, 40).tolist()}, "max_candidates": None},
+        {"space": {"value": np.linspace(0, 1, 40).tolist()}, "n_candidates": None},
         {"initial_candidates": [{"value": 0.5}]},
     ],
     ids=["default", "loops", "all_rungs", "random", "grid", "initial"],
@@ -97,9 +97,9 @@ def test_the_result_is_the_same_for_any_workers_and_after_a_resume(params, tmp_p
 
 def test_a_checkpoint_of_the_other_promotion_is_refused(tmp_path):
     path = tmp_path / "journal"
-    search_of(checkpoint=path, promotion="synchronous", max_candidates=3).fit(X, Y)
+    search_of(checkpoint=path, promotion="synchronous", n_candidates=3).fit(X, Y)
     with pytest.raises(ValueError, match=r"'synchronous' before, 'asynchronous' now"):
-        search_of(checkpoint=path, max_candidates=3).fit(X, Y)
+        search_of(checkpoint=path, n_candidates=3).fit(X, Y)
 
 
 def test_models_continue_training(tmp_path):

@@ -16,7 +16,6 @@ from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.linear_model import Ridge, SGDClassifier
 from sklearn.tree import DecisionTreeClassifier
-from sklearn_halving.search.preparing._named_policies import NAMES, POLICIES
 
 from search.common import FITS, Known, Recording, data, numbered
 from sklearn_halving import BanditSearchCV, HyperbandSearchCV
@@ -34,6 +33,7 @@ from sklearn_halving.policies import (
     UGapEc,
     UniformAllocation,
 )
+from sklearn_halving.search._bandit import NAMES, POLICIES
 
 KNOWN = {"value": [0.1, 0.2, 0.3, 0.9]}
 ignore_doubt = pytest.mark.filterwarnings("ignore:.*before it reached its confidence")
@@ -47,19 +47,19 @@ def search_by(policy, estimator=None, space=KNOWN, **params):
 @ignore_doubt
 @pytest.mark.parametrize("name", POLICIES)
 def test_every_named_policy_finds_the_best_within_the_budget(name):
-    search = search_by(name, n_pulls=80).fit(*data())
+    search = search_by(name, n_fits=80).fit(*data())
     assert search.best_params_ == {"value": 0.9}
     assert search.best_score_ == pytest.approx(0.9)
     assert search.n_fits_ <= 80
-    assert search.n_fits_ + search.n_pulls_left_ == 80
+    assert search.n_fits_ + search.n_fits_left_ == 80
     assert search.cv_results_["rank_test_score"][search.best_index_] == 1
-    assert search.cv_results_["n_pulls"].min() >= 1
+    assert search.cv_results_["n_fits"].min() >= 1
 
 
 def test_the_default_policy_is_successive_rejects():
     default = BanditSearchCV(Known(), KNOWN, random_state=0).fit(*data())
     named = search_by("successive_rejects").fit(*data())
-    assert default.cv_results_["n_pulls"].tolist() == named.cv_results_["n_pulls"].tolist()
+    assert default.cv_results_["n_fits"].tolist() == named.cv_results_["n_fits"].tolist()
     assert default.cv_results_["stage"].tolist() == named.cv_results_["stage"].tolist()
     assert default.best_params_ == {"value": 0.9}
 
@@ -80,7 +80,7 @@ def test_the_result_does_not_depend_on_the_workers(name):
     one = search_by(name, tree, grid).fit(X, y)
     with parallel_config(backend="threading", n_jobs=3):
         three = search_by(name, tree, grid).fit(X, y)
-    for key in ("n_pulls", "mean_test_score"):
+    for key in ("n_fits", "mean_test_score"):
         np.testing.assert_array_equal(one.cv_results_[key], three.cv_results_[key])
     assert one.best_params_ == three.best_params_
 
@@ -107,7 +107,7 @@ def test_policies_that_play_rungs():
     policy = Hyperband(max_candidates=3)
     search = search_by(policy, tree, space, resource="n_samples", min_resources=10)
     reference = HyperbandSearchCV(
-        tree, space, brackets="all", max_candidates=3, min_resources=10, random_state=0
+        tree, space, brackets="all", n_candidates=3, min_resources=10, random_state=0
     ).fit(X, y)
     search.fit(X, y)
     for key, column in reference.cv_results_.items():
@@ -173,7 +173,7 @@ def test_asynchronous_halving_by_name_gives_the_same_for_any_workers(tmp_path):
             space,
             policy="asynchronous_halving",
             resource="n_samples",
-            n_pulls=120,
+            n_fits=120,
             cv=3,
             n_jobs=n_jobs,
             checkpoint=tmp_path / f"{n_jobs}.jsonl",
@@ -210,7 +210,7 @@ def test_asynchronous_halving_needs_a_resource():
 def test_a_policy_of_the_users_own():
     search = search_by(TwoEach()).fit(*data())
     assert search.n_fits_ == 8
-    assert search.n_pulls_left_ is None
+    assert search.n_fits_left_ is None
     assert search.best_params_ == {"value": 0.9}
     assert 0 <= search.best_probability_ <= 1
 
@@ -220,7 +220,7 @@ def test_a_confidence_that_was_not_reached_is_warned_of():
     close = {"value": [0.50, 0.51]}
     with pytest.warns(UserWarning, match="LUCB used its 10 fits before it reached its confidence"):
         search_by("lucb", space=close).fit(X, y)
-    clear = search_by("lucb", space={"value": [0.0, 1.0]}, n_pulls=500).fit(X, y)
+    clear = search_by("lucb", space={"value": [0.0, 1.0]}, n_fits=500).fit(X, y)
     assert clear.n_fits_ < 500
     assert clear.best_params_ == {"value": 1.0}
 
@@ -255,8 +255,8 @@ def test_the_range_of_the_score():
         ("best", {}, "policy must be one of 'adaptive_gap_e_v'"),
         (UniformAllocation, {}, "policy must be a name or an object"),
         (7, {}, "policy must be a name or an object"),
-        (UniformAllocation(12), {"n_pulls": 9}, "n_pulls=9 must be left out"),
-        ("uniform", {"n_pulls": 3}, "n_pulls=3 is too small"),
+        (UniformAllocation(12), {"n_fits": 9}, "n_pulls=9 must be left out"),
+        ("uniform", {"n_fits": 3}, "n_pulls=3 is too small"),
         ("lucb", {"confidence": 1.0}, "'confidence' parameter"),
         (UniformAllocation(3), {}, "n_pulls=3 is too small"),
     ],
@@ -283,7 +283,7 @@ def test_an_object_is_not_changed():
 
 def test_the_plan_of_a_policy_without_stages_is_one_row():
     search = BanditSearchCV(
-        Known(), {"value": [0.1, 0.2, 0.3]}, policy="ucb1", reward_range=(0, 1), n_pulls=12
+        Known(), {"value": [0.1, 0.2, 0.3]}, policy="ucb1", reward_range=(0, 1), n_fits=12
     )
     plan = search.plan(*data())
     assert plan.to_dict("list") == {"stage": [0], "n_candidates": [3], "n_fits": [12]}
@@ -293,6 +293,6 @@ def test_the_plan_of_a_policy_without_stages_is_one_row():
 @pytest.mark.parametrize("policy", ["ucb1", "lil_ucb", "adaptive_ucb_e", "successive_rejects"])
 def test_a_budget_too_small_for_a_huge_grid_is_refused_before_the_grid_is_listed(policy):
     grid = {name: np.linspace(0.01, 0.99, 1000) for name in ("alpha", "l1_ratio", "eta0")}
-    search = BanditSearchCV(SGDClassifier(), grid, policy=policy, n_pulls=50, scoring="accuracy")
+    search = BanditSearchCV(SGDClassifier(), grid, policy=policy, n_fits=50, scoring="accuracy")
     with pytest.raises(ValueError, match=r"=50 is too small to .* 1000000000 "):
         search.fit(*data())

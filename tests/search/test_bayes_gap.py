@@ -52,7 +52,7 @@ def value_of(params):
 
 
 def surface_search(grid=GRID, noise=0.0, **params):
-    params = {"random_state": 0, "n_pulls": 30} | params
+    params = {"random_state": 0, "n_fits": 30} | params
     return BayesGapSearchCV(Surface(noise=noise), grid, **params)
 
 
@@ -87,7 +87,7 @@ def test_twenty_fits_for_160_candidates_beat_random_search(kernel):
     rng = np.random.default_rng(0)
     ours, random = [], []
     for seed in range(12):
-        search = surface_search(noise=0.03, n_pulls=20, kernel=kernel, random_state=seed)
+        search = surface_search(noise=0.03, n_fits=20, kernel=kernel, random_state=seed)
         search.set_params(refit=False).fit(X, y)
         ours.append(values.max() - value_of(search.best_params_))
         drawn = rng.choice(160, 20, replace=False)
@@ -102,8 +102,8 @@ def test_twenty_fits_for_160_candidates_beat_random_search(kernel):
 )
 def test_every_acquisition_plays_its_budget(acquisition):
     X, y = numbered(60)
-    search = surface_search(acquisition=acquisition, n_pulls=25, noise=0.02).fit(X, y)
-    assert search.n_fits_ == column(search, "n_pulls").sum() == 25
+    search = surface_search(acquisition=acquisition, n_fits=25, noise=0.02).fit(X, y)
+    assert search.n_fits_ == column(search, "n_fits").sum() == 25
     assert len(search.regret_bounds_) == (25 if acquisition == "bayesgap" else 0)
     assert value_of(search.best_params_) > 0.5
 
@@ -113,7 +113,7 @@ def test_ugap_takes_candidates_for_independent(acquisition, n_first):
     tree, grid = DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2, 3, 4]}
     params = {"acquisition": acquisition, "epsilon": 0.01, "random_state": 0}
     search = BayesGapSearchCV(tree, grid, **params).fit(*data())
-    n_pulls = column(search, "n_pulls")
+    n_pulls = column(search, "n_fits")
     assert search.n_fits_ == n_pulls.sum() == 20
     assert n_pulls.min() >= n_first
     assert search.regret_bounds_.shape == (20 - 4 * n_first,)
@@ -152,7 +152,7 @@ def test_ugap_knows_the_range_of_the_metric_that_steers():
     [("kernel", np.eye(2)), ("branch_correlation", 0.5), ("noise", 0.1), ("beta", 2.0)],
 )
 def test_ugap_refuses_what_it_would_leave_aside(grid, name, value):
-    search = surface_search(grid, acquisition="ugap", scoring="accuracy", n_pulls="auto")
+    search = surface_search(grid, acquisition="ugap", scoring="accuracy", n_fits="auto")
     with pytest.raises(ValueError, match=f"{name} must be .* with acquisition='ugap'"):
         search.set_params(**{name: value}).fit(*numbered(60))
 
@@ -161,10 +161,10 @@ def test_a_single_candidate_is_no_excuse():
     X, y = numbered(60)
     one = {"b": [3]}
     with pytest.raises(ValueError, match="range is known"):
-        surface_search(one, acquisition="ugap", scoring="r2", n_pulls="auto").fit(X, y)
+        surface_search(one, acquisition="ugap", scoring="r2", n_fits="auto").fit(X, y)
     with pytest.raises(ValueError, match=r"shape \(1, 1\).*got \(2, 2\)"):
-        surface_search(one, kernel=np.eye(2), n_pulls=3).fit(X, y)
-    assert surface_search(one, kernel=np.eye(1), n_pulls=3).fit(X, y).n_fits_ == 3
+        surface_search(one, kernel=np.eye(2), n_fits=3).fit(X, y)
+    assert surface_search(one, kernel=np.eye(1), n_fits=3).fit(X, y).n_fits_ == 3
 
 
 def test_ugap_says_if_the_range_was_none():
@@ -175,7 +175,7 @@ def test_ugap_says_if_the_range_was_none():
 
 @pytest.mark.parametrize("pulls_in_flight", [1, 3])
 def test_ugap_does_not_depend_on_the_workers(pulls_in_flight):
-    params = {"acquisition": "ugap", "pulls_in_flight": pulls_in_flight, "random_state": 0}
+    params = {"acquisition": "ugap", "fits_in_flight": pulls_in_flight, "random_state": 0}
     tree = DecisionTreeClassifier(random_state=0)
     grid = {"max_depth": [1, 2, 3, 4]}
     one, two = (
@@ -189,8 +189,8 @@ BRANCHES = [{"c": ["x"], "a": GRID["a"]}, {"c": ["y"], "b": [0, 1, 2, 3, 4]}]
 
 def sd_by_branch(**params):
     """Return the deviations of the branch with the one fit, and of the other."""
-    search = surface_search(BRANCHES, n_pulls=1, noise=0.0, **params).fit(*numbered(60))
-    sd, fitted = column(search, "posterior_sd"), column(search, "n_pulls") > 0
+    search = surface_search(BRANCHES, n_fits=1, noise=0.0, **params).fit(*numbered(60))
+    sd, fitted = column(search, "posterior_sd"), column(search, "n_fits") > 0
     first = np.arange(13) < 8
     in_branch = first if first[fitted].all() else ~first
     return sd[in_branch], sd[~in_branch]
@@ -226,11 +226,11 @@ def test_a_kernel_that_knows_the_branches_says_how_alike_they_are():
 def test_the_table():
     X, y = numbered(60)
     search = surface_search(noise=0.05).fit(X, y)
-    n_pulls, mean = column(search, "n_pulls"), column(search, "mean_test_score")
+    n_pulls, mean = column(search, "n_fits"), column(search, "mean_test_score")
     assert len(n_pulls) == 160
     assert (n_pulls == 0).sum() > 10
     assert n_pulls.sum() == 30 == search.n_fits_
-    assert search.n_pulls_left_ == 0
+    assert search.n_fits_left_ == 0
     np.testing.assert_array_equal(np.isnan(mean), n_pulls == 0)
     np.testing.assert_array_equal(np.isnan(column(search, "split0_test_score")), n_pulls == 0)
     posterior, sd = column(search, "posterior_mean"), column(search, "posterior_sd")
@@ -262,14 +262,14 @@ def test_the_winner_was_fitted(n_pulls, pulls_in_flight):
     X, y = numbered(60)
     for seed in range(4):
         search = surface_search(
-            n_pulls=n_pulls,
+            n_fits=n_pulls,
             random_state=seed,
             noise=0.1 * (seed % 2),
-            pulls_in_flight=pulls_in_flight,
+            fits_in_flight=pulls_in_flight,
         ).fit(X, y)
-        assert search.n_fits_ == column(search, "n_pulls").sum() == n_pulls
+        assert search.n_fits_ == column(search, "n_fits").sum() == n_pulls
         best = search.best_index_
-        assert column(search, "n_pulls")[best] > 0
+        assert column(search, "n_fits")[best] > 0
         assert search.best_score_ == column(search, "mean_test_score")[best]
         assert np.isfinite(search.best_score_)
         assert column(search, "rank_test_score")[best] == 1
@@ -280,10 +280,10 @@ def test_the_last_fits_confirm_the_winner():
     X, y = numbered(60)
     n_confirmed = 0
     for seed in range(10):
-        search = surface_search(n_pulls=40, random_state=seed, noise=0.1, pulls_in_flight=1)
+        search = surface_search(n_fits=40, random_state=seed, noise=0.1, fits_in_flight=1)
         search.fit(X, y)
         mean, deviation = (column(search, f"posterior_{name}") for name in ("mean", "sd"))
-        n_pulls, best = column(search, "n_pulls"), search.best_index_
+        n_pulls, best = column(search, "n_fits"), search.best_index_
         n_confirmed += n_pulls[best] >= n_pulls[mean + deviation >= mean[best]].max()
     assert n_confirmed >= 8
 
@@ -296,7 +296,7 @@ def test_several_metrics_are_ranked_each_by_its_own():
         return {"good": value, "bad": -value}
 
     search = surface_search(scoring=scores, refit="good").fit(X, y)
-    bad, fitted = column(search, "rank_test_bad"), column(search, "n_pulls") > 0
+    bad, fitted = column(search, "rank_test_bad"), column(search, "n_fits") > 0
     assert column(search, "rank_test_good")[search.best_index_] == 1
     assert fitted[bad == 1].all()
     assert set(bad[~fitted]) == {fitted.sum() + 1}
@@ -309,7 +309,7 @@ def test_candidates_that_fail_rank_last():
     search.estimator.set_params(fails_above=200)
     with pytest.warns(FitFailedWarning, match="told to fail"):
         search.fit(X, y)
-    failed = (column(search, "n_pulls") > 0) & np.isnan(column(search, "mean_test_score"))
+    failed = (column(search, "n_fits") > 0) & np.isnan(column(search, "mean_test_score"))
     rank = column(search, "rank_test_score")
     assert 0 < failed.sum() <= 8  # of 30: the corner of 40 candidates in which all fail is left
     assert set(rank[failed]) == {160 - failed.sum() + 1}
@@ -320,7 +320,7 @@ def test_candidates_that_fail_rank_last():
 
 def test_if_all_fits_fail_it_says_so():
     X, y = numbered(60)
-    search = surface_search(n_pulls=5)
+    search = surface_search(n_fits=5)
     search.estimator.set_params(fails_above=0)
     with pytest.raises(ValueError, match=r"All the 5 fits failed\.\n(.|\n)*told to fail"):
         search.fit(X, y)
@@ -328,7 +328,7 @@ def test_if_all_fits_fail_it_says_so():
 
 def test_bounds_of_the_regret_hold_and_shrink():
     X, y = numbered(60)
-    search = surface_search(noise=0.02, n_pulls=40).fit(X, y)
+    search = surface_search(noise=0.02, n_fits=40).fit(X, y)
     regret = max(map(value_of, ParameterGrid(GRID))) - value_of(search.best_params_)
     assert regret <= search.regret_bounds_[-1] < 0.5 * search.regret_bounds_[0]
 
@@ -346,9 +346,9 @@ def test_default_budget(n_candidates, n_pulls):
 
 
 def test_a_budget_of_one():
-    search = surface_search(n_pulls=1).fit(*numbered(60))
+    search = surface_search(n_fits=1).fit(*numbered(60))
     assert search.n_fits_ == 1
-    assert search.best_index_ == np.flatnonzero(column(search, "n_pulls"))[0]
+    assert search.best_index_ == np.flatnonzero(column(search, "n_fits"))[0]
 
 
 def test_a_single_candidate():
@@ -363,7 +363,7 @@ def test_a_single_candidate():
 def test_distributions_are_sampled_evenly():
     X, y = numbered(60)
     space = {"a": loguniform(1e-3, 1e3), "b": uniform(0, 4), "c": ["x", "y"]}
-    search = surface_search(space, n_pulls=5).fit(X, y)
+    search = surface_search(space, n_fits=5).fit(X, y)
     assert len(column(search, "params")) == 100
     logs = np.log10(np.array(column(search, "param_a"), dtype=float))
     counts = np.histogram(logs, 10, (-3, 3))[0]
@@ -376,34 +376,34 @@ def test_distributions_are_sampled_evenly():
 
 def test_discrete_distributions_with_few_values_are_used_whole():
     tree = DecisionTreeClassifier(random_state=0)
-    search = BayesGapSearchCV(tree, {"max_depth": randint(1, 9)}, n_pulls=6, random_state=0)
+    search = BayesGapSearchCV(tree, {"max_depth": randint(1, 9)}, n_fits=6, random_state=0)
     assert [p["max_depth"] for p in search.fit(*data()).cv_results_["params"]] == [*range(1, 9)]
 
 
 def test_part_of_a_grid():
-    search = surface_search(n_candidates=20, n_pulls=5).fit(*numbered(60))
+    search = surface_search(n_candidates=20, n_fits=5).fit(*numbered(60))
     params = column(search, "params")
     assert len(params) == len({str(p) for p in params}) == 20
     with pytest.warns(UserWarning, match="only 160 candidates"):
-        surface_search(n_candidates=200, n_pulls=5).fit(*numbered(60))
+        surface_search(n_candidates=200, n_fits=5).fit(*numbered(60))
 
 
 def test_splits_of_the_paper():
     X, y = numbered(200)
     cv = RepeatedLearningTesting(train_size=0.1, test_size=0.1)
-    search = surface_search(cv=cv, n_pulls=10).fit(X, y)
+    search = surface_search(cv=cv, n_fits=10).fit(X, y)
     assert set(search.history_["n_train"]) == set(search.history_["n_test"]) == {20}
 
 
 def test_splits_that_come_to_an_end():
     X, y = numbered(60)
     cv = PredefinedSplit(np.arange(60) % 2)
-    search = surface_search({"b": [2, 3, 4]}, cv=cv, n_pulls="auto").fit(X, y)
-    assert column(search, "n_pulls").tolist() == [2, 2, 2]
-    assert search.n_pulls_left_ == 0
+    search = surface_search({"b": [2, 3, 4]}, cv=cv, n_fits="auto").fit(X, y)
+    assert column(search, "n_fits").tolist() == [2, 2, 2]
+    assert search.n_fits_left_ == 0
     assert search.plan(X, y)["n_fits"].tolist() == [6]
     with pytest.raises(ValueError, match="n_pulls=7 is too large for"):
-        surface_search({"b": [2, 3, 4]}, cv=cv, n_pulls=7).fit(X, y)
+        surface_search({"b": [2, 3, 4]}, cv=cv, n_fits=7).fit(X, y)
 
 
 @pytest.mark.parametrize("n_candidates", [1, 3])
@@ -411,11 +411,11 @@ def test_bernstein_bounds_need_two_splits(n_candidates):
     X, y = numbered(60)
     one, two = (PredefinedSplit(np.arange(60) % n - 1) for n in (2, 3))
     space = {"b": [2, 3, 4][:n_candidates]}
-    params = {"acquisition": "ugap_bernstein", "n_pulls": "auto"}
+    params = {"acquisition": "ugap_bernstein", "n_fits": "auto"}
     with pytest.raises(ValueError, match=r"a cv of at least 2 splits.*; got 1"):
         surface_search(space, cv=one, **params).fit(X, y)
     assert surface_search(space, cv=two, **params).fit(X, y).n_fits_ == 2 * n_candidates
-    ugap = surface_search(space, cv=one, acquisition="ugap", n_pulls="auto")
+    ugap = surface_search(space, cv=one, acquisition="ugap", n_fits="auto")
     assert ugap.fit(X, y).n_fits_ == n_candidates
 
 
@@ -425,7 +425,7 @@ def test_every_fit_is_at_max_resources():
     search = BayesGapSearchCV(
         Recording(),
         {"value": [0.1, 0.2, 0.3, 0.4]},
-        n_pulls=6,
+        n_fits=6,
         resource="n_samples",
         max_resources=30,
         random_state=0,
@@ -471,14 +471,14 @@ def test_a_covariance_of_ones_own_decides_what_a_fit_says():
     X, y = numbered(60)
     groups = np.arange(160) % 4
     covariance = (groups[:, np.newaxis] == groups) + 0.001 * np.eye(160)
-    search = surface_search(kernel=covariance, n_pulls=1).fit(X, y)
-    (fitted,) = np.flatnonzero(column(search, "n_pulls"))
+    search = surface_search(kernel=covariance, n_fits=1).fit(X, y)
+    (fitted,) = np.flatnonzero(column(search, "n_fits"))
     sd = column(search, "posterior_sd")
     assert sd[groups == groups[fitted]].max() < 0.9 * sd[groups != groups[fitted]].min()
     # it says just as much in other units, as the scale of scores is estimated
-    again = clone(search).set_params(kernel=100 * covariance, n_pulls=30).fit(X, y)
-    once = clone(search).set_params(n_pulls=30).fit(X, y)
-    assert column(once, "n_pulls").tolist() == column(again, "n_pulls").tolist()
+    again = clone(search).set_params(kernel=100 * covariance, n_fits=30).fit(X, y)
+    once = clone(search).set_params(n_fits=30).fit(X, y)
+    assert column(once, "n_fits").tolist() == column(again, "n_fits").tolist()
     np.testing.assert_allclose(column(once, "posterior_sd"), column(again, "posterior_sd"))
 
 
@@ -487,7 +487,7 @@ def test_a_covariance_of_ones_own_decides_what_a_fit_says():
     [({"b": uniform(0, 4)}, 8), ({"b": randint(0, 8)}, "auto"), ({"b": range(9)}, 8)],
 )
 def test_an_array_cannot_know_the_order_of_what_is_drawn(space, n_candidates):
-    search = surface_search(space, n_candidates=n_candidates, kernel=np.eye(8), n_pulls=3)
+    search = surface_search(space, n_candidates=n_candidates, kernel=np.eye(8), n_fits=3)
     with pytest.raises(ValueError, match=r"got an array for 8 candidates.*Use a callable"):
         search.fit(*numbered(60))
     search.set_params(kernel=lambda features: np.eye(len(features)))
@@ -495,8 +495,8 @@ def test_an_array_cannot_know_the_order_of_what_is_drawn(space, n_candidates):
 
 
 def test_a_white_covariance_gives_every_candidate_a_fit():
-    search = surface_search({"a": GRID["a"]}, kernel=np.eye(8), n_pulls=8).fit(*numbered(60))
-    assert column(search, "n_pulls").tolist() == [1] * 8
+    search = surface_search({"a": GRID["a"]}, kernel=np.eye(8), n_fits=8).fit(*numbered(60))
+    assert column(search, "n_fits").tolist() == [1] * 8
 
 
 @pytest.mark.parametrize(
@@ -511,7 +511,7 @@ def test_a_white_covariance_gives_every_candidate_a_fit():
         ({"kernel": lambda features: features}, r"matrix of kernel .*got \(160, 6\)"),
         ({"kernel": lambda features: -features @ features.T}, "positive semi-definite"),
         ({"kernel": "cubic"}, "'kernel' parameter of BayesGapSearchCV must be"),
-        ({"n_pulls": 0}, "'n_pulls' parameter of BayesGapSearchCV must be"),
+        ({"n_fits": 0}, "'n_pulls' parameter of BayesGapSearchCV must be"),
         ({"n_candidates": 0}, "'n_candidates' parameter of BayesGapSearchCV must be"),
         ({"epsilon": -0.1}, "'epsilon' parameter of BayesGapSearchCV must be"),
         ({"beta": 0}, "'beta' parameter of BayesGapSearchCV must be"),
@@ -527,11 +527,11 @@ def test_a_white_covariance_gives_every_candidate_a_fit():
             "kernel must be None with acquisition='ugap'",
         ),
         (
-            {"acquisition": "ugap", "scoring": "accuracy", "n_pulls": 159},
+            {"acquisition": "ugap", "scoring": "accuracy", "n_fits": 159},
             "n_pulls=159 is too small to pull each of 160 arms 1 times",
         ),
         ({"acquisition": "ucb"}, "'acquisition' parameter of BayesGapSearchCV must be"),
-        ({"pulls_in_flight": 0}, "'pulls_in_flight' parameter of BayesGapSearchCV must be"),
+        ({"fits_in_flight": 0}, "'pulls_in_flight' parameter of BayesGapSearchCV must be"),
         ({"grid": {"a": [[0, 1], [(n for n in "ab")]]}}, "in candidate 1. Use"),
     ],
 )
@@ -553,7 +553,7 @@ def expected():
     """Return the serial results, for each number of fits that are under way at a time."""
     X, y = numbered(60)
     windows = (1, 4, "auto")
-    return {n: table(surface_search(noise=0.05, pulls_in_flight=n).fit(X, y)) for n in windows}
+    return {n: table(surface_search(noise=0.05, fits_in_flight=n).fit(X, y)) for n in windows}
 
 
 @pytest.mark.walk
@@ -562,14 +562,14 @@ def expected():
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_result_does_not_depend_on_the_workers(pulls_in_flight, n_jobs, backend, expected):
     X, y = numbered(60)
-    search = surface_search(noise=0.05, pulls_in_flight=pulls_in_flight, n_jobs=n_jobs)
+    search = surface_search(noise=0.05, fits_in_flight=pulls_in_flight, n_jobs=n_jobs)
     with parallel_backend(backend):
         assert table(search.fit(X, y)) == expected[pulls_in_flight]
 
 
 def test_fits_under_way_count():
     X, y = numbered(60)
-    one, four = (pulls_of(surface_search(noise=0.05, pulls_in_flight=n).fit(X, y)) for n in (1, 4))
+    one, four = (pulls_of(surface_search(noise=0.05, fits_in_flight=n).fit(X, y)) for n in (1, 4))
     assert one[0] == four[0]
     assert one != four
     assert len({candidate for candidate, _, _ in four[:4]}) == 4
@@ -587,15 +587,15 @@ def test_thompson_sampling_depends_on_the_seed_only():
 def test_plan_leaves_the_candidates_of_fit_alone():
     X, y = numbered(60)
     space = {"a": loguniform(1e-3, 1e3), "b": uniform(0, 4)}
-    search = surface_search(space, n_pulls=3, random_state=np.random.RandomState(0))
+    search = surface_search(space, n_fits=3, random_state=np.random.RandomState(0))
     search.plan(X, y)
-    plain = surface_search(space, n_pulls=3, random_state=np.random.RandomState(0))
+    plain = surface_search(space, n_fits=3, random_state=np.random.RandomState(0))
     assert column(search.fit(X, y), "params") == column(plain.fit(X, y), "params")
 
 
 @pytest.mark.parametrize("n_pulls", [1, 2, 3])
 def test_one_or_two_scores_say_nothing_about_the_choice(n_pulls):
-    search = surface_search(noise=0.05, n_pulls=n_pulls).fit(*numbered(60))
+    search = surface_search(noise=0.05, n_fits=n_pulls).fit(*numbered(60))
     is_known = n_pulls == 3
     assert np.isfinite(search.best_probability_) == is_known
     assert np.isfinite(search.best_regret_) == is_known

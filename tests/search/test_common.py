@@ -491,7 +491,7 @@ def test_the_metric_of_refit_steers(search_class):
     if search_class in WITH_RUNGS:
         kept = [table["candidate"][table["iter"] == 1].tolist() for table in tables]
     else:
-        kept = [table["n_pulls"].tolist() for table in tables]
+        kept = [table["n_fits"].tolist() for table in tables]
     assert kept[0] != kept[1]
 
 

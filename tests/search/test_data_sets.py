@@ -79,7 +79,7 @@ def test_adult(folder):
         {"logisticregression__C": loguniform(1e-4, 10)},
         scoring=["roc_auc", "accuracy"],
         refit="roc_auc",
-        max_candidates=9,
+        n_candidates=9,
         cv=2,
         random_state=0,
     ).fit(X_train, y_train)

@@ -41,7 +41,7 @@ def splits_of_rungs(fitted):
 )
 def test_what_was_planned_is_done(early_splits, cv, n_rows, factor):
     X, y = data(n_rows)
-    fitted = search(early_splits=early_splits, cv=cv, factor=factor, max_candidates=9)
+    fitted = search(early_splits=early_splits, cv=cv, factor=factor, n_candidates=17)
     plan = fitted.plan(X, y)
     fitted.fit(X, y)
     assert fitted.n_fits_ <= plan["n_fits"].sum()
@@ -60,14 +60,14 @@ def test_what_was_planned_is_done(early_splits, cv, n_rows, factor):
 
 def test_auto_takes_as_few_splits_as_have_a_hundred_test_rows():
     for n_rows, n_splits in ((90, 5), (170, 3), (255, 2), (500, 1), (2000, 1)):
-        early, _ = splits_of_rungs(search(cv=5, max_candidates=9).fit(*data(n_rows)))
+        early, _ = splits_of_rungs(search(cv=5, n_candidates=17).fit(*data(n_rows)))
         assert len(early) == n_splits, n_rows
 
 
 def test_auto_takes_as_many_splits_as_have_ten_rows_of_the_rarest_class():
     X, y = make_classification(1000, weights=[0.98], flip_y=0, random_state=0)
     assert np.bincount(y).tolist() == [980, 20]  # four in each fold
-    early, _ = splits_of_rungs(search(cv=5, max_candidates=9).fit(X, y))
+    early, _ = splits_of_rungs(search(cv=5, n_candidates=17).fit(X, y))
     assert early == [0, 1, 2]
 
 
@@ -75,15 +75,15 @@ def test_auto_takes_as_many_splits_as_have_ten_rows_of_the_rarest_class():
 def test_auto_takes_all_splits_where_folds_are_not_alike(cv):
     X, y = data(800)
     groups = np.arange(800) // 20 if isinstance(cv, GroupKFold) else None
-    early, last = splits_of_rungs(search(cv=cv, max_candidates=9).fit(X, y, groups=groups))
+    early, last = splits_of_rungs(search(cv=cv, n_candidates=17).fit(X, y, groups=groups))
     assert early == last == [0, 1, 2, 3]
 
 
 def test_auto_takes_all_splits_where_early_rungs_may_win():
     """Means over one split and over all would be compared."""
-    early, last = splits_of_rungs(search(cv=3, max_candidates=9).fit(*data(600)))
+    early, last = splits_of_rungs(search(cv=3, n_candidates=17).fit(*data(600)))
     assert (early, last) == ([0], [0, 1, 2])
-    any_rung = search(cv=3, max_candidates=9, select="all_rungs")
+    any_rung = search(cv=3, n_candidates=17, select="all_rungs")
     assert splits_of_rungs(any_rung.fit(*data(600))) == [[0, 1, 2]] * 2
     early, _ = splits_of_rungs(any_rung.set_params(early_splits=2).fit(*data(600)))
     assert early == [0, 1]
@@ -114,7 +114,7 @@ def test_a_target_that_only_the_estimator_understands():
 
 def test_columns_of_splits_that_a_rung_does_not_have_are_nan():
     fitted = HyperbandSearchCV(
-        LogisticRegression(), SPACE, cv=5, max_candidates=9, random_state=0, early_splits=2
+        LogisticRegression(), SPACE, cv=5, n_candidates=17, random_state=0, early_splits=2
     ).fit(*data(300))
     results = fitted.cv_results_
     scores = np.column_stack([results[f"split{i}_test_score"] for i in range(5)])
@@ -161,7 +161,7 @@ def test_the_last_rung_is_the_same_for_any_early_splits():
 
 def test_same_result_for_any_number_of_jobs_and_after_a_resume(tmp_path):
     one = HyperbandSearchCV(
-        LogisticRegression(max_iter=50), SPACE, max_candidates=9, random_state=0
+        LogisticRegression(max_iter=50), SPACE, n_candidates=17, random_state=0
     ).fit(*data(400))
     assert len(splits_of_rungs(one)[0]) < 5
     two = clone(one).set_params(n_jobs=2).fit(*data(400))

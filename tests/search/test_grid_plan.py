@@ -40,7 +40,7 @@ def grid_of(n_candidates: int) -> dict[str, list[float]]:
             "factor": st.sampled_from([2, 2.5, 3, 4]),
             "early_splits": st.sampled_from(["all", 1, 2, 3]),
             "min_resources": st.sampled_from([4, 6]),
-            "max_candidates": st.sampled_from([1, 3, 10]),
+            "n_candidates": st.sampled_from([1, 3, 10]),
         },
     ),
 )
@@ -259,12 +259,12 @@ def test_bad_arguments_are_refused(name, value, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"max_candidates": 10}, "20 of the 30 .* larger max_candidates, now 10"),
+        ({"n_candidates": 10}, "20 of the 30 .* larger max_candidates, now 10"),
         (
             {"brackets": [0]},
             r"brackets=\[0\] starts .* brackets='auto', the default, starts every",
         ),
-        ({"brackets": "all", "max_candidates": 3}, "25 of the 30 .* max_candidates, now 3"),
+        ({"brackets": "all", "n_candidates": 3}, "25 of the 30 .* max_candidates, now 3"),
     ],
 )
 def test_candidates_that_are_left_out_are_counted_with_the_parameter_that_changes_it(

@@ -62,7 +62,7 @@ def done(search):
     brackets=st.sampled_from(["all", "most_exploratory", [0], [1], [1, 0], [2, 0], [3]]),
     n_loops=st.integers(1, 3),
     min_candidates=st.sampled_from([None, 2, 5]),
-    max_candidates=st.sampled_from([None, 1, 4, 20]),
+    n_candidates=st.sampled_from([None, 1, 4, 20]),
     min_resources=st.sampled_from(["auto", 4, 10, 30]),
     max_resources=st.sampled_from(["auto", 4, 25, 100]),
     select=st.sampled_from(["max_resources", "all_rungs"]),
@@ -219,7 +219,7 @@ def test_with_one_rung_a_small_space_is_tried_whole(space):
     assert len(search.cv_results_["params"]) == 3
 
 
-@pytest.mark.parametrize("params", [{"brackets": "all"}, {"max_candidates": 40}])
+@pytest.mark.parametrize("params", [{"brackets": "all"}, {"n_candidates": 40}])
 def test_a_huge_grid_is_not_listed(params):
     X, y = data(300)
     names = ("alpha", "l1_ratio", "eta0")
@@ -352,7 +352,7 @@ def test_one_class_that_no_subset_can_hold_twice():
 def test_candidates_are_drawn_without_replacement(space):
     X, y = numbered(120)
     search = HyperbandSearchCV(
-        Known2(), space, brackets="all", max_candidates=9, cv=KFold(2), random_state=0
+        Known2(), space, brackets="all", n_candidates=17, cv=KFold(2), random_state=0
     )
     results = search.fit(X, y).cv_results_
     first = results["iter"] == 0
@@ -394,7 +394,7 @@ def test_a_distribution_that_runs_dry_is_said_to():
 
     X, y = numbered(120)
     search = HyperbandSearchCV(
-        Known(), {"value": Rare()}, brackets="all", max_candidates=9, sampler="random", cv=KFold(2)
+        Known(), {"value": Rare()}, brackets="all", n_candidates=17, sampler="random", cv=KFold(2)
     )
     with pytest.warns(UserWarning, match="have only 3 different candidates, but 17"):
         search.fit(X, y)
@@ -406,7 +406,7 @@ def test_the_candidates_are_those_of_randomized_search():
         Known(),
         VALUES,
         brackets="all",
-        max_candidates=9,
+        n_candidates=17,
         sampler="random",
         cv=KFold(2),
         random_state=3,
@@ -465,7 +465,7 @@ def test_each_rung_keeps_the_best_of_its_own_bracket():
 def test_loops_draw_new_candidates():
     X, y = numbered(120)
     search = HyperbandSearchCV(
-        Known(), VALUES, brackets="all", n_loops=2, max_candidates=3, cv=KFold(2), random_state=0
+        Known(), VALUES, brackets="all", n_loops=2, n_candidates=5, cv=KFold(2), random_state=0
     ).fit(X, y)
     table = pd.DataFrame(search.cv_results_)
     assert set(table["loop"]) == {0, 1}
@@ -727,7 +727,7 @@ def test_named_brackets_and_a_given_minimum_are_obeyed():
 )
 def test_max_candidates_reduces_the_candidates_of_small_tables(n_rows, max_candidates, widths):
     search = HyperbandSearchCV(
-        LogisticRegression(), RATES_OF_C, max_candidates=max_candidates, random_state=0
+        LogisticRegression(), RATES_OF_C, n_candidates=max_candidates, random_state=0
     )
     plan = search.plan(*table(n_rows))
     assert plan.loc[plan["rung"] == 0, "n_candidates"].tolist() == widths

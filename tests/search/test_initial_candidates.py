@@ -110,7 +110,7 @@ def test_dicts_with_conditions(sampler):
         sampler=sampler,
         initial_candidates=given,
         n_loops=2,
-        max_candidates=9,
+        n_candidates=17,
         brackets="all",
     ).fit(*data())
     first = [{k: repr(v) for k, v in params.items()} for params in tried(search)]
@@ -150,7 +150,7 @@ def test_they_fill_the_brackets_in_the_order_of_play(sampler):
     given = [{"value": 2.0 + i} for i in range(7)]
     search = HyperbandSearchCV(
         Steady(), {"value": uniform(0, 1)}, sampler=sampler, initial_candidates=given, cv=3,
-        max_candidates=9, brackets="all", random_state=0,
+        n_candidates=17, brackets="all", random_state=0,
     )  # fmt: skip
     plan = search.plan(X, Y)
     firsts = plan.groupby("bracket")[["n_candidates", "n_initial"]].first()
@@ -174,7 +174,7 @@ def search_value(search, arm):
 def test_a_small_grid_in_several_brackets_has_them_once_in_each():
     search = HyperbandSearchCV(
         Steady(), {"value": [0.1, 0.4, 0.8, 0.9, 0.2]}, brackets="all", cv=3, random_state=0,
-        initial_candidates=[{"value": 0.9}, FIRST], max_candidates=9,
+        initial_candidates=[{"value": 0.9}, FIRST], n_candidates=17,
     )  # fmt: skip
     with pytest.warns(UserWarning, match="6 candidates"):
         search.fit(X, Y)
@@ -189,7 +189,7 @@ def test_a_small_grid_in_several_brackets_has_them_once_in_each():
 
 @pytest.mark.parametrize("sampler", ["random", "evolution"])
 def test_the_result_does_not_depend_on_the_workers_or_on_a_break(sampler, tmp_path):
-    options = {"cv": 3, "random_state": 0, "refit": False, "max_candidates": 9, "n_loops": 2}
+    options = {"cv": 3, "random_state": 0, "refit": False, "n_candidates": 9, "n_loops": 2}
     options |= {"initial_candidates": [FIRST, {"value": 0.5}], "sampler": sampler}
     options["brackets"] = "all"
     space = {"value": uniform(0, 1)}

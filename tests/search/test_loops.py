@@ -16,7 +16,7 @@ ignore_stop = pytest.mark.filterwarnings("ignore:The search was stopped by time_
 
 
 def search_of(space=VALUES, **params):
-    defaults = {"max_candidates": 9, "cv": 3, "random_state": 0, "refit": False}
+    defaults = {"n_candidates": 9, "cv": 3, "random_state": 0, "refit": False}
     defaults["brackets"] = "all"
     return HyperbandSearchCV(Known(), space, **{**defaults, **params})
 

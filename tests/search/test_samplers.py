@@ -178,7 +178,7 @@ def test_the_default_is_a_gaussian_process_for_distributions(tmp_path):
 @pytest.mark.parametrize("brackets", ["auto", "all"])
 def test_candidates_of_a_grid_are_random_by_default(brackets):
     grid = {"value": np.linspace(0, 1, 20).tolist()}
-    given = {"space": grid, "n_loops": 1, "max_candidates": None, "brackets": brackets}
+    given = {"space": grid, "n_loops": 1, "n_candidates": None, "brackets": brackets}
     by_default = search_of("auto", **given).fit(X, Y)
     assert table(by_default) == table(search_of("random", **given).fit(X, Y))
 
@@ -285,7 +285,7 @@ def test_conditions_and_estimators_as_values(sampler):
     ]
     pipeline = Pipeline([("scale", "passthrough"), ("clf", GaussianNB())])
     search = HyperbandSearchCV(
-        pipeline, space, sampler=sampler, n_loops=3, max_candidates=9, cv=3, random_state=0
+        pipeline, space, sampler=sampler, n_loops=3, n_candidates=9, cv=3, random_state=0
     )
     search.fit(features, target)
     assert search.best_score_ > 0.85
@@ -372,7 +372,7 @@ def test_a_checkpoint_of_another_version_is_refused(tmp_path, monkeypatch):
         ({"promotion": "asynchronous"}, r"promotion \('synchronous' before, 'asynchronous' now\)"),
         ({"cv": 4}, r"splits \([^)]*\)"),
         ({"space": {"value": uniform(0, 2)}}, "param_distributions"),
-        ({"max_candidates": 5, "cv": 4}, r"max_candidates \(9 before, 5 now\); splits \([^)]*\)"),
+        ({"n_candidates": 5, "cv": 4}, r"max_candidates \(9 before, 5 now\); splits \([^)]*\)"),
     ],
 )
 def test_only_the_settings_that_were_changed_are_named(change, told, tmp_path):
@@ -401,8 +401,8 @@ def test_a_race_keeps_its_budget_and_has_rows_for_what_was_tried(sampler):
     search = race_of(sampler, Peak(), PEAK).fit(X, Y)
     assert search.n_fits_ <= 80
     assert len(search.cv_results_["params"]) == search.history_["candidate"].nunique()
-    assert search.cv_results_["n_pulls"].min() >= 1
-    assert search.cv_results_["n_pulls"][search.best_index_] >= 4
+    assert search.cv_results_["n_fits"].min() >= 1
+    assert search.cv_results_["n_fits"][search.best_index_] >= 4
     assert not np.isnan(search.cv_results_["mean_test_score"]).any()
 
 
@@ -410,7 +410,7 @@ def test_newcomers_of_a_race_gather_around_the_best():
     best = {
         name: np.mean(
             [
-                race_of(name, Peak(), PEAK, n_pulls=300, random_state=seed).fit(X, Y).best_score_
+                race_of(name, Peak(), PEAK, n_fits=300, random_state=seed).fit(X, Y).best_score_
                 for seed in range(5)
             ]
         )
@@ -468,8 +468,8 @@ def test_variance_halving_with_a_sampler_is_the_race(sampler):
 @pytest.mark.parametrize(("cv", "n_splits"), [(4, 10), (12, 12), (None, 10)])
 @pytest.mark.parametrize("of", [halving_of, race_of])
 def test_the_winner_of_a_race_has_as_many_splits_as_cv_stands_for(of, cv, n_splits):
-    search = of("evolution", cv=cv, n_pulls=120).fit(X, Y)
-    assert search.cv_results_["n_pulls"][search.best_index_] == n_splits
+    search = of("evolution", cv=cv, n_fits=120).fit(X, Y)
+    assert search.cv_results_["n_fits"][search.best_index_] == n_splits
 
 
 def test_an_initial_candidate_is_the_first_incumbent():

@@ -12,15 +12,14 @@ from typing import Annotated, Literal
 import pytest
 from sklearn.base import clone
 from sklearn.svm import SVC
-from sklearn_halving.search._shared_parameters import (
+
+from search.common import SEARCHES, data, small
+from sklearn_halving.search._parameters import (
     PositiveInt,
     SharedParameters,
     constraint_of,
     document_search,
 )
-
-from search.common import SEARCHES, data, small
-from sklearn_halving import HyperbandSearchCV
 
 parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
 
@@ -90,7 +89,7 @@ def test_a_space_of_the_wrong_type_is_refused_as_any_other_parameter(search_clas
 def test_names_of_grid_search_are_refused_with_the_name_to_use(search_class):
     with pytest.raises(TypeError, match=r"argument 'param_grid'; use param_distributions"):
         search_class(SVC(), param_grid={"C": [1.0]})
-    number = "max_candidates" if search_class is HyperbandSearchCV else "n_candidates"
+    number = "n_candidates"
     with pytest.raises(TypeError, match=rf"{search_class.__name__}.*'n_iter'; use {number}"):
         search_class(SVC(), {"C": [1.0]}, n_iter=10)
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'nonsense'$"):

@@ -47,10 +47,10 @@ def tree_search(**params):
 @pytest.mark.parametrize("allocation", ALLOCATIONS)
 @pytest.mark.parametrize("n_pulls", [24, 25, 40, 61])
 def test_the_budget_is_spent_and_never_exceeded(allocation, n_pulls):
-    search = tree_search(n_pulls=n_pulls, allocation=allocation).fit(*data())
-    assert search.n_fits_ == len(search.history_) == search.cv_results_["n_pulls"].sum()
-    assert search.n_fits_ + search.n_pulls_left_ == n_pulls
-    assert 0 <= search.n_pulls_left_ <= 2  # three stages share it evenly
+    search = tree_search(n_fits=n_pulls, allocation=allocation).fit(*data())
+    assert search.n_fits_ == len(search.history_) == search.cv_results_["n_fits"].sum()
+    assert search.n_fits_ + search.n_fits_left_ == n_pulls
+    assert 0 <= search.n_fits_left_ <= 2  # three stages share it evenly
 
 
 @pytest.mark.parametrize(("allocation", "n_pulls"), [("likelihood", 40), ("pooled", 39)])
@@ -67,17 +67,17 @@ def test_enough_fits_for_every_stage_by_default():
 
 def test_a_budget_below_the_minimum_names_the_minimum():
     with pytest.raises(ValueError, match=r"n_pulls=23 is too small.*is 24"):
-        tree_search(n_pulls=23, allocation="pooled").fit(*data())
-    assert tree_search(n_pulls=24, allocation="pooled").fit(*data()).n_fits_ == 24
+        tree_search(n_fits=23, allocation="pooled").fit(*data())
+    assert tree_search(n_fits=24, allocation="pooled").fit(*data()).n_fits_ == 24
 
 
 def test_plan_is_what_fit_does():
-    search = tree_search(n_pulls=48, allocation="uniform")
+    search = tree_search(n_fits=48, allocation="uniform")
     plan = search.plan(*data())
     assert plan.columns.tolist() == ["stage", "n_candidates", "n_fits"]
     assert plan.attrs["at_most"]
     search.fit(*data())
-    stage, n_pulls = search.cv_results_["stage"], search.cv_results_["n_pulls"]
+    stage, n_pulls = search.cv_results_["stage"], search.cv_results_["n_fits"]
     assert plan["n_fits"].sum() == n_pulls.sum() == 48
     assert plan["n_candidates"].tolist() == [(stage >= s).sum() for s in range(3)] == [8, 4, 2]
     assert sorted(n_pulls) == [2] * 4 + [6] * 2 + [14] * 2
@@ -87,12 +87,12 @@ def test_splits_that_come_to_an_end():
     X, y = data()
     search = tree_search(cv=PredefinedSplit(np.arange(60) % 2)).fit(X, y)
     assert search.n_splits_ == 2
-    assert search.cv_results_["n_pulls"].max() == 2
+    assert search.cv_results_["n_fits"].max() == 2
     assert search.n_fits_ <= 16
-    assert search.n_fits_ + search.n_pulls_left_ == 16  # not 40: there are no more
+    assert search.n_fits_ + search.n_fits_left_ == 16  # not 40: there are no more
     assert search.plan(X, y)["n_fits"].sum() == 16
     with pytest.raises(ValueError, match=r"n_pulls=17 is too large for .*2 splits of cv"):
-        tree_search(n_pulls=17, cv=PredefinedSplit(np.arange(60) % 2)).fit(X, y)
+        tree_search(n_fits=17, cv=PredefinedSplit(np.arange(60) % 2)).fit(X, y)
     assert tree_search(cv=TimeSeriesSplit(3)).fit(X, y).n_splits_ == 3
 
 
@@ -101,12 +101,12 @@ def test_splits_that_come_to_an_end():
 
 def test_the_table():
     X, y = data()
-    search = tree_search(n_pulls=48, return_train_score=True).fit(X, y)
+    search = tree_search(n_fits=48, return_train_score=True).fit(X, y)
     table = search.cv_results_
     assert len(table["params"]) == 8  # one row a candidate
     scores = np.column_stack([table[f"split{j}_test_score"] for j in range(search.n_splits_)])
     n_pulls = (~np.isnan(scores)).sum(axis=1)
-    np.testing.assert_array_equal(n_pulls, table["n_pulls"])
+    np.testing.assert_array_equal(n_pulls, table["n_fits"])
     for row, n in enumerate(n_pulls):  # the j-th fit of a candidate is on split j
         assert not np.isnan(scores[row, :n]).any()
     np.testing.assert_allclose(np.nanstd(scores, axis=1), table["std_test_score"])
@@ -128,11 +128,11 @@ def test_equal_splits_give_plain_means():
     X, y = data()
     cv = PredefinedSplit(np.arange(60) % 3 // 2 - 1)  # one split
     table = tree_search(cv=cv).fit(X, y).cv_results_
-    assert set(table["n_pulls"]) == {1}
+    assert set(table["n_fits"]) == {1}
     np.testing.assert_array_equal(table["mean_test_score"], table["split0_test_score"])
-    search = tree_search(n_pulls=240, allocation="uniform", cv=3).fit(X, y)
+    search = tree_search(n_fits=240, allocation="uniform", cv=3).fit(X, y)
     table, last = search.cv_results_, search.cv_results_["stage"] == 2
-    assert len(set(table["n_pulls"][last])) == 1
+    assert len(set(table["n_fits"][last])) == 1
     assert search.best_score_ == table["mean_test_score"][last].max()
 
 
@@ -143,7 +143,7 @@ def test_means_make_up_for_easy_and_hard_splits():
     search = VarianceHalvingSearchCV(
         Noisy(split_sd=1.0), {"value": values}, allocation="pooled", random_state=0
     ).fit(X, y)
-    assert len(set(search.cv_results_["n_pulls"])) > 1
+    assert len(set(search.cv_results_["n_fits"])) > 1
     assert search.best_params_ == {"value": 0.35}
     means = search.cv_results_["mean_test_score"]
     np.testing.assert_allclose(means - means[0], np.array(values) - 0.1, atol=1e-6)
@@ -151,7 +151,7 @@ def test_means_make_up_for_easy_and_hard_splits():
 
 
 def test_later_stages_rank_first():
-    search = tree_search(allocation="uniform", n_pulls=24).fit(*data())
+    search = tree_search(allocation="uniform", n_fits=24).fit(*data())
     table = search.cv_results_
     for stage in range(2):
         later = table["rank_test_score"][table["stage"] > stage]
@@ -162,9 +162,9 @@ def test_clear_candidates_get_few_fits_and_close_ones_many():
     X, y = numbered(80)
     values = [0.0, 0.1, 0.2, 0.3, 0.95, 0.96]
     search = VarianceHalvingSearchCV(
-        Noisy(noise_sd=0.05), {"value": values}, n_pulls=120, random_state=0
+        Noisy(noise_sd=0.05), {"value": values}, n_fits=120, random_state=0
     ).fit(X, y)
-    n_pulls = search.cv_results_["n_pulls"]
+    n_pulls = search.cv_results_["n_fits"]
     assert n_pulls[:4].max() < 10 < n_pulls[4:].min()
     assert search.best_params_["value"] >= 0.95
 
@@ -172,11 +172,11 @@ def test_clear_candidates_get_few_fits_and_close_ones_many():
 def test_too_few_repeated_splits_say_nothing_of_how_sure_the_choice_is():
     X, y = numbered(80)
     grid = {"value": np.arange(20) / 20}
-    search = VarianceHalvingSearchCV(Noisy(noise_sd=0.1), grid, n_pulls=22, random_state=0)
+    search = VarianceHalvingSearchCV(Noisy(noise_sd=0.1), grid, n_fits=22, random_state=0)
     search.fit(X, y)
     assert np.isnan(search.cv_results_["probability_best"]).all()
     assert np.isnan([search.best_probability_, search.best_regret_]).all()
-    search.set_params(n_pulls=100).fit(X, y)
+    search.set_params(n_fits=100).fit(X, y)
     assert 0 < search.best_probability_ < 1
 
 
@@ -202,7 +202,7 @@ def test_a_candidate_that_was_lucky_at_first_is_found_out(n_candidates):
     search = VarianceHalvingSearchCV(LuckyAtFirst(noise_sd=1), grid, random_state=0).fit(X, y)
     assert search.best_params_["value"] > 0
     assert search.best_score_ > 0.55
-    assert search.cv_results_["n_pulls"][0] < search.n_fits_ / 4
+    assert search.cv_results_["n_fits"][0] < search.n_fits_ / 4
 
 
 def test_more_training_rows_than_needed_do_not_widen_the_error():
@@ -214,7 +214,7 @@ def test_more_training_rows_than_needed_do_not_widen_the_error():
         search = VarianceHalvingSearchCV(Noisy(noise_sd=0.1), grid, cv=cv, random_state=0)
         table = search.fit(X, y).cv_results_
         scores = np.array([table[f"split{j}_test_score"][0] for j in range(search.n_splits_)])
-        n, variance = table["n_pulls"][0], np.nanvar(scores, ddof=1)
+        n, variance = table["n_fits"][0], np.nanvar(scores, ddof=1)
         assert table["standard_error_test_score"][0] == pytest.approx(
             np.sqrt((1 / n + 10 / 90) * variance)
         )
@@ -241,13 +241,13 @@ def test_an_infinite_score_is_the_best():
 @pytest.mark.parametrize("allocation", ["likelihood", "pooled"])
 def test_stops_when_the_leader_is_clear(allocation):
     X, y = numbered(80)
-    params = {"n_pulls": 200, "allocation": allocation, "random_state": 0}
+    params = {"n_fits": 200, "allocation": allocation, "random_state": 0}
     estimator, grid = Noisy(noise_sd=0.02), {"value": [0.1, 0.2, 0.3, 0.9]}
     whole = VarianceHalvingSearchCV(estimator, grid, **params).fit(X, y)
     stopped = VarianceHalvingSearchCV(estimator, grid, stop_probability=0.95, **params).fit(X, y)
     assert whole.n_fits_ >= 199
     assert stopped.n_fits_ < 100
-    assert stopped.n_pulls_left_ == 200 - stopped.n_fits_
+    assert stopped.n_fits_left_ == 200 - stopped.n_fits_
     assert stopped.best_params_ == whole.best_params_ == {"value": 0.9}
     assert stopped.best_probability_ >= 0.95
 
@@ -255,7 +255,7 @@ def test_stops_when_the_leader_is_clear(allocation):
 def test_stops_when_the_difference_does_not_matter():
     X, y = numbered(80)
     estimator, grid = Noisy(noise_sd=0.01), {"value": [0.500, 0.501, 0.502, 0.503]}
-    search = VarianceHalvingSearchCV(estimator, grid, n_pulls=200, random_state=0)
+    search = VarianceHalvingSearchCV(estimator, grid, n_fits=200, random_state=0)
     assert search.set_params(tolerance=0.05).fit(X, y).n_fits_ < 100
     assert search.set_params(tolerance=1e-4).fit(X, y).n_fits_ == 200
 
@@ -304,10 +304,10 @@ def test_number_of_candidates():
         return len(search.cv_results_["params"])
 
     assert n_candidates(space) == 10
-    assert n_candidates(space, n_pulls=100) == 50
-    assert n_candidates(space, n_pulls=100, allocation="pooled") == 20
-    assert n_candidates(space, n_pulls=100, allocation="uniform") == 20
-    assert n_candidates(space, n_pulls=640, allocation="uniform") == 91  # 7 stages of 91
+    assert n_candidates(space, n_fits=100) == 50
+    assert n_candidates(space, n_fits=100, allocation="pooled") == 20
+    assert n_candidates(space, n_fits=100, allocation="uniform") == 20
+    assert n_candidates(space, n_fits=640, allocation="uniform") == 91  # 7 stages of 91
     assert n_candidates(space, n_candidates=7) == 7
     assert n_candidates(KNOWN, n_candidates=3) == 3
     with pytest.warns(UserWarning, match="only 4 candidates, fewer than n_candidates=9"):
@@ -331,7 +331,7 @@ def test_a_candidate_that_fails_is_out():
     search = VarianceHalvingSearchCV(Known(), space, random_state=0).fit(X, y)
     assert search.best_params_ == {"value": 0.3}
     assert search.cv_results_["probability_best"][0] == 0
-    assert search.cv_results_["n_pulls"][0] <= 3
+    assert search.cv_results_["n_fits"][0] <= 3
 
 
 # ------------------------------------------------------------------------------------ resources
@@ -348,7 +348,7 @@ def test_a_fixed_level():
 
 def test_a_level_that_grows_from_stage_to_stage():
     X, y = data(120)
-    search = tree_search(resource="n_samples", min_resources=12, allocation="uniform", n_pulls=48)
+    search = tree_search(resource="n_samples", min_resources=12, allocation="uniform", n_fits=48)
     plan = search.plan(X, y)
     search.fit(X, y)
     assert plan["n_resources"].tolist() == [12, 34, 96]
@@ -370,7 +370,7 @@ def test_a_level_that_grows_from_stage_to_stage():
     [
         ({"delta": 0}, "'delta' parameter"),
         ({"delta": 1.0}, "'delta' parameter"),
-        ({"n_pulls": 0}, "'n_pulls' parameter"),
+        ({"n_fits": 0}, "'n_pulls' parameter"),
         ({"allocation": "best"}, "'allocation' parameter"),
         ({"stop_probability": 0.4}, "'stop_probability' parameter"),
         ({"tolerance": -1}, "'tolerance' parameter"),
@@ -392,20 +392,20 @@ def test_bad_input_is_refused_before_any_fit(params, message):
 
 def test_too_few_pulls_to_adapt_are_warned_of():
     with pytest.warns(UserWarning, match=r"too small for allocation='ucb'.*n_pulls=315"):
-        tree_search(allocation="ucb", n_pulls=60).fit(*data())
-    tree_search(allocation="ucb", n_pulls=315).fit(*data())
+        tree_search(allocation="ucb", n_fits=60).fit(*data())
+    tree_search(allocation="ucb", n_fits=315).fit(*data())
 
 
 def test_known_variances_steer():
     X, y = data()
     variances = [1.0] * 7 + [100.0]
-    search = tree_search(allocation="known", reward_variances=variances, n_pulls=90).fit(X, y)
-    n_pulls = search.cv_results_["n_pulls"]
+    search = tree_search(allocation="known", reward_variances=variances, n_fits=90).fit(X, y)
+    n_pulls = search.cv_results_["n_fits"]
     assert n_pulls[7] > 2 * n_pulls[:7].min()
 
 
 def test_too_few_fits_are_refused_in_the_words_of_a_search():
-    search = VarianceHalvingSearchCV(Known(), {"value": list(range(6))}, n_pulls=3)
+    search = VarianceHalvingSearchCV(Known(), {"value": list(range(6))}, n_fits=3)
     with pytest.raises(ValueError, match=r"too small for 6 candidates .*that works is 6") as error:
         search.fit(*numbered(60))
     assert "arms" not in str(error.value)

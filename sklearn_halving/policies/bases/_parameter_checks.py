@@ -58,6 +58,8 @@ def width_of_range(policy: object, reward_range: RewardRange | None) -> float:
             "reward_range=(low, high), for example (0, 1) for accuracy; or use a policy that "
             "needs no range, such as SuccessiveRejects."
         )
+    # Again, for policies with a __post_init__ of their own.
+    check_range("reward_range", reward_range, "It is the range of the rewards, such as (0, 1).")
     low, high = reward_range
     return float(high) - float(low)
 

@@ -126,7 +126,7 @@ def finite_horizon_costs(n_arms: int, levels: tuple[int, int], factor: float) ->
     ``levels`` are the smallest level and R.
     """
     (min_level, max_level), eta = levels, exact_factor(factor)
-    largest = floor_log(min(Fraction(max_level, min_level), n_arms), eta)
+    largest = floor_log(min(Fraction(max_level, min_level), Fraction(n_arms)), eta)
     return [n_arms * max_level * (s + 1) / eta**s for s in range(largest + 1)]
 
 

@@ -6,7 +6,7 @@ import sys
 import time
 from math import ceil, isnan
 
-from sklearn_halving.execution.workers._messages import write_line
+from sklearn_halving.execution._messages import write_line
 from sklearn_halving.resources import Resource
 from sklearn_halving.search._formatting import counted, number_text, score_text
 from sklearn_halving.search.preparing._plan import SearchPlan

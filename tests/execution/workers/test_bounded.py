@@ -23,7 +23,7 @@ def peak_of_fit(n_candidates: int) -> tuple[int, int]:
     search = HyperbandSearchCV(
         Known(),
         {"quality": list(range(n_candidates))},
-        max_candidates=n_candidates,
+        n_candidates=n_candidates,
         brackets="most_exploratory",
         max_resources=n_candidates,
         min_resources=1,

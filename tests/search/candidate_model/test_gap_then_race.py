@@ -21,7 +21,7 @@ FEW_ARMS = ((2, 6), (30, 121), (1, 6))
 search_of = partial(sampled, "gap then race")
 
 
-@pytest.mark.parametrize("other", [{"n_pulls": 100}, {"n_candidates": 20}, {"pulls_in_flight": 2}])
+@pytest.mark.parametrize("other", [{"n_fits": 100}, {"n_candidates": 20}, {"fits_in_flight": 2}])
 def test_a_checkpoint_is_refused_if_other_candidates_would_arrive(other, tmp_path):
     path = tmp_path / "journal"
     search_of("evolution", checkpoint=path).fit(X, Y)
@@ -31,38 +31,38 @@ def test_a_checkpoint_is_refused_if_other_candidates_would_arrive(other, tmp_pat
 
 @pytest.mark.parametrize("n_pulls", [1, 2, 9, 10, 11, 40, 80, 200])
 def test_the_budget_and_the_plan_are_kept(n_pulls):
-    search = search_of("evolution", n_pulls=n_pulls)
+    search = search_of("evolution", n_fits=n_pulls)
     plan = search.plan(X, Y)
     assert plan["n_fits"].sum() == n_pulls
     search.fit(X, Y)
     assert search.n_fits_ <= n_pulls
-    assert search.n_fits_ + search.n_pulls_left_ == n_pulls
+    assert search.n_fits_ + search.n_fits_left_ == n_pulls
     assert search.cv_results_["rank_test_score"][search.best_index_] == 1
     if n_pulls <= 10:
         assert max(search.cv_results_["candidate"]) < N_DRAWN
 
 
 def test_the_default_number_of_fits_is_50():
-    assert search_of("evolution", n_pulls="auto", n_candidates="auto").fit(X, Y).n_fits_ == 50
+    assert search_of("evolution", n_fits="auto", n_candidates="auto").fit(X, Y).n_fits_ == 50
 
 
 @pytest.mark.parametrize(("cv", "n_splits"), [(4, 10), (12, 12), (list(KFold(3).split(X)), 3)])
 def test_the_winner_has_as_many_splits_as_cv_stands_for(cv, n_splits):
-    search = search_of("evolution", cv=cv, n_pulls=120).fit(X, Y)
-    assert search.cv_results_["n_pulls"][search.best_index_] >= n_splits
+    search = search_of("evolution", cv=cv, n_fits=120).fit(X, Y)
+    assert search.cv_results_["n_fits"][search.best_index_] >= n_splits
 
 
 @pytest.mark.parametrize("n_candidates", [2, 30])
 def test_new_candidates_race_on_10_splits_after_a_long_first_part(n_candidates):
     """The first part has 100 fits and may make more than 10 of one candidate."""
-    search = search_of("evolution", n_pulls=400, n_candidates=n_candidates).fit(X, Y)
+    search = search_of("evolution", n_fits=400, n_candidates=n_candidates).fit(X, Y)
     results = search.cv_results_
     has_arrived = np.array(results["candidate"]) >= n_candidates
-    assert results["n_pulls"][~has_arrived].max() > 10
-    assert results["n_pulls"][has_arrived].max() == 10
+    assert results["n_fits"][~has_arrived].max() > 10
+    assert results["n_fits"][has_arrived].max() == 10
     assert has_arrived.sum() > 40
     counts = search.history_["candidate"].value_counts().sort_index()
-    of_table = dict(zip(results["candidate"], results["n_pulls"], strict=True))
+    of_table = dict(zip(results["candidate"], results["n_fits"], strict=True))
     assert of_table == counts.to_dict()  # no score is lost
 
 
@@ -73,7 +73,7 @@ def test_the_races_of_few_arms_end():
         rng = np.random.default_rng(seed)
         n_drawn, n_pulls, in_flight = (int(rng.integers(*ends)) for ends in FEW_ARMS)
         gap = GapOverCandidates(
-            min(n_pulls, 30), pulls_in_flight=in_flight, confirm=True, split_variance=0.25
+            min(n_pulls, 30), fits_in_flight=in_flight, confirm=True, split_variance=0.25
         )
         race = IncumbentRace(n_pulls, pulls_in_flight=in_flight)
         policy = GapThenRace(gap, race, n_drawn)
@@ -97,7 +97,7 @@ def test_the_races_of_few_arms_end():
 
 @pytest.mark.parametrize("n_pulls", [20, 80, 400])
 def test_only_candidates_that_can_come_are_planned(n_pulls):
-    search = search_of("evolution", n_pulls=n_pulls)
+    search = search_of("evolution", n_fits=n_pulls)
     n_of_gap = min(n_pulls, max(10, n_pulls // 4))
     n_planned = N_DRAWN + n_pulls - min(n_of_gap, N_DRAWN)
     assert search.plan(X, Y)["n_candidates"].tolist() == [n_planned]
@@ -162,7 +162,7 @@ def test_the_certainty_of_candidates_that_arrived():
     has_arrived = np.array(results["candidate"]) >= N_DRAWN
     assert has_arrived.any()
     assert not has_arrived.all()
-    assert (results["n_pulls"] > 0).all()
+    assert (results["n_fits"] > 0).all()
     for name in ("posterior_mean", "posterior_sd", "lower_bound", "upper_bound"):
         assert np.isnan(results[name][has_arrived]).all()
         assert np.isfinite(results[name][~has_arrived]).all()
@@ -178,8 +178,8 @@ def test_the_certainty_of_candidates_that_arrived():
 
 def test_the_first_part_is_the_search_without_a_sampler():
     """The fits of a search with as many fits as the first part, in the same order."""
-    alone = search_of("random", n_pulls=20, pulls_in_flight=10).fit(X, Y)
-    joint = search_of("evolution", n_pulls=80).fit(X, Y)
+    alone = search_of("random", n_fits=20, fits_in_flight=10).fit(X, Y)
+    joint = search_of("evolution", n_fits=80).fit(X, Y)
     pulls = [
         list(zip(search.history_["candidate"], search.history_["split"], strict=True))
         for search in (alone, joint)
@@ -191,7 +191,7 @@ def test_candidates_of_a_sampler_are_better_than_those_that_were_drawn():
     best = {
         name: np.mean(
             [
-                search_of(name, n_pulls=200, random_state=seed).fit(X, Y).best_params_["value"]
+                search_of(name, n_fits=200, random_state=seed).fit(X, Y).best_params_["value"]
                 for seed in range(5)
             ]
         )
@@ -235,19 +235,19 @@ def test_candidates_that_fail_do_not_win():
     results = search.cv_results_
     failed = np.isnan(results["mean_test_score"])
     assert failed.any()
-    assert (results["n_pulls"][failed] <= 2).all()
+    assert (results["n_fits"][failed] <= 2).all()
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_candidates_come_for_the_fits_that_drawn_candidates_did_not_need():
     """Each of two drawn candidates fails once, which leaves 24 fits of the planned 26."""
     given = [{"value": 0.9}, {"value": 0.8}]
-    params = {"n_pulls": 26, "n_candidates": 2, "initial_candidates": given}
+    params = {"n_fits": 26, "n_candidates": 2, "initial_candidates": given}
     search = search_of("evolution", Fragile(), **params)
     assert search.plan(X, Y)["n_candidates"].tolist() == [26]
     results = search.fit(X, Y).cv_results_
     assert len(results["params"]) > 5
-    assert results["n_pulls"].sum() > 20
+    assert results["n_fits"].sum() > 20
 
 
 def test_the_race_goes_on_if_all_drawn_candidates_failed():

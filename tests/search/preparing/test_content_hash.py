@@ -112,13 +112,13 @@ def test_a_number_of_numpy_is_the_same_number(tmp_path):
         DecisionTreeClassifier(),
         {"max_depth": [1, 2, 3]},
         min_resources=np.int64(25),
-        max_candidates=np.int64(3),
+        n_candidates=np.int64(3),
         cv=2,
         random_state=0,
         checkpoint=tmp_path / "j",
     ).fit(X, Y)
     first = search.cv_results_["mean_test_score"].tolist()
-    again = search.set_params(min_resources=25, max_candidates=3).fit(X, Y)
+    again = search.set_params(min_resources=25, n_candidates=3).fit(X, Y)
     assert again.cv_results_["mean_test_score"].tolist() == first
     assert (tmp_path / "j").read_bytes().count(b'"session"') == 1
 
@@ -128,7 +128,7 @@ def test_scores_that_are_true_or_false_are_read_back(tmp_path):
         DecisionTreeClassifier(),
         {"max_depth": [1, 2, 3]},
         scoring=is_good,
-        max_candidates=3,
+        n_candidates=3,
         cv=2,
         random_state=0,
         checkpoint=tmp_path / "j",

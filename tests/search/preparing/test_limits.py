@@ -55,8 +55,8 @@ def test_text_that_is_no_amount_of_memory_is_refused(text):
 
 @parametrize_searches
 def test_limits_as_text_are_those_as_numbers(search_class):
-    texts = {"time_budget": "1h", "pull_timeout": "1min", "memory_limit": "4GiB"}
-    numbers = {"time_budget": 3600, "pull_timeout": 60.0, "memory_limit": 2**32}
+    texts = {"time_budget": "1h", "fit_timeout": "1min", "memory_limit": "4GiB"}
+    numbers = {"time_budget": 3600, "fit_timeout": 60.0, "memory_limit": 2**32}
     by_text, by_number = (small(search_class, Known(), SPACE, **p) for p in (texts, numbers))
     assert limits_of(by_text) == limits_of(by_number) == (3600, PullLimits(60.0, 2**32))
     assert by_text.get_params(deep=False)["memory_limit"] == "4GiB"

@@ -12,13 +12,13 @@ from sklearn.datasets import load_wine
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from sklearn_halving.search.preparing._candidates import PointSampler
 
 from search.common import FITS, Known, Recording, data, numbered
 from search.resuming import Steady, X, Y, table
 from sklearn_halving import BanditSearchCV
 from sklearn_halving.policies import HOO, DoublingHalving
 from sklearn_halving.samplers import Space, Told
+from sklearn_halving.search.preparing._arriving import PointSampler
 
 DICE = rv_discrete(1, 6, name="dice", values=([1, 2, 6], [0.5, 0.25, 0.25]))
 
@@ -34,17 +34,17 @@ def test_it_finds_the_largest_of_a_score_without_noise():
     assert search.best_params_["value"] > 0.9
     assert search.best_score_ == pytest.approx(search.best_params_["value"])
     values = search.cv_results_["param_value"].astype(float)
-    n_pulls = search.cv_results_["n_pulls"]
+    n_pulls = search.cv_results_["n_fits"]
     assert n_pulls[values > 0.5].sum() > 1.2 * n_pulls[values < 0.5].sum()
 
 
 def test_there_is_a_row_for_each_candidate_that_was_made():
-    search = search_by(n_pulls=20, cv=4).fit(*data())
+    search = search_by(n_fits=20, cv=4).fit(*data())
     table = search.cv_results_
-    assert search.n_fits_ == table["n_pulls"].sum() == len(search.history_) == 20
-    assert search.n_pulls_left_ == 0
+    assert search.n_fits_ == table["n_fits"].sum() == len(search.history_) == 20
+    assert search.n_fits_left_ == 0
     assert search.n_splits_ == 4
-    assert (table["n_pulls"] >= 1).all()
+    assert (table["n_fits"] >= 1).all()
     assert [params["value"] for params in table["params"][:2]] == [0.25, 0.75]
     assert len({params["value"] for params in table["params"]}) == len(table["params"])
     assert table["rank_test_score"][search.best_index_] == 1
@@ -52,7 +52,7 @@ def test_there_is_a_row_for_each_candidate_that_was_made():
 
 
 def test_splits_take_turns():
-    history = search_by(n_pulls=6, cv=3).fit(*data()).history_
+    history = search_by(n_fits=6, cv=3).fit(*data()).history_
     assert history["split"].tolist() == [0, 1, 2, 0, 1, 2]
 
 
@@ -60,9 +60,9 @@ def test_a_real_search_and_the_number_of_workers():
     X, y = load_wine(return_X_y=True)
     model = make_pipeline(StandardScaler(), SVC())
     space = {"svc__C": loguniform(1e-3, 1e3), "svc__gamma": loguniform(1e-5, 1e1)}
-    one = search_by("hoo", model, space, n_pulls=30).fit(X, y)
+    one = search_by("hoo", model, space, n_fits=30).fit(X, y)
     with parallel_config(backend="threading", n_jobs=3):
-        three = search_by("hoo", model, space, n_pulls=30).fit(X, y)
+        three = search_by("hoo", model, space, n_fits=30).fit(X, y)
     np.testing.assert_array_equal(
         one.cv_results_["mean_test_score"], three.cv_results_["mean_test_score"]
     )
@@ -81,9 +81,9 @@ def test_points_go_through_the_inverse_of_the_distribution():
 
 
 def test_an_interrupted_search_goes_on(tmp_path):
-    unbroken = search_by("hoo", Steady(), n_pulls=20, reward_range=(0, 2)).fit(X, Y)
+    unbroken = search_by("hoo", Steady(), n_fits=20, reward_range=(0, 2)).fit(X, Y)
     estimator = Steady(log=str(tmp_path / "log"), event="interrupt", at=11)
-    options = {"n_pulls": 20, "reward_range": (0, 2), "checkpoint": tmp_path / "journal"}
+    options = {"n_fits": 20, "reward_range": (0, 2), "checkpoint": tmp_path / "journal"}
     with pytest.raises(KeyboardInterrupt):
         search_by("hoo", estimator, **options).fit(X, Y)
     resumed = search_by("hoo", estimator, **options).fit(X, Y)
@@ -102,7 +102,7 @@ def test_an_interrupted_search_goes_on(tmp_path):
         ({"value": uniform(0, 1)}, {"n_candidates": 5}, "n_candidates=5 must be left out"),
         ({"valve": uniform(0, 1)}, {}, "Invalid parameter 'valve'"),
         ({"value": uniform(0, 1)}, {"policy": HOO(9, 2)}, "n_dimensions must be 1, the number"),
-        ({"value": uniform(0, 1)}, {"policy": HOO(9), "n_pulls": 5}, "n_pulls=5 must be left out"),
+        ({"value": uniform(0, 1)}, {"policy": HOO(9), "n_fits": 5}, "n_pulls=5 must be left out"),
         ({"value": uniform(0, 1)}, {"scoring": "neg_log_loss"}, "reward_range"),
         ({"value": uniform(0, 1)}, {"policy": "ucb_e"}, r"policy='ucb_e' .* 'adaptive_ucb_e'"),
         ({"value": uniform(0, 1)}, {"policy": "UGapEc"}, r"by name.*UGapEc\(epsilon\)"),
@@ -138,6 +138,6 @@ def test_doubling_halving_goes_from_level_to_level():
 def test_plan_fits_nothing_and_says_what_it_can():
     X, y = numbered(60)
     FITS.clear()
-    plan = search_by(estimator=Recording(), n_pulls=10).plan(X, y)
+    plan = search_by(estimator=Recording(), n_fits=10).plan(X, y)
     assert plan["n_fits"].tolist() == [10]
     assert len(FITS) == 0

@@ -101,7 +101,7 @@ def test_candidates_made_on_the_way_are_made_again(tmp_path):
     path, space = tmp_path / "j", {"value": uniform(0, 0.9)}  # scores have noise, and end at 1
 
     def search(n_pulls, policy="hoo"):
-        options = {"policy": policy, "n_pulls": n_pulls, "checkpoint": path}
+        options = {"policy": policy, "n_fits": n_pulls, "checkpoint": path}
         return small(BanditSearchCV, Steady(), space, **options)
 
     unbroken = search(20).fit(X, Y)
@@ -284,7 +284,7 @@ def test_without_a_number_the_draws_are_those_of_the_journal(search_class, rando
     def search():
         instance = None if random_state is None else np.random.RandomState(random_state(5))
         space = {"value": uniform(0, 1)}
-        n = {"max_candidates": 3} if search_class is HyperbandSearchCV else {"n_candidates": 4}
+        n = {"n_candidates": 3} if search_class is HyperbandSearchCV else {"n_candidates": 4}
         kept = {"checkpoint": tmp_path / "j", "random_state": instance}
         return small(search_class, Steady(), space, **n, **kept)
 
@@ -324,7 +324,7 @@ CHANGES = {
 def test_a_difference_is_named_before_any_fit(search_class, name, tmp_path):
     path = tmp_path / "j"
     # All of the grid in its own order, so that with another seed nothing else differs.
-    whole_grid = {"max_candidates": None, "brackets": "auto"}
+    whole_grid = {"n_candidates": None, "brackets": "auto"}
     n = whole_grid if search_class is HyperbandSearchCV else {}
     first = small(search_class, Steady(), GRID, checkpoint=path, **n).fit(X, Y)
     before, table_before = path.read_bytes(), table(first)
@@ -396,15 +396,15 @@ def test_plan_leaves_the_journal_alone(tmp_path):
 
 EXTENSIONS = [
     (HyperbandSearchCV, {}, {"n_loops": 2}),
-    (VarianceHalvingSearchCV, {"n_pulls": 20}, {"n_pulls": 40}),
-    (VarianceHalvingSearchCV, {"n_pulls": 20, "allocation": "pooled"}, {"n_pulls": 40}),
-    (BanditSearchCV, {"n_pulls": 12}, {"n_pulls": 20}),
+    (VarianceHalvingSearchCV, {"n_fits": 20}, {"n_fits": 40}),
+    (VarianceHalvingSearchCV, {"n_fits": 20, "allocation": "pooled"}, {"n_fits": 40}),
+    (BanditSearchCV, {"n_fits": 12}, {"n_fits": 20}),
     (
         BanditSearchCV,
         {"policy": SuccessiveRejects(12)},
         {"policy": SuccessiveRejects(20)},
     ),
-    (SEARCHES[3], {"n_pulls": 6}, {"n_pulls": 12}),
+    (SEARCHES[3], {"n_fits": 6}, {"n_fits": 12}),
 ]
 
 
@@ -448,7 +448,7 @@ def test_loops_over_a_grid_whose_first_candidates_would_be_others_are_refused(tm
 
 def test_fewer_candidates_than_in_the_journal_are_refused(tmp_path):
     space = {"value": uniform(0, 1)}
-    options = {"checkpoint": tmp_path / "j", "n_pulls": 20}
+    options = {"checkpoint": tmp_path / "j", "n_fits": 20}
     small(VarianceHalvingSearchCV, Steady(), space, n_candidates=4, **options).fit(X, Y)
     with pytest.raises(JournalError, match=r"candidates \(4 before, 3 now\)"):
         small(VarianceHalvingSearchCV, Steady(), space, n_candidates=3, **options).fit(X, Y)
@@ -473,7 +473,7 @@ SGD = {
 
 def continued(path, *, estimator, space, **params):
     params = {"scoring": fragile, "error_score": "raise", "checkpoint": path, **params}
-    params |= {"max_candidates": 9, "min_resources": 2}
+    params |= {"n_candidates": 9, "min_resources": 2}
     return small(HyperbandSearchCV, estimator, space, **params)
 
 

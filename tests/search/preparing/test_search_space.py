@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from scipy.stats import randint
 from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import ParameterGrid
-from sklearn_halving.search.preparing._search_space import SearchSpace, _draw_indices, n_different
 
 from search.common import SEARCHES, data
 from sklearn_halving import BanditSearchCV, HyperbandSearchCV
+from sklearn_halving.search.preparing._space import SearchSpace, _draw_indices, n_different
 
 
 @given(
@@ -76,7 +76,7 @@ def test_equal_values_are_one_candidate(values):
 
 HUGE = {name: np.linspace(0.01, 0.99, 1000) for name in ("alpha", "l1_ratio", "eta0")}
 """10^9 candidates: a list of them would not fit in memory."""
-DRAW = {HyperbandSearchCV: {"max_candidates": 9}}
+DRAW = {HyperbandSearchCV: {"n_candidates": 17}}
 """How a search draws some of the candidates; ``n_candidates=9`` for all others."""
 MOST_BYTES = 20 * 2**20
 
@@ -103,7 +103,7 @@ def test_a_huge_grid_that_would_be_tried_whole_is_refused_at_once(search_class, 
 @pytest.mark.parametrize("search_class", SEARCHES)
 @pytest.mark.parametrize("space", [HUGE, [HUGE, HUGE]], ids=["one", "two with the same names"])
 def test_some_candidates_of_a_huge_grid_are_drawn_without_listing_it(search_class, space):
-    params = DRAW.get(search_class, {"n_candidates": 9, "n_pulls": 60})
+    params = DRAW.get(search_class, {"n_candidates": 9, "n_fits": 60})
     search = search_class(SGDClassifier(), space, cv=3, random_state=0, **params)
     with little_memory():
         search.fit(*data(300))
@@ -112,7 +112,7 @@ def test_some_candidates_of_a_huge_grid_are_drawn_without_listing_it(search_clas
 
 def test_a_race_over_a_huge_grid_draws_as_many_candidates_as_it_has_fits():
     search = BanditSearchCV(
-        SGDClassifier(), HUGE, policy="incumbent_race", n_pulls=30, cv=3, random_state=0
+        SGDClassifier(), HUGE, policy="incumbent_race", n_fits=30, cv=3, random_state=0
     )
     with little_memory():
         search.fit(*data(300))

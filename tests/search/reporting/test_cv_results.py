@@ -22,11 +22,9 @@ def split_columns(search: VarianceHalvingSearchCV | BanditSearchCV) -> list[str]
     "search",
     [
         VarianceHalvingSearchCV(
-            KNeighborsClassifier(), GRID, n_pulls=240, return_train_score=True, random_state=0
+            KNeighborsClassifier(), GRID, n_fits=240, return_train_score=True, random_state=0
         ),
-        BanditSearchCV(
-            KNeighborsClassifier(), GRID, policy="uniform", n_pulls=240, random_state=0
-        ),
+        BanditSearchCV(KNeighborsClassifier(), GRID, policy="uniform", n_fits=240, random_state=0),
     ],
     ids=["variance_halving", "uniform"],
 )
@@ -36,7 +34,7 @@ def test_very_many_splits_have_no_columns_of_their_own(search) -> None:
     assert split_columns(search) == []
     results, history = search.cv_results_, search.history_
     of_candidate = history.groupby("candidate")["test_score"]
-    assert results["n_pulls"].tolist() == of_candidate.size().tolist()
+    assert results["n_fits"].tolist() == of_candidate.size().tolist()
     np.testing.assert_allclose(results["std_test_score"], of_candidate.std(ddof=0))
     assert np.isfinite(results["mean_test_score"]).all()
 
@@ -44,6 +42,6 @@ def test_very_many_splits_have_no_columns_of_their_own(search) -> None:
 def test_splits_that_cv_fixes_always_have_columns() -> None:
     cv = list(RepeatedStratifiedKFold(n_splits=2, n_repeats=51, random_state=0).split(X, y))
     search = BanditSearchCV(
-        KNeighborsClassifier(), GRID, policy="uniform", n_pulls=204, cv=cv, random_state=0
+        KNeighborsClassifier(), GRID, policy="uniform", n_fits=204, cv=cv, random_state=0
     ).fit(X, y)
     assert len(split_columns(search)) == 102

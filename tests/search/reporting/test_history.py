@@ -79,7 +79,7 @@ def test_promotions_of_hyperband(values, nan_below, n_loops, seed):
     """Ties, values without a score, and those without one on few rows."""
     search = HyperbandSearchCV(
         Known(nan_below=nan_below), {"value": values}, cv=KFold(2), min_resources=6,
-        max_candidates=9, n_loops=n_loops, random_state=seed, refit=False, brackets="all",
+        n_candidates=17, n_loops=n_loops, random_state=seed, refit=False, brackets="all",
     )  # fmt: skip
     with suppress(ValueError):  # where nobody has a score
         search.fit(*numbered(108))
@@ -115,7 +115,7 @@ def test_stages_of_variance_halving(allocation, n_jobs):
 def test_decisions_of_variance_halving_follow_from_the_history_alone():
     """A policy that is told the scores of the history asks for its pulls, stage by stage."""
     search = VarianceHalvingSearchCV(
-        LogisticRegression(), {"C": np.logspace(-4, 2, 12)}, n_pulls=60, random_state=0
+        LogisticRegression(), {"C": np.logspace(-4, 2, 12)}, n_fits=60, random_state=0
     ).fit(*data())
     history = search.history_.set_index(["candidate", "split"])
     policy = VarianceHalving(60)
@@ -240,7 +240,7 @@ def test_train_scores_that_fail_are_told():
 def outcomes_of(*values, **params):
     """Return how the fits of each value ended, with the first error of each."""
     search = VarianceHalvingSearchCV(
-        Known(), {"value": [0.5]}, n_pulls=4, cv=KFold(2), random_state=0, **params
+        Known(), {"value": [0.5]}, n_fits=4, cv=KFold(2), random_state=0, **params
     )
     search.set_params(param_distributions=[{"value": [0.5]}], estimator=values[0])
     with pytest.raises(ValueError, match="fits failed"):
@@ -266,7 +266,7 @@ def test_a_timeout_within_the_fit_is_the_fits_own_failure():
 
 @pytest.mark.slow
 def test_fits_that_take_too_long():
-    words, error = outcomes_of(Slow(), pull_timeout=0.2)
+    words, error = outcomes_of(Slow(), fit_timeout=0.2)
     assert words == {"timeout"}
     assert "pull_timeout=0.2" in error
 
@@ -321,13 +321,13 @@ def test_results_load_into_pandas_as_those_of_grid_search(search_class):
     shared = [name for name in grid if name in table and not name.startswith("split")]
     assert set(shared) >= {"param_estimator", "param_estimator__C", "param_other", "params"}
     assert table[shared].dtypes.to_dict() == grid[shared].dtypes.to_dict()
-    own = ["candidate", *(n for n in ("bracket", "iter", "n_pulls", "stage") if n in table)]
+    own = ["candidate", *(n for n in ("bracket", "iter", "n_fits", "stage") if n in table)]
     assert all(table[name].dtype.kind == "i" for name in own)
     lacking = [("estimator__C" not in params) for params in search.cv_results_["params"]]
     assert table["param_estimator__C"].isna().tolist() == lacking
 
 
-MORE = {HyperbandSearchCV: {"max_candidates": 9}}
+MORE = {HyperbandSearchCV: {"n_candidates": 17}}
 """So many that all candidates are drawn."""
 
 

@@ -89,7 +89,7 @@ def test_models_that_diverge_do_not_decide():
     X, y = load_diabetes(return_X_y=True)
     grid = {"eta0": np.logspace(-4, 2, 20), "alpha": [1e-4, 1e-2]}
     model = SGDRegressor(max_iter=20, tol=None)
-    search = VarianceHalvingSearchCV(model, grid, n_pulls=120, scoring="r2", random_state=0)
+    search = VarianceHalvingSearchCV(model, grid, n_fits=120, scoring="r2", random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         search.fit(X, y)
@@ -109,7 +109,7 @@ class StaysHere(RandomForestClassifier):
 
 
 def test_models_that_cannot_be_sent_between_processes_are_told_of():
-    options = {"resource": "n_estimators", "cv": 2, "max_candidates": 3, "random_state": 0}
+    options = {"resource": "n_estimators", "cv": 2, "n_candidates": 3, "random_state": 0}
     search = HyperbandSearchCV(
         StaysHere(n_estimators=9), {"max_depth": [1, 2, 3]}, brackets="all", **options
     )
@@ -230,7 +230,7 @@ class Broken(Known):
 @pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
 def test_errors_that_differ_in_lines_and_addresses_are_the_same():
     search = VarianceHalvingSearchCV(
-        Broken(), {"value": [0.0, 0.3, 0.9]}, cv=3, n_pulls=9, random_state=0
+        Broken(), {"value": [0.0, 0.3, 0.9]}, cv=3, n_fits=9, random_state=0
     )
     with pytest.warns(FitFailedWarning) as caught:
         search.fit(*numbered(60))
@@ -246,7 +246,7 @@ def test_errors_that_differ_in_lines_and_addresses_are_the_same():
 def test_failures_of_an_earlier_session_are_not_told_as_new(tmp_path):
     grid = {"fails": [False, True], "value": [0.2, 0.4]}
     search = VarianceHalvingSearchCV(
-        Known(), grid, cv=3, n_pulls=12, random_state=0, checkpoint=tmp_path / "journal"
+        Known(), grid, cv=3, n_fits=12, random_state=0, checkpoint=tmp_path / "journal"
     )
     texts = []
     for _ in range(2):

@@ -90,12 +90,12 @@ def test_lines_of_stages(capsys):
 
 
 def test_lines_where_there_are_neither_rungs_nor_stages(capsys):
-    search = small(BayesGapSearchCV, Known(), KNOWN, verbose=1, n_pulls=10)
+    search = small(BayesGapSearchCV, Known(), KNOWN, verbose=1, n_fits=10)
     lines = lines_of(search, capsys)
     assert lines[0] == "Fitting 4 candidates, totalling at most 10 fits"
     counts = [line.partition(":")[0] for line in lines[1:-1]]
     assert counts == [f"{n} of 10 fits" for n in range(1, 11)]
-    n_best = search.cv_results_["n_pulls"][search.best_index_]
+    n_best = search.cv_results_["n_fits"][search.best_index_]
     assert lines[-2].endswith(f"; best score 0.4 ({n_best} splits); T elapsed")
     assert lines[-1] == "Done: 10 fits in T; best score 0.4"
 

@@ -368,7 +368,7 @@ def whole_log(folder):
 # ------------------------------------------------------------- what counts after a second Ctrl-C
 
 ONE, TWO = {"n_jobs": 1}, {"n_jobs": 2}
-LIMITED = {"pull_timeout": 600}
+LIMITED = {"fit_timeout": 600}
 WAYS = {
     "this process": ("sequential", ONE),
     "threads": ("threading", TWO),
@@ -417,7 +417,7 @@ def check_second_ctrl_c(search_class, backend, params, tmp_path):
     assert search.n_fits_ == len(pulls_of(tmp_path)) == len(search.history_)
     assert search.best_params_ == search.cv_results_["params"][search.best_index_]
     assert np.isfinite(search.best_score_)
-    search.set_params(n_jobs=1, pull_timeout=None).fit(X, Y)
+    search.set_params(n_jobs=1, fit_timeout=None).fit(X, Y)
     assert found(search) == unbroken(search_class, tmp_path, "sleep")
 
 
