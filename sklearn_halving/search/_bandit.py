@@ -130,7 +130,7 @@ default="random"
         `~sklearn_halving.policies.BayesGap`, and as in VarianceHalvingSearchCV for all others.
     best_probability_ : float
         Probability that the chosen candidate is the best one. NaN, like ``best_regret_``, if too
-        few splits were repeated to estimate the noise.
+        few splits were repeated to estimate the noise. Neither is available for BayesGap.
     best_regret_ : float
         Expected difference between the score of the best candidate and that of the chosen one.
 

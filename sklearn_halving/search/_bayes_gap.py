@@ -92,8 +92,9 @@ default="random"
           in VarianceHalvingSearchCV;
         - ``rank_test_score``: rank by ``posterior_mean``, after the chosen candidate.
 
-        With a sampler, only fitted candidates have a row, ranked as in VarianceHalvingSearchCV.
-        Posterior and bounds are those before the race.
+        With a sampler, only fitted candidates have a row, ranked as in VarianceHalvingSearchCV,
+        whose other columns and attributes are added. Posterior and bounds are those before the
+        race.
     best_corrected_score_ : float
         Posterior mean of the best candidate. With a sampler, as in VarianceHalvingSearchCV.
     regret_bounds_ : ndarray of shape (n_rounds,)
