@@ -83,7 +83,7 @@ class SearchResults(BaseSearchCV):
         >>> from sklearn_halving import HyperbandSearchCV
         >>> X, y = load_wine(return_X_y=True)
         >>> tree, grid = DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2, 3, 4]}
-        >>> search = HyperbandSearchCV(tree, grid, max_candidates=4, cv=3, random_state=0)
+        >>> search = HyperbandSearchCV(tree, grid, n_candidates=4, cv=3, random_state=0)
         >>> history = search.fit(X, y).history_
         >>> len(history) == search.n_fits_, set(history["outcome"])
         (True, {'ok'})
