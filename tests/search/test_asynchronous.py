@@ -143,8 +143,7 @@ def test_a_time_budget_keeps_what_is_known():
         parallel_config("threading", n_jobs=2),
         pytest.warns(UserWarning, match="stopped by time_budget"),
     ):
-        many_loops = replace(BRACKETS, n_loops=1000)
-        search = search_of(brackets=many_loops, time_budget=3.0).fit(X, Y)
+        search = search_of(brackets=replace(BRACKETS, n_loops=1000), time_budget=3.0).fit(X, Y)
     assert search.stopped_by_ == "time_budget"
     assert search.cv_results_["n_resources"][search.best_index_] == 120
 

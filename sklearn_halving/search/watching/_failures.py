@@ -179,17 +179,16 @@ def all_nan_message(metric: str, outcomes: Sequence[Outcome]) -> str:
     return f"Every mean score{of_metric} is NaN, so the first candidate is chosen: {why}."
 
 
-def no_score_message(select: str | None) -> str:
+def no_score_message(*, has_rungs: bool) -> str:
     """Return why no candidate can be chosen."""
-    if select is None:
+    if has_rungs:
         return (
-            "No candidate has a score in the metric that guides the search, so none can be "
-            "chosen. See cv_results_ for the scores; refit names the metric."
+            "No candidate has a score with the largest resource, so none can be chosen. See "
+            "cv_results_ for the scores with less of it."
         )
     return (
-        f"No candidate has a score among the rows that select={select!r} considers, so none can "
-        "be chosen. See cv_results_ for the scores; a larger min_resources or "
-        "select='all_rungs' may help."
+        "No candidate has a score in the metric that guides the search, so none can be "
+        "chosen. See cv_results_ for the scores; refit names the metric."
     )
 
 

@@ -353,13 +353,16 @@ def least_budget(policy_with: Callable[[int], object], low: int, high: int) -> i
     """Return the least budget, as the refusals of smaller ones name it."""
     budget = 0
     for _ in range(3):  # the policy refuses a budget, and then its schedule
+        refusal = ""
         try:
             policy_with(budget).schedule(low, high)
-        except ValueError as refusal:
-            named = re.search(r"works is (\d+)|at least (\d+)", str(refusal))
-            assert named, refusal
-            assert int(named[1] or named[2]) > budget
-            budget = int(named[1] or named[2])
+        except ValueError as error:
+            refusal = str(error)
+        named = re.search(r"works is (\d+)|at least (\d+)|^$", refusal)
+        assert named, refusal
+        least = int(named[1] or named[2] or budget)
+        assert least > budget or not refusal
+        budget = least
     return budget
 
 
