@@ -35,9 +35,14 @@ BRACKETS = Hyperband(max_candidates=27, early_repetitions=2)
 
 def search_of(estimator=None, space=None, brackets=BRACKETS, *, waits=False, **params):
     policy = brackets if waits else AsynchronousBrackets(brackets)
-    defaults = {"sampler": "gaussian_process", "resource": "n_samples", "cv": 3}
     estimator, space = estimator or Noisy(), space or {"value": uniform(0, 1)}
-    defaults = {**defaults, "min_resources": 4, "random_state": 0}
+    defaults = {
+        "sampler": "gaussian_process",
+        "resource": "n_samples",
+        "min_resources": 4,
+        "cv": 3,
+        "random_state": 0,
+    }
     return BanditSearchCV(estimator, space, policy=policy, **{**defaults, **params})
 
 
@@ -138,12 +143,13 @@ def test_candidates_that_fail_leave_smaller_rungs_and_the_counts_are_right(capsy
 
 
 def test_a_time_budget_keeps_what_is_known():
+    search = search_of(brackets=replace(BRACKETS, n_loops=1000), time_budget=3.0)
     # Threads: starting worker processes on a busy machine can take longer than the budget.
     with (
         parallel_config("threading", n_jobs=2),
         pytest.warns(UserWarning, match="stopped by time_budget"),
     ):
-        search = search_of(brackets=replace(BRACKETS, n_loops=1000), time_budget=3.0).fit(X, Y)
+        search.fit(X, Y)
     assert search.stopped_by_ == "time_budget"
     assert search.cv_results_["n_resources"][search.best_index_] == 120
 
