@@ -96,7 +96,7 @@ rungs = [
 # Now run all searches. A policy with a confidence issues a warning if its budget ended before it
 # was certain.
 searches = [
-    (name, BanditSearchCV(model, space if name == "hoo" else grid, policy=name, n_pulls=N))
+    (name, BanditSearchCV(model, space if name == "hoo" else grid, policy=name, n_fits=N))
     for name in by_name
 ]
 searches += [
@@ -111,7 +111,7 @@ searches += [
     (type(policy).__name__, BanditSearchCV(model, grid, policy=policy, **on_rows))
     for policy in rungs
 ]
-searches.append(("BayesGap", BayesGapSearchCV(model, grid, n_pulls=40)))
+searches.append(("BayesGap", BayesGapSearchCV(model, grid, n_fits=40)))
 
 rows = []
 for name, search in searches:

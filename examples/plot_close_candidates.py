@@ -38,7 +38,7 @@ print(f"on new data: {search.score(X_test, y_test):.4f}")
 # %%
 # Most candidates are eliminated after one or two splits.
 table = pd.DataFrame(search.cv_results_).sort_values("rank_test_score").head(12)
-columns = ["param_svc__C", "param_svc__gamma", "n_pulls", "mean_test_score", "probability_best"]
+columns = ["param_svc__C", "param_svc__gamma", "n_fits", "mean_test_score", "probability_best"]
 print(table[columns].round(4).to_string(index=False))
 
 # %%
@@ -46,7 +46,7 @@ print(table[columns].round(4).to_string(index=False))
 # best have the most fits.
 results = search.cv_results_
 figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
-axes.scatter(results["mean_test_score"], results["n_pulls"], alpha=0.6)
+axes.scatter(results["mean_test_score"], results["n_fits"], alpha=0.6)
 axes.axhline(5, color="grey", linestyle="--", label="GridSearchCV: 5 for each")
 axes.set(xlabel="mean test score", ylabel="fits", title="Where 200 fits went")
 axes.legend()

@@ -36,7 +36,7 @@ search = HyperbandSearchCV(
     space,
     resource="trees__n_estimators",
     max_resources=81,
-    max_candidates=27,
+    n_candidates=49,
     scoring="neg_root_mean_squared_error",
     cv=KFold(3, shuffle=True, random_state=0),
     random_state=0,

@@ -61,7 +61,7 @@ def make_search(folder):
     return HyperbandSearchCV(
         SVC(),
         {"C": loguniform(1e-1, 1e4), "gamma": loguniform(1e-5, 1e-1)},
-        max_candidates=27,
+        n_candidates=49,
         cv=3,
         scoring=mean_recall_of_the_worst,
         random_state=0,

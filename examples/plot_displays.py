@@ -71,7 +71,7 @@ displays["workers"] = WorkerDisplay.from_estimator(rungs)
 # This search models the scores and fits the candidates that may still be the best. The displays
 # show how many fits each candidate got, and how certain its score is.
 grid = {"svc__C": np.logspace(-1, 2, 4), "svc__gamma": np.logspace(-3, 0, 4)}
-gap = BayesGapSearchCV(model, grid, n_pulls=30, random_state=0).fit(X, y)
+gap = BayesGapSearchCV(model, grid, n_fits=30, random_state=0).fit(X, y)
 displays["pulls"] = PullsDisplay.from_estimator(gap)
 displays["confidence"] = ConfidenceDisplay.from_estimator(gap)
 

@@ -70,17 +70,17 @@ def tenths(n_splits: int, seed: int) -> RepeatedLearningTesting:
 # regressors are comparable.
 error = "neg_root_mean_squared_error"
 search = BayesGapSearchCV(
-    pipeline, grids, n_pulls=40, cv=tenths(10, seed=0), scoring=error, random_state=0
+    pipeline, grids, n_fits=40, cv=tenths(10, seed=0), scoring=error, random_state=0
 ).fit(X, y)
 results = pd.DataFrame(search.cv_results_)
 results["kind"] = [type(params["model"]).__name__ for params in results["params"]]
 print(
     results.groupby("kind")
     .agg(
-        regressors=("n_pulls", "size"),
-        fits=("n_pulls", "sum"),
+        regressors=("n_fits", "size"),
+        fits=("n_fits", "sum"),
         highest_mean=("posterior_mean", "max"),
-        probability_best=("probability_best", "sum"),
+        highest_bound=("upper_bound", "max"),
     )
     .to_string(float_format="{:.3f}".format)
 )
@@ -108,7 +108,7 @@ errors = {
 rows = []
 for seed in range(3):
     common = {"scoring": error, "random_state": seed, "refit": False}
-    gap = BayesGapSearchCV(pipeline, grids, n_pulls=40, cv=tenths(10, seed), **common)
+    gap = BayesGapSearchCV(pipeline, grids, n_fits=40, cv=tenths(10, seed), **common)
     plain = RandomizedSearchCV(pipeline, grids, n_iter=20, cv=tenths(2, seed), **common)
     rows.append(
         {type(one).__name__: errors[as_text(one.fit(X, y).best_params_)] for one in (gap, plain)}

@@ -48,7 +48,7 @@ space = [
 # ``plan`` lists the fits in advance. Three folds and at most 27 candidates in a bracket keep the
 # example short.
 search = HyperbandSearchCV(
-    pipeline, space, max_candidates=27, cv=3, scoring="roc_auc", random_state=0
+    pipeline, space, n_candidates=49, cv=3, scoring="roc_auc", random_state=0
 )
 print(search.plan(X_train, y_train).to_string(index=False))
 

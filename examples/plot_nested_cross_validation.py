@@ -38,7 +38,7 @@ outer = StratifiedShuffleSplit(n_splits=12, train_size=100, random_state=0)
 # winners.
 searches = {
     "Hyperband": HyperbandSearchCV(tree, space, brackets="all", random_state=0),
-    "variance halving": VarianceHalvingSearchCV(tree, space, n_pulls=150, random_state=0),
+    "variance halving": VarianceHalvingSearchCV(tree, space, n_fits=150, random_state=0),
 }
 nested = {
     name: cross_validate(search, X, y, cv=outer, return_estimator=True)

@@ -132,7 +132,7 @@ print(f"{search.n_fits_} fits: {search.best_params_}, score {search.best_score_:
 # The scores recorded by a search are an environment for simulations. All twenty candidates on
 # twenty splits each are replayed five hundred times, to see how often each policy makes the
 # right choice on these data.
-full = BanditSearchCV(pipeline, grid, policy="uniform", n_pulls=400, random_state=1).fit(X, y)
+full = BanditSearchCV(pipeline, grid, policy="uniform", n_fits=400, random_state=1).fit(X, y)
 recorded = RecordedScores.from_history(full.history_, shuffle=True, reward_range=(0, 1))
 rows = [
     simulate(policy, recorded, n_problems=500).summary()

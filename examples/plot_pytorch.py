@@ -94,7 +94,7 @@ search = HyperbandSearchCV(
     space,
     resource="max_epochs",
     max_resources=27,
-    max_candidates=9,
+    n_candidates=17,
     cv=2,
     random_state=0,
 )

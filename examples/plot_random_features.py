@@ -37,7 +37,7 @@ space = {
 # %%
 # ``max_resources`` is not set. It is then the value in the pipeline, 810 features.
 search = HyperbandSearchCV(
-    pipeline, space, resource="rbfsampler__n_components", cv=3, max_candidates=27, random_state=0
+    pipeline, space, resource="rbfsampler__n_components", cv=3, n_candidates=49, random_state=0
 )
 print(search.plan(X_train, y_train).to_string(index=False))
 

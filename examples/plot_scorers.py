@@ -56,7 +56,7 @@ cheapest = VarianceHalvingSearchCV(model, grid, scoring=scoring, refit="cost", r
     X_train, y_train
 )
 results = pd.DataFrame(cheapest.cv_results_).sort_values("rank_test_cost")
-columns = ["params", "n_pulls", *(f"mean_test_{name}" for name in scoring)]
+columns = ["params", "n_fits", *(f"mean_test_{name}" for name in scoring)]
 with pd.option_context("display.max_colwidth", 70, "display.width", 160):
     print(results[columns].head(8).round(3).to_string(index=False))
 
@@ -74,7 +74,7 @@ def simplest_within_one_error(results):
     """Return the row of the candidate with the fewest measurements that is nearly the cheapest."""
     cost = -results["mean_test_cost"]
     error = results["standard_error_test_cost"]
-    known = np.flatnonzero(results["n_pulls"] >= 2)
+    known = np.flatnonzero(results["n_fits"] >= 2)
     best = known[cost[known].argmin()]
     good = known[cost[known] <= cost[best] + error[best]]
     return good[results["mean_test_measurements"][good].argmax()]

@@ -53,7 +53,7 @@ def make_search(weighs_rows, weighs_errors):
         make_pipeline(columns, model),
         {"logisticregression__C": loguniform(1e-4, 1e2)},
         scoring=get_scorer("neg_log_loss").set_score_request(sample_weight=weighs_errors),
-        max_candidates=9,
+        n_candidates=17,
         cv=3,
         random_state=0,
     )

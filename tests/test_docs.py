@@ -304,7 +304,7 @@ def test_broken_links_are_found() -> None:
 
 
 def test_missing_paths_are_found() -> None:
-    assert missing_paths("`search/_no_such.py` `no_such/` `search/_base_search.py`") == [
+    assert missing_paths("`search/_no_such.py` `no_such/` `search/_base.py`") == [
         "search/_no_such.py",
         "no_such/",
     ]

@@ -24,7 +24,7 @@ def other_choices(search: Any) -> dict[str, Params]:
     bound = best["mean_test_score"] - best["standard_error_test_score"]
     if pd.isna(bound):  # too few fits
         return choices
-    within = table[(table["mean_test_score"] >= bound) & (table["n_pulls"] >= best["n_pulls"])]
+    within = table[(table["mean_test_score"] >= bound) & (table["n_fits"] >= best["n_fits"])]
     choices["one standard error"] = within.loc[within["mean_fit_time"].idxmin(), "params"]
     history = search.history_
     last = history[history["stage"] == history["stage"].max()]

@@ -29,7 +29,6 @@ from sklearn.model_selection import (
     HalvingRandomSearchCV,
     RandomizedSearchCV,
 )
-from sklearn_halving.search.preparing._preparation import seed_of
 
 from sklearn_halving import (
     BanditSearchCV,
@@ -41,8 +40,10 @@ from sklearn_halving.execution._pull_loop import PullLoop
 from sklearn_halving.execution._types import Landing, Outcome
 from sklearn_halving.policies._types import NO_ARM
 from sklearn_halving.policies.bases._base_policy import window_of
+from sklearn_halving.search._run import Run as RunState
 from sklearn_halving.search.preparing._checkpoint import open_checkpoint
 from sklearn_halving.search.preparing._inputs import check_inputs
+from sklearn_halving.search.preparing._setup import seed_of
 from sklearn_halving.search.watching._callbacks import CallbackTree
 
 TIMES = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 0.85, 1.0, 1.1)
@@ -109,9 +110,9 @@ def replayed(
         inputs = check_inputs(again, X, y, {})
         callbacks = CallbackTree.begin(again, inputs.X, inputs.y, inputs.fit_params)
         rng, seed = seed_of(checkpoint.random_state)
-        prepared = again._prepare(inputs, seed)
-        task = again._draw(prepared, rng, seed, callbacks)
-        run = again._start(prepared, task, checkpoint, seed, float("inf"))
+        prepared = again._prepare(inputs, rng, seed)
+        task = again._make_task(prepared, callbacks)
+        run = RunState(prepared, task, prepared.start(), checkpoint, deadline=float("inf"))
     run.stopped_by = "time_budget"
     found: list[Incumbent] = []
 
@@ -203,7 +204,7 @@ def variance_halving(
 ) -> SearchRun:
     """VarianceHalvingSearchCV with as many fits as RandomizedSearchCV; own splits."""
     search = VarianceHalvingSearchCV(
-        task.estimator, task.distributions, n_pulls=_budget(task), sampler=sampler
+        task.estimator, task.distributions, n_fits=_budget(task), sampler=sampler
     )
     return run_ours(search, task, seconds, seed)
 
@@ -211,7 +212,7 @@ def variance_halving(
 def bayes_gap(task: Search, seconds: float, seed: int, sampler: str = "random") -> SearchRun:
     """BayesGapSearchCV with as many fits."""
     search = BayesGapSearchCV(
-        task.estimator, task.distributions, n_pulls=_budget(task), sampler=sampler
+        task.estimator, task.distributions, n_fits=_budget(task), sampler=sampler
     )
     return run_ours(search, task, seconds, seed)
 
@@ -219,7 +220,7 @@ def bayes_gap(task: Search, seconds: float, seed: int, sampler: str = "random") 
 def successive_rejects(task: Search, seconds: float, seed: int) -> SearchRun:
     """BanditSearchCV with successive rejects and as many fits."""
     search = BanditSearchCV(
-        task.estimator, task.distributions, policy="successive_rejects", n_pulls=_budget(task)
+        task.estimator, task.distributions, policy="successive_rejects", n_fits=_budget(task)
     )
     return run_ours(search, task, seconds, seed)
 

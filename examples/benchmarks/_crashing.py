@@ -29,7 +29,7 @@ SEARCHES = {
     "Hyperband": (HyperbandSearchCV, {"cv": 3, "min_resources": 6}),
     "variance halving": (VarianceHalvingSearchCV, {"n_candidates": 12}),
     "successive rejects": (BanditSearchCV, {"policy": "successive_rejects", "n_candidates": 12}),
-    "BayesGap": (BayesGapSearchCV, {"n_candidates": 12, "n_pulls": 60}),
+    "BayesGap": (BayesGapSearchCV, {"n_candidates": 12, "n_fits": 60}),
 }
 
 

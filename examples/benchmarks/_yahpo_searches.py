@@ -140,7 +140,7 @@ def of_budget(
 
     def run(task: Task, seed: int) -> list[Params | None]:
         def make(budget: int) -> BaseEstimator:
-            own = {"n_pulls": budget, "n_candidates": n_candidates or budget, "random_state": seed}
+            own = {"n_fits": budget, "n_candidates": n_candidates or budget, "random_state": seed}
             return search(task.estimator, task.scenario.space, **own, **options)
 
         return anew(task, task.budgets, make)

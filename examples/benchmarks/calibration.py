@@ -45,7 +45,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_halving import HyperbandSearchCV
 from sklearn_halving.policies import Problem, VarianceHalving
-from sklearn_halving.search.reporting._choice_statistics import (
+from sklearn_halving.search.reporting._statistics import (
     ChoiceStatistics,
     Overlap,
     additive_means,

@@ -102,7 +102,7 @@ def bayes_gap(inputs: Inputs, n_fits: tuple[int, ...], **options: Any) -> Found:
     params, overhead = {}, {}
     for n in n_fits:
         search = BayesGapSearchCV(
-            inputs.task.model, inputs.task.space, n_pulls=n, **inputs.options(), **options
+            inputs.task.model, inputs.task.space, n_fits=n, **inputs.options(), **options
         )
         wall, share = _time_of(search, inputs)
         within = float(search.history_[["fit_time", "score_time"]].to_numpy().sum())

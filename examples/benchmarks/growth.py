@@ -39,39 +39,39 @@ MOST_GROWTH = 1.2
 """Target for the cost of a pull, as a multiple of that in the shortest search."""
 
 
-def hyperband(n_pulls: int) -> Any:
+def hyperband(n_fits: int) -> Any:
     """Play loops of HyperbandSearchCV over rows, with its defaults for distributions."""
     search = HyperbandSearchCV(Noisy(), {"value": uniform(0, 1)}, random_state=0)
     X, y = np.random.default_rng(0).random((1_000, 2)), np.zeros(1_000)
     n_each = int(search.plan(X, y)["n_fits"].sum())
-    return search.set_params(n_loops=max(1, round(n_pulls / n_each))).fit(X, y)
+    return search.set_params(n_loops=max(1, round(n_fits / n_each))).fit(X, y)
 
 
-def variance_halving(n_pulls: int) -> Any:
+def variance_halving(n_fits: int) -> Any:
     """Play VarianceHalvingSearchCV with 64 candidates."""
     grid = {"value": np.linspace(0, 1, N_CANDIDATES)}
-    return VarianceHalvingSearchCV(Noisy(), grid, n_pulls=n_pulls, random_state=0).fit(*data())
+    return VarianceHalvingSearchCV(Noisy(), grid, n_fits=n_fits, random_state=0).fit(*data())
 
 
-def successive_rejects(n_pulls: int) -> Any:
+def successive_rejects(n_fits: int) -> Any:
     """Play successive rejects with 64 candidates."""
     grid = {"value": np.linspace(0, 1, N_CANDIDATES)}
     search = BanditSearchCV(
-        Noisy(), grid, policy="successive_rejects", n_pulls=n_pulls, random_state=0
+        Noisy(), grid, policy="successive_rejects", n_fits=n_fits, random_state=0
     )
     return search.fit(*data())
 
 
-def bayes_gap(n_pulls: int) -> Any:
+def bayes_gap(n_fits: int) -> Any:
     """Play BayesGapSearchCV with its defaults."""
     grid = {"value": np.linspace(0, 1, 100)}
-    return BayesGapSearchCV(Noisy(), grid, n_pulls=n_pulls, random_state=0).fit(*data())
+    return BayesGapSearchCV(Noisy(), grid, n_fits=n_fits, random_state=0).fit(*data())
 
 
-def bayes_gap_of_many(n_pulls: int) -> Any:
+def bayes_gap_of_many(n_fits: int) -> Any:
     """Play BayesGapSearchCV with 10,000 candidates in four dimensions."""
     space = {name: uniform(0, 1) for name in ("value", "a", "b", "c")}
-    search = BayesGapSearchCV(Noisy(), space, n_candidates=10_000, n_pulls=n_pulls, random_state=0)
+    search = BayesGapSearchCV(Noisy(), space, n_candidates=10_000, n_fits=n_fits, random_state=0)
     return search.fit(*data())
 
 
@@ -126,7 +126,7 @@ def end_rows(n_candidates: int, repeats: int) -> Iterator[list[Any]]:
     seconds = []
     for _ in range(repeats):
         search = BayesGapSearchCV(
-            Clocked(), space, n_candidates=n_candidates, n_pulls=100, random_state=0, refit=False
+            Clocked(), space, n_candidates=n_candidates, n_fits=100, random_state=0, refit=False
         )
         search.fit(*data())
         seconds.append(time.process_time() - Clocked.last_score)

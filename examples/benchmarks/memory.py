@@ -39,12 +39,12 @@ SEARCHES: dict[str, Callable[[], Any]] = {
         DoNothing(), GRID, **OPTIONS
     ),
     "VarianceHalvingSearchCV": lambda: VarianceHalvingSearchCV(
-        DoNothing(), GRID, n_pulls=60, **OPTIONS
+        DoNothing(), GRID, n_fits=60, **OPTIONS
     ),
     "successive rejects": lambda: BanditSearchCV(
-        DoNothing(), GRID, policy="successive_rejects", n_pulls=60, **OPTIONS
+        DoNothing(), GRID, policy="successive_rejects", n_fits=60, **OPTIONS
     ),
-    "BayesGapSearchCV": lambda: BayesGapSearchCV(DoNothing(), GRID, n_pulls=60, **OPTIONS),
+    "BayesGapSearchCV": lambda: BayesGapSearchCV(DoNothing(), GRID, n_fits=60, **OPTIONS),
 }
 
 

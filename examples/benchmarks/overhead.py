@@ -89,14 +89,14 @@ def brackets(n_fits: int) -> int:
 def variance_halving(n_fits: int, **options: Any) -> int:
     """Run VarianceHalvingSearchCV with 64 candidates."""
     grid = {"value": np.arange(64)}
-    search = VarianceHalvingSearchCV(DoNothing(), grid, n_pulls=n_fits, random_state=0, **options)
+    search = VarianceHalvingSearchCV(DoNothing(), grid, n_fits=n_fits, random_state=0, **options)
     return search.fit(X, Y).n_fits_
 
 
 def successive_rejects(n_fits: int) -> int:
     """Run successive rejects with 64 candidates."""
     grid, policy = {"value": np.arange(64)}, "successive_rejects"
-    search = BanditSearchCV(DoNothing(), grid, policy=policy, n_pulls=n_fits, random_state=0)
+    search = BanditSearchCV(DoNothing(), grid, policy=policy, n_fits=n_fits, random_state=0)
     return search.fit(X, Y).n_fits_
 
 
@@ -105,7 +105,7 @@ def bayes_gap(n_fits: int, estimator: Any = None) -> int:
     n_done = 0
     while n_done < n_fits:
         grid = {"value": np.linspace(0, 1, 100)}
-        search = BayesGapSearchCV(estimator or Noisy(), grid, n_pulls=500, random_state=0)
+        search = BayesGapSearchCV(estimator or Noisy(), grid, n_fits=500, random_state=0)
         n_done += search.fit(X, Y).n_fits_
     return n_done
 

@@ -130,7 +130,7 @@ def search_many(n_candidates: int) -> None:
     """Search a grid of so many candidates, with an estimator that does nothing."""
     grid = {"value": list(range(n_candidates // 100)), "level": list(range(100))}
     X, y = np.zeros((100, 2)), np.zeros(100)
-    BayesGapSearchCV(DoNothing(), grid, n_pulls=100, refit=False, random_state=0).fit(X, y)
+    BayesGapSearchCV(DoNothing(), grid, n_fits=100, refit=False, random_state=0).fit(X, y)
 
 
 def memory_rows(n_arms: int) -> Iterator[list[Any]]:

@@ -187,15 +187,15 @@ def sampler_rows(unit: float, seeds: int) -> Iterator[Any]:
 def adaptive_searches(sleeper: Sleeper) -> dict[str, Any]:
     """Return the searches without rungs, by name."""
     few, many = ({"candidate": list(range(n))} for n in (32, 200))
-    options = {"n_pulls": 160, "random_state": 0, "refit": False}
+    options = {"n_fits": 160, "random_state": 0, "refit": False}
     ugap = AdaptiveUGapEb(160, reward_range=(0, 1))
     return {
         "VarianceHalvingSearchCV": VarianceHalvingSearchCV(sleeper, few, **options),
         "successive rejects": BanditSearchCV(sleeper, few, policy="successive_rejects", **options),
         "UGap": BanditSearchCV(sleeper, few, policy=ugap, random_state=0, refit=False),
         "BayesGapSearchCV": BayesGapSearchCV(sleeper, many, **options),
-        "BayesGapSearchCV, pulls_in_flight=8": BayesGapSearchCV(
-            sleeper, many, pulls_in_flight=8, **options
+        "BayesGapSearchCV, fits_in_flight=8": BayesGapSearchCV(
+            sleeper, many, fits_in_flight=8, **options
         ),
     }
 

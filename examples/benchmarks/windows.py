@@ -26,9 +26,8 @@ from _few_fits_tasks import QUICK_NAMES, TASKS, Task, rows_of
 from sklearn.base import clone
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import ParameterSampler
-from sklearn_halving.search.candidate_model._posterior import GapOverCandidates
 
-from sklearn_halving.policies import AdaptiveUGapEb, Problem
+from sklearn_halving.policies import AdaptiveUGapEb, BayesGap, Problem
 from sklearn_halving.search.candidate_model._features import draw_evenly
 from sklearn_halving.search.candidate_model._prior import NOISE, make_prior
 from sklearn_halving.splits import RepeatedLearningTesting
@@ -70,11 +69,11 @@ def table_of(name: str, cache: Path, n_candidates: int, n_splits: int) -> np.nda
     return np.array(table)
 
 
-def bayes_gap(n_fits: int, window: int, task: Task, n_arms: int) -> GapOverCandidates:
+def bayes_gap(n_fits: int, window: int, task: Task, n_arms: int) -> BayesGap:
     """Return the policy of BayesGapSearchCV."""
-    covariance = make_prior(None, candidates_of(task, n_arms), [task.space])
-    options = {"confirm": True, "pulls_in_flight": window}
-    return GapOverCandidates(n_fits, covariance, NOISE, NOISE, **options)
+    covariance = make_prior("squared_exponential", candidates_of(task, n_arms), [task.space])
+    options = {"confirm": True, "breaks_ties": True, "pulls_in_flight": window}
+    return BayesGap(n_fits, covariance, NOISE, NOISE, **options)
 
 
 def replay(policy: object, window: int, table: np.ndarray, seed: int) -> int:

@@ -27,7 +27,7 @@ from joblib import parallel_config
 from sklearn.model_selection import KFold
 from utilisation import Sleeper, X, seconds_of
 
-from sklearn_halving import HyperbandSearchCV
+from sklearn_halving import BanditSearchCV
 from sklearn_halving.policies import AsynchronousBrackets, Hyperband, Policy, Pulls
 from sklearn_halving.simulation import LearningCurves, PowerLimits, Randomness
 
@@ -106,15 +106,15 @@ class SleepingArms:
 def real_and_simulated(n_workers: int, promotion: str, unit: float, seed: int) -> float:
     """Return the simulated time of a search as a multiple of its real time."""
     sleeper, cv = Sleeper(unit=unit, seed=seed), KFold(3)
-    search = HyperbandSearchCV(
+    brackets = Hyperband()
+    policy = brackets if promotion == "synchronous" else AsynchronousBrackets(brackets)
+    search = BanditSearchCV(
         sleeper,
         {"candidate": list(range(10_000))},
-        brackets="all",
-        promotion=promotion,
+        policy=policy,
         resource="n_units",
         max_resources=SleepingArms.max_level,
         min_resources=1,
-        early_splits="all",
         cv=cv,
         n_jobs=n_workers,
         random_state=0,
@@ -128,8 +128,6 @@ def real_and_simulated(n_workers: int, promotion: str, unit: float, seed: int) -
         for arm, params in zip(results["candidate"], results["params"], strict=True)
     }
     arms = SleepingArms(sleeper, [of_arm[arm] for arm in sorted(of_arm)], _folds(cv))
-    brackets = Hyperband()
-    policy = brackets if promotion == "synchronous" else AsynchronousBrackets(brackets)
     found = simulate_workers(policy, arms, Workers(n_workers, arms.seconds), n_problems=1)
     if int(found.n_pulls[0]) != search.n_fits_:
         raise RuntimeError("The simulation made other pulls than the search.")

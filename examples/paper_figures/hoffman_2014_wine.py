@@ -111,7 +111,7 @@ def play_search(table: Table, rule: str, n_pulls: int, n_runs: int, ordered: boo
         search = BayesGapSearchCV(
             ReplayedRegressor(table),
             search_space(None if ordered else rng),
-            n_pulls=n_pulls,
+            n_fits=n_pulls,
             acquisition=rule,
             cv=[([column], [column]) for column in columns],
             refit=False,
@@ -119,7 +119,7 @@ def play_search(table: Table, rule: str, n_pulls: int, n_runs: int, ordered: boo
         ).fit(X)
         rows = [ROW[tuple(sorted(params.items()))] for params in search.cv_results_["params"]]
         chosen.append(rows[search.best_index_])
-        counts[rows] += search.cv_results_["n_pulls"]
+        counts[rows] += search.cv_results_["n_fits"]
     return Runs(np.array(chosen), counts / n_runs)
 
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from sklearn_halving._typing import Estimator, Params
 from sklearn_halving._unstable_imports import method_params, propagated_callbacks, safe_split
+from sklearn_halving.execution._messages import end_message, start_message, write_line
 from sklearn_halving.execution._scoring import Part, failed_scores, scores_of
 from sklearn_halving.execution._train_test_rows import Fold, Rows
 from sklearn_halving.execution._types import EvaluationTask, Job, Landing, Outcome, Scores
-from sklearn_halving.execution.workers._messages import end_message, start_message, write_line
 from sklearn_halving.policies._types import Pull
 from sklearn_halving.resources._cloning import all_params, cloned, cloned_value, set_params
 from sklearn_halving.resources._early_stopping import evaluated_on, rounds_found, stops_early

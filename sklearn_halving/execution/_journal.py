@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import sys
 import time
-import warnings
 from pathlib import Path
 from weakref import WeakSet
 
+from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._journal_lines import (
     Content,
     JournalError,
@@ -122,12 +122,10 @@ class Journal:
         self._last_sync = time.monotonic()
         if self._is_at_path and not self._is_found():
             self._is_at_path = False
-            warnings.warn(
+            warn_user(
                 f"The journal {self.path} was deleted, moved or replaced during the search, which "
                 "goes on. A journal that was moved still gets all fits. Without it, the search "
-                "cannot be resumed.",
-                UserWarning,
-                stacklevel=2,
+                "cannot be resumed."
             )
 
     def _is_found(self) -> bool:
@@ -156,12 +154,10 @@ class Journal:
         if size == end:
             return
         if damaged:
-            warnings.warn(
+            warn_user(
                 f"The journal {self.path} was damaged from line {damaged} to its end, as by a "
                 f"power cut, or had lines of another journal there. {size - end} bytes were cut "
-                "off, and their pulls are done again.",
-                UserWarning,
-                stacklevel=2,
+                "off, and their pulls are done again."
             )
         os.ftruncate(self._fd, end)
 
@@ -200,11 +196,9 @@ def _lock(fd: int, path: Path) -> None:
     except (BlockingIOError, PermissionError) as error:
         raise busy from error
     except OSError as error:
-        warnings.warn(
+        warn_user(
             f"{path} is on a file system that cannot lock files ({error}). Make sure that no "
-            "other search writes to it.",
-            UserWarning,
-            stacklevel=2,
+            "other search writes to it."
         )
 
 

@@ -90,7 +90,7 @@ class ConfidenceDisplay(Display):
     >>> from sklearn_halving.plotting import ConfidenceDisplay
     >>> X, y = load_wine(return_X_y=True)
     >>> search = BayesGapSearchCV(
-    ...     DecisionTreeClassifier(), {"max_depth": range(1, 9)}, n_pulls=12, random_state=0
+    ...     DecisionTreeClassifier(), {"max_depth": range(1, 9)}, n_fits=12, random_state=0
     ... ).fit(X, y)
     >>> display = ConfidenceDisplay.from_estimator(search)
     >>> bool((display.lower <= display.mean).all())

@@ -84,7 +84,7 @@ class RungDisplay(Display):
     >>> X, y = load_wine(return_X_y=True)
     >>> space = {"max_depth": randint(1, 9), "max_features": randint(1, 13), "n_estimators": [3]}
     >>> search = HyperbandSearchCV(
-    ...     ExtraTreesClassifier(), space, brackets="all", max_candidates=9, cv=2, random_state=0
+    ...     ExtraTreesClassifier(), space, brackets="all", n_candidates=17, cv=2, random_state=0
     ... ).fit(X, y)
     >>> from sklearn_halving.plotting import RungDisplay
     >>> display = RungDisplay.from_estimator(search)

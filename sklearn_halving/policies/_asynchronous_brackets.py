@@ -66,7 +66,7 @@ class AsynchronousBrackets(ScheduledPolicy):
         """Validate the parameter."""
         rule = "be a policy that plans brackets, such as Hyperband()"
         refuse_unless(isinstance(self.brackets, ScheduledPolicy), "brackets", rule, self.brackets)
-        rule = "have races=False, because a race needs a complete rung"
+        rule = "compare all candidates of the last rung on all splits (races=False)"
         refuse_unless(not self.brackets.races, "brackets", rule, self.brackets)
 
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:

@@ -81,7 +81,9 @@ def play_phases(game: Game, plan: tuple[Phase, ...]) -> Iterator[IntArray]:
 
 def check_n_pulls(n_pulls: int, n_arms: int) -> None:
     least = n_arms + 1 if n_arms > 1 else 1
-    check_budget("n_pulls", n_pulls, least, f"to compare {n_arms} arms in {n_arms - 1} phases")
+    check_budget(
+        "n_pulls", n_pulls, least, f"to compare {n_arms} candidates in {n_arms - 1} phases"
+    )
 
 
 @dataclass(frozen=True)
@@ -242,7 +244,7 @@ class AnytimeSuccessiveRejects(PlannedPolicy):
         n_arms = game.n_arms
         first = _first_run(n_arms)
         least = first if n_arms > 1 else 1
-        check_budget("n_pulls", self.n_pulls, least, f"for a first run with {n_arms} arms")
+        check_budget("n_pulls", self.n_pulls, least, f"for a first run with {n_arms} candidates")
         runs = _runs(n_arms, self.n_pulls) if n_arms > 1 else [phases(1, 1)]
         game.stages = tuple(phase.as_stage(game.problem) for run in runs for phase in run)
         for run in runs:

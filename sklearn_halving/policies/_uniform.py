@@ -45,7 +45,7 @@ class UniformAllocation(PlannedPolicy):
 
     def _play(self, game: Game) -> Iterator[IntArray]:
         n_arms = game.n_arms
-        check_budget("n_pulls", self.n_pulls, n_arms, f"to pull each of {n_arms} arms once")
+        check_budget("n_pulls", self.n_pulls, n_arms, f"to pull each of {n_arms} candidates once")
         n_each = game.within_splits(np.full(game.alive.shape, self.n_pulls // n_arms))
         game.stages = (Stage(n_arms, n_arms * int(n_each.min()), game.level),)
         yield n_each

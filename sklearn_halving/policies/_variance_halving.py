@@ -210,7 +210,7 @@ class VarianceHalving(PlannedPolicy):
     def _check(self, game: Game) -> FloatArray | None:
         """Return the known variances, or raise if the parameters do not suit the problem."""
         n_arms, low, high = game.n_arms, game.problem.min_level, game.problem.max_level
-        why = f"for {n_arms} arms in all stages of allocation={self.allocation!r}"
+        why = f"for {n_arms} candidates in all stages of allocation={self.allocation!r}"
         check_budget("n_pulls", self.n_pulls, self.least_n_pulls(n_arms), why)
         n_stages, n_splits = len(widths_of(n_arms)), game.problem.max_repetitions
         if not self.keep_pulls and n_splits is not None:

@@ -7,14 +7,14 @@ for estimators with parts, such as pipelines, or with methods of their own.
 
 from __future__ import annotations
 
-from copy import copy
-
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from sklearn_halving._typing import Estimator, Params
 
 _IMMUTABLE = (int, float, str, bool, type(None), np.generic)
+_METHODS = ("get_params", "set_params", "__sklearn_clone__", "__getstate__", "__setattr__")
+_USUAL_METHODS = [(name, getattr(BaseEstimator, name)) for name in _METHODS]
 
 
 def all_params(estimator: Estimator) -> Params:
@@ -34,7 +34,12 @@ def set_params(estimator: Estimator, params: Params) -> None:
 
 def cloned(estimator: Estimator) -> Estimator:
     """Return the same as ``clone(estimator)`` of an unfitted estimator."""
-    return copy(estimator) if _is_simple(estimator) else clone(estimator)
+    if not _is_simple(estimator):
+        return clone(estimator)
+    cls = type(estimator)
+    copied = cls.__new__(cls)
+    vars(copied).update(vars(estimator))
+    return copied
 
 
 def cloned_value(value: object) -> object:
@@ -45,11 +50,11 @@ def cloned_value(value: object) -> object:
 def _is_simple(estimator: Estimator) -> bool:
     """Return whether an estimator is nothing but immutable parameters, kept as usual."""
     cls = type(estimator)
-    for method in ("get_params", "set_params", "__sklearn_clone__", "__getstate__", "__setattr__"):
-        if getattr(cls, method, None) is not getattr(BaseEstimator, method):
+    for name, usual in _USUAL_METHODS:
+        if getattr(cls, name, None) is not usual:
             return False
-    # Parameters that are properties, and what is fitted, have underscores.
-    return all(
-        isinstance(value, _IMMUTABLE) and not name.startswith("_") and not name.endswith("_")
-        for name, value in vars(estimator).items()
-    )
+    for name, value in vars(estimator).items():
+        # Parameters that are properties, and what is fitted, have underscores.
+        if not isinstance(value, _IMMUTABLE) or "_" in (name[0], name[-1]):
+            return False
+    return True

@@ -13,12 +13,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn_halving._typing import Estimator, Params
 from sklearn_halving.resources._cloning import set_params
 from sklearn_halving.resources._fitting import TrainingData, class_names, fit
+from sklearn_halving.resources._parameters import leaf_of
 
-Way = Literal["total", "remaining", "lightgbm", "xgboost", "catboost", "refit"]
+Library = Literal["lightgbm", "xgboost", "catboost"]
+Way = Literal["total", "remaining", "refit"] | Library
 
 # All names of the number of trees. get_params does not list them all: CatBoost, for example,
 # returns only parameters that were set.
-BOOSTING_NAMES: dict[str, frozenset[str]] = {
+BOOSTING_NAMES: dict[Library, frozenset[str]] = {
     "lightgbm": frozenset(
         {"n_estimators", "num_boost_round", "num_iterations", "num_iteration", "n_iter"}
         | {"num_tree", "num_trees", "num_round", "num_rounds", "nrounds", "max_iter"}
@@ -42,7 +44,7 @@ _EPOCHS = _NEURAL_NETWORK | {
 _UNITS_ASKED = "_halving_units_asked"
 
 
-EARLY_STOPPING_NAMES: dict[str, frozenset[str]] = {
+EARLY_STOPPING_NAMES: dict[Library, frozenset[str]] = {
     "lightgbm": frozenset(
         {"early_stopping_rounds", "early_stopping_round", "early_stopping", "n_iter_no_change"}
     ),
@@ -52,13 +54,10 @@ EARLY_STOPPING_NAMES: dict[str, frozenset[str]] = {
 """Parameters that ask for early stopping."""
 
 
-def boosting_library(estimator: Estimator) -> str | None:
+def boosting_library(estimator: object) -> Library | None:
     """Return the boosting library of the estimator, without importing any."""
-    for cls in type(estimator).__mro__:
-        package = cls.__module__.partition(".")[0]
-        if package in BOOSTING_NAMES:
-            return package
-    return None
+    packages = {cls.__module__.partition(".")[0] for cls in type(estimator).__mro__}
+    return next((library for library in BOOSTING_NAMES if library in packages), None)
 
 
 def way_to_continue(step: Any, parameter: str) -> Way:
@@ -84,14 +83,13 @@ def way_to_continue(step: Any, parameter: str) -> Way:
 
 def is_number_of_rounds(parameter: str) -> bool:
     """Return whether the name of a parameter is that of a number of boosting rounds."""
-    leaf = parameter.rpartition("__")[2]
-    return any(leaf in names for names in BOOSTING_NAMES.values())
+    return any(leaf_of(parameter) in names for names in BOOSTING_NAMES.values())
 
 
 def is_iteration_name(parameter: str) -> bool:
     """Return whether the name of a parameter is that of a number of iterations."""
-    leaf = parameter.rpartition("__")[2]
-    return is_number_of_rounds(leaf) or _has_word(leaf, ("iter", "epoch", "round"))
+    is_some_count = _has_word(leaf_of(parameter), ("iter", "epoch", "round"))
+    return is_some_count or is_number_of_rounds(parameter)
 
 
 def _has_word(parameter: str, starts: tuple[str, ...]) -> bool:
@@ -106,7 +104,7 @@ def _has_word(parameter: str, starts: tuple[str, ...]) -> bool:
 def fit_first(step: Estimator, whole: Estimator, data: TrainingData, way: Way) -> Estimator:
     """Fit ``whole``, whose last step is ``step``, so that training can continue later."""
     temporary = {"warm_start": True} if way in ("total", "remaining") else {}
-    with set_for_a_while(step, temporary), expected_warnings():
+    with set_for_a_while(step, temporary):
         return fit(whole, data)
 
 
@@ -120,10 +118,7 @@ def train_on(
 ) -> Estimator:
     """Train a fitted ``step`` from ``previous_level`` to ``level`` and return the model."""
     more = level - previous_level
-    if way == "catboost":  # a fitted model refuses set_params
-        longer = clone(step).set_params(**{parameter: more})
-        return fit(longer, data.with_params(init_model=step))
-    if way in ("lightgbm", "xgboost"):
+    if way in ("lightgbm", "xgboost", "catboost"):
         return _add_trees(step, data, parameter, level, more)
     set_params(step, {parameter: level})
     if has_stopped(step, way, previous_level):
@@ -132,27 +127,22 @@ def train_on(
     if way == "remaining":
         temporary[parameter] = more
         setattr(step, _UNITS_ASKED, more)
-    with set_for_a_while(step, temporary), expected_warnings():
+    with set_for_a_while(step, temporary):
         return fit(step, data)
 
 
 def _add_trees(step: Any, data: TrainingData, parameter: str, level: int, more: int) -> Estimator:
-    """Add ``more`` trees to a model of LightGBM or XGBoost, and set its parameter to ``level``."""
-    is_lightgbm = boosting_library(step) == "lightgbm"
-    start = {"init_model": step} if is_lightgbm else {"xgb_model": step.get_booster()}
-    _set_trees(step, parameter, more)
-    try:
-        return fit(step, data.with_params(**start))
-    finally:
-        _set_trees(step, parameter, level)
-
-
-def _set_trees(step: Estimator, parameter: str, value: int) -> None:
-    if boosting_library(step) == "xgboost":
+    """Return a boosted model with ``more`` trees, and its parameter set to ``level``."""
+    library = boosting_library(step)
+    start = {"xgb_model": step.get_booster()} if library == "xgboost" else {"init_model": step}
+    longer = clone(step).set_params(**{parameter: more})
+    fit(longer, data.with_params(**start))
+    if library == "lightgbm":
+        longer.set_params(**{parameter: level})
+    elif library == "xgboost":
         # set_params would also pass all parameters to the fitted booster
-        setattr(step, parameter, value)
-    else:
-        step.set_params(**{parameter: value})
+        setattr(longer, parameter, level)
+    return longer  # a fitted model of CatBoost refuses set_params
 
 
 def has_stopped(step: Any, way: Way, level: int) -> bool:
@@ -189,29 +179,23 @@ def expected_warnings() -> Iterator[None]:
         yield
 
 
-def _way_of_boosting(step: Estimator, parameter: str, library: str) -> Way:
-    # get_params of these is slow; their parameters are attributes or in kwargs
-    is_slow = library in ("lightgbm", "xgboost")
-    params = (
-        {**vars(step), **(getattr(step, "kwargs", None) or {})} if is_slow else step.get_params()
-    )
-    if parameter not in BOOSTING_NAMES[library] or any(
-        # with early stopping, the number of trees differs from the level
-        params.get(name) is not None
-        for name in EARLY_STOPPING_NAMES[library]
-    ):
+def _way_of_boosting(step: Estimator, parameter: str, library: Library) -> Way:
+    params = step.get_params()
+    # With early stopping, the number of trees differs from the level.
+    stops_early = any(params.get(name) is not None for name in EARLY_STOPPING_NAMES[library])
+    if parameter not in BOOSTING_NAMES[library] or stops_early:
         return "refit"
     if library == "lightgbm":
-        plain = params.get("boosting", params.get("boosting_type", "gbdt")) == "gbdt"
-        return "lightgbm" if plain else "refit"
-    if library == "xgboost":
-        forest = bool({"XGBRFClassifier", "XGBRFRegressor"} & class_names(step))
-        plain = params.get("booster") in (None, "gbtree") and not forest
-        return "xgboost" if plain else "refit"
-    encoded = any(params.get(name) for name in ("cat_features", "text_features"))
-    # CatBoost's automatic learning rate depends on the requested number of iterations
-    has_rate = any(params.get(name) is not None for name in ("learning_rate", "eta"))
-    return "catboost" if has_rate and not encoded else "refit"
+        is_exact = params.get("boosting", params.get("boosting_type", "gbdt")) == "gbdt"
+    elif library == "xgboost":
+        is_forest = bool({"XGBRFClassifier", "XGBRFRegressor"} & class_names(step))
+        is_exact = params.get("booster") in (None, "gbtree") and not is_forest
+    else:
+        is_encoded = any(params.get(name) for name in ("cat_features", "text_features"))
+        # CatBoost's automatic learning rate depends on the requested number of iterations
+        has_rate = any(params.get(name) is not None for name in ("learning_rate", "eta"))
+        is_exact = has_rate and not is_encoded
+    return library if is_exact else "refit"
 
 
 def _extends_exactly(names: frozenset[str], step: Any) -> bool:

@@ -71,13 +71,12 @@ def evaluated_on(estimator: Estimator, X: object, y: object, weight: object) -> 
 def rounds_found(estimator: Estimator) -> int | None:
     """Return the number of boosting rounds that early stopping has chosen."""
     step: Any = last_step(estimator)
-    library = boosting_library(step)
-    if library == "lightgbm":
-        return int(getattr(step, "best_iteration_", None) or 0) or None
+    if boosting_library(step) == "lightgbm":
+        return getattr(step, "best_iteration_", None) or None
     # Some kinds of boosters cannot stop early, and have no best iteration.
-    is_xgboost = library == "xgboost"
-    best = getattr(step, "best_iteration", None) if is_xgboost else step.get_best_iteration()
-    return None if best is None else int(best) + 1
+    is_catboost = hasattr(step, "get_best_iteration")
+    best = step.get_best_iteration() if is_catboost else getattr(step, "best_iteration", None)
+    return None if best is None else best + 1
 
 
 def fix_rounds(estimator: Estimator, n_rounds: int, fit_params: Params) -> Params:
@@ -89,7 +88,9 @@ def fix_rounds(estimator: Estimator, n_rounds: int, fit_params: Params) -> Param
         The fit parameters without those for early stopping.
     """
     step: Any = last_step(estimator)
-    library = boosting_library(step) or ""
+    library = boosting_library(step)
+    if library is None:
+        return fit_params
     params = step.get_params()
     names = {name for name in BOOSTING_NAMES[library] if params.get(name) is not None}
     default = "iterations" if library == "catboost" else "n_estimators"

@@ -12,10 +12,9 @@ from sklearn_halving.resources._fitting import (
     keeps_training_rows,
     last_step,
     prefix_of_last_step,
-    to_last_step,
 )
 from sklearn_halving.resources._iterations import Iterations
-from sklearn_halving.resources._parameters import check_not_searched, is_replaced
+from sklearn_halving.resources._parameters import check_not_searched, is_replaced, leaf_of
 from sklearn_halving.resources._partial_fit import PartialFit
 from sklearn_halving.resources._rescaling import Rescale
 from sklearn_halving.resources._types import ContinuedResource
@@ -30,12 +29,11 @@ _COUNTS = ("n_estimators", "iterations", "max_iter", "n_iter", "max_epochs", "ep
 class FitTime(ContinuedResource):
     """Train each candidate for a given time.
 
-    A level is a millisecond; amounts are in seconds. A candidate with ``partial_fit`` is trained
-    epoch by epoch. A candidate with ``warm_start`` is trained in steps of doubling size, by its
-    number of iterations (``n_estimators``, ``max_iter``). Training stops before the step that
-    would exceed the time at the speed of the previous step. At least one step is made, and it
-    counts as the full level no matter how long it takes. Time left over at a level is not
-    carried over to the next.
+    A level is a millisecond; amounts are in seconds. A candidate is trained in steps of doubling
+    size: epochs of ``partial_fit``, or with ``warm_start`` its iterations (``n_estimators``,
+    ``max_iter``). A step is shorter if it would exceed the time at the speed of the previous
+    one. At least one step is made, and it counts as the full level no matter how long it takes.
+    Time left over at a level is not carried over to the next.
 
     The time is wall time on the machine that fits. Results therefore depend on the machine and
     its load, and no two searches are exactly equal. Set ``n_jobs`` to at most the number of
@@ -99,57 +97,36 @@ class FitTime(ContinuedResource):
     def _train_to(
         self, estimator: Estimator, data: TrainingData, level: int, previous_level: int
     ) -> Estimator:
-        """Train for the time between the two levels."""
+        """Train for the time between the two levels, in steps of doubling size."""
+        count = _count_of(estimator)
+        if count is None and not hasattr(last_step(estimator), "partial_fit"):
+            raise ValueError(_cannot_train(estimator))
+        steps = PartialFit(self.classes) if count is None else Iterations(count)
+        done = previous_level
+        if previous_level > 0 and count is not None:
+            # The parameter of a trained model is its number of iterations so far.
+            done = int(estimator.get_params()[count])
         seconds = (level - previous_level) * MILLISECOND
-        first = previous_level == 0
-        if hasattr(last_step(estimator), "partial_fit"):
-            return self._run_epochs(estimator, data, seconds, first=first)
-        return _run_iterations(estimator, data, seconds, first=first)
-
-    def _run_epochs(
-        self, estimator: Estimator, data: TrainingData, seconds: float, *, first: bool
-    ) -> Estimator:
-        epochs = PartialFit(self.classes)
-        begin = perf_counter()
-        step, step_data = to_last_step(estimator, data, first=first)
-        end = took = 0.0
-        while end == 0.0 or end + took < seconds:
-            epochs.run_epoch(step, step_data, first=first)
-            first = False
+        begin, end, step = perf_counter(), 0.0, 1
+        while step > 0:
+            to = done + step
+            estimator = steps.train(estimator, data.X, data.y, to, done, data.fit_params)
             now = perf_counter() - begin
-            end, took = now, now - end
+            per_unit, end, done = (now - end) / step, now, to
+            affordable = int((seconds - end) / max(per_unit, 1e-9))
+            step = 0 if _has_stopped(estimator, count, done) else min(2 * step, affordable)
         return estimator
 
 
-def _run_iterations(
-    estimator: Estimator, data: TrainingData, seconds: float, *, first: bool
-) -> Estimator:
-    parameter = _count_of(estimator)
-    if parameter is None:
-        raise ValueError(_cannot_train(estimator))
-    iterations = Iterations(parameter)
-    # The parameter of a trained model is its number of iterations so far.
-    done = 0 if first else int(estimator.get_params()[parameter])
-    step, end = 1, 0.0
-    begin = perf_counter()
-    while True:
-        estimator = iterations.train(estimator, data.X, data.y, done + step, done, data.fit_params)
-        done += step
-        now = perf_counter() - begin
-        per_iteration, end = (now - end) / step, now
-        affordable = int((seconds - end) / max(per_iteration, 1e-9))
-        leaf = parameter.rpartition("__")[2]
-        trained = last_step(estimator)
-        if affordable < 1 or has_stopped(trained, way_to_continue(trained, leaf), done):
-            return estimator
-        step = min(2 * step, affordable)
+def _has_stopped(estimator: Estimator, count: str | None, done: int) -> bool:
+    step = last_step(estimator)
+    return count is not None and has_stopped(step, way_to_continue(step, leaf_of(count)), done)
 
 
 def _cannot_train(estimator: Estimator) -> str:
     return (
-        "resource='fit_time' needs an estimator, or the last step of a pipeline, with partial_fit "
-        "or with warm_start and a number of iterations; got "
-        f"{estimator!r}. Remove such candidates, or use 'n_samples'."
+        "resource='fit_time' needs an estimator with partial_fit, or with warm_start and a number "
+        f"of iterations; got {estimator!r}. Use 'n_samples'."
     )
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from sklearn import get_config
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import process_routing
 
 from sklearn_halving._typing import Estimator, Params
+from sklearn_halving.resources._cloning import set_params
+from sklearn_halving.resources._parameters import leaf_of
 
 # fit_transform of these returns other values for the training rows than transform does (such as
 # out-of-fold predictions). Training of a later step cannot continue on the output of transform.
@@ -25,18 +28,29 @@ class TrainingData(NamedTuple):
     y: object
     fit_params: Params
 
+    @property
+    def arrays(self) -> tuple[object, ...]:
+        """What a fit gets first. As in scikit-learn's searches, ``y`` is left out if None."""
+        return (self.X,) if self.y is None else (self.X, self.y)
+
     def with_params(self, **more: object) -> TrainingData:
         """Return the same rows with additional fit parameters."""
         return self._replace(fit_params={**self.fit_params, **more})
 
 
 def fit(estimator: Estimator, data: TrainingData) -> Estimator:
-    """Fit as scikit-learn's searches do: without ``y`` if it is None."""
-    if data.y is None:
-        estimator.fit(data.X, **data.fit_params)
-    else:
-        estimator.fit(data.X, data.y, **data.fit_params)
+    """Fit, and return the estimator."""
+    estimator.fit(*data.arrays, **data.fit_params)
     return estimator
+
+
+def refit(
+    estimator: Estimator, params: Params, data: TrainingData, *, is_fitted: bool
+) -> Estimator:
+    """Fit from scratch with some parameters. A fitted model remains as it is."""
+    fresh = clone(estimator) if is_fitted else estimator
+    set_params(fresh, params)
+    return fit(fresh, data)
 
 
 def class_names(estimator: object) -> frozenset[str]:
@@ -62,14 +76,10 @@ def prefix_of_last_step(estimator: Estimator) -> str:
 
 def owner_of(estimator: Estimator, parameter: str) -> Estimator | None:
     """Return the last step if ``parameter`` is one of its own, else None."""
-    *path, _ = parameter.split("__")
-    for name in path:
-        if not isinstance(estimator, Pipeline) or estimator.steps[-1][0] != name:
-            return None
-        estimator = estimator.steps[-1][1]
-    if isinstance(estimator, (Pipeline, type)) or not hasattr(estimator, "set_params"):
+    if parameter != prefix_of_last_step(estimator) + leaf_of(parameter):
         return None
-    return estimator
+    step = last_step(estimator)
+    return None if isinstance(step, type) or not hasattr(step, "set_params") else step
 
 
 def replace_last_step(estimator: Estimator, step: Estimator) -> Estimator:

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Literal
 
-from sklearn.base import clone
-
 from sklearn_halving._typing import Estimator, Params
 from sklearn_halving.resources._cloning import set_params
 from sklearn_halving.resources._continuation import (
     BOOSTING_NAMES,
+    Library,
     Way,
     boosting_library,
     expected_warnings,
@@ -21,9 +20,10 @@ from sklearn_halving.resources._continuation import (
 )
 from sklearn_halving.resources._fitting import (
     TrainingData,
-    fit,
     keeps_training_rows,
+    last_step,
     owner_of,
+    refit,
     replace_last_step,
     to_last_step,
 )
@@ -31,6 +31,7 @@ from sklearn_halving.resources._parameters import (
     check_not_searched,
     check_parameter,
     is_replaced,
+    leaf_of,
     number_of,
 )
 from sklearn_halving.resources._rescaling import Rescale
@@ -99,14 +100,12 @@ class Iterations(ContinuedResource):
         """Raise a ValueError if the parameter is unknown, also searched, or set under an alias."""
         check_not_searched(self.parameter, searched)
         owner = owner_of(estimator, self.parameter)
-        leaf = self.parameter.rpartition("__")[2]
-        if owner is not None:
-            library = boosting_library(owner)
-            if library is not None and leaf in BOOSTING_NAMES[library]:
-                _check_aliases(self.parameter, owner, library, searched)
-                return
-        check_parameter(self.parameter, estimator, searched)
-        self._check_warm_start(owner, searched)
+        library = boosting_library(owner)
+        if library is not None and leaf_of(self.parameter) in BOOSTING_NAMES[library]:
+            _check_aliases(self.parameter, estimator, library, searched)
+        else:
+            check_parameter(self.parameter, estimator, searched)
+            self._check_warm_start(owner, searched)
 
     def level_range(
         self, estimator: Estimator, n_train: int, n_rows_needed: int
@@ -128,31 +127,25 @@ class Iterations(ContinuedResource):
         self, estimator: Estimator, data: TrainingData, level: int, previous_level: int
     ) -> Estimator:
         """Continue training if possible, else fit from scratch."""
-        way = self._way(estimator)
-        leaf = self.parameter.rpartition("__")[2]
-        if way == "refit" or previous_level == 0:
-            fresh = clone(estimator) if previous_level else estimator
-            owner = owner_of(fresh, self.parameter)
-            if way == "refit" or owner is None:  # without an owner, the way is always "refit"
-                set_params(fresh, self.params_at(level))
-                with expected_warnings():
-                    return fit(fresh, data)
-            set_params(owner, {leaf: level})
-            return fit_first(owner, fresh, data, way)
-        step, step_data = to_last_step(estimator, data, first=False)
-        trained = train_on(step, step_data, leaf, level, previous_level, way)
-        return estimator if trained is step else replace_last_step(estimator, trained)
+        way, leaf = self._way(estimator), leaf_of(self.parameter)
+        with expected_warnings():
+            if way == "refit":
+                return refit(estimator, self.params_at(level), data, is_fitted=previous_level > 0)
+            if previous_level == 0:
+                step = last_step(estimator)
+                set_params(step, {leaf: level})
+                return fit_first(step, estimator, data, way)
+            step, step_data = to_last_step(estimator, data, first=False)
+            trained = train_on(step, step_data, leaf, level, previous_level, way)
+        return replace_last_step(estimator, trained)
 
     def _check_warm_start(self, owner: Estimator | None, searched: frozenset[str]) -> None:
-        asked = self.continuation in ("total", "remaining")
-        if not asked or is_replaced(self.parameter, searched):
+        if self.continuation in ("auto", "refit") or is_replaced(self.parameter, searched):
             return
-        if owner is None or "warm_start" not in owner.get_params(deep=False):
-            got = "a parameter of another object" if owner is None else type(owner).__name__
+        if not hasattr(owner, "warm_start"):
             raise ValueError(
                 f"continuation={self.continuation!r} of Iterations({self.parameter!r}) needs a "
-                f"parameter of the last step, which must have warm_start; got {got}. Use "
-                "continuation='auto', which refits where training cannot be continued."
+                "parameter of the last step, which must have warm_start. Use continuation='auto'."
             )
 
     def _way(self, estimator: Estimator) -> Way:
@@ -162,22 +155,22 @@ class Iterations(ContinuedResource):
             return "refit"
         if self.continuation in ("total", "remaining"):
             return self.continuation if hasattr(step, "warm_start") else "refit"
-        return way_to_continue(step, self.parameter.rpartition("__")[2])
+        return way_to_continue(step, leaf_of(self.parameter))
 
 
 def _check_aliases(
-    parameter: str, step: Estimator, library: str, searched: frozenset[str]
+    parameter: str, estimator: Estimator, library: Library, searched: frozenset[str]
 ) -> None:
     """Raise a ValueError if the number of trees is also set under another name."""
-    prefix, separator, leaf = parameter.rpartition("__")
-    others = BOOSTING_NAMES[library] - {leaf}
-    given = {name for name in others if step.get_params(deep=False).get(name) is not None}
+    leaf, params = leaf_of(parameter), estimator.get_params()
+    prefix = parameter.removesuffix(leaf)
+    others = {prefix + name for name in BOOSTING_NAMES[library] - {leaf}}
+    given = {name for name in others if params.get(name) is not None}
     if library == "lightgbm":
-        given -= {"n_estimators"}  # has a default, which every other name overrides
-    also_searched = {name for name in others if prefix + separator + name in searched}
-    if given | also_searched:
+        given -= {prefix + "n_estimators"}  # has a default, which every other name overrides
+    given |= others & searched
+    if given:
         raise ValueError(
-            f"Cannot use parameter {parameter!r} as the resource: the number of "
-            f"trees of {type(step).__name__} is also set by {sorted(given | also_searched)}. Use "
-            "one name only: that of the resource."
+            f"Cannot use parameter {parameter!r} as the resource: the number of trees is also "
+            f"set by {sorted(given)}. Use one name only."
         )

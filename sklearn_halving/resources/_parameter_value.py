@@ -69,7 +69,6 @@ class ParameterValue(CheckedFields, Resource):
                 f"{value!r}. Use 'n_samples', or a number of iterations or features."
             )
         if self.for_estimator(estimator) != self:
-            value = estimator.get_params()[self.parameter]
             raise ValueError(
                 f"unit of ParameterValue({self.parameter!r}) must be set for a float "
                 f"parameter; got None, and the estimator has {value!r}. Set the step of one "

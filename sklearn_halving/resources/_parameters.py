@@ -14,8 +14,7 @@ def check_not_searched(parameter: str, searched: frozenset[str]) -> None:
     if parameter in searched:
         raise ValueError(
             f"Cannot use parameter {parameter!r} as the resource since it is part of the searched "
-            f"parameters {sorted(searched)}. Remove it from the search space, or use another "
-            "resource."
+            f"parameters {sorted(searched)}. Remove it from the search space."
         )
 
 
@@ -31,6 +30,11 @@ def check_parameter(parameter: str, estimator: Estimator, searched: frozenset[st
         f"resource={parameter!r} must be a parameter of {type(estimator).__name__}."
         f"{suggestion(parameter, valid)} Its parameters are {sorted(valid)}."
     )
+
+
+def leaf_of(parameter: str) -> str:
+    """Return the name of a parameter within the object that it belongs to."""
+    return parameter.rpartition("__")[2]
 
 
 def is_replaced(parameter: str, searched: frozenset[str]) -> bool:

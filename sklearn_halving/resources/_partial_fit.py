@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import dataclass, replace
+from inspect import signature
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.multiclass import type_of_target
 
-from sklearn_halving._typing import Estimator
+from sklearn_halving._typing import Estimator, Params
 from sklearn_halving.resources._fitting import (
     TrainingData,
     class_names,
@@ -89,28 +89,25 @@ class PartialFit(ContinuedResource):
         self, estimator: Estimator, data: TrainingData, level: int, previous_level: int
     ) -> Estimator:
         """Run the missing epochs."""
+        step: Any
         step, step_data = to_last_step(estimator, data, first=previous_level == 0)
         for epoch in range(previous_level, level):
-            self.run_epoch(step, step_data, first=epoch == 0)
+            classes = self._classes_for(step, step_data.y) if epoch == 0 else {}
+            step.partial_fit(*step_data.arrays, **(classes | step_data.fit_params))
         return estimator
 
-    def run_epoch(self, step: Any, data: TrainingData, *, first: bool) -> None:
-        """Call ``partial_fit`` once; the first call of a classifier gets the classes."""
-        X, y, fit_params = data
-        if first and y is not None and is_classifier(step) and _takes_classes(step):
-            fit_params = {"classes": self._classes_for(step, y), **fit_params}
-        if y is None:
-            step.partial_fit(X, **fit_params)
-        else:
-            step.partial_fit(X, y, **fit_params)
-
-    def _classes_for(self, step: Estimator, y: object) -> np.ndarray | list[np.ndarray] | None:
+    def _classes_for(self, step: Any, y: object) -> Params:
+        """Return the classes, which the first call of a classifier gets."""
+        if y is None or not is_classifier(step):
+            return {}
+        if "classes" not in signature(step.partial_fit).parameters:
+            return {}
         classes = self.classes if self.classes is not None else _classes_of(y)
-        if classes is not None and len(classes) > 0 and isinstance(classes[0], tuple):
-            if "MultiOutputClassifier" in class_names(step):
-                return [np.array(one) for one in classes]
-            return np.arange(len(classes))  # multi-label: the labels are the columns
-        return None if classes is None else np.array(classes)
+        if not classes or not isinstance(classes[0], tuple):
+            return {"classes": None if classes is None else np.array(classes)}
+        if "MultiOutputClassifier" in class_names(step):
+            return {"classes": [np.array(one) for one in classes]}
+        return {"classes": np.arange(len(classes))}  # multi-label: the labels are the columns
 
 
 def _classes_of(y: object) -> tuple[object, ...] | None:
@@ -123,8 +120,3 @@ def _classes_of(y: object) -> tuple[object, ...] | None:
         dense = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
         return tuple(tuple(np.unique(column)) for column in dense.T)
     return None
-
-
-def _takes_classes(step: Any) -> bool:
-    parameters = inspect.signature(step.partial_fit).parameters
-    return "classes" in parameters

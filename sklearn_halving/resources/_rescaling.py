@@ -81,8 +81,7 @@ def _scaled(name: str, rule: str, value: object, amount: float, max_amount: floa
     number = number_of(value)
     if number is None:
         raise ValueError(
-            f"rescale[{name!r}]={rule!r} needs a numeric {name}, got {value!r}. Remove such "
-            "candidates, or use a callable that handles them."
+            f"rescale[{name!r}]={rule!r} needs a numeric {name}, got {value!r}. Use a callable."
         )
     return number * max_amount / amount if rule == "inverse" else number * amount / max_amount
 

@@ -61,10 +61,9 @@ def resolve_resource(resource: object, estimator: Estimator) -> Resource:
             return iterations if is_iteration_name(resource) else as_value
     elif isinstance(resource, Resource) and not isinstance(resource, type):
         return resource
-    known = [*_BY_NAME, *estimator.get_params()]
-    close = suggestion(resource, known) if isinstance(resource, str) else ""
+    known = estimator.get_params()
     raise ValueError(
         "resource must be 'n_samples', 'partial_fit', 'fit_time', a parameter of "
-        f"{type(estimator).__name__}, or a Resource object; got {resource!r}.{close} Parameters "
-        f"are {sorted(estimator.get_params())}."
+        f"{type(estimator).__name__}, or a Resource object; got {resource!r}."
+        f"{suggestion(str(resource), [*_BY_NAME, *known])} Parameters are {sorted(known)}."
     )

@@ -165,11 +165,8 @@ def rows_needed(order: Rows, y: object, min_per_class: int) -> int:
     """
     if len(order) == 0:
         return 0
-    codes = class_codes(y)[order]
-    counts = np.bincount(codes)
-    starts = np.cumsum(counts) - counts
-    last = starts + np.minimum(min_per_class, counts) - 1
-    return int(np.argsort(codes, kind="stable")[last].max()) + 1
+    place, _ = _places_in_strata(class_codes(y)[order], np.arange(len(order)))
+    return int(np.flatnonzero(place < min_per_class)[-1]) + 1
 
 
 def training_rows(train: Rows, order: Rows, level: int) -> Rows:
@@ -226,14 +223,8 @@ def _priority(strata: Rows, place: Rows, n_first: int) -> NDArray[np.float64]:
     keys contains a similar share of each stratum. The first ``n_first`` rows of each stratum
     come before all others: first the first row of every stratum, then the second.
     """
-    by_stratum = np.lexsort((place, strata))
-    starts = np.flatnonzero(np.diff(strata[by_stratum], prepend=-1))
-    sizes = np.diff(starts, append=len(strata))
-    rank = np.arange(len(strata)) - np.repeat(starts, sizes)
-    spread = (rank + 0.5) / np.repeat(sizes, sizes)
-    key = np.empty(len(strata))
-    key[by_stratum] = np.where(rank < n_first, rank - n_first, spread)
-    return key
+    rank, size = _places_in_strata(strata, place)
+    return np.where(rank < n_first, rank - n_first, (rank + 0.5) / size)
 
 
 def _rank_groups(
@@ -244,18 +235,21 @@ def _rank_groups(
     shuffled = rng.permutation(n_groups)
     if min_per_class == 0:
         return np.argsort(shuffled)
-    n_classes = int(classes.max(initial=0)) + 1
-    pairs, in_pair = np.unique(group_codes * n_classes + classes, return_counts=True)
-    groups_of_pairs, classes_of_pairs = np.divmod(pairs, n_classes)
-    by_class = np.lexsort((shuffled[groups_of_pairs], classes_of_pairs))
-    held = np.cumsum(in_pair[by_class]) - in_pair[by_class]
-    sorted_classes = classes_of_pairs[by_class]
-    first_of_class = np.searchsorted(sorted_classes, sorted_classes, side="left")
-    # `held` counts the rows of the class in earlier groups. A group is needed if one of its
-    # classes was still short when it was drawn; a loop over the groups gives the same result.
-    short = held - held[first_of_class] < min_per_class
-    needed = np.zeros(n_groups, dtype=bool)
-    needed[groups_of_pairs[by_class[short]]] = True
+    # A class needs the groups of its first rows, in the random order of the groups.
+    place, _ = _places_in_strata(classes, shuffled[group_codes])
+    is_needed = np.zeros(n_groups, dtype=bool)
+    is_needed[group_codes[place < min_per_class]] = True
     rank = np.empty(n_groups, dtype=np.intp)
-    rank[np.lexsort((shuffled, ~needed))] = np.arange(n_groups)
+    rank[np.lexsort((shuffled, ~is_needed))] = np.arange(n_groups)
     return rank
+
+
+def _places_in_strata(strata: Rows, order: Rows) -> tuple[Rows, Rows]:
+    """Return the place of each row in its stratum, by ``order``, and the size of the stratum."""
+    by_stratum = np.lexsort((order, strata))
+    starts = np.flatnonzero(np.diff(strata[by_stratum], prepend=-1))
+    sizes = np.diff(starts, append=len(strata))
+    place, size = np.empty_like(strata), np.empty_like(strata)
+    place[by_stratum] = np.arange(len(strata)) - np.repeat(starts, sizes)
+    size[by_stratum] = np.repeat(sizes, sizes)
+    return place, size

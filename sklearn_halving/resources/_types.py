@@ -5,12 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Protocol, runtime_checkable
 
-from sklearn.base import clone
-
 from sklearn_halving._checks import CheckedFields
 from sklearn_halving._typing import Estimator, Params
-from sklearn_halving.resources._cloning import set_params
-from sklearn_halving.resources._fitting import TrainingData, fit
+from sklearn_halving.resources._fitting import TrainingData, refit
 from sklearn_halving.resources._rescaling import Rescale, rescaled_params
 
 
@@ -120,10 +117,8 @@ class Resource(Protocol):
         trained. By default the estimator is fitted from scratch on the rows it is given, with
         the parameters of `params_at`.
         """
-        if params := self.params_at(level):
-            estimator = clone(estimator) if previous_level else estimator
-            set_params(estimator, params)
-        return fit(estimator, TrainingData(X, y, fit_params))
+        data = TrainingData(X, y, fit_params)
+        return refit(estimator, self.params_at(level), data, is_fitted=previous_level > 0)
 
 
 class ContinuedResource(CheckedFields, Resource):

@@ -8,12 +8,12 @@ from typing import Annotated, Literal
 import numpy as np
 
 from sklearn_halving._typing import Candidates
+from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.resources import Resource, WholeFit, resolve_resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._base import BaseBanditSearchCV
 from sklearn_halving.search._parameters import PositiveFloat, PositiveInt
-from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._setup import Setup
 from sklearn_halving.search.preparing._space import SearchSpace, check_number
@@ -34,26 +34,17 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
     Parameters
     ----------
     resource : str, Resource or None, default=None
-        Resource that is varied in addition to the number of splits; see HyperbandSearchCV for the
-        possible values. With None, every fit uses the whole training fold and the estimator as
-        it is.
+        Unit of ``max_resources``, see HyperbandSearchCV. With None, every fit has full size.
     max_resources : "auto", float or str, default="auto"
-        Largest resource of a fit. ``"auto"`` is the size of the smallest training fold, or the
-        value of the parameter in ``estimator``.
+        Largest resource of a fit. ``"auto"`` is all training rows, or the value of the parameter
+        in ``estimator``.
 
     Attributes
     ----------
-    best_probability_ : float
-        Probability that the chosen candidate is the best one. NaN, like the next two attributes,
-        if too few splits were repeated to estimate the noise of the scores.
-    best_regret_ : float
-        Expected difference between the score of the best candidate and that of the chosen one.
     best_corrected_score_ : float
-        Mean test score of the chosen candidate, corrected for the selection: the largest of many
-        noisy means is too large on average.
+        ``best_score_`` without the optimism of choosing the largest of many noisy means.
     n_fits_left_ : int
-        Number of fits, out of ``n_fits``, that were not used: because the search stopped early,
-        because there were no splits left, or because the stages do not divide the budget evenly.
+        Number of fits, out of ``n_fits``, that were not used.
     """
 
     best_probability_: float

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from typing import Annotated, Any, Literal
 
@@ -29,8 +30,7 @@ from sklearn_halving.search.preparing._arriving import (
 )
 from sklearn_halving.search.preparing._inputs import FitInputs, Reward
 from sklearn_halving.search.preparing._levels import choose_levels
-from sklearn_halving.search.preparing._plan import SearchPlan
-from sklearn_halving.search.preparing._setup import Setup
+from sklearn_halving.search.preparing._setup import Setup, make_plan
 from sklearn_halving.search.preparing._space import (
     MAX_LISTED,
     SearchSpace,
@@ -84,14 +84,14 @@ UNIT_SCORES = (
 class BanditSearchCV(AdaptiveSearchCV):
     """Search over parameters with any policy, given by name or as an object.
 
-    Use it to compare policies, or to run a policy of your own: any class with the methods of
-    `~sklearn_halving.policies.Policy`. For other purposes, start with HyperbandSearchCV or
-    VarianceHalvingSearchCV.
+    Use it for all parameters of a paper, to compare policies, or to run a policy of your own: any
+    class with the methods of `~sklearn_halving.policies.Policy`. For everyday use, start with
+    HyperbandSearchCV or VarianceHalvingSearchCV.
 
     Most policies choose a single candidate for the next fit. They use an unlimited number of
     splits, as VarianceHalvingSearchCV does: a fit is one candidate on one train/test split, and
-    the j-th fit of every candidate is on split j. Policies that play rungs
-    (`~sklearn_halving.policies.Hyperband`) require a ``resource`` and use the splits of ``cv``, as
+    the j-th fit of every candidate is on split j. Policies that play rungs, such as
+    `~sklearn_halving.policies.Hyperband`, require a ``resource`` and use the splits of ``cv``, as
     HyperbandSearchCV does.
 
     Parameters
@@ -103,24 +103,22 @@ class BanditSearchCV(AdaptiveSearchCV):
         ``"adaptive_ugap_eb"``, ``"successive_elimination"``, ``"hoeffding_race"``,
         ``"bernstein_race"``, ``"lucb"``, ``"lil_ucb"``, ``"ucb1"``, ``"ucb_v"``, ``"moss"``,
         ``"exp3"``, ``"variance_rejects"``, ``"incumbent_race"``, ``"asynchronous_halving"`` and
-        ``"hoo"``. ``"asynchronous_halving"`` requires a ``resource``. ``"hoo"`` creates its
-        candidates during the search: ``param_distributions`` must then be one dict of
-        continuous distributions with a method ``ppf``, ``n_candidates`` must not be set, and
-        the splits are those of ``cv``.
+        ``"hoo"``. ``"hoo"`` creates its candidates during the search, so that
+        ``param_distributions`` must be one dict of continuous distributions with a method
+        ``ppf``, and ``n_candidates`` must not be set.
     n_candidates : "exhaust" or int, default="exhaust"
         Number of candidates, which are drawn without replacement. ``"exhaust"`` uses the whole
-        grid. From distributions, it draws one candidate for every 5 fits of ``n_fits``, or 10 if
-        ``n_fits`` is ``"auto"``.
+        grid. From distributions, it draws one candidate for every 5 fits, or 10 if ``n_fits`` is
+        ``"auto"``. Policies that plan their brackets have their own number.
     n_fits : "auto" or int, default="auto"
         Maximum number of fits, for a policy given by name. ``"auto"`` is 5 for each candidate, and
-        50 for ``"hoo"``. A policy with a confidence level may need fewer fits. A policy object has
-        its own budget.
+        50 for ``"hoo"``. A policy object has its own budget.
     sampler : {"random", "evolution", "kernel_density", "gaussian_process"} or Sampler, \
 default="random"
         How candidates are generated, see HyperbandSearchCV. Samplers other than ``"random"`` are
-        for ``policy="incumbent_race"``: each new candidate is generated when its turn comes, from
-        the scores so far. With ``n_candidates="exhaust"``, ``n_fits`` is the only limit (50 for
-        ``"auto"``).
+        for policies to which candidates may arrive later: those that play rungs, and
+        ``"incumbent_race"``. Each candidate is generated when its turn comes, from the scores so
+        far.
     min_resources : "auto", float or str, default="auto"
         Smallest resource of a fit, for policies that play rungs; see HyperbandSearchCV. All
         other policies use ``max_resources`` only.
@@ -128,23 +126,27 @@ default="random"
     Attributes
     ----------
     cv_results_ : dict of ndarrays
-        As in HyperbandSearchCV for a policy that plays rungs, and as in VarianceHalvingSearchCV
-        for all other policies.
+        As in HyperbandSearchCV for a policy that plays rungs, as in BayesGapSearchCV for
+        `~sklearn_halving.policies.BayesGap`, and as in VarianceHalvingSearchCV for all others.
+    best_probability_ : float
+        Probability that the chosen candidate is the best one. NaN, like ``best_regret_``, if too
+        few splits were repeated to estimate the noise. Neither is available for BayesGap.
+    best_regret_ : float
+        Expected difference between the score of the best candidate and that of the chosen one.
 
     Raises
     ------
     ValueError
-        Before any fit: if the name of the policy is unknown, or if the policy has parameters
-        without defaults and must be given as an object; if the budget is too small for the number
-        of candidates; or if the policy needs the range of the score and it is not known.
+        Before the first fit, if the name of the policy is unknown, if the budget is too small
+        for the number of candidates, or if the policy needs the range of the score and it is not
+        known: give it as a field of the policy, as in ``LUCB(reward_range=(0, 10))``. During
+        `fit`, if every fit failed.
 
     Warns
     -----
     UserWarning
-        If a policy with a confidence level reached ``n_fits`` before it knew the best candidate,
-        or if a score was outside ``reward_range``.
-    sklearn.exceptions.FitFailedWarning
-        If some fits failed.
+        If a policy with a confidence level reached its budget before it knew the best candidate,
+        or if a score was outside of its range.
 
     See Also
     --------
@@ -153,7 +155,7 @@ default="random"
     References
     ----------
     .. [1] Audibert, Bubeck and Munos. Bandit view on noisy optimization. In: Optimization for
-       Machine Learning, MIT Press 2011 (successive rejects, UCB-E, races).
+       Machine Learning, MIT Press 2011, Fig. 16.1 (successive rejects).
        https://doi.org/10.7551/mitpress/8996.001.0001
 
     Examples
@@ -161,12 +163,15 @@ default="random"
     >>> from sklearn.datasets import load_wine
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> from sklearn_halving import BanditSearchCV
+    >>> from sklearn_halving.policies import Hyperband
     >>> X, y = load_wine(return_X_y=True)
     >>> tree, grid = DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2, 3, 4]}
     >>> search = BanditSearchCV(tree, grid, policy="successive_rejects", random_state=0)
     >>> search.fit(X, y).n_fits_ <= 20
     True
-    >>> bool(search.best_score_ > 0.8)
+    >>> policy = Hyperband(factor=2, brackets=[1], select="all_rungs")
+    >>> search = BanditSearchCV(tree, grid, policy=policy, resource="n_samples", random_state=0)
+    >>> bool(search.fit(X, y).best_score_ > 0.8)
     True
     """
 
@@ -289,6 +294,9 @@ default="random"
                 f"sampler must be 'random' for policy={self.policy!r}, which chooses among given "
                 f"candidates; got {self.sampler!r}. Use policy='incumbent_race', or leave it out."
             )
+        # Most policies reject a budget that is too small. A huge grid is not listed before.
+        with naming_n_fits(self.policy, setup.n_fits):
+            policy.start(make_plan(policy, setup).problem, seed=np.random.SeedSequence(0))
         return policy
 
     def _named_policy(self, name: str, setup: Setup) -> BasePolicy:
@@ -300,21 +308,23 @@ default="random"
         n_arms = setup.n_candidates
         if not described.plays_levels:
             self._check_splits(setup, self._least_n_fits(n_arms))
-        return policy_by_name(name, n_arms, setup.n_fits, splits.n_named)
-
-    def _candidates(
-        self, setup: Setup, policy: BasePolicy, plan: SearchPlan, rng: np.random.RandomState
-    ) -> t.Candidates:
-        problem, most = plan.problem, plan.description.max_pulls
-        is_short = most is not None and most < problem.n_arms
-        if is_short and setup.sampler is None and not plan.description.arms_may_arrive:
-            # Most policies reject such a budget. It is checked before a huge grid is listed.
-            policy.start(problem, seed=np.random.SeedSequence(0))
-        return super()._candidates(setup, policy, plan, rng)
+        with naming_n_fits(name, setup.n_fits):
+            return policy_by_name(name, n_arms, setup.n_fits, splits.n_named)
 
     def _warn_of_candidates(self, setup: Setup) -> None:
         if not description_of(self.policy).plays_levels:
             super()._warn_of_candidates(setup)
+
+
+@contextmanager
+def naming_n_fits(policy: str | Policy, n_fits: int) -> Iterator[None]:
+    """Add the name and ``n_fits`` to an error of a policy that the search has created."""
+    try:
+        yield
+    except ValueError as error:
+        if not isinstance(policy, str):
+            raise
+        raise ValueError(f"policy={policy!r} with n_fits={n_fits}: {error}") from error
 
 
 def policy_by_name(name: str, n_arms: int, n_fits: int, n_splits: int) -> BasePolicy:

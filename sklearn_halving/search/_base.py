@@ -23,6 +23,7 @@ from sklearn_halving.execution.workers._executors import open_executor
 from sklearn_halving.execution.workers._interrupt import Interrupt
 from sklearn_halving.policies.bases._base_policy import BasePolicy, window_of
 from sklearn_halving.resources import FitTime
+from sklearn_halving.search._formatting import budget_text
 from sklearn_halving.search._parameters import SharedParameters
 from sklearn_halving.search._run import Run
 from sklearn_halving.search._search_results import SearchResults
@@ -38,8 +39,6 @@ from sklearn_halving.search.preparing._setup import (
     seed_of,
 )
 from sklearn_halving.search.watching._callbacks import CallbackTree
-from sklearn_halving.search.watching._failure_messages import stopped_message
-from sklearn_halving.search.watching._observer import open_watch, write_end
 from sklearn_halving.search.watching._progress import Progress
 
 if TYPE_CHECKING:
@@ -113,14 +112,17 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         began = time.monotonic()
         seconds, limits = limits_of(self)
         inputs = check_inputs(self, X, y, params)
-        callbacks = CallbackTree.begin(self, inputs.X, inputs.y, inputs.fit_params)
+        callbacks = CallbackTree.begin(
+            self, inputs.X, inputs.y, inputs.fit_params, refits=self.refit is not False
+        )
         with open_checkpoint(self) as checkpoint:
             rng, seed = seed_of(checkpoint.random_state)
             prepared = self._prepare(inputs, rng, seed)
             rng.randint(2**31 - 1)  # advances the state even if nothing was drawn from a grid
             task = self._make_task(prepared, callbacks)
+            budget = budget_text(self.time_budget)
             checkpoint.begin(self, task, prepared.plan)
-            run = Run(prepared, task, prepared.start(), checkpoint, began + seconds)
+            run = Run(prepared, task, prepared.start(), checkpoint, began + seconds, budget)
             self._forget()
             with Interrupt() as interrupt:  # until the results are set
                 try:
@@ -136,9 +138,9 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
                     self._report(run)
                     self._choose(run)
         if interrupt.is_requested:
-            self.stopped_by_ = "interrupt"
-            raise KeyboardInterrupt(stopped_message(run.task, run.outcomes, "Ctrl-C"))
-        write_end(self, run, progress)
+            run.stopped_by = self.stopped_by_ = "interrupt"
+            raise KeyboardInterrupt(run.stopped_message())
+        self._write_end(run, progress)
         self._refit_best(run, callbacks)
         callbacks.end()
         return self
@@ -236,8 +238,22 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
         """Run pulls until the policy is finished or the search is stopped."""
         prepared, checkpoint, candidates = run.prepared, run.checkpoint, run.task.candidates
         callbacks.begin_search(prepared.plan, prepared.setup.resource)
+        progress = Progress(
+            prepared.plan,
+            prepared.policy,
+            run.state,
+            run.reward,
+            run.task.resource,
+            callbacks,
+            int(self.verbose),
+            deadline=run.deadline,
+            is_timed=run.prepared.plan.is_timed,
+            n_in_checkpoint=len(run.earlier),
+        )
+        if progress.is_needed:
+            progress.begin()
         with (
-            open_watch(self, run, callbacks) as watch,
+            self._showing(progress),
             open_executor(run.task, self.n_jobs, self.pre_dispatch, limits) as executor,
         ):
             loop = PullLoop(
@@ -248,7 +264,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
                 log=run.log,
                 problem=prepared.plan.problem,
                 window=window_of(prepared.policy, prepared.plan.description),
-                observer=watch if watch.is_needed else PullObserver(),
+                observer=progress if progress.is_needed else PullObserver(),
                 journal=checkpoint.journal,
                 signals=StopSignals(run.deadline, interrupt),
                 arrive=candidates.arrive if isinstance(candidates, ArrivingCandidates) else None,
@@ -257,4 +273,4 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
             loop.run()
             run.stopped_by = "interrupt" if interrupt.is_requested else loop.stopped_by
             callbacks.end_search()
-        return watch.progress
+        return progress

@@ -44,72 +44,41 @@ AUTO_FITS = (20, 100)
 class BayesGapSearchCV(AdaptiveSearchCV):
     """Search over parameters with fewer fits than candidates, using a model of their scores.
 
-    A drop-in replacement for GridSearchCV and RandomizedSearchCV. Use it if fits are expensive
-    and there are many candidates.
+    A drop-in replacement for GridSearchCV and RandomizedSearchCV, for expensive fits and many
+    candidates.
 
-    The prior for the scores of all candidates is a Gaussian process over their parameters, so
-    that a fit is informative about all similar candidates. Candidates that were never fitted have
-    a posterior mean and standard deviation as well. BayesGap [1]_ compares the candidate that
-    looks best with its strongest rival, fits whichever of the two is less certain, and repeats
-    this ``n_fits`` times. A fit is one candidate on one train/test split, and the j-th fit of
-    every candidate is on split j.
-
-    The winner is always a candidate that was fitted. The last fifth of the fits confirms the
-    candidate with the largest posterior mean, until it has been fitted as often as its rivals, or
-    another one looks better.
+    The model is a Gaussian process over the parameters, so that a fit is informative about all
+    similar candidates. BayesGap [1]_ compares the candidate that looks best with its strongest
+    rival, and fits whichever of the two is less certain. The j-th fit of every candidate is on
+    split j. The last fifth of the fits confirms the candidate that looks best.
 
     Parameters
     ----------
     n_candidates : "auto" or int, default="auto"
-        Number of candidates. ``"auto"`` is the whole grid, or 100 candidates from distributions.
-        They are spread evenly by a quasi-random sequence if each dict has a continuous
-        distribution and all distributions have a method ``ppf``. Otherwise they are drawn as in
-        RandomizedSearchCV.
+        Number of candidates. ``"auto"`` is the whole grid, or 100 candidates from distributions,
+        which are spread evenly if the distributions allow it.
     n_fits : "auto" or int, default="auto"
-        Maximum number of fits (the paper's horizon T). ``"auto"`` is a quarter of the number of
-        candidates, but at least 20 and at most 100, and never more than 5 for each candidate or
-        than the splits of ``cv`` allow. With an ``acquisition`` of UGap, it is 5 for each
+        Maximum number of fits, each of one candidate on one split (the paper's horizon T).
+        ``"auto"`` is one for every 4 candidates, but from 20 to 100, and at most 5 for each
         candidate. With a sampler, it is 50.
+    kernel : {"squared_exponential", "matern"}, default="squared_exponential"
+        Prior covariance of the candidates: the kernel of the paper, or Matern 5/2, for scores
+        that vary less smoothly. Length scales are estimated.
+    acquisition : {"bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi"}, default="bayesgap"
+        Rule that chooses the next fit. All rules use the same posterior.
+    beta : {"effective", "printed"} or float, default="effective"
+        Half the width of the bounds in standard deviations. ``"printed"`` is eq. (9) of the
+        paper. ``"effective"`` takes the correlation of candidates into account.
+    fits_in_flight : "auto" or int, default="auto"
+        Maximum number of fits that are chosen before the score of the first of them is known.
+        ``"auto"`` is an eighth of ``n_fits``, at most 20. The result depends on it. Two to three
+        times the number of workers keeps them busy.
     sampler : {"random", "evolution", "kernel_density", "gaussian_process"} or Sampler, \
 default="random"
         Where further candidates come from, see HyperbandSearchCV. With ``"random"``, none are
-        added, as in the paper. Otherwise, BayesGap makes a quarter of the fits, but at least 10.
-        The candidates among which it cannot decide then race on the remaining fits, followed by
-        new candidates. Each of these is generated when its turn comes, from the scores so far
-        (`~sklearn_halving.policies.IncumbentRace`). The winner is fitted on at least 10 splits,
-        or as many as ``cv`` has, if that is more. ``n_candidates`` is the number of candidates
-        before the race. Not available for a whole grid, nor with an ``acquisition`` of UGap.
-    beta : {"effective", "printed"} or float, default="effective"
-        Half the width of the bounds in standard deviations, see
-        `~sklearn_halving.policies.BayesGap`. ``"printed"`` is eq. (9) of the paper, which counts
-        all candidates as if they were independent. ``"effective"`` takes their correlation into
-        account.
-    kernel : {"squared_exponential", "matern"}, kernel object, callable, array-like or None, \
-default=None
-        Prior covariance of the candidates:
-
-        - None or ``"squared_exponential"``: the kernel of the paper, on scaled features;
-        - ``"matern"``: Matern 5/2, for scores that vary less smoothly;
-        - an object from `sklearn.gaussian_process.kernels`, which is used as it is within each
-          branch;
-        - a callable, which is called with the features of shape (n_candidates, n_columns) and
-          returns a covariance of shape (n_candidates, n_candidates). If there are several
-          branches, the last columns indicate the branch;
-        - an array of shape (n_candidates, n_candidates): the covariance itself. The candidates
-          must be a whole grid, in the order of `ParameterGrid`.
-    acquisition : {"bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi", "ugap", \
-"ugap_bernstein"}, default="bayesgap"
-        Rule that chooses the next fit. All rules up to ``"pi"`` use the same posterior. ``"ugap"``
-        and ``"ugap_bernstein"`` treat candidates as independent
-        (`~sklearn_halving.policies.AdaptiveUGapEb`): each candidate is fitted once or twice
-        first, the score must be known to lie between 0 and 1, and the posterior columns of
-        ``cv_results_`` describe the candidate's own scores.
-    fits_in_flight : "auto" or int, default="auto"
-        Maximum number of fits that are chosen before the score of the first of them is known.
-        ``"auto"`` is an eighth of ``n_fits``, at most 20. The result
-        depends on this number, but not on ``n_jobs``. Scores are used in the order in which fits
-        were chosen. Two to three times the number of workers therefore keeps all of them busy.
-        With 1, every decision uses all scores, and only one worker is used.
+        added. Otherwise, BayesGap makes a quarter of the fits, and the candidates that may be the
+        best race against new ones (`~sklearn_halving.policies.IncumbentRace`). Not available for
+        a whole grid.
 
     Attributes
     ----------
@@ -117,65 +86,43 @@ default=None
         As in GridSearchCV, with one row for each candidate, fitted or not, and with these columns:
 
         - ``n_fits``: number of fits. If it is 0, the score columns are NaN;
-        - ``posterior_mean``, ``posterior_sd``: posterior mean and standard deviation of the
-          score, without the uncertainty of the level that all candidates have in common;
+        - ``posterior_mean``, ``posterior_sd``: posterior mean and standard deviation of the score;
         - ``lower_bound``, ``upper_bound``: the bounds that the next round would have compared;
-        - ``probability_best``: probability that the candidate is the best one, from joint draws;
         - ``mean_test_score``, ``standard_error_test_score``: from the candidate's own scores, as
           in VarianceHalvingSearchCV;
-        - ``rank_test_score``: rank by ``posterior_mean``, with the recommended candidate first and
-          candidates whose fits failed last.
+        - ``rank_test_score``: rank by ``posterior_mean``, after the chosen candidate.
 
-        With a sampler, only candidates that were fitted have a row. ``probability_best`` and
-        ``rank_test_score`` are computed from their own scores, as in VarianceHalvingSearchCV.
-        ``posterior_mean`` and ``posterior_sd`` and the bounds are those before the race, and NaN
-        for candidates that were made later.
-    best_probability_, best_regret_ : float
-        As in VarianceHalvingSearchCV, from joint draws of the posterior. NaN with fewer than
-        three scores, which say nothing about the scale of the differences. With a sampler, both
-        are computed from the candidates' own scores, as in VarianceHalvingSearchCV.
+        With a sampler, only fitted candidates have a row, ranked as in VarianceHalvingSearchCV,
+        whose other columns and attributes are added. Posterior and bounds are those before the
+        race.
     best_corrected_score_ : float
-        Posterior mean of the best candidate, which is shrunk towards those of similar candidates.
-        With a sampler, as in VarianceHalvingSearchCV.
+        Posterior mean of the best candidate. With a sampler, as in VarianceHalvingSearchCV.
     regret_bounds_ : ndarray of shape (n_rounds,)
-        Upper bound of the regret of the leader in each round (B_J in the paper). Empty unless
-        ``acquisition`` is ``"bayesgap"`` or one of UGap.
+        Upper bound of the regret of the leader in each round, for ``acquisition="bayesgap"``.
 
     Raises
     ------
     ValueError
-        Before any fit: if ``kernel`` does not give a covariance of the candidates, or if the
-        parameters of a candidate cannot be converted to features.
+        If the parameters of a candidate cannot be converted to features, if ``n_fits`` is larger
+        than a finite ``cv`` allows, or if every fit failed.
 
     Warns
     -----
     UserWarning
-        If there are fewer than ``n_candidates`` candidates, or if no numeric parameter varies.
-    sklearn.exceptions.FitFailedWarning
-        If some fits failed.
+        If there are fewer candidates than ``n_candidates``, or if no numeric parameter varies.
 
     See Also
     --------
     VarianceHalvingSearchCV : For fewer candidates than fits.
     HyperbandSearchCV : For many candidates and cheap fits.
-    sklearn_halving.policies.BayesGap : The policy, which does not depend on scikit-learn.
+    BanditSearchCV : For more parameters of the paper, with ``policy=BayesGap(...)``.
 
     Notes
     -----
-    **Features.** A number is scaled to the range from 0 to 1: by the cumulative distribution
-    function of its distribution, or between the smallest and the largest value of its list, on a
-    logarithmic scale if the values are more evenly spaced on it. All other values (strings,
-    booleans, None, tuples, estimators) are one-hot encoded, such that the distance of two
-    categories is 0.5. The initial length scale depends on the number of parameters: the
-    correlation between opposite corners of the space is always exp(-4).
-
-    **Branches.** Candidates from different dicts of a list belong to different branches, and so do
-    candidates with predictors of different classes as values. Candidates of different branches are
-    independent, as in section 6.2 of the paper, unless ``branch_correlation`` is set. A candidate
-    without a parameter gets the mean of its feature over the candidates that have it.
-
-    **Failed fits.** The model treats a failed fit as another score as low as the lowest so far, so
-    that the search avoids regions in which all fits fail.
+    Numbers are scaled to the range from 0 to 1, by the distribution function or between the
+    smallest and the largest value of their list. Other values are one-hot encoded. Candidates
+    from different dicts of a list are independent, and so are predictors of different classes
+    (section 6.2 of the paper).
 
     References
     ----------
@@ -185,18 +132,13 @@ default=None
 
     Examples
     --------
-    A search with 400 candidates and 20 fits:
-
     >>> import numpy as np
-    >>> from sklearn.datasets import load_wine
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
+    >>> from sklearn.datasets import load_digits
     >>> from sklearn.svm import SVC
     >>> from sklearn_halving import BayesGapSearchCV
-    >>> X, y = load_wine(return_X_y=True)
-    >>> grid = {"svc__C": np.logspace(-3, 3, 20), "svc__gamma": np.logspace(-5, 1, 20)}
-    >>> pipeline = make_pipeline(StandardScaler(), SVC())
-    >>> search = BayesGapSearchCV(pipeline, grid, n_fits=20, random_state=0).fit(X, y)
+    >>> X, y = load_digits(return_X_y=True)
+    >>> grid = {"C": np.logspace(-3, 3, 20), "gamma": np.logspace(-7, 1, 20)}
+    >>> search = BayesGapSearchCV(SVC(), grid, n_fits=20, random_state=0).fit(X, y)
     >>> len(search.cv_results_["params"]), search.n_fits_
     (400, 20)
     >>> bool(search.best_corrected_score_ > 0.95)

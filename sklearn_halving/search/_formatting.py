@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import re
 from numbers import Integral, Real
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sklearn_halving._typing import Params
-
-if TYPE_CHECKING:
-    from sklearn_halving.search._parameters import SharedParameters
 
 MAX_VALUE = 60
 """Maximum length of the value of a parameter."""
@@ -53,6 +49,13 @@ def seconds_text(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min"
 
 
+def clock_text(seconds: float) -> str:
+    """Return a time as ``m:ss``, or ``h:mm:ss`` from one hour."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
 def value_text(value: object) -> str:
     """Return the value of a parameter in one line."""
     if isinstance(value, bool | np.bool_):
@@ -87,8 +90,9 @@ def short_names(params: Params) -> Params:
     return short if len(short) == len(params) else params
 
 
-def budget_text(search: SharedParameters) -> str:
-    """Return the time budget as users write it, for messages."""
-    budget = search.time_budget
+def budget_text(budget: float | str | None) -> str:
+    """Return the time budget as users write it, for messages; empty if there is none."""
+    if budget is None:
+        return ""
     unit = "" if isinstance(budget, str) else " (seconds)"
     return f"time_budget={budget!r}{unit}"

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from sklearn_halving import _typing as t
+from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies import FiniteHorizonHalving, GridHalving, Hyperband
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._rungs import exact_factor
@@ -18,7 +19,6 @@ from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._base import BaseBanditSearchCV
 from sklearn_halving.search._formatting import counted
 from sklearn_halving.search._parameters import PositiveFloat, PositiveInt, document_search
-from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._arriving import (
     BRACKETS_IN_PLAY,
     DEFAULT_SAMPLER,
@@ -64,195 +64,117 @@ the first fit, as from a grid."""
 class HyperbandSearchCV(BaseBanditSearchCV):
     """Search that compares many candidates cheaply before it compares a few in full.
 
-    A drop-in replacement for GridSearchCV and RandomizedSearchCV. Use it if a fit with little of
-    a resource, such as few rows or few boosting iterations, is much cheaper than a full fit and
-    indicates how good the full fit will be.
+    A drop-in replacement for GridSearchCV and RandomizedSearchCV, if fits with few rows or few
+    iterations are cheap and indicate how good the full fit will be.
 
     For a **grid**, the default is one bracket that starts every candidate. From rung to rung, the
-    better half of the candidates gets twice the resource. Rungs below ``max_resources`` use two
-    splits, and at least three candidates are compared at ``max_resources`` on all splits. The
-    plan never has more fits than GridSearchCV. If nothing can be halved, candidates are dropped
-    after two full splits instead. Grids of one or two candidates are searched as by GridSearchCV.
+    better half gets twice the resource. At least three candidates are compared in full. There are
+    never more fits than in GridSearchCV.
 
-    For **distributions**, the default is Hyperband. Bracket s starts with
-    ``n = ceil((s_max + 1) / (s + 1) * factor ** s)`` candidates, which are fitted with
+    For **distributions**, the default is Hyperband [1]_. Bracket s starts with
     ``max_resources / factor ** s`` of the resource. From rung to rung, one of every ``factor``
-    candidates is kept and gets ``factor`` times the resource, up to ``max_resources``. The
-    brackets are a hedge: the first one relies on cheap fits the most, and the last one (s = 0) not
-    at all. Candidates of later brackets are chosen by the scores so far. In the paper, and with
-    ``sampler="random"``, all candidates are random. ``brackets="all"`` uses these brackets for a
-    grid.
+    candidates is kept and gets ``factor`` times the resource. The first bracket relies on cheap
+    fits the most, the last one (s = 0) not at all. Candidates of later brackets are chosen by the
+    scores so far.
 
     Parameters
     ----------
-    param_distributions : dict or list of dict
-        Parameter names (str) as keys, and lists of values or distributions as values.
-        Distributions must have a method ``rvs``, like those of `scipy.stats`. If all values are
-        lists, this is a grid. In a list of dicts, each dict is a search space of its own.
-        Candidates are drawn without replacement. If candidates of a grid are left out, a warning
-        gives their number.
+    cv : int, cross-validation generator or iterable, default=None
+        As in GridSearchCV. The default is 5-fold cross-validation.
     resource : str or Resource, default="n_samples"
-        The resource that differs from rung to rung:
+        What grows from rung to rung:
 
-        - ``"n_samples"``: the number of training rows. Subsets are nested, contain at least two
-          rows of every class and do not divide groups. If the splitter goes forward in time, they
-          consist of the most recent rows. Test sets are never reduced. ``max_resources`` is the
-          size of the training fold.
-        - the name of a parameter that counts iterations, such as ``"n_estimators"`` or
-          ``"clf__max_iter"``. From rung to rung, a fitted model is trained further if the
-          estimator supports that.
+        - ``"n_samples"``: the number of training rows. Test sets are never reduced.
+        - the name of a numeric parameter, such as ``"n_estimators"`` or ``"clf__max_iter"``.
+          Models are trained further from rung to rung if the estimator supports that.
         - ``"partial_fit"``: the number of epochs of ``partial_fit``.
-        - ``"fit_time"``: the training time in seconds. ``max_resources`` may have a unit, as
-          in ``"30s"``.
-        - the name of any other integer or float parameter, such as
-          ``"rbfsampler__n_components"``. The model is fitted from scratch in each rung.
+        - ``"fit_time"``: the training time in seconds. Limits may have a unit, as in ``"30s"``.
         - an object from `sklearn_halving.resources`, or of your own.
     min_resources : "auto", float or str, default="auto"
-        Smallest resource of a fit. For Hyperband's brackets, ``"auto"`` is
-        ``max_resources / factor ** 4``, which allows five brackets, but at least one iteration, or
-        enough rows for every class. With ``brackets="auto"``, rungs have at least 50 rows, 5 per
-        class on average, and as many as there are columns, if the training fold has. For a grid,
-        rungs two or more steps below the training fold have at least 200 rows and 10 per class. If
-        this leaves fewer than five of Hyperband's brackets, they start more candidates than in the
-        paper and cost as much as five, unless ``n_candidates`` limits them.
+        Smallest resource of a fit. ``"auto"`` is ``max_resources / factor ** 4``, but at least
+        one iteration, or enough rows to compare candidates.
     max_resources : "auto", float or str, default="auto"
-        Resource of the fits in the last rung of every bracket. ``"auto"`` is the size of the
-        smallest training fold, or the value of the parameter in ``estimator``.
+        Resource of the fits in the last rung. ``"auto"`` is all training rows, or the value of
+        the parameter in ``estimator``.
     factor : "auto" or float, default="auto"
-        The paper's eta, at least 2 and usually at most 5: one of every ``factor`` candidates of a
-        rung is promoted. ``"auto"`` is 2 for the bracket of a grid and 3 for Hyperband's brackets.
+        The paper's eta, at least 2: one of every ``factor`` candidates of a rung is promoted.
+        ``"auto"`` is 2 for the bracket of a grid and 3 for Hyperband's brackets.
     brackets : {"auto", "all", "most_exploratory"} or list of int, default="auto"
-        Which brackets to run. ``"auto"`` is one bracket that starts every candidate of a grid,
-        and Hyperband with a minimum number of rows for distributions, see ``min_resources``.
-        ``"all"`` is Hyperband as in the paper; numbers are values of its s, as in
-        ``brackets=[4]``.
+        ``"auto"`` is one bracket for a grid and Hyperband for distributions. ``"all"`` is
+        Hyperband as in the paper, also for a grid. Numbers are values of s.
     n_candidates : int or None, default=None
-        Maximum number of different candidates. From a grid, they are drawn at random; None uses
-        all of them. From distributions, it is the number of a loop, which the brackets share: 17
-        gives brackets of 9, 5 and 3 candidates. None lets the resource decide.
+        Maximum number of different candidates. From distributions, it is that of one loop, which
+        the brackets share: 17 gives brackets of 9, 5 and 3. None is the whole grid, or as many as
+        the brackets need.
     n_loops : int or "auto", default=1
-        Number of times that Hyperband's brackets are played, each time with new candidates.
-        Candidates of a loop are drawn from distributions when the loop starts. ``"auto"`` plays
-        loops until ``time_budget`` is over. With a time budget, loops of at most 500,000 fits are
-        planned (without a checkpoint, of at most 50,000 for each second), and of at most 20,000
-        candidates of a grid.
+        Number of times that the brackets are played, each time with new candidates. ``"auto"``
+        plays loops until ``time_budget`` is over.
+    early_splits : "auto", "all" or int, default="auto"
+        Number of splits for rungs below ``max_resources``. ``"auto"`` uses as few as are enough
+        to compare candidates, ``"all"`` all of them, as in the paper.
     sampler : {"auto", "random", "evolution", "kernel_density", "gaussian_process"} or Sampler, \
 default="auto"
         How candidates are generated:
 
         - ``"auto"``: ``"gaussian_process"`` for distributions and ``"random"`` for a grid.
-        - ``"random"``: all candidates of a loop are drawn before its first fit, as in the paper.
-        - ``"evolution"``: four out of five candidates are mutations of the best candidates so far
-          (`sklearn_halving.samplers.EvolutionSampler`). Its gain grows with ``n_loops``.
-        - ``"kernel_density"``: two out of three are drawn from kernel densities of good and bad
-          candidates, as in BOHB (`sklearn_halving.samplers.KernelDensitySampler`).
-        - ``"gaussian_process"``: four out of five have a large expected improvement under a
-          Gaussian process of the scores so far
-          (`sklearn_halving.samplers.GaussianProcessSampler`). A bracket takes 20 to 50 ms.
-        - an object with the method of `sklearn_halving.samplers.Sampler`.
-
-        Except with ``"random"``, the candidates of a bracket are generated when it starts, from
-        the scores of all brackets except the one before it and the last rung of the second one
-        before it. At most three brackets run at a time.
-        In the last rung, a candidate is dropped after one split if it is behind the best one of
-        earlier brackets by more than one standard error. There may thus be fewer fits than
-        planned. This does not apply with ``select="all_rungs"`` or asynchronous promotion.
-    early_splits : "auto", "all" or int, default="auto"
-        Number of splits on which rungs below ``max_resources`` are evaluated: the first ones of
-        ``cv``. The best candidates at ``max_resources`` are fitted on all splits. ``"all"`` uses
-        all splits in all rungs, as in the paper; a grid is then searched exhaustively. For the
-        bracket of a grid, ``"auto"`` uses two splits, or one if test folds have 2,000 rows. For
-        Hyperband's brackets, it uses as few splits as contain 100 test rows, 10 rows of each
-        class, and about the same mean target as all rows. It uses all splits with ``groups``, if
-        the splitter goes forward in time, with ``select="all_rungs"``, and for a grid if the
-        target of the first two test folds differs from that of all rows. With a number and
-        ``select="all_rungs"``, means over few splits are compared with means over all splits, and
-        are more often too high.
-    cv : int, cross-validation generator or iterable, default=None
-        Determines the cross-validation splitting strategy, as in GridSearchCV. The default is
-        5-fold cross-validation.
+        - ``"random"``: at random before the first fit, as in the paper.
+        - ``"evolution"``: most are mutations of the best candidates.
+        - ``"kernel_density"``: most come from kernel densities of good and bad candidates (BOHB).
+        - ``"gaussian_process"``: most have a large expected improvement.
+        - an object from `sklearn_halving.samplers`, or of your own.
 
     Attributes
     ----------
     cv_results_ : dict of ndarrays
-        As in GridSearchCV, but with one row for each candidate and amount of resource, and with
-        the additional columns ``bracket`` (the paper's s), ``iter`` (the last rung of the
-        candidate at that amount), ``n_resources``, ``candidate`` and, if ``n_loops`` is larger
-        than 1, ``loop``.
+        As in GridSearchCV, with one row for each candidate and amount of resource, and the
+        columns ``bracket`` (s), ``iter`` (the rung), ``n_resources``, ``candidate`` and ``loop``.
     best_probability_ : float
-        Probability that the best candidate is the best of the finalists, by their scores and the
-        noise between splits, as in VarianceHalvingSearchCV. The finalists are the rows at
-        ``max_resources`` with all splits; candidates that were eliminated or dropped do not count,
-        and identical ones count once. NaN, like ``best_regret_``, with fewer than two finalists or
-        too few splits.
+        Probability that the chosen candidate is the best of the finalists. NaN, like
+        ``best_regret_``, if these are too few.
     best_regret_ : float
-        Expected difference between the score of the best finalist and that of the best candidate.
+        Expected difference between the best score and that of the chosen candidate.
+    best_corrected_score_ : float
+        ``best_score_`` without the optimism of choosing the largest of many noisy means.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is invalid, or if every fit failed.
 
     Warns
     -----
     UserWarning
-        If candidates of a grid are left out, if there is only one rung, if a grid is smaller than
-        a bracket, if a bracket ended because all scores of a rung were NaN, or if a model could
-        not be trained further.
-    sklearn.exceptions.FitFailedWarning
-        If some fits failed.
+        If candidates of a grid are left out, if there is only one rung, or if a model could not
+        be trained further.
 
     See Also
     --------
     VarianceHalvingSearchCV : For few candidates whose scores differ by less than the noise.
     BayesGapSearchCV : For fewer fits than candidates.
-    sklearn_halving.policies.GridHalving, sklearn_halving.policies.Hyperband : The policies, which
-        do not depend on scikit-learn.
-
-    Notes
-    -----
-    In the bracket of a grid, ties at a cut are broken by a hash of the parameters and of
-    ``random_state``, so the order of the grid does not matter. If several candidates have the best
-    score, the first one in the grid wins, as in GridSearchCV.
-
-    If there is only one level of the resource (because there are few rows, or ``min_resources`` is
-    close to ``max_resources``), Hyperband's brackets cannot halve. 10 candidates are then drawn
-    from distributions, and ``brackets="all"`` searches a grid exhaustively at this level.
-
-    If the score of a candidate is NaN on one of the splits, its mean is NaN as well, and it is
-    eliminated. A bracket ends if all candidates of a rung are eliminated.
+    BanditSearchCV : For more parameters of the paper, with ``policy=Hyperband(...)``.
 
     References
     ----------
     .. [1] Li, Jamieson, DeSalvo, Rostamizadeh and Talwalkar. Hyperband: a novel bandit-based
-       approach to hyperparameter optimization. JMLR 18 (2018), Algorithm 1 and section 2.6.
+       approach to hyperparameter optimization. JMLR 18 (2018), Algorithm 1.
        https://arxiv.org/abs/1603.06560
-    .. [2] Li et al. A system for massively parallel hyperparameter tuning. MLSys 2020.
-       https://arxiv.org/abs/1810.05934
 
     Examples
     --------
+    >>> from scipy.stats import loguniform
     >>> from sklearn.datasets import load_digits
     >>> from sklearn.svm import SVC
     >>> from sklearn_halving import HyperbandSearchCV
     >>> X, y = load_digits(return_X_y=True)
-    >>> grid = {"C": [0.1, 1, 10, 100], "gamma": [1e-5, 1e-4, 1e-3, 1e-2]}
-    >>> search = HyperbandSearchCV(SVC(), grid, random_state=0)
-    >>> search.plan(X, y)[["n_candidates", "n_resources", "n_fits", "of_grid_search"]]
-       n_candidates  n_resources  n_fits  of_grid_search
-    0            16          359      32           0.100
-    1             8          719      16           0.100
-    2             4         1437       8           0.100
-    3             3         1437       9           0.112
+    >>> space = {"C": loguniform(1e-1, 1e3), "gamma": loguniform(1e-5, 1e-1)}
+    >>> search = HyperbandSearchCV(SVC(), space, n_candidates=5, random_state=0)
+    >>> search.plan(X, y)[["bracket", "n_candidates", "n_resources", "n_fits"]]
+       bracket  n_candidates  n_resources  n_fits
+    0        1             3          479       3
+    1        1             1         1437       5
+    2        0             2         1437      10
     >>> bool(search.fit(X, y).best_score_ > 0.95)
     True
-
-    >>> from scipy.stats import loguniform
-    >>> space = {"C": loguniform(1e-1, 1e3), "gamma": loguniform(1e-5, 1e-1)}
-    >>> search = HyperbandSearchCV(SVC(), space, n_candidates=17, random_state=0)
-    >>> search.plan(X, y)[["bracket", "rung", "n_candidates", "n_resources", "n_fits"]]
-       bracket  rung  n_candidates  n_resources  n_fits
-    0        2     0             9          160       9
-    1        2     1             3          479       3
-    2        2     2             1         1437       5
-    3        1     0             5          479       5
-    4        1     1             1         1437       5
-    5        0     0             3         1437      15
     """
 
     resource: Annotated[str | Resource, object]

@@ -53,116 +53,79 @@ class SharedParameters:
     Parameters
     ----------
     estimator : estimator object
-        An object that implements the scikit-learn estimator interface. Either it has a ``score``
-        method, or ``scoring`` must be given.
+        The estimator to tune, with a method ``score`` unless ``scoring`` is given.
     param_distributions : dict or list of dict
-        Parameter names (str) as keys, and lists of values or distributions as values.
-        Distributions must have a method ``rvs``, like those of `scipy.stats`. If all values are
-        lists, this is a grid. In a list of dicts, each dict is a search space of its own. As in
-        RandomizedSearchCV, a tuple is a list of values: ``(0.1, 1.0)`` means the two values 0.1
-        and 1.0. For all values between them, use ``scipy.stats.uniform(0.1, 0.9)``, whose
-        arguments are the lower bound and the width.
-    initial_candidates : list of dict or None, default=None
-        Candidates that are tried first, such as the best parameters of an earlier search, rows of
-        its ``cv_results_["params"]``, or ``{}`` for the estimator as it is. They may be outside
-        of ``param_distributions``. A parameter that a dict leaves out has the value of
-        ``estimator``. With a grid, they are tried before it, and not again as a part of it; 1 and
-        1.0 are different values. With distributions, they replace the first candidates that would
-        be drawn. A value of the parameter that ``resource`` varies is ignored. `plan` shows where
-        they start.
-    scoring : str, callable, list, tuple or dict, default=None
-        Strategy to evaluate the models on the test rows, as in GridSearchCV. With several
-        metrics, the search is guided by the one that ``refit`` names, or by the first one if
-        ``refit`` does not name any.
-    n_jobs : int or None, default=None
-        Number of jobs to run in parallel, as in GridSearchCV. The result does not depend on it.
-    refit : bool, str or callable, default=True
-        Whether to refit the best candidate on the whole dataset, as in GridSearchCV. A callable
-        is passed the rows of ``cv_results_`` that can be compared as in GridSearchCV, and returns
-        the position of one of them; ``best_index_`` is its row in ``cv_results_``. These rows have
-        no NaN in ``mean_test_*``, the largest resource, and as many splits as the best of them (5
-        are enough if the number of splits is unlimited). Candidates that were eliminated before
-        the last rung are missing. The user guide on records has an example.
-    cv : int, cross-validation generator or iterable, default=None
-        Determines the cross-validation splitting strategy. The default is repeated random splits
-        with a fifth of the rows in the test set, stratified for classifiers
-        (`~sklearn_halving.splits.RepeatedLearningTesting`). An int, or a splitter of scikit-learn
-        that can shuffle, gives its own splits first, and then any number of reshuffled ones.
-        Other splitters and iterables give a fixed number of splits; a candidate that has
-        been fitted on all of them is not fitted again.
-    verbose : int, default=0
-        Controls the verbosity:
-
-        - 1 or more: a line with the best score and an estimate of the remaining time is printed
-          as the search proceeds, for each rung or stage;
-        - 2 or more: also the lines of GridSearchCV for each fit;
-        - 3 or more: also the scores of each fit;
-        - 10 or more: also a line at the start of each fit.
-    pre_dispatch : int or str, default="2*n_jobs"
-        Number of tasks that are sent to the workers at a time, as in GridSearchCV. A task is one
-        fit, or several fits if they are short.
-    random_state : int, RandomState instance or None, default=None
-        Controls how candidates, splits and training subsets are drawn. Pass an int for
-        reproducible results. Every ``random_state`` of the estimator that is None is then set to
-        an int that depends on ``random_state``, the candidate and the split only, so that
-        the result is the same for any ``n_jobs``.
-    error_score : "raise" or float, default=np.nan
-        Score of a fit that fails. With ``"raise"``, the error is raised. With a number, a
-        ``FitFailedWarning`` is raised; NaN is worse than any other score. If the estimator
-        rejects X, y or a fit parameter for every candidate, an error is raised after one fit of
-        each kind of candidate.
-    return_train_score : bool, default=False
-        Whether ``cv_results_`` includes the scores on the training rows.
-    checkpoint : str, path-like or None, default=None
-        Path of the journal, a file to which every finished fit is written. If ``fit`` is called
-        again with the same search and data, also in another process, the search resumes from the
-        journal. See the user guide on long searches.
+        Parameter names as keys, and lists of values or distributions with a method ``rvs`` as
+        values. If all values are lists, this is a grid. Each dict of a list is a search space of
+        its own. A tuple is a list of values.
     time_budget : float, str or None, default=None
-        Maximum time for all fits of the search, in seconds, or as text with a unit, such as
-        ``"90s"``, ``"30min"`` or ``"8h"``. When it has passed, no further fit is started, the
-        search waits for the running fits, and the best candidate so far is refitted.
+        Maximum time for all fits, in seconds or as text, such as ``"30min"``. When it is over,
+        the best candidate so far is refitted.
+    n_jobs : int or None, default=None
+        Number of parallel jobs. The result does not depend on it.
+    scoring : str, callable, list, tuple or dict, default=None
+        As in GridSearchCV. The metric that ``refit`` names, or the first one, guides the search.
+    cv : int, cross-validation generator or iterable, default=None
+        The default is random splits without limit, with a fifth of the rows in the test set,
+        stratified for classifiers. An int, or a splitter that can shuffle, is reshuffled without
+        limit. Others give a fixed number of splits.
+    refit : bool, str or callable, default=True
+        As in GridSearchCV. A callable is passed the rows of ``cv_results_`` with the largest
+        resource and all splits.
+    random_state : int, RandomState instance or None, default=None
+        Pass an int for reproducible results. It also seeds estimators without a seed.
+    verbose : int, default=0
+        1 prints progress and the remaining time, 2 also the lines of GridSearchCV for each fit,
+        3 also scores.
+    initial_candidates : list of dict or None, default=None
+        Candidates to try first, such as ``{}`` for the estimator as it is.
+    checkpoint : str, path-like or None, default=None
+        File to which every fit is written. The same search on the same data resumes from it.
     fit_timeout : float, str or None, default=None
-        Maximum time for one fit and its scoring, in seconds, or as text with a unit, such as
-        ``"10min"``. A fit that takes longer is stopped and counts as failed.
+        Maximum time for one fit and its scoring, in seconds or as text. A longer fit fails.
     memory_limit : int, str or None, default=None
-        Maximum memory that one fit may allocate, in bytes, or as text with a unit, such as
-        ``"500MB"``, ``"1GB"`` (10**9 bytes) or ``"1GiB"`` (2**30 bytes), in addition to what its
-        process uses already. A fit that needs more counts as failed. Only available on Linux.
+        Maximum memory that one fit may allocate, in bytes or as text, such as ``"1GB"``. A larger
+        fit fails. Linux only.
+    error_score : "raise" or float, default=np.nan
+        Score of a failed fit, with a ``FitFailedWarning``. NaN is worse than any number.
+        ``"raise"`` raises the error.
+    return_train_score : bool, default=False
+        Whether ``cv_results_`` includes training scores.
+    pre_dispatch : int or str, default="2*n_jobs"
+        Number of tasks that are sent to the workers at a time.
 
     Attributes
     ----------
     history_ : DataFrame
-        One row for each fit, in the order in which the fits ended.
+        One row for each fit.
     best_estimator_ : estimator
-        The best candidate, refitted on the whole dataset. Not available if ``refit=False``.
+        The best candidate, refitted on all data, unless ``refit=False``.
     best_score_ : float
-        Mean cross-validated score of the best candidate.
+        Mean test score of the best candidate.
     best_params_ : dict
         Parameters of the best candidate.
     best_index_ : int
-        Row of ``cv_results_`` that belongs to the best candidate.
+        Row of the best candidate in ``cv_results_``.
     scorer_ : function or dict
-        The scorer, or a dict of scorers if there are several metrics.
+        The scorer, or one for each metric.
     n_splits_ : int
-        Number of splits that were used.
+        Number of splits.
     n_fits_ : int
-        Number of fits, not counting the refit.
+        Number of fits, without the refit.
     n_resources_spent_ : float
-        Sum of the resource over all fits. If a model was trained further, only the additional
-        resource counts.
+        Sum of the resource over all fits.
     stopped_by_ : {"policy", "time_budget", "callback", "interrupt", "error"}
-        What ended the search: the policy was finished, ``time_budget`` had passed, a callback of
-        scikit-learn stopped it, Ctrl-C was pressed, or an exception was raised.
+        What ended the search.
     refit_time_ : float
-        Time to refit the best candidate, in seconds. Not available if ``refit=False``.
+        Time of the refit, in seconds.
     multimetric_ : bool
         Whether there are several metrics.
     classes_ : ndarray of shape (n_classes,)
-        Class labels. Only available for classifiers.
+        Class labels of a classifier.
     n_features_in_ : int
-        Number of features seen during `fit`. Only available if ``best_estimator_`` defines it.
+        Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of features seen during `fit`. Only available if ``best_estimator_`` defines it.
+        Names of features.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[object]]]

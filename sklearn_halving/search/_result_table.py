@@ -13,12 +13,12 @@ from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.policies._types import Belief
 from sklearn_halving.search._run import Run
 from sklearn_halving.search.preparing._space import first_of_each
-from sklearn_halving.search.reporting._choice_statistics import (
+from sklearn_halving.search.reporting._statistics import (
     ChoiceStatistics,
     Overlap,
     add_standard_errors,
 )
-from sklearn_halving.search.reporting._cv_results import (
+from sklearn_halving.search.reporting._tables import (
     ResultRows,
     finalists,
     make_cv_results,

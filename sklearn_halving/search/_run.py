@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import check_cv
 
 from sklearn_halving._typing import CrossValidation
+from sklearn_halving.execution._pull_loop import PullLog
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._types import Pull
 from sklearn_halving.search.preparing._arriving import MadeBySampler, PointSampler
@@ -17,14 +21,38 @@ from sklearn_halving.search.preparing._checkpoint import Checkpoint
 from sklearn_halving.search.preparing._inputs import Reward
 from sklearn_halving.search.preparing._setup import Prepared
 from sklearn_halving.search.preparing._space import n_different
-from sklearn_halving.search.reporting._choice_statistics import additive_means
-from sklearn_halving.search.reporting._cv_results import Means, ResultRows
-from sklearn_halving.search.reporting._history import (
-    SearchRecord,
-    StagedLog,
-    n_splits_of_grid_search,
-)
-from sklearn_halving.search.watching._common_faults import CommonFaults
+from sklearn_halving.search.reporting._statistics import additive_means
+from sklearn_halving.search.reporting._tables import Means, ResultRows, SearchRecord
+from sklearn_halving.search.watching._failures import stopped_message, warn_of_first_failures
+
+SILENT_SECONDS = 60.0
+N_SILENT = 3
+"""Seconds and number of fits after which a warning says that all fits so far have failed."""
+STOPPED_BY = {"interrupt": "Ctrl-C", "callback": "a callback", "error": "an exception"}
+"""``stopped_by_`` in words."""
+
+
+@dataclass
+class StagedLog(PullLog):
+    """All outcomes so far, with the stage of each pull if the policy has stages."""
+
+    stage_of: Callable[[Pull], int | None] = field(kw_only=True)
+    """Function that returns the stage of a pull, or None if the policy has no stages."""
+    stages: dict[Pull, int] = field(default_factory=dict)
+    silent_until: float = field(default_factory=lambda: time.monotonic() + SILENT_SECONDS)
+    """Time of ``time.monotonic`` after which a warning says that all fits have failed."""
+
+    def record(self, outcome: Outcome) -> None:
+        """Add an outcome. A stage ends after the policy has been told all of its pulls."""
+        super().record(outcome)
+        stage = self.stage_of(outcome.pull)
+        if stage is not None:
+            self.stages[outcome.pull] = stage
+        if outcome.error is None:
+            self.silent_until = inf
+        elif len(self.outcomes) >= N_SILENT and time.monotonic() > self.silent_until:
+            self.silent_until = inf
+            warn_of_first_failures(len(self.outcomes), outcome.error)
 
 
 @dataclass
@@ -41,6 +69,8 @@ class Run:
     """The journal of the search."""
     deadline: float
     """Time of ``time.monotonic`` after which no pull starts."""
+    budget: str
+    """The time budget as the user wrote it; empty if there is none."""
     log: StagedLog = field(init=False)
     """The outcomes so far."""
     stopped_by: str = "policy"
@@ -53,11 +83,11 @@ class Run:
     """The pulls of earlier sessions, which were in the journal at the start."""
 
     def __post_init__(self) -> None:
-        """Open the log, which knows the stages of the policy and checks failed fits."""
+        """Open the log, which knows the stages of the policy."""
         journal = self.checkpoint.journal
         self.earlier = frozenset() if journal is None else frozenset(journal.records)
         stage_of = partial(self.prepared.policy.stage_of_pull, self.state)
-        self.log = StagedLog(stage_of=stage_of, check=CommonFaults(self.task).check)
+        self.log = StagedLog(stage_of=stage_of)
 
     @property
     def reward(self) -> Reward:
@@ -68,6 +98,8 @@ class Run:
         """Return the record of the pulls, which is kept after the search."""
         task, setup = self.task, self.prepared.setup
         n_started = n_different(task.candidates)
+        is_whole_grid = self._has_whole_grid(n_started)
+        fitted = {pull.arm for pull in self.log.outcomes}
         return SearchRecord(
             task.resource,
             list(self.log.outcomes.values()),
@@ -75,8 +107,11 @@ class Run:
             self.log.stages,
             n_candidates=sum(1 for _ in task.candidates),  # some may not exist yet
             n_different=n_started,
-            is_whole_grid=self._has_whole_grid(n_started),
+            n_grid_candidates=(
+                n_started if is_whole_grid else n_different(task.candidates[a] for a in fitted)
+            ),
             n_grid_splits=n_splits_of_grid_search(cv, setup.splits.n_repetitions),
+            is_whole_grid=is_whole_grid,
             largest=task.resource.to_amount(task.max_level),
             seconds=time.monotonic() - self.began,
             is_resumed=bool(self.earlier),
@@ -96,8 +131,18 @@ class Run:
     def ended_by(self) -> str:
         """What ended the search before its plan was complete; empty if nothing did."""
         if self.stopped_by != "policy":
-            return self.stopped_by
+            return STOPPED_BY.get(self.stopped_by, self.budget)
         return " or ".join(self.prepared.policy.ended_by(self.state) or ())
+
+    def stopped_message(self) -> str:
+        """Return what a search did before it was stopped, and what it did not do."""
+        n_loops = (
+            self.prepared.plan.n_loops_begun(self.log.outcomes)
+            if self.prepared.plan.is_timed
+            else None
+        )
+        has_checkpoint = self.checkpoint.journal is not None
+        return stopped_message(self.task, self.outcomes, self.ended_by, n_loops, has_checkpoint)
 
     def _n_made(self) -> int:
         """Return how many candidates the sampler of the user made."""
@@ -136,3 +181,17 @@ class Run:
         """Return the function that averages scores of candidates on different splits."""
         failed = [outcome.pull.arm for outcome in self.outcomes if outcome.error is not None]
         return partial(additive_means, level=rows.level, has_failed=np.isin(rows.arm, failed))
+
+
+def n_splits_of_grid_search(cv: object, n_repetitions: int | None) -> int | None:
+    """Return the number of splits on which GridSearchCV fits each candidate; None if not known.
+
+    If the number of splits is unlimited, it is the number of splits that ``cv`` yields in
+    GridSearchCV.
+    """
+    if n_repetitions is not None:
+        return n_repetitions
+    try:
+        return int(check_cv(cv).get_n_splits())
+    except (AttributeError, TypeError, ValueError):  # the number may depend on the groups
+        return None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import estimator_html_repr
 
 from sklearn_halving._typing import Estimator, Params
 from sklearn_halving._unstable_imports import (
@@ -16,9 +17,9 @@ from sklearn_halving._unstable_imports import (
     check_refit_metric,
     named_scorers,
     num_samples,
-    propagated_callbacks,
     select_best_index,
 )
+from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._evaluation import arm_estimator
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._types import NO_ARM, Pull
@@ -26,33 +27,31 @@ from sklearn_halving.policies.bases._base_policy import name_of
 from sklearn_halving.policies.bases._parameter_checks import is_outside
 from sklearn_halving.resources._continuation import is_number_of_rounds
 from sklearn_halving.resources._early_stopping import fix_rounds
-from sklearn_halving.search._formatting import budget_text
+from sklearn_halving.search._formatting import score_text
 from sklearn_halving.search._result_table import make_result_table
 from sklearn_halving.search._run import Run
-from sklearn_halving.search._user_warnings import warn_user
-from sklearn_halving.search.reporting._cv_results import (
+from sklearn_halving.search.reporting._summary import Choice, Findings, search_html, summary_text
+from sklearn_halving.search.reporting._tables import (
     ResultRows,
     finalists,
+    make_history,
     result_rows,
     take_rows,
     without_sparse_splits,
 )
-from sklearn_halving.search.reporting._history import make_history
-from sklearn_halving.search.reporting._html import search_html
-from sklearn_halving.search.reporting._summary import summary_text
 from sklearn_halving.search.watching._callbacks import CallbackTree
-from sklearn_halving.search.watching._failure_messages import (
+from sklearn_halving.search.watching._failures import (
+    RESUME,
     all_nan_message,
     no_fit_message,
     no_refit_message,
     no_score_message,
     report_abandoned,
-    report_failed_scores,
     report_failures,
     report_lost_models,
     report_non_finite,
-    stopped_message,
 )
+from sklearn_halving.search.watching._progress import Progress, ProgressReport
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,7 +83,7 @@ class SearchResults(BaseSearchCV):
         >>> from sklearn_halving import HyperbandSearchCV
         >>> X, y = load_wine(return_X_y=True)
         >>> tree, grid = DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2, 3, 4]}
-        >>> search = HyperbandSearchCV(tree, grid, max_candidates=4, cv=3, random_state=0)
+        >>> search = HyperbandSearchCV(tree, grid, n_candidates=4, cv=3, random_state=0)
         >>> history = search.fit(X, y).history_
         >>> len(history) == search.n_fits_, set(history["outcome"])
         (True, {'ok'})
@@ -93,6 +92,27 @@ class SearchResults(BaseSearchCV):
             name = type(self).__name__
             raise AttributeError(f"This {name} is not fitted yet, so it has no history_.")
         return make_history(self._record)
+
+    @property
+    def progress_(self) -> ProgressReport:
+        """The state of a search while it runs, which callbacks of scikit-learn can read."""
+        if "_progress" not in vars(self):
+            raise AttributeError(f"{type(self).__name__} has progress_ only while fit runs.")
+        return self._progress.report()
+
+    @contextmanager
+    def _showing(self, progress: Progress) -> Iterator[None]:
+        """Show the progress as ``progress_``."""
+        self._progress = progress
+        try:
+            yield
+        finally:
+            del self._progress
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return the state without the progress, which stays in its process."""
+        state: dict[str, object] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_progress"}
 
     def summary(self) -> str:
         """Return a summary of the search and its results as plain text.
@@ -125,10 +145,30 @@ class SearchResults(BaseSearchCV):
             raise NotFittedError(
                 f"This {type(self).__name__} has no results to summarize yet. Call fit first."
             )
-        return summary_text(self)
+        found = Findings(self._record, self.cv_results_, self._choice())
+        return summary_text(type(self).__name__, repr(self.estimator), found)
+
+    def _choice(self) -> Choice:
+        """Return what was chosen, for the summary."""
+        statistics = self._table.statistics
+        return Choice(
+            row=getattr(self, "best_index_", None),
+            metric=self.refit if isinstance(self.refit, str) else None,
+            n_compared=0 if statistics is None else int(np.isfinite(statistics.mean).sum()),
+            probability=getattr(self, "best_probability_", np.nan),
+            regret=getattr(self, "best_regret_", np.nan),
+            corrected_score=getattr(self, "best_corrected_score_", np.nan),
+            refit_time=getattr(self, "refit_time_", None),
+            lacks_model=bool(self.refit) and not hasattr(self, "best_estimator_"),
+        )
 
     def _html_repr(self) -> str:  # the name of `_unstable_imports.HTML_HOOK`
-        return search_html(self)
+        """Return scikit-learn's diagram, and the summary if there are results."""
+        diagram: str = estimator_html_repr(self)
+        try:
+            return search_html(diagram, self.summary())
+        except Exception:  # noqa: BLE001 - not fitted, or a user has changed the results
+            return diagram
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether ``fit`` has finished, including the refit if there is one.
@@ -139,12 +179,19 @@ class SearchResults(BaseSearchCV):
         if not hasattr(self, "cv_results_"):
             return False
         if self.refit and not hasattr(self, "best_estimator_"):
-            raise NotFittedError(no_refit_message(self))
+            stopped_by, has_choice = (
+                getattr(self, "stopped_by_", ""),
+                hasattr(self, "best_params_"),
+            )
+            has_journal, name = self.checkpoint is not None, type(self).__name__
+            raise NotFittedError(no_refit_message(name, stopped_by, has_choice, has_journal))
         return True
 
     def _save_results(self, run: Run, error: BaseException) -> None:
         """Set the results of the pulls before an error. Further errors must not hide it."""
         run.stopped_by = "interrupt" if isinstance(error, KeyboardInterrupt) else "error"
+        if isinstance(error, ConnectionError) and self.checkpoint is not None:
+            error.add_note(RESUME)  # the cluster was lost
         try:
             self._tabulate(run)
             if run.outcomes:
@@ -155,7 +202,7 @@ class SearchResults(BaseSearchCV):
 
     def _tabulate(self, run: Run) -> None:
         """Set the attributes with the results of the pulls, even if the search was aborted."""
-        outcomes, resource = run.outcomes, run.task.resource
+        outcomes = run.outcomes
         self.stopped_by_ = run.stopped_by
         if not outcomes:
             return
@@ -174,35 +221,32 @@ class SearchResults(BaseSearchCV):
             self.n_fits_left_ = None if most is None else most - len(outcomes)
         if self._table.belief is not None:
             self.regret_bounds_ = self._table.belief.regret_bounds
-        self.n_resources_spent_ = sum(
-            o.n_train
-            if resource.subsamples_rows
-            else resource.to_amount(o.pull.level - o.previous_level)
-            for o in outcomes
-        )
+        self.n_resources_spent_ = self._record.n_resources_spent
         self.scorer_ = named_scorers(run.task.scorer) or run.task.scorer
 
     def _report(self, run: Run) -> None:
         """Warn about failures; raise if there are no outcomes."""
         if not run.outcomes:
-            budget = None if self.time_budget is None else budget_text(self)
-            raise ValueError(no_fit_message(run.prepared.policy, run.task, budget))
-        report_failures(run.task, run.outcomes, earlier=run.earlier)
-        report_failed_scores(run.task, run.outcomes, run.earlier)
-        report_lost_models(run.task, run.log.lost_models)
+            n_candidates = len(run.task.candidates)
+            raise ValueError(no_fit_message(run.prepared.policy, n_candidates, run.budget))
+        report_failures(run.task, run.outcomes, run.earlier)
+        report_lost_models(run.log.lost_models)
         report_non_finite(self.cv_results_)
         if run.prepared.plan.schedule is None:
             report_doubt(run)
         if run.stopped_by == "policy":
             report_abandoned(run.task, run.prepared.plan, run.outcomes)
         else:
-            by = "a callback" if run.stopped_by == "callback" else budget_text(self)
-            n_loops = (
-                run.prepared.plan.n_loops_begun(run.log.outcomes)
-                if run.prepared.plan.is_timed
-                else None
-            )
-            warn_user(stopped_message(run.task, run.outcomes, by, n_loops))
+            warn_user(run.stopped_message())
+
+    def _write_end(self, run: Run, progress: Progress) -> None:
+        """Write the last line of ``verbose``."""
+        chosen = ""
+        if hasattr(self, "best_index_"):
+            name = f"mean_test_{run.metric}"
+            score = score_text(self.cv_results_[name][self.best_index_])
+            chosen = f"candidate {self.cv_results_['candidate'][self.best_index_]}, {name} {score}"
+        progress.write_end(run.ended_by, chosen)
 
     def _best_arm(self, run: Run) -> int:
         """Return the policy's choice.
@@ -266,10 +310,7 @@ class SearchResults(BaseSearchCV):
         level, fit_params = _fix_rounds_of_winner(
             self.best_estimator_, task, run.outcomes, Pull(arm, level, REFIT)
         )
-        context = callbacks.refit_task()
-        with propagated_callbacks(context, self.best_estimator_):
-            if context is not None:
-                context.call_on_fit_task_begin(estimator=self, **callbacks.data)
+        with callbacks.refit(self.best_estimator_):
             start = time.time()
             self.best_estimator_ = task.resource.train(
                 self.best_estimator_, inputs.X, inputs.y, level, 0, fit_params
@@ -277,8 +318,6 @@ class SearchResults(BaseSearchCV):
             self.refit_time_ = time.time() - start
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
-        if context is not None:
-            context.call_on_fit_task_end(estimator=self, **callbacks.data)
 
     def _forget(self) -> None:
         """Remove the results of an earlier fit, so that an aborted fit does not show them."""

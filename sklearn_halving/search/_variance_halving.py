@@ -11,6 +11,7 @@ import numpy as np
 
 from sklearn_halving import _typing as t
 from sklearn_halving._unstable_imports import Interval
+from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies import IncumbentRace, UniformAllocation, VarianceHalving
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._planned_pulls import widths_of
@@ -20,7 +21,6 @@ from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._adaptive import FITS_OF_GRID_SEARCH, AdaptiveSearchCV
 from sklearn_halving.search._formatting import counted
 from sklearn_halving.search._parameters import PositiveFloat, PositiveInt, document_search
-from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._arriving import resolve_sampler
 from sklearn_halving.search.preparing._inputs import FitInputs, check_defaults
 from sklearn_halving.search.preparing._levels import choose_levels
@@ -46,65 +46,45 @@ better choices. Other allocations need more fits in the first stage."""
 class VarianceHalvingSearchCV(AdaptiveSearchCV):
     """Search over parameters with more splits for the candidates that may still be the best.
 
-    A drop-in replacement for GridSearchCV and RandomizedSearchCV. Use it to choose among
-    candidates whose scores differ by less than the noise of cross-validation.
+    A drop-in replacement for GridSearchCV and RandomizedSearchCV, for candidates whose scores
+    differ by less than the noise of cross-validation.
 
-    A fit is one candidate on one train/test split, with all rows of the training fold. All
-    candidates start on the same first split or splits. The search then proceeds in stages. Each
-    stage only fits the candidates that may still be the best, half as many as in the stage
-    before. The j-th fit of every candidate is on split j, so that candidates are
-    compared on the same splits. There is no limit to the number of splits.
+    Each stage of the search only fits the candidates that may still be the best, half as many as
+    the stage before. The j-th fit of every candidate is on split j, without a limit to the number
+    of splits.
 
     Parameters
     ----------
     n_candidates : "exhaust" or int, default="exhaust"
-        Number of candidates, which are drawn without replacement. ``"exhaust"`` uses the whole
-        grid. From distributions, it draws one candidate for every 2 fits of ``n_fits`` (for every
-        5 fits, if ``allocation`` is not ``"likelihood"``), or 10 if ``n_fits`` is ``"auto"``.
+        Number of candidates. ``"exhaust"`` uses the whole grid. From distributions, it draws one
+        for every 2 fits (for every 5, if ``allocation`` is not ``"likelihood"``), or 10 if
+        ``n_fits`` is ``"auto"``.
     n_fits : "auto" or int, default="auto"
-        Maximum number of fits. ``"auto"`` is 5 for each candidate, as in GridSearchCV, or the
-        smallest number that allows one fit of each candidate in every stage, if that is larger.
-        With a sampler, it is 50.
-    sampler : {"random", "evolution", "kernel_density", "gaussian_process"} or Sampler, \
-default="random"
-        How candidates are generated, see HyperbandSearchCV. Except with ``"random"``, each new
-        candidate is generated when its turn comes, from the scores so far. It races against the
-        best candidate so far, on the splits of the latter, and is dropped as soon as it is behind
-        (`~sklearn_halving.policies.IncumbentRace`). The winner is fitted on 10 splits, or on as
-        many as ``cv`` has, if that is more. With ``n_candidates="exhaust"``, ``n_fits`` is the
-        only limit. The parameters from ``allocation`` to ``tolerance`` and ``min_resources`` do
-        not apply.
-    allocation : {"likelihood", "pooled", "ucb", "known", "uniform"}, default="likelihood"
+        Maximum number of fits, each of one candidate on one split. ``"auto"`` is 5 for each
+        candidate, or what ``allocation`` needs. With a sampler, it is 50.
+    allocation : {"likelihood", "pooled", "ucb", "uniform"}, default="likelihood"
         Which candidates are fitted:
 
         - ``"likelihood"``: in stage s, the ``n_candidates / 2**s`` candidates that are most likely
-          to be as good as the leader, in proportion to that likelihood. No candidate is
-          eliminated for good: it may be left out of one stage and return in the next.
-        - ``"pooled"``: sequential halving. Within a stage, the next fit goes to the candidate
-          with the largest variance per fit, where the variance of each candidate is shrunk
-          towards the pooled variance.
-        - ``"ucb"``: SHAdaVar [1]_, which uses upper confidence bounds of the variances.
-        - ``"known"``: SHVar [1]_, which uses ``reward_variances``.
-        - ``"uniform"``: sequential halving [2]_, with the same number of fits for all candidates
-          of a stage.
-    reward_variances : array-like of shape (n_candidates,) or None, default=None
-        Variance of the score of each candidate, in the order of `ParameterGrid`. Required for
-        ``allocation="known"``, and not allowed otherwise.
-    delta : float, default=0.05
-        One minus the confidence level of the bounds of ``allocation="ucb"``.
-    keep_pulls : bool, default=True
-        Whether a stage also uses the scores of earlier stages. False is the form that is analyzed
-        in the papers. It requires a ``cv`` with an unlimited number of splits.
+          to be as good as the leader. A candidate that is left out may return in a later stage.
+        - ``"pooled"``: sequential halving, with more fits for candidates with noisier scores.
+        - ``"ucb"``: the same with upper bounds of the variances (SHAdaVar [1]_, Algorithm 4),
+          which need many fits.
+        - ``"uniform"``: sequential halving [2]_, with equal numbers of fits in a stage.
     stop_probability : float or None, default=None
-        Stop as soon as the leader is the best candidate with this probability, between 0.5 and 1.
+        Stop when the leader is the best candidate with this probability, between 0.5 and 1.
     tolerance : float or None, default=None
-        Stop as soon as no candidate can be better than the leader by more than this difference of
+        Stop when no candidate can be better than the leader by more than this difference of
         scores, with a confidence of 95 % for each candidate.
+    sampler : {"random", "evolution", "kernel_density", "gaussian_process"} or Sampler, \
+default="random"
+        How candidates are generated, see HyperbandSearchCV. Except with ``"random"``, each new
+        candidate races against the best one so far
+        (`~sklearn_halving.policies.IncumbentRace`), and ``allocation``, ``stop_probability``,
+        ``tolerance`` and ``min_resources`` must be left out.
     min_resources : "auto", float, str or None, default=None
-        With None, all fits use ``max_resources``. Otherwise the resource grows from stage to
-        stage, from ``min_resources`` to ``max_resources``, and scores of different stages are not
-        combined. Not available for ``allocation="likelihood"``, which combines the
-        scores of all stages.
+        Resource of the first stage, from which it grows to ``max_resources``. With None, all fits
+        use ``max_resources``. Not available for ``allocation="likelihood"``.
 
     Attributes
     ----------
@@ -112,46 +92,37 @@ default="random"
         As in GridSearchCV, with one row for each candidate and with these columns:
 
         - ``n_fits``: number of fits;
-        - ``stage``: the last stage in which the candidate took part (with ``"likelihood"``, in
-          which it was fitted);
-        - ``split{j}_test_score``: NaN if the candidate was not fitted on split j. If more than 100
-          splits were drawn, these columns are left out, and ``history_`` has the scores;
-        - ``mean_test_score``: mean of the candidate in the model score = candidate + split +
-          noise, which corrects for splits that are easier or harder than others. It is the
-          plain mean if all candidates were fitted on the same splits;
-        - ``standard_error_test_score``: standard error of the mean, corrected for overlapping
-          training sets [3]_. NaN if there was a single fit;
-        - ``probability_best``: probability that the candidate is the best one. NaN if too few
-          splits were repeated to estimate the noise;
-        - ``rank_test_score``: rank by the mean. If candidates are eliminated, those that
-          reached a later stage rank first. The best candidate has rank 1.
+        - ``stage``: the last stage of the candidate;
+        - ``split{j}_test_score``: NaN without a fit on split j. Left out for more than 100
+          splits;
+        - ``mean_test_score``: mean, corrected for splits that are easier than others;
+        - ``standard_error_test_score``: its standard error, corrected for overlapping training
+          sets [3]_;
+        - ``probability_best``: probability that the candidate is the best one;
+        - ``rank_test_score``: rank by the last stage, if candidates are eliminated, and the mean.
+    best_probability_ : float
+        Probability that the chosen candidate is the best one. NaN, like ``best_regret_``, if too
+        few splits were repeated to estimate the noise.
+    best_regret_ : float
+        Expected difference between the best score and that of the chosen candidate.
 
     Raises
     ------
     ValueError
-        Before any fit: if ``n_fits`` is too small for the number of candidates, or larger than
-        the number of fits that a finite ``cv`` allows; if ``reward_variances`` are negative, or
-        there is not one for each candidate.
+        If ``n_fits`` is too small for the number of candidates or larger than a finite ``cv``
+        allows, or if every fit failed.
 
     Warns
     -----
     UserWarning
-        If ``n_fits`` is too small for ``allocation="ucb"`` to adapt, or if there are fewer than
-        ``n_candidates`` candidates.
-    sklearn.exceptions.FitFailedWarning
-        If some fits failed.
+        If ``n_fits`` is too small for ``allocation="ucb"``, or if there are fewer candidates than
+        ``n_candidates``.
 
     See Also
     --------
     HyperbandSearchCV : For many candidates whose scores differ a lot.
     BayesGapSearchCV : For fewer fits than candidates.
-    sklearn_halving.policies.VarianceHalving : The policy, which does not depend on scikit-learn.
-
-    Notes
-    -----
-    ``best_probability_`` and ``best_regret_`` are computed from the additive model, with normal
-    noise, a flat prior and the correction of [3]_. Training sets of different splits overlap, so
-    the choice does not become certain, however many splits are used.
+    BanditSearchCV : For more parameters of the paper, with ``policy=VarianceHalving(...)``.
 
     References
     ----------
@@ -159,24 +130,20 @@ default="random"
        with heterogeneous reward variances. UAI 2023, Algorithms 1 to 4.
        https://arxiv.org/abs/2306.07549
     .. [2] Karnin, Koren and Somekh. Almost optimal exploration in multi-armed bandits. ICML
-       2013. https://proceedings.mlr.press/v28/karnin13.html
+       2013, Algorithm 1. https://proceedings.mlr.press/v28/karnin13.html
     .. [3] C. Nadeau and Y. Bengio. Inference for the generalization error. Machine Learning
        52 (2003), section 4. https://doi.org/10.1023/A:1024068626366
 
     Examples
     --------
     >>> from sklearn.datasets import load_wine
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from sklearn.svm import SVC
+    >>> from sklearn.tree import DecisionTreeClassifier
     >>> from sklearn_halving import VarianceHalvingSearchCV
     >>> X, y = load_wine(return_X_y=True)
-    >>> grid = {"svc__C": [0.1, 1, 10, 100], "svc__gamma": [0.001, 0.01, 0.1, 1]}
-    >>> search = VarianceHalvingSearchCV(
-    ...     make_pipeline(StandardScaler(), SVC()), grid, random_state=0
-    ... ).fit(X, y)
+    >>> tree, grid = DecisionTreeClassifier(), {"max_depth": [1, 2, 3, 4]}
+    >>> search = VarianceHalvingSearchCV(tree, grid, random_state=0).fit(X, y)
     >>> search.n_fits_  # as many as GridSearchCV with 5 folds
-    80
+    20
     >>> n_fits = search.cv_results_["n_fits"]
     >>> int(n_fits.min()) < 5 < int(n_fits[search.best_index_])
     True

@@ -13,6 +13,7 @@ from sklearn.utils import check_array, column_or_1d, indexable
 from sklearn.utils.multiclass import type_of_target
 
 from sklearn_halving._checks import check_count
+from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.splits._draws import draw_groups, draw_rows
 from sklearn_halving.splits._stream import (
     RandomSource,
@@ -239,7 +240,7 @@ def _check_classes(counts: Rows, n_train: int, n_test: int) -> None:
             "never tested."
         )
     if rare is not None:
-        warnings.warn(rare, UserWarning, stacklevel=4)
+        warn_user(rare)
 
 
 def side_sizes(n_rows: int, train_size: float | None, test_size: float | None) -> tuple[int, int]:

@@ -23,6 +23,7 @@ from plotting.searches import (
     variance_halving,
 )
 from sklearn_halving import BanditSearchCV
+from sklearn_halving.policies import UCB1
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +62,8 @@ def gap() -> Any:
 @pytest.fixture(scope="session")
 def ucb() -> Any:
     """Neither brackets nor stages."""
-    params = {"policy": "ucb1", "n_fits": 12, "scoring": noisy_score, "reward_range": (0, 1)}
+    policy = UCB1(n_pulls=12, reward_range=(0, 1))
+    params = {"policy": policy, "scoring": noisy_score}
     return BanditSearchCV(Known(), {"quality": [0.1, 0.5, 0.9]}, **params).fit(X, Y)
 
 

@@ -274,8 +274,8 @@ def hyperband(R: int, n_splits: int = 1, n_available: int | None = None, **optio
     return Case(policy, problem, reference, budget, cost="units")
 
 
-def fixed_budget(n_arms: int, budget: int, n_splits: int = 1) -> Case:
-    problem = Problem(n_arms, 1, budget, n_splits)
+def fixed_budget(n_arms: int, budget: int, n_splits: int = 1, R: int | None = None) -> Case:
+    problem = Problem(n_arms, 1, R or budget, n_splits)
     policy = SuccessiveHalving(n_arms, budget)
     return Case(policy, problem, at_the_end, budget, cost="further units")
 
@@ -382,6 +382,7 @@ CASES: dict[type, list[Case]] = {
     SuccessiveHalving: [
         fixed_budget(16, 1000),
         fixed_budget(7, 40, n_splits=3),
+        fixed_budget(16, 1000, R=50),
         fixed_budget(2, 2),
         fixed_budget(1, 1),
     ],
@@ -507,7 +508,11 @@ CASES: dict[type, list[Case]] = {
         asynchronous_halving(5, 100, 16, n_splits=2, factor=2),
         asynchronous_halving(1, 3, 9),
     ],
-    InfiniteHyperband: [growing(InfiniteHyperband(200), 1), growing(InfiniteHyperband(40), 1, 2)],
+    InfiniteHyperband: [
+        growing(InfiniteHyperband(200), 200),
+        growing(InfiniteHyperband(200), 10),
+        growing(InfiniteHyperband(40), 1, 2),
+    ],
     GrowingHyperband: [
         growing(GrowingHyperband(300), 9, reference=at_the_end),
         growing(GrowingHyperband(400, 2.5), 16, 3, reference=at_the_end),
@@ -521,6 +526,7 @@ CASES: dict[type, list[Case]] = {
     InfiniteHorizonHalving: [
         Case(InfiniteHorizonHalving(16, 1000), Problem(16, 1, 1000, 1), at_the_end, 1000, "units"),
         Case(InfiniteHorizonHalving(7, 40), Problem(7, 1, 40, 3), at_the_end, 40, "units"),
+        Case(InfiniteHorizonHalving(16, 1000), Problem(16, 5, 40, 2), at_the_end, 1000, "units"),
         Case(InfiniteHorizonHalving(1, 1), Problem(1), at_the_end, 1, "units"),
     ],
     DoublingHalving: [

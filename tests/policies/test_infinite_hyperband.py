@@ -30,7 +30,7 @@ def play(policy: object, max_level: int, reward: object) -> int:
 
 def test_rounds_of_fig_9_by_hand() -> None:
     """k = 6: l = 1, 2, 3, 4 since 2^2 >= 4, not 5; l = 3 gives 64 / (8 * 3) = 2, 5, 10 units."""
-    brackets = InfiniteHyperband(10**4).schedule(1, 1).brackets
+    brackets = InfiniteHyperband(10**4).schedule(1, 10**4).brackets
     last = [b for b in brackets if b.loop == 6]
     assert [[(rung.n_arms, rung.level) for rung in b.rungs] for b in last] == [
         [(2, 32)],
@@ -44,7 +44,7 @@ def test_rounds_of_fig_9_by_hand() -> None:
 
 @given(budget=st.integers(2, 10**5))
 def test_rounds_of_fig_9_are_whole_and_keep_to_the_budget(budget: int) -> None:
-    schedule = InfiniteHyperband(budget).schedule(1, 1)
+    schedule = InfiniteHyperband(budget).schedule(1, budget)
     assert units(schedule) <= budget
     last = schedule.brackets[-1].loop
     pairs = [(b.loop, b.label) for b in schedule.brackets]
@@ -56,20 +56,20 @@ def test_rounds_of_fig_9_are_whole_and_keep_to_the_budget(budget: int) -> None:
 def test_the_answer_is_of_the_last_round() -> None:
     """Arms of earlier rounds look better, at their lower levels, and do not win."""
     policy = InfiniteHyperband(200)
-    schedule = policy.schedule(1, 1)
+    schedule = policy.schedule(1, 200)
     last = schedule.brackets[-1].loop
-    best = play(policy, 1, lambda pull, loop: -loop - pull.arm / 1000)
+    best = play(policy, 200, lambda pull, loop: -loop - pull.arm / 1000)
     assert schedule.brackets[schedule.bracket_of_arm()[best]].loop == last
     assert best == sum(b.n_arms for b in schedule.brackets if b.loop < last)
 
 
 def test_where_the_last_round_fails_the_one_before_answers() -> None:
     policy = InfiniteHyperband(200)
-    schedule = policy.schedule(1, 1)
+    schedule = policy.schedule(1, 200)
     last = schedule.brackets[-1].loop
-    best = play(policy, 1, lambda pull, loop: math.nan if loop == last else float(pull.arm))
+    best = play(policy, 200, lambda pull, loop: math.nan if loop == last else float(pull.arm))
     assert schedule.brackets[schedule.bracket_of_arm()[best]].loop == last - 1
-    assert play(policy, 1, lambda pull, loop: math.nan) == NO_ARM
+    assert play(policy, 200, lambda pull, loop: math.nan) == NO_ARM
 
 
 @given(
@@ -126,7 +126,7 @@ def test_few_candidates_make_narrow_brackets() -> None:
 
 
 def test_the_smallest_level_is_the_unit() -> None:
-    plain = InfiniteHyperband(30).schedule(1, 1).brackets
+    plain = InfiniteHyperband(30).schedule(1, 30).brackets
     scaled = InfiniteHyperband(30 * 7 + 6).schedule(7, 1000).brackets
     assert [[(r.n_arms, 7 * r.level) for r in b.rungs] for b in plain] == [
         [(r.n_arms, r.level) for r in b.rungs] for b in scaled

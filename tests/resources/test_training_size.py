@@ -175,5 +175,5 @@ def test_training_size_fits_the_rows_it_gets():
     assert (size.to_level(50.4), size.to_amount(50), size.params_at(50)) == (50, 50, {})
     model = LinearRegression()
     assert not size.can_continue(model)
-    assert size.train(model, [[0.0], [1.0]], [0.0, 1.0], 2, 1, {}) is model
+    assert size.train(model, [[0.0], [1.0]], [0.0, 1.0], 2, 0, {}) is model
     assert model.coef_ == pytest.approx([1.0])

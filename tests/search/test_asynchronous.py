@@ -1,6 +1,8 @@
-"""HyperbandSearchCV with asynchronous promotions can do what it can with synchronous ones."""
+"""A search with asynchronous promotions can do what it can with synchronous ones."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,8 +13,9 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import SGDClassifier
 
 from search.common import Known, numbered
-from sklearn_halving import HyperbandSearchCV
+from sklearn_halving import BanditSearchCV
 from sklearn_halving.plotting import BracketDisplay, RungDisplay
+from sklearn_halving.policies import AsynchronousBrackets, Hyperband
 
 X, Y = numbered(180)
 DIGITS = load_digits(n_class=3, return_X_y=True)
@@ -27,10 +30,15 @@ class Noisy(Known):
         return super().score(X, y) + noise
 
 
-def search_of(estimator=None, space=None, **params):
+BRACKETS = Hyperband(max_candidates=27, early_repetitions=2)
+
+
+def search_of(estimator=None, space=None, brackets=BRACKETS, *, waits=False, **params):
+    policy = brackets if waits else AsynchronousBrackets(brackets)
+    defaults = {"sampler": "gaussian_process", "resource": "n_samples", "cv": 3}
     estimator, space = estimator or Noisy(), space or {"value": uniform(0, 1)}
-    defaults = {"promotion": "asynchronous", "n_candidates": 27, "cv": 3, "min_resources": 4}
-    return HyperbandSearchCV(estimator, space, **{**defaults, "random_state": 0, **params})
+    defaults = {**defaults, "min_resources": 4, "random_state": 0}
+    return BanditSearchCV(estimator, space, policy=policy, **{**defaults, **params})
 
 
 def digits_search(**params):
@@ -56,7 +64,7 @@ def assert_same(first, second):
 
 
 def test_other_candidates_go_on_with_the_same_plan():
-    asynchronous, synchronous = search_of(), search_of(promotion="synchronous")
+    asynchronous, synchronous = search_of(), search_of(waits=True)
     plan = asynchronous.plan(X, Y)
     pd.testing.assert_frame_equal(plan, synchronous.plan(X, Y))
     for search in (asynchronous, synchronous):
@@ -76,10 +84,10 @@ def test_other_candidates_go_on_with_the_same_plan():
     "params",
     [
         {},
-        {"n_loops": 2, "early_splits": 2},
-        {"select": "all_rungs"},
-        {"sampler": "random", "n_loops": 2},
-        {"space": {"value": np.linspace(0, 1, 40).tolist()}, "n_candidates": None},
+        {"brackets": replace(BRACKETS, n_loops=2, early_repetitions=1)},
+        {"brackets": replace(BRACKETS, select="all_rungs")},
+        {"brackets": replace(BRACKETS, n_loops=2), "sampler": "random"},
+        {"space": {"value": np.linspace(0, 1, 40).tolist()}, "sampler": "random"},
         {"initial_candidates": [{"value": 0.5}]},
     ],
     ids=["default", "loops", "all_rungs", "random", "grid", "initial"],
@@ -97,9 +105,10 @@ def test_the_result_is_the_same_for_any_workers_and_after_a_resume(params, tmp_p
 
 def test_a_checkpoint_of_the_other_promotion_is_refused(tmp_path):
     path = tmp_path / "journal"
-    search_of(checkpoint=path, promotion="synchronous", n_candidates=3).fit(X, Y)
-    with pytest.raises(ValueError, match=r"'synchronous' before, 'asynchronous' now"):
-        search_of(checkpoint=path, n_candidates=3).fit(X, Y)
+    brackets = Hyperband(max_candidates=3)
+    search_of(checkpoint=path, brackets=brackets, waits=True).fit(X, Y)
+    with pytest.raises(ValueError, match=r"these settings differ: policy\."):
+        search_of(checkpoint=path, brackets=brackets).fit(X, Y)
 
 
 def test_models_continue_training(tmp_path):
@@ -117,7 +126,8 @@ def test_models_continue_training(tmp_path):
 @pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
 def test_candidates_that_fail_leave_smaller_rungs_and_the_counts_are_right(capsys):
     space = {"value": uniform(0, 1), "nan_below": [0, 30, 1000, 1000, 1000, 1000]}
-    search = search_of(space=space, verbose=1, brackets="most_exploratory")
+    widest = replace(BRACKETS, brackets="most_exploratory")
+    search = search_of(space=space, verbose=1, brackets=widest)
     with pytest.warns(UserWarning, match="fewer candidates than planned"):
         search.fit(X, Y)
     assert search.n_fits_ < search.plan(X, Y)["n_fits"].sum()
@@ -133,7 +143,7 @@ def test_a_time_budget_keeps_what_is_known():
         parallel_config("threading", n_jobs=2),
         pytest.warns(UserWarning, match="stopped by time_budget"),
     ):
-        search = search_of(n_loops="auto", time_budget=3.0).fit(X, Y)
+        search = search_of(brackets=replace(BRACKETS, n_loops=1000), time_budget=3.0).fit(X, Y)
     assert search.stopped_by_ == "time_budget"
     assert search.cv_results_["n_resources"][search.best_index_] == 120
 
@@ -146,6 +156,7 @@ def test_progress_summary_and_displays_show_it(capsys):
     BracketDisplay.from_estimator(search)
 
 
-def test_another_value_is_refused_before_any_fit():
-    with pytest.raises(ValueError, match=r"promotion.*synchronous.*'soon'"):
-        search_of(promotion="soon").fit(X, Y)
+@pytest.mark.parametrize("brackets", ["all", replace(BRACKETS, races=True)])
+def test_brackets_that_cannot_be_promoted_are_refused(brackets):
+    with pytest.raises(ValueError, match=r"^brackets must (be a policy|have races=False)"):
+        search_of(brackets=brackets)

@@ -22,6 +22,7 @@ from sklearn_halving import BanditSearchCV, HyperbandSearchCV
 from sklearn_halving.policies import (
     EXP3,
     NO_ARM,
+    UCB1,
     AsynchronousBrackets,
     FiniteHorizonHalving,
     GapE,
@@ -107,7 +108,7 @@ def test_policies_that_play_rungs():
     policy = Hyperband(max_candidates=3)
     search = search_by(policy, tree, space, resource="n_samples", min_resources=10)
     reference = HyperbandSearchCV(
-        tree, space, brackets="all", n_candidates=3, min_resources=10, random_state=0
+        tree, space, brackets="all", n_candidates=5, min_resources=10, random_state=0
     ).fit(X, y)
     search.fit(X, y)
     for key, column in reference.cv_results_.items():
@@ -242,7 +243,7 @@ def test_the_range_of_the_score():
     assert search_by("ucb1", tree, refit="accuracy", **several).fit(*data()).n_fits_ == 10
     with pytest.raises(ValueError, match="reward_range"):
         search_by("ucb1", tree, refit="neg_log_loss", **several).fit(*data())
-    ridge = search_by("ucb1", Ridge(), {"alpha": [1, 2]}, reward_range=(-2, 1))
+    ridge = search_by(UCB1(10, reward_range=(-2, 1)), Ridge(), {"alpha": [1, 2]})
     assert ridge.fit(X, y.astype(float)).n_fits_ == 10
     space = {"value": [0.1, 1.5]}
     with pytest.warns(UserWarning, match=r"outside reward_range=\(0.0, 1.0\), such as 1.5"):
@@ -255,9 +256,10 @@ def test_the_range_of_the_score():
         ("best", {}, "policy must be one of 'adaptive_gap_e_v'"),
         (UniformAllocation, {}, "policy must be a name or an object"),
         (7, {}, "policy must be a name or an object"),
-        (UniformAllocation(12), {"n_fits": 9}, "n_pulls=9 must be left out"),
-        ("uniform", {"n_fits": 3}, "n_pulls=3 is too small"),
-        ("lucb", {"confidence": 1.0}, "'confidence' parameter"),
+        (UniformAllocation(12), {"n_fits": 9}, "n_fits=9 must be left out"),
+        ("uniform", {"n_fits": 3}, "^policy='uniform' with n_fits=3: .* too small .* works is 4"),
+        ("lucb", {"n_fits": 3}, "^policy='lucb' with n_fits=3: .* too small .* works is 4"),
+        ("hoeffding_race", {"n_fits": 3}, "^policy='hoeffding_race' with n_fits=3: n_rounds must"),
         (UniformAllocation(3), {}, "n_pulls=3 is too small"),
     ],
 )
@@ -283,7 +285,7 @@ def test_an_object_is_not_changed():
 
 def test_the_plan_of_a_policy_without_stages_is_one_row():
     search = BanditSearchCV(
-        Known(), {"value": [0.1, 0.2, 0.3]}, policy="ucb1", reward_range=(0, 1), n_fits=12
+        Known(), {"value": [0.1, 0.2, 0.3]}, policy="ucb1", scoring="accuracy", n_fits=12
     )
     plan = search.plan(*data())
     assert plan.to_dict("list") == {"stage": [0], "n_candidates": [3], "n_fits": [12]}

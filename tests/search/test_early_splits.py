@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,7 +16,8 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GroupKFold, KFold, TimeSeriesSplit
 
 from search.common import Known, data
-from sklearn_halving import HyperbandSearchCV
+from sklearn_halving import BanditSearchCV, HyperbandSearchCV
+from sklearn_halving.policies import Hyperband
 
 VALUES = {"value": uniform(0, 1)}
 SPACE = {"C": loguniform(1e-4, 1e2)}
@@ -79,14 +82,18 @@ def test_auto_takes_all_splits_where_folds_are_not_alike(cv):
     assert early == last == [0, 1, 2, 3]
 
 
-def test_auto_takes_all_splits_where_early_rungs_may_win():
-    """Means over one split and over all would be compared."""
-    early, last = splits_of_rungs(search(cv=3, n_candidates=17).fit(*data(600)))
-    assert (early, last) == ([0], [0, 1, 2])
-    any_rung = search(cv=3, n_candidates=17, select="all_rungs")
-    assert splits_of_rungs(any_rung.fit(*data(600))) == [[0, 1, 2]] * 2
-    early, _ = splits_of_rungs(any_rung.set_params(early_splits=2).fit(*data(600)))
-    assert early == [0, 1]
+def test_a_policy_object_takes_all_splits_unless_it_says_how_many():
+    """Early rungs may win, and means over one split and over all would be compared."""
+    brackets = Hyperband(max_candidates=9, select="all_rungs")
+    for policy, expected in (
+        (brackets, [0, 1, 2]),
+        (replace(brackets, early_repetitions=2), [0, 1]),
+    ):
+        any_rung = BanditSearchCV(
+            Known(), VALUES, policy=policy, resource="n_samples", min_resources=10, cv=3
+        )
+        early, last = splits_of_rungs(any_rung.fit(*data(600)))
+        assert (early, last) == (expected, [0, 1, 2])
 
 
 def test_a_target_that_only_the_estimator_understands():

@@ -26,7 +26,7 @@ def test_the_winner_is_the_most_likely_of_three_finalists():
     assert 1 / 3 < search.best_probability_ < 1
     assert search.best_regret_ >= 0
     assert "probability_best" not in search.cv_results_  # the columns are those of GridSearchCV
-    assert f"being the best of the finalists {search.best_probability_:.4g}" in search.summary()
+    assert f"being the best of the 3 finalists {search.best_probability_:.2f}" in search.summary()
 
 
 def test_less_noise_means_more_certainty():
@@ -75,7 +75,7 @@ def test_the_summary_says_that_all_candidates_of_a_bracket_were_dropped():
     assert max(score for _, score in best) > search.best_score_
     assert search._repr_html_().count(" (1 of 5 splits)") == len(best) < 12
     for n, score in best:
-        assert f"{n}: {score:.4g} (1 of 5 splits)" in search._repr_html_()
+        assert f"{n} at 160: {score:.4g} (1 of 5 splits)" in search._repr_html_()
     assert " (1 of 5 splits)" in search.summary()
     assert f": {search.best_score_:.4g} (" not in search.summary()
 
@@ -94,7 +94,7 @@ def test_candidates_that_were_dropped_after_one_split_do_not_count():
     complete = results["mean_test_score"][full][n_scores == 5]
     assert f": {results['mean_test_score'][full].max():.4}" not in search.summary()
     assert f": {complete.max():.4}*" in search.summary()
-    assert np.isfinite(search._statistics.mean).sum() == (n_scores == 5).sum()
+    assert np.isfinite(search._table.statistics.mean).sum() == (n_scores == 5).sum()
     assert 0 < search.best_probability_ < 1
 
 

@@ -32,7 +32,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from search.common import FITS, Known, Recording, data, numbered
-from sklearn_halving import HyperbandSearchCV
+from sklearn_halving import BanditSearchCV, HyperbandSearchCV
+from sklearn_halving.policies import Hyperband
 from sklearn_halving.resources import ParameterValue, Resource, TrainingSize
 
 VALUES = {"value": uniform(0, 1)}
@@ -61,11 +62,9 @@ def done(search):
     factor=st.sampled_from([2, 2.5, 3, 4, 7]),
     brackets=st.sampled_from(["all", "most_exploratory", [0], [1], [1, 0], [2, 0], [3]]),
     n_loops=st.integers(1, 3),
-    min_candidates=st.sampled_from([None, 2, 5]),
     n_candidates=st.sampled_from([None, 1, 4, 20]),
     min_resources=st.sampled_from(["auto", 4, 10, 30]),
     max_resources=st.sampled_from(["auto", 4, 25, 100]),
-    select=st.sampled_from(["max_resources", "all_rungs"]),
     space=st.sampled_from([VALUES, {"value": [0.1, 0.5, 0.3]}, {"value": randint(0, 9)}]),
 )
 def test_what_is_planned_is_done_or_refused_before_any_fit(n_rows, space, **params):
@@ -98,7 +97,7 @@ def check_plan(plan, search):
     # Candidates of a sampler may be dropped after one of the two splits of the last rung.
     is_grid = isinstance(search.param_distributions["value"], list)
     is_last = plan["n_resources"] == plan["n_resources"].max()
-    may_drop = is_last & (not is_grid and search.select == "max_resources")
+    may_drop = is_last & (not is_grid)
     assert (fact["n_fits"] == plan["n_fits"])[~may_drop].all()
     assert fact["n_fits"].between(plan["n_candidates"], plan["n_fits"]).all()
     assert plan.attrs["at_most"] or fact["n_fits"].sum() == plan["n_fits"].sum()
@@ -139,7 +138,7 @@ def test_1050_rows_160_candidates_factor_2_end_at_all_rows():
     search = HyperbandSearchCV(
         Known(), space, factor=2, brackets="most_exploratory", min_resources=8, cv=cv
     )
-    left_out = "32 of the 160 candidates of the grid are left out: brackets='most_exploratory'"
+    left_out = "32 of the 160 candidates of the grid are left out: the search starts 128 of them"
     with pytest.warns(UserWarning, match=left_out):
         plan = search.plan(X, y)
     assert plan["n_resources"].iloc[-1] == 1050
@@ -151,8 +150,8 @@ def test_1050_rows_160_candidates_factor_2_end_at_all_rows():
 
 def test_the_bracket_that_the_paper_prints():
     X, y = numbered(162)
-    search = HyperbandSearchCV(Known(), VALUES, cv=2, min_resources=1, schedule="table_1")
-    search.set_params(resource=Units(81))
+    policy = Hyperband(schedule_rule="table_1")
+    search = BanditSearchCV(Known(), VALUES, policy=policy, resource=Units(81), cv=2)
     first = search.plan(X, y).query("rung == 0")
     assert first["n_candidates"].tolist() == [81, 27, 9, 6, 5]
     assert first["n_resources"].tolist() == [1, 3, 9, 27, 81]
@@ -266,9 +265,10 @@ BAD_INPUT = {
     "no bracket": (Recording(), VALUES, {"brackets": []}, "whole numbers"),
     "brackets text": (Recording(), VALUES, {"brackets": "some"}, "'brackets' parameter"),
     "no loop": (Recording(), VALUES, {"n_loops": 0}, "'n_loops' parameter"),
-    "too few candidates": (Recording(), VALUES, {"min_candidates": 10**6}, "leaves no bracket"),
-    "select": (Recording(), VALUES, {"select": "best"}, "'select' parameter"),
-    "schedule": (Recording(), VALUES, {"schedule": "table_2"}, "'schedule' parameter"),
+    "no candidate": (Recording(), VALUES, {"n_candidates": 0}, "'n_candidates' parameter"),
+    "too few candidates": (
+        Recording(), VALUES, {"n_candidates": 8, "brackets": [2]}, "Use n_candidates=9 or more"
+    ),
     "empty list": (Recording(), {"value": []}, {}, "non-empty"),
     "empty list among others": (Recording(), {"value": uniform(), "other": []}, {}, "non-empty"),
     "no rvs": (Recording(), {"value": 3}, {}, "(?s)(iterable|list|rvs|sequence)"),
@@ -374,9 +374,8 @@ def test_a_small_space_is_used_whole_and_said_to_be_small(space):
     with pytest.warns(UserWarning, match="4 candidates, fewer than the brackets") as caught:
         search.fit(X, y)
     assert len(caught) == 1
-    assert "26 fits in total. Fitting all candidates on all splits would take 8 fits." in str(
-        caught[0].message
-    )
+    assert "starts all of them, with 26 fits in total." in str(caught[0].message)
+    assert search.n_fits_ <= 26
     results = search.cv_results_
     widest = (results["bracket"] == results["bracket"].max()) & (results["iter"] == 0)
     assert [results["params"][row]["value"] for row in np.flatnonzero(widest)] == [1, 2, 3, 4]
@@ -427,20 +426,18 @@ class Crossing(Known):
         return self.value if self.n_rows_ > 30 else 10 - self.value
 
 
-@pytest.mark.parametrize("select", ["max_resources", "all_rungs"])
+@pytest.mark.parametrize("select", ["default", "max_resources", "all_rungs"])
 def test_where_the_best_is_looked_for(select):
     X, y = numbered(120)
-    search = HyperbandSearchCV(
-        Crossing(),
-        {"value": uniform(0, 1)},
-        brackets="all",
-        select=select,
-        cv=KFold(2),
-        random_state=0,
-    ).fit(X, y)
+    options = {"resource": "n_samples", "min_resources": 7, "cv": KFold(2), "random_state": 0}
+    if select == "default":
+        search = HyperbandSearchCV(Crossing(), VALUES, brackets="all", **options)
+    else:
+        search = BanditSearchCV(Crossing(), VALUES, policy=Hyperband(select=select), **options)
+    search.fit(X, y)
     results = search.cv_results_
     assert results["rank_test_score"][search.best_index_] == 1
-    assert (results["n_resources"][search.best_index_] == 60) == (select == "max_resources")
+    assert (results["n_resources"][search.best_index_] == 60) == (select != "all_rungs")
     assert search.best_score_ == results["mean_test_score"][search.best_index_]
     assert search.best_estimator_.n_rows_ == 120
     if select == "all_rungs":
@@ -699,6 +696,7 @@ def test_rungs_of_distributions_have_enough_rows(n_rows, n_columns, n_classes, l
     assert plan.loc[plan["rung"] == 0, "n_candidates"].tolist() == widths
 
 
+@pytest.mark.filterwarnings("ignore:Models are fitted from scratch in every rung")
 def test_named_brackets_and_a_given_minimum_are_obeyed():
     X, y = table(500)
     for params, least in (
@@ -713,24 +711,40 @@ def test_named_brackets_and_a_given_minimum_are_obeyed():
 
 
 @pytest.mark.parametrize(
-    ("n_rows", "max_candidates", "widths"),
+    ("n_rows", "n_candidates", "widths"),
     [
         (300, 100, [19, 13]),
-        (300, 19, [19, 13]),
-        (300, 12, [12, 8]),
-        (300, 9, [9, 6]),
-        (500, 9, [9, 5, 3]),
-        (5000, 100, [81, 34, 15, 8, 5]),
-        (5000, 26, [15, 8, 5]),
-        (5000, 9, [9, 5, 3]),
+        (300, 32, [19, 13]),
+        (300, 20, [12, 8]),
+        (300, 15, [9, 6]),
+        (500, 17, [9, 5, 3]),
+        (5000, 200, [81, 34, 15, 8, 5]),
+        (5000, 143, [81, 34, 15, 8, 5]),
+        (5000, 28, [15, 8, 5]),
+        (5000, 17, [9, 5, 3]),
     ],
 )
-def test_max_candidates_reduces_the_candidates_of_small_tables(n_rows, max_candidates, widths):
+def test_n_candidates_reduces_the_candidates_of_small_tables(n_rows, n_candidates, widths):
     search = HyperbandSearchCV(
-        LogisticRegression(), RATES_OF_C, n_candidates=max_candidates, random_state=0
+        LogisticRegression(), RATES_OF_C, n_candidates=n_candidates, random_state=0
     )
     plan = search.plan(*table(n_rows))
     assert plan.loc[plan["rung"] == 0, "n_candidates"].tolist() == widths
+
+
+@pytest.mark.parametrize("brackets", ["auto", "all", "most_exploratory", [1]])
+@pytest.mark.parametrize("n_rows", [300, 500, 5000])
+def test_a_loop_has_at_most_n_candidates_and_more_of_them_are_never_fewer(n_rows, brackets):
+    X, y = table(n_rows)
+    search = HyperbandSearchCV(LogisticRegression(), RATES_OF_C, brackets=brackets, random_state=0)
+    n_started = []
+    for n_candidates in (4, 8, 9, 17, 26, 50, 100, 10_000):
+        plan = search.set_params(n_candidates=n_candidates).plan(X, y)
+        n_started.append(plan.loc[plan["rung"] == 0, "n_candidates"].sum())
+        assert n_started[-1] <= n_candidates
+    assert n_started == sorted(n_started)
+    plan = search.set_params(n_candidates=None).plan(X, y)
+    assert n_started[-1] == plan.loc[plan["rung"] == 0, "n_candidates"].sum()
 
 
 @pytest.mark.parametrize(

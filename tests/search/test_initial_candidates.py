@@ -22,6 +22,7 @@ from sklearn_halving import (
     HyperbandSearchCV,
     VarianceHalvingSearchCV,
 )
+from sklearn_halving.policies import BayesGap, VarianceHalving
 
 parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
 X, Y = numbered(120)
@@ -245,19 +246,24 @@ def test_refuses_more_than_start():
         search.fit(X, Y)
 
 
-def test_refuses_them_where_the_order_of_the_grid_counts():
-    grid = {"value": [0.1, 0.2]}
-    search = VarianceHalvingSearchCV(
-        Steady(), grid, initial_candidates=[FIRST], allocation="known", reward_variances=[1, 2]
-    )
-    with pytest.raises(ValueError, match="reward_variances"):
-        search.fit(X, Y)
-    search = BayesGapSearchCV(Steady(), grid, kernel=np.eye(3), initial_candidates=[FIRST])
-    with pytest.raises(ValueError, match="kernel must not be an array"):
-        search.fit(X, Y)
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        (VarianceHalving(20, "known", reward_variances=[1, 2]), "each of the 3 arms"),
+        (BayesGap(20, covariance=np.eye(2)), r"shape \(3, 3\)"),
+    ],
+)
+def test_refuses_arrays_of_a_policy_that_leave_them_out(policy, message):
     search = BanditSearchCV(
-        Steady(), {"value": uniform(0, 1)}, policy="hoo", reward_range=(0, 2),
-        initial_candidates=[FIRST],
-    )  # fmt: skip
+        Steady(), {"value": [0.1, 0.2]}, policy=policy, initial_candidates=[FIRST]
+    )
+    with pytest.raises(ValueError, match=message):
+        search.fit(X, Y)
+
+
+def test_refuses_them_where_the_policy_makes_all_candidates():
+    search = BanditSearchCV(
+        Steady(), {"value": uniform(0, 1)}, policy="hoo", initial_candidates=[FIRST]
+    )
     with pytest.raises(ValueError, match="initial_candidates must be None"):
         search.fit(X, Y)

@@ -13,7 +13,8 @@ from sklearn.model_selection import GroupKFold, PredefinedSplit, TimeSeriesSplit
 from sklearn.tree import DecisionTreeClassifier
 
 from search.common import FITS, Constant, Known, Recording, data, numbered
-from sklearn_halving import RepeatedLearningTesting, VarianceHalvingSearchCV
+from sklearn_halving import BanditSearchCV, RepeatedLearningTesting, VarianceHalvingSearchCV
+from sklearn_halving.policies import VarianceHalving
 
 TREE = {"max_depth": [1, 2, 3, 4, 5, 6, 7, 8]}
 KNOWN = {"value": [0.1, 0.2, 0.3, 0.4]}
@@ -43,13 +44,13 @@ def tree_search(**params):
 # ------------------------------------------------------------------------------------- budget
 
 
-@pytest.mark.filterwarnings("ignore:n_pulls=")
+@pytest.mark.filterwarnings("ignore:n_fits=.* is too small for allocation='ucb'")
 @pytest.mark.parametrize("allocation", ALLOCATIONS)
-@pytest.mark.parametrize("n_pulls", [24, 25, 40, 61])
-def test_the_budget_is_spent_and_never_exceeded(allocation, n_pulls):
-    search = tree_search(n_fits=n_pulls, allocation=allocation).fit(*data())
+@pytest.mark.parametrize("n_fits", [24, 25, 40, 61])
+def test_the_budget_is_spent_and_never_exceeded(allocation, n_fits):
+    search = tree_search(n_fits=n_fits, allocation=allocation).fit(*data())
     assert search.n_fits_ == len(search.history_) == search.cv_results_["n_fits"].sum()
-    assert search.n_fits_ + search.n_fits_left_ == n_pulls
+    assert search.n_fits_ + search.n_fits_left_ == n_fits
     assert 0 <= search.n_fits_left_ <= 2  # three stages share it evenly
 
 
@@ -66,7 +67,7 @@ def test_enough_fits_for_every_stage_by_default():
 
 
 def test_a_budget_below_the_minimum_names_the_minimum():
-    with pytest.raises(ValueError, match=r"n_pulls=23 is too small.*is 24"):
+    with pytest.raises(ValueError, match=r"n_fits=23 is too small.*is 24"):
         tree_search(n_fits=23, allocation="pooled").fit(*data())
     assert tree_search(n_fits=24, allocation="pooled").fit(*data()).n_fits_ == 24
 
@@ -91,7 +92,7 @@ def test_splits_that_come_to_an_end():
     assert search.n_fits_ <= 16
     assert search.n_fits_ + search.n_fits_left_ == 16  # not 40: there are no more
     assert search.plan(X, y)["n_fits"].sum() == 16
-    with pytest.raises(ValueError, match=r"n_pulls=17 is too large for .*2 splits of cv"):
+    with pytest.raises(ValueError, match=r"n_fits=17 is too large for .*2 splits of cv"):
         tree_search(n_fits=17, cv=PredefinedSplit(np.arange(60) % 2)).fit(X, y)
     assert tree_search(cv=TimeSeriesSplit(3)).fit(X, y).n_splits_ == 3
 
@@ -368,17 +369,11 @@ def test_a_level_that_grows_from_stage_to_stage():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"delta": 0}, "'delta' parameter"),
-        ({"delta": 1.0}, "'delta' parameter"),
-        ({"n_fits": 0}, "'n_pulls' parameter"),
+        ({"n_fits": 0}, "'n_fits' parameter"),
         ({"allocation": "best"}, "'allocation' parameter"),
         ({"stop_probability": 0.4}, "'stop_probability' parameter"),
         ({"tolerance": -1}, "'tolerance' parameter"),
-        ({"allocation": "known"}, "reward_variances must be given"),
-        ({"reward_variances": [1.0] * 8}, "reward_variances must be given"),
-        ({"allocation": "known", "reward_variances": [1.0] * 3}, "one value for each of the 8"),
-        ({"allocation": "known", "reward_variances": [-1.0] * 8}, "not negative"),
-        ({"keep_pulls": False, "allocation": "uniform", "cv": TimeSeriesSplit(5)}, "keep_pulls"),
+        ({"allocation": "known"}, "'allocation' parameter"),
     ],
 )
 def test_bad_input_is_refused_before_any_fit(params, message):
@@ -390,8 +385,41 @@ def test_bad_input_is_refused_before_any_fit(params, message):
     assert len(FITS) == 0
 
 
-def test_too_few_pulls_to_adapt_are_warned_of():
-    with pytest.warns(UserWarning, match=r"too small for allocation='ucb'.*n_pulls=315"):
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"delta": 0}, "^delta must"),
+        ({"delta": 1.0}, "^delta must"),
+        ({"allocation": "known"}, "reward_variances must be given"),
+        ({"reward_variances": [1.0] * 8}, "reward_variances must be given"),
+        ({"allocation": "known", "reward_variances": [1.0] * 3}, "one value for each of the 8"),
+        ({"allocation": "known", "reward_variances": [-1.0] * 8}, "not negative"),
+    ],
+)
+def test_bad_fields_of_the_policy_are_refused_before_any_fit(fields, message):
+    X, y = numbered(60)
+    FITS.clear()
+    with pytest.raises(ValueError, match=message):
+        BanditSearchCV(
+            Recording(), {"value": np.arange(8) / 8}, policy=VarianceHalving(90, **fields)
+        ).fit(X, y)
+    assert len(FITS) == 0
+
+
+def test_splits_that_come_to_an_end_are_too_few_for_stages_of_their_own():
+    X, y = numbered(60)
+    policy = VarianceHalving(40, "uniform", keep_pulls=False)
+    search = BanditSearchCV(
+        Recording(), {"value": np.arange(8) / 8}, policy=policy, cv=TimeSeriesSplit(5)
+    )
+    FITS.clear()
+    with pytest.raises(ValueError, match="keep_pulls"):
+        search.fit(X, y)
+    assert len(FITS) == 0
+
+
+def test_too_few_fits_to_adapt_are_warned_of():
+    with pytest.warns(UserWarning, match=r"too small for allocation='ucb'.*n_fits=315"):
         tree_search(allocation="ucb", n_fits=60).fit(*data())
     tree_search(allocation="ucb", n_fits=315).fit(*data())
 
@@ -399,7 +427,9 @@ def test_too_few_pulls_to_adapt_are_warned_of():
 def test_known_variances_steer():
     X, y = data()
     variances = [1.0] * 7 + [100.0]
-    search = tree_search(allocation="known", reward_variances=variances, n_fits=90).fit(X, y)
+    policy = VarianceHalving(90, "known", reward_variances=variances)
+    tree = DecisionTreeClassifier(random_state=0)
+    search = BanditSearchCV(tree, TREE, policy=policy, random_state=0).fit(X, y)
     n_pulls = search.cv_results_["n_fits"]
     assert n_pulls[7] > 2 * n_pulls[:7].min()
 

@@ -14,11 +14,11 @@ from threading import Lock
 
 from sklearn_halving._unstable_joblib import cloudpickle
 from sklearn_halving.execution._evaluation import failed_landing
+from sklearn_halving.execution._messages import pull_text
 from sklearn_halving.execution._types import EvaluationTask, Job, Landing, PullLimits
 from sklearn_halving.execution.workers._companion import Companion, EndedError
 from sklearn_halving.execution.workers._companion_process import Request
 from sklearn_halving.execution.workers._interrupt import leave_interrupts_to_the_search
-from sklearn_halving.execution.workers._messages import pull_text
 from sklearn_halving.execution.workers._task_transfer import is_stopped, local_array
 from sklearn_halving.execution.workers._worker import Casualty, ChunkResult
 

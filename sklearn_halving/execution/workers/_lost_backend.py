@@ -42,9 +42,8 @@ class LostBackendError(ConnectionError):
     def __init__(self, cause: str) -> None:
         super().__init__(
             f"{cause}. The fits that were running are lost; all fits that returned before are "
-            "kept: cv_results_, history_ and best_* are set from them. To go on, connect to a "
-            "running cluster or leave parallel_config, and call fit again. It repeats no fit if "
-            "the search has a checkpoint."
+            "kept: cv_results_, history_ and best_* are set from them. Connect to a running "
+            "cluster, or call fit outside of parallel_config to use this machine."
         )
 
 

@@ -151,7 +151,7 @@ class IndexPolicy(BasePolicy):
         name = "n_pulls" if hasattr(self, "n_pulls") else "max_pulls"
         most = getattr(self, name)
         if name == "n_pulls" or most is not None:
-            why = f"to pull each of {problem.n_arms} arms {self.n_first} times"
+            why = f"to pull each of {problem.n_arms} candidates {self.n_first} times"
             least = 1 if problem.n_arms == 1 else max(1, self.n_first * problem.n_arms)
             check_budget(name, most, least, why)
         shape = prod(batch_shape), problem.n_arms

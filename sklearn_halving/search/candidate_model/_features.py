@@ -147,7 +147,7 @@ class _Labels:
             raise ValueError(
                 "param_distributions must have values that can be converted to features: numbers, "
                 f"or objects that can be pickled or hashed; got {name}={value!r} in candidate "
-                f"{row}. Use another value, or pass the covariance of all candidates as kernel."
+                f"{row}. Use another value, or pass the covariance of all candidates to BayesGap."
             ) from error
 
     def of_value(self, value: object) -> Hashable:

@@ -9,10 +9,11 @@ from typing import Literal
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from sklearn_halving._checks import check_choice, refuse_unless
 from sklearn_halving._typing import ParamDistributions, Params
+from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies import KernelFamily
 from sklearn_halving.policies._arrays import FloatArray, IntArray
-from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.candidate_model._features import Space, make_features
 
 Kernel = Callable[[FloatArray, FloatArray], FloatArray]
@@ -26,7 +27,7 @@ candidate."""
 NO_NUMBERS = (
     "No numeric parameter varies, so the model of BayesGapSearchCV only knows which values the "
     "candidates have in common: a fit tells little or nothing about other candidates. "
-    "VarianceHalvingSearchCV compares candidates without a model, and kernel= sets another one."
+    "VarianceHalvingSearchCV compares candidates without a model."
 )
 
 
@@ -130,7 +131,7 @@ def make_prior(
         parameter=features.parameter,
         steepness=over_branches(steepness, branch_correlation),
     )
-    if not family.has_numbers:
+    if len(candidates) > 1 and not family.has_numbers:
         warn_user(NO_NUMBERS)
     return family
 
@@ -186,12 +187,18 @@ def candidate_covariance(
     kernel : {"squared_exponential", "matern"}, default="squared_exponential"
         The kernel, see BayesGapSearchCV.
     branch_correlation : float, default=0.0
-        Factor for the covariance of candidates from different dicts.
+        Factor from 0 to 1 for the covariance of candidates from different dicts.
 
     Returns
     -------
     covariance : KernelFamily
         Its length scales are estimated during the search.
+
+    Raises
+    ------
+    ValueError
+        If there is no such kernel, if ``branch_correlation`` is not from 0 to 1, or if a value
+        can neither be hashed nor pickled.
 
     Examples
     --------
@@ -205,6 +212,9 @@ def candidate_covariance(
     >>> policy = BayesGap(n_pulls=20, covariance=covariance, epsilon=0.01)
     >>> search = BanditSearchCV(SVC(), grid, policy=policy)
     """
+    check_choice("kernel", kernel, "For another one, see candidate_features.", choices=KernelName)
+    holds = 0 <= branch_correlation <= 1
+    refuse_unless(holds, "branch_correlation", "be from 0 to 1", branch_correlation, "Use 0.")
     return make_prior(kernel, candidates, _spaces(param_distributions), branch_correlation)
 
 

@@ -8,24 +8,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from numbers import Integral
-from typing import TYPE_CHECKING
 
 import numpy as np
 import sklearn
 from sklearn.utils import check_random_state
 
 from sklearn_halving._typing import Candidates, RandomState
+from sklearn_halving._unstable_imports import BaseSearchCV
+from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._journal import Journal, JournalError, Session
 from sklearn_halving.execution._train_test_rows import ListedFolds
 from sklearn_halving.execution._types import EvaluationTask
-from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._arriving import DEFAULT_SAMPLER, ArrivingCandidates
 from sklearn_halving.search.preparing._content_hash import content_hash
 from sklearn_halving.search.preparing._inputs import read_seconds
 from sklearn_halving.search.preparing._plan import SearchPlan
-
-if TYPE_CHECKING:
-    from sklearn_halving.search._base import BaseBanditSearchCV
 
 BUDGETS = frozenset({"n_loops", "n_fits", "n_pulls", "max_pulls", "n_rounds"})
 """Parameters of policies and searches that may be increased to extend a finished search."""
@@ -64,7 +61,7 @@ class Checkpoint:
     seed: int | None = None
     """The number that was drawn as ``random_state``; None if that of the search is a number."""
 
-    def begin(self, search: BaseBanditSearchCV, task: EvaluationTask, plan: SearchPlan) -> None:
+    def begin(self, search: BaseSearchCV, task: EvaluationTask, plan: SearchPlan) -> None:
         """Compare the search with that of the journal, and write a new session to the journal.
 
         Raises
@@ -92,7 +89,7 @@ class Checkpoint:
 
 
 @contextmanager
-def open_checkpoint(search: BaseBanditSearchCV) -> Iterator[Checkpoint]:
+def open_checkpoint(search: BaseSearchCV) -> Iterator[Checkpoint]:
     """Open the journal of a search, if it has one.
 
     If the random state of the search is not a number, a number is drawn from it and kept in the
@@ -103,7 +100,7 @@ def open_checkpoint(search: BaseBanditSearchCV) -> Iterator[Checkpoint]:
         return
     with Journal(search.checkpoint) as journal:
         if isinstance(search.random_state, Integral):
-            yield Checkpoint(journal, search.random_state)
+            yield Checkpoint(journal, int(search.random_state))
             return
         seed = journal.sessions[0].seed if journal.sessions else None
         if seed is None:
@@ -112,7 +109,7 @@ def open_checkpoint(search: BaseBanditSearchCV) -> Iterator[Checkpoint]:
 
 
 def session_of(
-    search: BaseBanditSearchCV, task: EvaluationTask, plan: SearchPlan, seed: int | None
+    search: BaseSearchCV, task: EvaluationTask, plan: SearchPlan, seed: int | None
 ) -> Session:
     """Return the settings that must be the same if a search is resumed."""
     params = search.get_params(deep=False)

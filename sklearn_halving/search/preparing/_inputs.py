@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, overload
+from typing import overload
 
 import numpy as np
 import pandas as pd
@@ -19,9 +19,7 @@ from sklearn_halving._unstable_imports import (
     scorers_of,
 )
 from sklearn_halving.execution._types import Outcome, PullLimits
-
-if TYPE_CHECKING:
-    from sklearn_halving.search._parameters import SharedParameters
+from sklearn_halving.search._parameters import SharedParameters
 
 _MEMORY = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*([kmgt]?)(i?)b\s*", re.IGNORECASE)
 

@@ -18,11 +18,11 @@ from sklearn.utils.random import sample_without_replacement
 
 from sklearn_halving._typing import Estimator, ParamDistributions, Params
 from sklearn_halving._unstable_imports import InvalidParameterError
+from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Space
 from sklearn_halving.samplers._dimensions import value_key
 from sklearn_halving.search._parameters import SharedParameters
-from sklearn_halving.search._user_warnings import warn_user
 from sklearn_halving.search.preparing._content_hash import content_hash
 
 MAX_REDRAWS = 1000

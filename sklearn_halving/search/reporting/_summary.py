@@ -1,76 +1,486 @@
-"""A fitted search as plain text."""
+"""The summary of a search as plain text, which notebooks show, too."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from math import inf, nan
 from textwrap import wrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sklearn_halving.search._formatting import params_text, shortened, without_addresses
-from sklearn_halving.search.reporting._report import Section, Table, report_of
+import numpy as np
+
+from sklearn_halving._typing import CvResults
+from sklearn_halving.resources import WholeFit
+from sklearn_halving.search._formatting import (
+    counted,
+    number_text,
+    params_text,
+    score_text,
+    seconds_text,
+    short_names,
+    shortened,
+    without_addresses,
+)
+from sklearn_halving.search.reporting._tables import SearchRecord, make_history
 
 if TYPE_CHECKING:
-    from sklearn_halving.search._search_results import SearchResults
+    from pandas import DataFrame, Series
 
 WIDTH = 88
 """Maximum length of a line."""
 INDENT = 13
 """Width of the column with the subjects."""
 ROOM = WIDTH - INDENT
+N_LEADERS = 5
+"""Maximum number of candidates shown, if there are no brackets."""
+MAX_ROWS = 12
+"""Maximum number of brackets, and of stages."""
 MAX_PARAMS = 600
 """Maximum length of the parameters of a candidate."""
+MAX_ROW_PARAMS = 120
+"""Maximum length of the parameters in a row of a table."""
+MAX_ERROR = 264
+"""Maximum length of the first error."""
+LEAST_COMPARED = 3
+"""Number of candidates from which on the certainty of the choice is shown."""
 
 
-def summary_text(search: SearchResults) -> str:
+Row = dict[Hashable, Any]
+"""A row of `Findings.rows`."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a search chose."""
+
+    row: int | None = None
+    """The row of ``cv_results_``; None if none was chosen."""
+    metric: str | None = None
+    """The metric that chose, if it has a name; the first one otherwise."""
+    n_compared: int = 0
+    """Number of candidates among which the choice is uncertain."""
+    probability: float = nan
+    regret: float = nan
+    corrected_score: float = nan
+    """``best_probability_``, ``best_regret_`` and ``best_corrected_score_``; NaN if unknown."""
+    refit_time: float | None = None
+    lacks_model: bool = False
+    """Whether nothing was refitted although ``refit`` is set."""
+
+
+def search_html(diagram: str, summary: str) -> str:
+    """Return scikit-learn's diagram of a search with the summary below it."""
+    style = "color: inherit; background: none; line-height: 1.35; overflow-x: auto"
+    return f'{diagram}<pre class="sklearn-halving" style="{style}">{escape(summary)}</pre>'
+
+
+def summary_text(name: str, estimator: str, found: Findings) -> str:
     """Return the summary of a search with results, in lines of at most `WIDTH` characters."""
-    name = type(search).__name__
-    estimator = without_addresses(repr(search.estimator))
-    lines = [f"{name} of {shortened(estimator, WIDTH - len(name) - 4)}"]
-    for section in report_of(search):
-        lines += _lines(section)
+    title = shortened(without_addresses(estimator), WIDTH - len(name) - 4)
+    lines = [f"{name} of {title}"]
+    for subject, paragraphs in found.sections():
+        first = f"  {subject}".ljust(INDENT)
+        for paragraph in paragraphs:
+            if len(paragraph) <= ROOM:  # keeps the alignment of columns
+                lines.append(first + paragraph)
+            else:
+                indent = " " * (INDENT + 2)
+                lines += wrap(paragraph, WIDTH, initial_indent=first, subsequent_indent=indent)
+            first = " " * INDENT
     return "\n".join(lines)
 
 
-def _lines(section: Section) -> Iterator[str]:
-    """Yield the lines of a section, the first of which starts with the subject."""
-    title, *rest = section.paragraphs
-    paragraphs = [title]
-    if section.table is not None:
-        paragraphs = _table(title, section.table)
-    if section.params is not None:
-        paragraphs.append(shortened(params_text(section.params), MAX_PARAMS))
-    first = f"  {section.subject}".ljust(INDENT)
-    for paragraph in paragraphs + rest:
-        if len(paragraph) <= ROOM:  # keeps the alignment of columns
-            yield first + paragraph
+@dataclass(frozen=True)
+class Findings:
+    """What a search did and found, in paragraphs of text."""
+
+    record: SearchRecord
+    """The record of the fits."""
+    results: CvResults
+    """The table ``cv_results_``."""
+    choice: Choice
+    """What was chosen."""
+
+    def sections(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield each subject with its paragraphs."""
+        yield "searched", [self._searched()]
+        yield "spent", list(self._spent())
+        yield "ended", [self._ended()]
+        if "bracket" in self.results:
+            yield "brackets", self._brackets()
         else:
-            indent = " " * (INDENT + 2)
-            yield from wrap(paragraph, WIDTH, initial_indent=first, subsequent_indent=indent)
-        first = " " * INDENT
+            stages = self._stages()
+            if stages:
+                yield "stages", stages
+            yield "best", self._leaders()
+        yield "winner", list(self._chosen())
+        runner_up = self._runner_up()
+        if runner_up:
+            yield "runner-up", runner_up
+        yield "failures", self._failures()
 
+    @cached_property
+    def history(self) -> DataFrame:
+        """The table ``history_``."""
+        return make_history(self.record)
 
-def _table(title: str, table: Table) -> list[str]:
-    """Return a line for each row, with aligned columns if they fit."""
-    rows = [list(row) for row in table.rows]
-    if table.winner is not None:
-        row, column = table.winner
-        rows[row][column] += "*"
-        title += "; * marks the winner"
-    columns = zip(*(row for row in (table.head, *rows) if len(row) > 1), strict=True)
-    widths = [max(map(len, column)) + 3 for column in columns]
-    lines = ["".join(map(str.ljust, row, widths)).rstrip() for row in (table.head, *rows)]
-    if max(map(len, lines)) <= ROOM:
-        return [title, *lines]
-    if table.has_text:
-        return [
-            title,
-            *(line if len(line) <= ROOM else f"{line[: ROOM - 3]}..." for line in lines),
+    @cached_property
+    def metrics(self) -> list[str]:
+        """The names of the metrics."""
+        prefix = "mean_test_"
+        return [key.removeprefix(prefix) for key in self.results if key.startswith(prefix)]
+
+    @cached_property
+    def metric(self) -> str:
+        """The metric that guided the search."""
+        named = self.choice.metric
+        return named if named is not None and named in self.metrics else self.metrics[0]
+
+    @cached_property
+    def resource(self) -> str | None:
+        """The name of the resource; None if there is none."""
+        resource = self.record.resource
+        return None if isinstance(resource, WholeFit) else resource.name
+
+    @cached_property
+    def rows(self) -> DataFrame:
+        """The rows of ``cv_results_``, with the columns that are shown."""
+        import pandas as pd
+
+        results, metric = self.results, self.metric
+        frame = pd.DataFrame(
+            {
+                "row": range(len(results["params"])),
+                "candidate": results["candidate"],
+                "rank": results[f"rank_test_{metric}"],
+                "score": results[f"mean_test_{metric}"],
+                "deviation": results[f"std_test_{metric}"],
+                "amount": results.get("n_resources", 1),
+                "probability": results.get("probability_best", nan),
+                "params": [repr(params) for params in results["params"]],
+            }
+        )
+        for name in ("loop", "bracket", "iter"):
+            frame[name] = results.get(name, 0)
+        frame["is_best"] = frame.index == self.choice.row
+        of_splits = [
+            np.isfinite(column)
+            for key, column in results.items()
+            if key.startswith("split") and key.endswith(f"_test_{metric}")
         ]
-    lines = [f"{table.head[0]} -> {title}"]
-    for label, *cells in rows:
-        if not cells:
-            lines.append(label)
-            continue
-        pairs = zip(table.head[1:], cells, strict=True)
-        lines.append(f"{label}:  " + ";  ".join(f"{a} -> {cell}" for a, cell in pairs if cell))
-    return lines
+        frame["n_splits"] = np.sum(of_splits, axis=0) if of_splits else 1
+        candidates = self.history["candidate"].tolist()
+        amounts = self.history.get("n_resources", np.ones(len(candidates)))
+        n_all_fits, n_fits = Counter(candidates), Counter(zip(candidates, amounts, strict=True))
+        keys = zip(frame["candidate"], frame["amount"], strict=True)
+        frame["n_fits"] = [n_fits[key] for key in keys]
+        frame["n_all_fits"] = [n_all_fits[candidate] for candidate in frame["candidate"]]
+        if "posterior_mean" in results:  # predicts the score of a candidate that was never fitted
+            predicted = results["posterior_mean"]
+            frame["score"] = frame["score"].where(frame["n_all_fits"] > 0, predicted)
+        return frame
+
+    @cached_property
+    def leaders(self) -> list[Row]:
+        """The rows of the best candidates and one more; only the winner may lack fits."""
+        rows = self.rows[(self.rows["n_all_fits"] > 0) | self.rows["is_best"]]
+        rows = rows.sort_values("rank", kind="stable")
+        # If a small grid is used in several brackets, a candidate has several numbers.
+        rows = rows.drop_duplicates("params").drop_duplicates("candidate")
+        leaders: list[Row] = rows[: N_LEADERS + 1].to_dict("records")
+        return leaders
+
+    @cached_property
+    def winner(self) -> Row | None:
+        """The row that was chosen."""
+        winners: list[Row] = self.rows[self.rows["is_best"]].to_dict("records")
+        return winners[0] if winners else None
+
+    @cached_property
+    def n_fitted(self) -> int:
+        """Number of candidates that were fitted."""
+        return int(self.history["candidate"].nunique())
+
+    def _params(self, row: Row, length: int = MAX_PARAMS, *, is_short: bool = False) -> str:
+        """Return the parameters of a candidate, with the last part of their names if short."""
+        params = self.results["params"][row["row"]]
+        return shortened(params_text(short_names(params) if is_short else params), length)
+
+    def _searched(self) -> str:
+        record = self.record
+        text = counted(record.n_different, "candidate")
+        if record.n_candidates > record.n_different:  # some were started in several brackets
+            text += f", started {record.n_candidates:,} times"
+        n_initial = sum(map(len, record.plan.fronts))
+        if n_initial:
+            text += f", {n_initial:,} of them initial"
+        facts = []
+        if self.n_fitted < record.n_candidates:
+            facts.append(f"{self.n_fitted:,} were fitted")
+        if 0 < record.n_made < record.n_candidates:
+            facts.append(f"{record.n_made:,} were made by the sampler")
+        if facts:
+            text += f", of which {' and '.join(facts)}"
+        if self.resource is None:
+            return f"{text}; full fits only"
+        amounts = self.history["n_resources"]
+        low, high = number_text(amounts.min()), number_text(amounts.max())
+        reach = f"{low} to {high}" if low != high else high
+        return f"{text}; resource {self.resource}: {reach} in a fit"
+
+    def _spent(self) -> Iterator[str]:
+        """Yield the cost in fits, in the resource and in time, and that of a plain search."""
+        record, text = self.record, counted(len(self.history), "fit")
+        if record.n_grid_splits is not None:
+            n_candidates = counted(record.n_grid_candidates, "candidate")
+            n_splits = counted(record.n_grid_splits, "split")
+            fits = counted(record.n_grid_splits * record.n_grid_candidates, "fit")
+            peer = "GridSearchCV" if record.is_whole_grid else "RandomizedSearchCV"
+            text += f"; {peer} would make {fits}, {n_candidates} x {n_splits}"
+        yield text
+        full = self.history
+        if self.resource is not None:
+            full = full[full["n_resources"] == record.largest]
+            of_rows = record.resource.subsamples_rows
+            # It is a mean, because folds may differ in size.
+            of_a_full_fit = full["n_train"].mean() if of_rows and len(full) else record.largest
+            unit = "training rows" if of_rows else f"units of {self.resource}"
+            cost = self._cost(record.n_resources_spent / of_a_full_fit)
+            yield f"{number_text(record.n_resources_spent)} {unit}, as much as {cost}"
+        seconds = self.history["fit_time"] + self.history["score_time"]
+        times = (
+            f"{seconds_text(seconds.sum())} of fitting and scoring"
+            f"{' in all sessions' if record.is_resumed else ''}"
+        )
+        of_full = seconds[full.index[full["continued_from"] == 0]]
+        if self.resource is not None and of_full.sum() > 0:
+            times += f", as long as {self._cost(seconds.sum() / of_full.mean())}"
+        yield times
+        times = (
+            f"{seconds_text(record.seconds)} from start to end"
+            f"{' of the last session' if record.is_resumed else ''}"
+        )
+        if self.choice.refit_time is not None:
+            times += f", refit {seconds_text(self.choice.refit_time)}"
+        yield times
+
+    def _cost(self, n_full_fits: float) -> str:
+        """Return a cost in full fits, and what it is for a plain search."""
+        record, text = self.record, f"{n_full_fits:,.1f} full fits"
+        if record.n_grid_splits is None:
+            return text
+        if record.is_whole_grid:
+            share = 100 * n_full_fits / (record.n_grid_splits * record.n_grid_candidates)
+            return f"{text}: {f'{share:.0f}' if share >= 1 else f'{share:.1g}'} % of GridSearchCV"
+        n_iter = int(n_full_fits / record.n_grid_splits)
+        if n_iter < 1:
+            return f"{text}: less than RandomizedSearchCV with n_iter=1"
+        return f"{text}: RandomizedSearchCV with n_iter={n_iter:,}"
+
+    def _ended(self) -> str:
+        record, n_left = self.record, self.record.n_candidates - self.n_fitted
+        text = f"stopped by {record.ended_by}" if record.ended_by else "finished as planned"
+        if record.ended_by and record.is_timed:
+            text += ", which decides how many loops are played"
+        elif record.ended_by and n_left:
+            text += f"; {counted(n_left, 'candidate')} not fitted"
+        return f"{text}; nothing was refitted" if self.choice.lacks_model else text
+
+    def _brackets(self) -> list[str]:
+        """Return a line for each bracket, with its candidates and best score at each amount."""
+        rows = self.rows.assign(score=self.rows["score"].replace([inf, -inf], nan))
+        most_splits = rows.groupby("amount")["n_splits"].max()
+        groups = list(rows.groupby(["loop", "bracket"], sort=False))
+        # The first brackets are shown, and the one of the winner.
+        shown = [g for place, g in enumerate(groups) if place < MAX_ROWS or any(g[1]["is_best"])]
+        lines = [f"candidates at {self.resource}: best {self.metric}"]
+        lines[0] += "; * marks the winner" * (self.winner is not None)
+        for (loop, bracket), own in shown:
+            rungs = [_rung_text(rung, most_splits) for _, rung in own.groupby("amount")]
+            name = (
+                f"loop {loop}, bracket {bracket}" if rows["loop"].any() else f"bracket {bracket}"
+            )
+            lines.append(f"{name}:  {',  '.join(rungs)}")
+        if len(groups) > len(shown):
+            lines.append(f"and {counted(len(groups) - len(shown), 'other bracket')}")
+        if self.record.n_dropped:
+            dropped = counted(self.record.n_dropped, "candidate")
+            lines.append(f"{dropped} dropped after one split of the last rung")
+        return lines
+
+    def _stages(self) -> list[str]:
+        """Return a table of the stages, or of the levels if there are several and no stages."""
+        history = self.history
+        key = "stage" if "stage" in history else "n_resources"
+        if key not in history or history[key].nunique() < 2:
+            return []
+        rows = []
+        for _, own in history.groupby(key):
+            n_candidates, n_fits = own["candidate"].nunique(), len(own)
+            rows.append([number_text(own[key].iloc[0]), f"{n_candidates:,}", f"{n_fits:,}"])
+            if key == "stage" and self.resource is not None:
+                rows[-1].append(number_text(own["n_resources"].max()))
+        head = [key if key == "stage" else str(self.resource), "candidates", "fits"]
+        head += [str(self.resource)] * (len(rows[0]) - len(head))
+        n_left, half = len(rows) - MAX_ROWS, MAX_ROWS // 2
+        if n_left > 0:
+            rows[half:-half] = [[f"and {counted(n_left, 'stage')} in between"]]
+        return ["candidates and fits", *_aligned([head, *rows])]
+
+    def _leaders(self) -> list[str]:
+        """Return a table of the candidates that rank best, with their parameters."""
+        leaders, winner = self.leaders[:N_LEADERS], self.winner
+        is_known = self.choice.n_compared >= LEAST_COMPARED
+        is_known &= bool(np.isfinite([leader["probability"] for leader in leaders]).any())
+        probability = ["P(best)"] if is_known else []
+        table = [["rank", "candidate", "fits", self.metric, *probability, "parameters"]]
+        table += [
+            [
+                *(str(leader["rank"]), f"{leader['candidate']}{'*' * leader['is_best']}"),
+                *(f"{leader['n_all_fits']:,}", score_text(leader["score"])),
+                *([f"{leader['probability']:.2f}"] if is_known else []),
+                self._params(leader, MAX_ROW_PARAMS, is_short=True),
+            ]
+            for leader in leaders
+        ]
+        title = f"{len(leaders)} of {counted(self.record.n_candidates, 'candidate')}"
+        title += "; * marks the winner" * any(leader["is_best"] for leader in leaders)
+        lines = [title, *_aligned(table)]
+        if any(leader["rank"] > place for place, leader in enumerate(leaders, start=1)):
+            lines.append(
+                "candidates that were not fitted, or have equal scores, take up other ranks"
+            )
+        own = inf if winner is None else winner["probability"]
+        if is_known and any(leader["probability"] > own for leader in leaders):
+            lines.append(
+                "a candidate with fewer fits can have a larger P(best): its score is less certain"
+            )
+        return lines
+
+    def _chosen(self) -> Iterator[str]:
+        winner, results, choice = self.winner, self.results, self.choice
+        if winner is None:
+            yield self._no_winner()
+            return
+        place = f"candidate {winner['candidate']}, rank {winner['rank']:,} of {len(self.rows):,}"
+        yield f"{place} in cv_results_: {self._scored(winner)}"
+        yield self._params(winner)
+        others = [
+            f"{name} {score_text(results[f'mean_test_{name}'][winner['row']])}"
+            for name in self.metrics
+            if name != self.metric
+        ]
+        if others:
+            yield f"also: {', '.join(others)}"
+        if choice.n_compared >= LEAST_COMPARED:
+            those = "finalists" if "bracket" in results else "candidates"
+            known = {
+                f"probability of being the best of the {choice.n_compared} {those}": (
+                    _probability_text(choice.probability)
+                ),
+                "expected regret": score_text(choice.regret),
+                "score corrected for being chosen": score_text(choice.corrected_score),
+            }
+            texts = [f"{name} {text}" for name, text in known.items() if text != "no score"]
+            if texts:
+                yield ", ".join(texts)
+
+    def _no_winner(self) -> str:
+        """Return why there is no winner, and which candidate is the best by each metric."""
+        results, best = self.results, []
+        for name in self.metrics:
+            row = results[f"rank_test_{name}"].argmin()
+            score = results[f"mean_test_{name}"][row]
+            if np.isfinite(score):
+                best.append(f"{name} {score_text(score)} (candidate {results['candidate'][row]})")
+        if not best:
+            return "none: no candidate has a score"
+        return f"none was chosen; the best by each metric: {', '.join(best)}"
+
+    def _scored(self, row: Row) -> str:
+        """Return the score of a candidate, with its spread and its amount of the resource."""
+        fits, score = counted(row["n_fits"], "fit"), row["score"]
+        if np.isnan(score):
+            return f"no {self.metric} in {fits}"
+        # Equal scores differ by rounding errors.
+        deviation = row["deviation"] if row["deviation"] > 1e-12 * abs(score) else 0.0
+        spread = f"standard deviation {deviation:.2g} over {fits}"
+        if row["n_fits"] == 1:
+            spread = "1 fit, no standard deviation"
+        at = f" at {self.resource}={number_text(row['amount'])}" if self.resource else ""
+        return f"{self.metric} {score_text(score)} ({spread}){at}"
+
+    def _runner_up(self) -> list[str]:
+        """Return the best candidate other than the winner, if there is one with a score."""
+        winner = self.winner
+        if winner is None:
+            return []
+        for other in self.leaders:
+            if other["params"] != winner["params"] and np.isfinite(other["score"]):
+                where = f"{self._scored(other)}, which is not comparable"
+                if other["amount"] == winner["amount"]:
+                    where = _distance(winner, other)
+                return [f"candidate {other['candidate']}, {where}", self._params(other)]
+        return []
+
+    def _failures(self) -> list[str]:
+        outcomes = Counter(self.history["outcome"])
+        n_failed = len(self.history) - outcomes.pop("ok", 0)
+        if not n_failed:
+            return ["none"]
+        kinds = ", ".join(f"{name}: {n:,}" for name, n in outcomes.items())
+        error = str(self.history["error"].dropna().iloc[0]).strip().rpartition("\n")[2]
+        n_fits = counted(len(self.history), "fit")
+        return [
+            f"{n_failed:,} of {n_fits} ({kinds}); the first:",
+            shortened(without_addresses(error), MAX_ERROR),
+        ]
+
+
+def _probability_text(probability: float) -> str:
+    """Return a probability with two digits, and never as 0 or 1."""
+    if np.isnan(probability):
+        return "no score"
+    if 0.005 <= probability < 0.995:
+        return f"{probability:.2f}"
+    return "> 0.99" if probability > 0.5 else "< 0.01"
+
+
+def _rung_text(rung: DataFrame, most_splits: Series) -> str:
+    """Return the number of candidates at one amount, and the best score of those with most splits.
+
+    Two rungs at the same amount are shown as one. The later one has more splits. If all its
+    candidates have fewer splits than others with this amount, because they were dropped after
+    one, the number is added.
+    """
+    last, amount = rung[rung["iter"] == rung["iter"].max()], rung["amount"].iloc[0]
+    n_splits = last["n_splits"].max()
+    score = last.loc[last["n_splits"] == n_splits, "score"].max()
+    text = f"{len(rung):,} at {number_text(amount)}: {score_text(score)}"
+    if n_splits < most_splits[amount]:
+        text += f" ({n_splits} of {most_splits[amount]} splits)"
+    return f"{text}*" if any(rung["is_best"]) else text
+
+
+def _distance(winner: Row, other: Row) -> str:
+    """Return the distance of a candidate from the winner, whose score may not be the best."""
+    gap = other["score"] - winner["score"]
+    text = f"{abs(gap):.2g} {'behind' if gap < 0 else 'ahead'}" if gap else "with the same score"
+    if other["n_fits"] < winner["n_fits"]:
+        text += f" with {counted(other['n_fits'], 'fit')} instead of {winner['n_fits']:,}"
+    return text + (", yet ranked behind" if gap > 0 and other["rank"] > winner["rank"] else "")
+
+
+def _aligned(table: list[list[str]]) -> list[str]:
+    """Return a line for each row, with aligned columns; a row with a single cell is not aligned.
+
+    Long lines are cut off.
+    """
+    columns = zip(*(row for row in table if len(row) > 1), strict=True)
+    widths = [max(map(len, column)) + 3 for column in columns]
+    lines = ["".join(map(str.ljust, row, widths)).rstrip() for row in table]
+    return [line if len(line) <= ROOM else f"{line[: ROOM - 3]}..." for line in lines]

@@ -1,344 +1,271 @@
-"""The progress of a search, and an estimate of the remaining time."""
+"""The progress of a search: counts, lines for ``verbose``, and news for callbacks."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from heapq import heappop, heappush
-from math import isnan, nan
-from typing import cast
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import ceil, inf, isnan, nan
 
+import numpy as np
+
+from sklearn_halving._typing import CallbackContext
+from sklearn_halving.execution._messages import write_line
+from sklearn_halving.execution._pull_loop import PullObserver
 from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies._types import Pull
+from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.resources import Resource
+from sklearn_halving.search._formatting import clock_text, counted, number_text, score_text
 from sklearn_halving.search.preparing._plan import SearchPlan
-from sklearn_halving.search.watching._remaining_time import FitCosts
+from sklearn_halving.search.watching._callbacks import CallbackTree
 
 MAX_STAGES = 20
 """With more stages than this, no line is printed at the end of each stage."""
+N_LINES = 10
+"""Number of lines of a search without rungs or stages, if its length is known."""
+FIRST_LINE = 10
+"""Fits before the first line if the length is unknown; doubled for each further line."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Part:
-    """A part of a search, a rung or a stage, at whose end a line is printed.
-
-    Parameters
-    ----------
-    name : str
-        Name of the part, with the numbers of the columns of ``history_``, which begin with 0.
-    level : int
-        Level of its fits.
-    n_candidates, n_fits : int
-        Largest number of candidates and of fits.
-    n_splits : int, default=1
-        Number of splits on which the candidates of a rung are compared.
-    bracket : int or None, default=None
-        Index of its bracket; None for a stage.
-    previous_level : int, default=0
-        Level of the previous rung of its bracket; 0 for the first rung.
-    n_from_scratch : int, default=0
-        Number of its last fits that are on splits which the previous rung does not use, so that
-        there is no model to continue from.
-    races : bool, default=False
-        Whether candidates may be dropped after their fits on one split. When the part has ended:
-        whether some were.
-    """
+    """A part of a search, a rung or a stage, at whose end a line is printed."""
 
     name: str
+    """Its name, with the numbers of the columns of ``history_``, which begin with 0."""
     level: int
+    """The level of its fits."""
     n_candidates: int
-    n_fits: int
-    n_splits: int = 1
-    bracket: int | None = None
-    previous_level: int = 0
-    n_from_scratch: int = 0
+    n_left: int
+    """Numbers of candidates and of further fits that are planned, at most."""
+    n_each: int = 0
+    n_splits: int = 0
+    """Numbers of fits of each candidate of a rung, and of splits on which they are compared."""
     races: bool = False
+    """Whether a race may still drop candidates after their fits on one split."""
+    has_dropped: bool = False
+    """Whether it has dropped any."""
+    arms: set[int] = field(default_factory=set)
+    """Candidates with fits in this part."""
 
 
-def parts_of(plan: SearchPlan) -> tuple[Part, ...]:
-    """Return the rungs of all brackets, or the stages if their number is 2 to `MAX_STAGES`."""
+def parts_of(plan: SearchPlan) -> dict[tuple[int, ...], Part]:
+    """Return the rungs by their paths, or the stages if their number is 2 to `MAX_STAGES`."""
     if plan.schedule is None:
         stages = plan.description.stages
         if not 1 < len(stages) <= MAX_STAGES:
-            return ()
-        return tuple(
-            Part(f"stage {number}", stage.level, stage.n_arms, stage.n_pulls)
+            return {}
+        return {
+            (number,): Part(f"stage {number}", stage.level, stage.n_arms, stage.n_pulls)
             for number, stage in enumerate(stages)
-        )
-    parts, n_repetitions, has_loops = [], plan.problem.max_repetitions, plan.n_loops > 1
+        }
+    parts: dict[tuple[int, ...], Part] = {}
+    n_repetitions, n_loops = plan.problem.max_repetitions, plan.n_loops
     for place, bracket in enumerate(plan.schedule.brackets):
-        loop = f"loop {bracket.loop}, " if has_loops else ""
-        before, n_splits_before = 0, 0
+        loop = f"loop {bracket.loop}, " if n_loops > 1 else ""
         for number, rung in enumerate(bracket.rungs):
             name = f"{loop}bracket {bracket.label}, rung {number}"
             n_fits, n_splits = rung.n_pulls(n_repetitions), rung.n_splits(n_repetitions)
-            n_new = rung.n_arms * max(0, n_splits - n_splits_before) if before else 0
-            is_last = number == len(bracket.rungs) - 1
-            races = plan.description.races and is_last and n_splits > 1
-            parts.append(
-                Part(name, rung.level, rung.n_arms, n_fits, n_splits, place, before, n_new, races)
-            )
-            before, n_splits_before = rung.level, n_splits
-    return tuple(parts)
+            n_each = n_splits - rung.first_repetition
+            parts[place, number] = Part(name, rung.level, rung.n_arms, n_fits, n_each, n_splits)
+        parts[place, number].races = plan.description.races
+    return parts
 
 
 @dataclass(frozen=True)
 class ProgressReport:
-    """The current state of a search.
-
-    Parameters
-    ----------
-    n_fits : int
-        Number of completed fits, including those from a checkpoint.
-    n_planned : int or None
-        Largest number of fits; None if unknown.
-    n_from_checkpoint : int
-        Number of fits from the checkpoint.
-    n_candidates : int
-        Number of candidates with at least one fit.
-    place : str
-        Bracket and rung, or stage, of the latest fit; empty if there are none.
-    best_score : float
-        Best mean score of a candidate; NaN if there is no score yet. The winner may be another
-        candidate whose score is more certain.
-    best_resources : float
-        Amount of resource at which ``best_score`` was reached.
-    best_n_splits : int
-        Number of splits over which ``best_score`` is the mean; 0 if there is no score yet.
-    seconds : float
-        Time since the start of the search.
-    seconds_left : float or None
-        Estimate of the remaining time without the refit; None if unknown.
-    """
+    """The current state of a search, which callbacks can read."""
 
     n_fits: int
+    """Number of completed fits, including those from a checkpoint."""
     n_planned: int | None
+    """Largest number of fits; None if unknown."""
     n_from_checkpoint: int
+    """Number of fits from the checkpoint."""
     n_candidates: int
+    """Number of candidates with at least one fit."""
     place: str
+    """Bracket and rung, or stage, of the latest fit; empty if there are none."""
     best_score: float
+    """Best mean score of a candidate; NaN if there is no score yet. The winner may be another
+    candidate whose score is more certain."""
     best_resources: float
+    """Amount of resource at which ``best_score`` was reached."""
     best_n_splits: int
+    """Number of splits over which ``best_score`` is the mean; 0 if there is no score yet."""
     seconds: float
+    """Time since the start of the search."""
     seconds_left: float | None
+    """Estimate of the remaining time without the refit; None if unknown."""
 
 
 @dataclass
-class Standings:
-    """Mean scores of candidates at each level, and the best mean.
+class Progress(PullObserver):
+    """Observes the pull loop: counts its fits, writes lines and tells callbacks."""
 
-    Parameters
-    ----------
-    by_level : bool
-        Whether candidates with more resource rank before all with less.
-    n_splits : dict of int to list of int, or None
-        Numbers of scores for which a candidate has a mean at each level; None: any number.
-    """
-
-    by_level: bool
-    n_splits: Mapping[int, Sequence[int]] | None
-    _sums: dict[int, dict[int, tuple[float, int]]] = field(default_factory=dict)
-    _ranked: dict[tuple[int, int], list[tuple[float, int]]] = field(default_factory=dict)
-
-    def add(self, pull: Pull, score: float) -> None:
-        """Add the score of one fit."""
-        sums = self._sums.setdefault(pull.level, {})
-        total, n = sums.get(pull.arm, (0.0, 0))
-        sums[pull.arm] = total + score, n + 1
-        if self.n_splits is None or n + 1 in self.n_splits[pull.level]:
-            mean = self._mean(pull.level, pull.arm)
-            if not isnan(mean):
-                # Candidates compared on more splits of a level rank before all others.
-                key = pull.level, 0 if self.n_splits is None else n + 1
-                heappush(self._ranked.setdefault(key, []), (-mean, pull.arm))
-
-    def n_with_mean(self, level: int, arms: Sequence[int]) -> int:
-        """Return how many of these arms have scores at this level, none of them NaN."""
-        sums = self._sums.get(level, {})
-        return sum(not isnan(sums[arm][0]) for arm in arms if arm in sums)
-
-    def best(self) -> tuple[float, int, int]:
-        """Return the best mean, its level and its number of scores, or NaN, 0 and 0."""
-        best = {key: self._best_of(key) for key in self._ranked}
-        best = {key: (mean, n) for key, (mean, n) in best.items() if not isnan(mean)}
-        if not best:
-            return nan, 0, 0
-        key = max(best) if self.by_level else max(best, key=lambda key: best[key][0])
-        mean, n = best[key]
-        return mean, key[0], key[1] or n
-
-    def _best_of(self, key: tuple[int, int]) -> tuple[float, int]:
-        """Return the best mean at a level and its number of scores, without visiting all arms."""
-        ranked = self._ranked[key]
-        while ranked and -ranked[0][0] != self._mean(key[0], ranked[0][1]):
-            heappop(ranked)  # outdated by a later score
-        return (-ranked[0][0], self._sums[key[0]][ranked[0][1]][1]) if ranked else (nan, 0)
-
-    def _mean(self, level: int, arm: int) -> float:
-        total, n = self._sums[level][arm]
-        return total / n
-
-
-@dataclass
-class Progress:
-    """Counts the fits of a search and estimates the rest.
-
-    Parameters
-    ----------
-    parts : sequence of Part
-        The rungs, bracket by bracket, or the stages; may be empty.
-    n_planned : int or None
-        Largest number of fits; None if unknown.
-    path_of : callable
-        Returns the bracket and the rung of a pull, or nothing without brackets.
-    reward : callable
-        Returns the score that guides the search.
-    resource : Resource
-        The resource of the levels.
-    standings : Standings
-        Mean scores so far.
-    costs : FitCosts
-        Times of fits.
-    deadline : float, default=inf
-        No fit starts after this, by the clock of ``time.monotonic``.
-    n_in_checkpoint : int, default=0
-        Number of fits in the checkpoint at the start.
-    """
-
-    parts: Sequence[Part]
-    n_planned: int | None
-    path_of: Callable[[Pull], tuple[int, ...]]
+    plan: SearchPlan
+    policy: BasePolicy
+    state: object
+    """The policy, which knows the stages and the races, and its state."""
     reward: Callable[[Outcome], float]
+    """Function that returns the score that guides the search."""
     resource: Resource
-    standings: Standings
-    costs: FitCosts
-    deadline: float = float("inf")
+    callbacks: CallbackTree
+    verbose: int = 0
+    deadline: float = inf
+    """No fit starts after this, by the clock of ``time.monotonic``."""
+    is_timed: bool = False
+    """Whether the deadline decides how many loops are played."""
     n_in_checkpoint: int = 0
+    """Number of fits in the checkpoint at the start."""
+    parts: dict[tuple[int, ...], Part] = field(default_factory=dict)
+    n_planned: int | None = None
     n_fits: int = 0
-    n_from_checkpoint: int = 0
     began: float = field(default_factory=time.monotonic)
-    _left: list[int] = field(default_factory=list)
-    _arms: dict[int, set[int]] = field(default_factory=dict)
-    _raced: list[int] = field(default_factory=list)
-    _fitted: set[int] = field(default_factory=set)
-    _place: int | None = None
-    _latest_level: int = 1
+    _n_replayed: int = 0
     _is_replaying: bool = False
+    _next_line: int = 0
+    _n_compared: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set), init=False)
+    """Numbers of splits on which candidates are compared at each level."""
+    _sums: dict[tuple[int, int], tuple[float, int]] = field(default_factory=dict)
+    """Sum and number of the scores of each level and arm."""
+    _seconds: dict[int, tuple[float, int]] = field(default_factory=dict)
+    """Sum of the seconds and number of fits at each level."""
+    _busy: float = 0.0
+    _first_began: float | None = None
+    """Seconds of the fits of this session, and the time when the first one began."""
+    _level: int = 1
+    _part: Part | None = None
+    """Level of the latest fit, and its part."""
+    _racing: set[tuple[int, ...]] = field(default_factory=set)
+    _stops: bool = False
 
-    def __post_init__(self) -> None:
-        """Find the first rung of each bracket."""
-        self._left = [part.n_fits for part in self.parts]
-        self._planned = list(self._left)
-        self._has_rungs = bool(self.parts) and self.parts[0].bracket is not None
-        self._first_of: dict[int | None, int] = {}
-        for place, part in enumerate(self.parts):
-            self._first_of.setdefault(part.bracket, place)
-        if self.parts and not self._has_rungs:
-            self._place = 0
+    @property
+    def is_needed(self) -> bool:
+        """Whether there are any lines or callbacks. If not, fits are not counted."""
+        return self.verbose > 0 or self.callbacks.is_watched
 
-    def land(self, outcome: Outcome, *, is_replayed: bool = False) -> Part | None:
-        """Add a fit; return the rung that it completes, if any."""
+    def begin(self) -> None:
+        """Plan the parts, and write the first lines."""
+        self.parts = parts_of(self.plan)
+        self.n_planned = None if self.is_timed else self.plan.n_fits
+        if self.parts and self.n_planned is not None:  # stages may not use the whole budget
+            n_fits = sum(part.n_left for part in self.parts.values())
+            self.n_planned = min(self.n_planned, n_fits)
+        self._next_line = next_line(0, self.n_planned)
+        if self.plan.schedule is None:
+            self._part = self.parts.get((0,))
+        else:
+            for part in self.parts.values():
+                self._n_compared[part.level].add(part.n_splits)
+        has_deadline = self.deadline < inf
+        at_most = "at most " if self.plan.may_end_early or has_deadline else ""
+        self._write(headline(self.plan, at_most, is_timed=self.is_timed))
+        if self.n_in_checkpoint:
+            line = f"The checkpoint has {counted(self.n_in_checkpoint, 'fit')}"
+            if self.n_planned is not None:
+                line += f"; {at_most}{max(0, self.n_planned - self.n_in_checkpoint):,} remain"
+            self._write(line)
+
+    def context_of(self, pull: Pull) -> CallbackContext | None:
+        """Return scikit-learn's callback context of a pull, if a callback follows pulls."""
+        return self.callbacks.context_of(pull) if self.callbacks.is_watched else None
+
+    def land(self, outcome: Outcome, *, is_replayed: bool) -> bool:
+        """Process a completed pull; return whether a callback requests a stop."""
+        pull = outcome.pull
+        self._count(outcome, is_replayed=is_replayed)
+        if is_replayed and self.callbacks.is_watched:
+            self._stops |= self.callbacks.replay_pull(pull)
+        path = self.plan.path_of(pull)
+        if path:
+            self._part = self.parts[path]
+        if self._part is not None:
+            self._part.arms.add(pull.arm)
+            self._part.n_left -= 1
+            if self._part.races:
+                self._racing.add(path)
+            if path and self._part.n_left == 0:
+                self._end_rung(path, self._part)
+        elif not self.parts and self.n_fits >= self._next_line:
+            self._next_line = next_line(self.n_fits, self.n_planned)
+            self._write_milestone()
+        return self._stops
+
+    def tell(self) -> None:
+        """Check whether a stage or a race has ended after the policy received rewards."""
+        if self.plan.schedule is None:
+            if self._part is not None:
+                self._enter(self.policy.current_stage(self.state))
+            return
+        for path in list(self._racing):
+            n_dropped, part = self.policy.n_dropped(self.state, path[0]), self.parts[path]
+            if n_dropped is not None:
+                self._racing.remove(path)
+                part.races, part.has_dropped = False, n_dropped > 0
+                self._drop(path, n_dropped * (part.n_splits - 1))
+
+    def _count(self, outcome: Outcome, *, is_replayed: bool) -> None:
+        """Add a fit with its score and its time."""
         pull = outcome.pull
         self.n_fits += 1
-        self.n_from_checkpoint += is_replayed
-        self._is_replaying = is_replayed and self.n_from_checkpoint < self.n_in_checkpoint
-        self._fitted.add(pull.arm)
-        self._latest_level = pull.level
-        self.standings.add(pull, self.reward(outcome))
-        self.costs.add(outcome, None if is_replayed else time.monotonic())
-        if self._has_rungs:
-            bracket, rung = self.path_of(pull)
-            self._place = self._first_of[bracket] + rung
-        if self._place is None:
-            return None
-        self._arms.setdefault(self._place, set()).add(pull.arm)
-        self._left[self._place] -= 1
-        part, n_planned = self.parts[self._place], self._planned[self._place]
-        if part.races and n_planned - self._left[self._place] == n_planned // part.n_splits:
-            self._raced.append(self._place)
-        if not self._has_rungs or self._left[self._place] != 0:
-            return None
-        self._narrow(self._place)
-        return self._ended(self._place)
+        self._n_replayed += is_replayed
+        self._is_replaying = is_replayed and self._n_replayed < self.n_in_checkpoint
+        self._level = pull.level
+        score, seconds = self.reward(outcome), outcome.fit_seconds + outcome.score_seconds
+        total, n = self._sums.get((pull.level, pull.arm), (0.0, 0))
+        self._sums[pull.level, pull.arm] = total + score, n + 1
+        total, n = self._seconds.get(pull.level, (0.0, 0))
+        self._seconds[pull.level] = total + seconds, n + 1
+        if not is_replayed:
+            self._busy += seconds
+            if self._first_began is None:  # the start of the workers does not count
+                self._first_began = time.monotonic() - seconds
 
-    def _ended(self, place: int) -> Part:
-        """Return a part with its actual number of candidates."""
-        part, n_candidates = self.parts[place], len(self._arms.pop(place, ()))
-        has_dropped = part.races and self._planned[place] < n_candidates * part.n_splits
-        return replace(part, n_candidates=n_candidates, races=has_dropped)
+    def _end_rung(self, path: tuple[int, ...], part: Part) -> None:
+        """Plan later rungs for those that can be promoted, and tell of the end of a rung."""
+        n_scored = sum(not isnan(self._sums[part.level, arm][0]) for arm in part.arms)
+        later = (path[0], path[1] + 1)
+        while later in self.parts:
+            rung = self.parts[later]
+            n_lost = max(0, rung.n_candidates - n_scored)
+            rung.n_candidates -= n_lost
+            self._drop(later, n_lost * rung.n_each)
+            later = (later[0], later[1] + 1)
+        self._write_part(part)
+        self._stops |= self.callbacks.end_rung(path)
 
-    def _narrow(self, place: int) -> None:
-        """Reduce the plan of later rungs to the candidates that can be promoted."""
-        part = self.parts[place]
-        n_going_on = self.standings.n_with_mean(part.level, list(self._arms[place]))
-        for later in range(place + 1, len(self.parts)):
-            other = self.parts[later]
-            if other.bracket != part.bracket:
-                return
-            n_each = other.n_fits // max(1, other.n_candidates)
-            # With asynchronous promotions, some of these fits have been made already.
-            self._reduce(later, max(0, self._planned[later] - n_going_on * n_each))
-
-    def end_races(
-        self, n_dropped: Callable[[int], int | None]
-    ) -> Iterator[tuple[tuple[int, int], int, Part | None]]:
-        """Reduce the plan by the fits of dropped candidates.
-
-        Parameters
-        ----------
-        n_dropped : callable
-            Returns how many candidates a bracket has dropped in its race, None before it ends.
-
-        Yields
-        ------
-        path : (int, int)
-            Bracket and rung of a race that has ended with dropped candidates.
-        n_fits : int
-            Number of fits that will not be made.
-        part : Part or None
-            The rung, if this completes it.
-        """
-        for place in list(self._raced):
-            bracket = cast(int, self.parts[place].bracket)
-            n = n_dropped(bracket)
-            if n is None:
-                continue
-            self._raced.remove(place)
-            if n > 0:
-                n_fits = n * (self.parts[place].n_splits - 1)
-                self._reduce(place, n_fits)
-                path = bracket, place - self._first_of[bracket]
-                yield path, n_fits, self._ended(place) if self._left[place] == 0 else None
-
-    def _reduce(self, place: int, n_fits: int) -> None:
-        """Take fits that are not needed out of the plan."""
-        self._planned[place] -= n_fits
-        self._left[place] -= n_fits
+    def _drop(self, path: tuple[int, ...], n_fits: int) -> None:
+        """Take fits that are not needed out of the plan of a rung."""
+        part = self.parts[path]
+        part.n_left -= n_fits
         if self.n_planned is not None:
             self.n_planned -= n_fits
+        if n_fits and part.arms and part.n_left == 0:
+            self._end_rung(path, part)
 
-    def enter_stage(self, stage: int | None) -> Part | None:
-        """Enter a stage, None after the last; return the stage that has ended, if any."""
-        before = self._place
-        if before is None or stage == before:
-            return None
-        # Fits planned for earlier stages are no longer needed.
-        first = len(self._left) if stage is None else stage
-        self._left[:first] = [0] * first
-        self._place = stage
-        return self._ended(before)
+    def _enter(self, stage: int | None) -> None:
+        """Enter a stage, None after the last."""
+        before, self._part = self._part, None if stage is None else self.parts[stage,]
+        if before is None or before is self._part:
+            return
+        for number, part in enumerate(self.parts.values()):
+            if stage is None or number < stage:
+                part.n_left = 0  # fits planned for earlier stages are no longer needed
+        self._write_part(before)
 
     def report(self) -> ProgressReport:
         """Return the current state."""
         now = time.monotonic()
-        score, level, n_splits = self.standings.best()
+        score, level, n_splits = self._best()
         return ProgressReport(
             n_fits=self.n_fits,
             n_planned=self.n_planned,
-            n_from_checkpoint=self.n_from_checkpoint,
-            n_candidates=len(self._fitted),
-            place="" if self._place is None else self.parts[self._place].name,
+            n_from_checkpoint=self._n_replayed,
+            n_candidates=len({arm for _, arm in self._sums}),
+            place="" if self._part is None else self._part.name,
             best_score=score,
             best_resources=self.resource.to_amount(level) if level else nan,
             best_n_splits=n_splits,
@@ -346,24 +273,155 @@ class Progress:
             seconds_left=self._seconds_left(now),
         )
 
+    def _best(self) -> tuple[float, int, int]:
+        """Return the best mean, its level and its number of scores, or NaN, 0 and 0.
+
+        If the policy ranks by level, the largest level counts. In a rung, candidates have a mean
+        once they have all its scores, and those with more splits rank before all others.
+        """
+        has_rungs, by_level = bool(self._n_compared), self.plan.description.ranks_by_level
+        best: tuple[tuple[float, ...], tuple[float, int, int]] = (-inf,), (nan, 0, 0)
+        for (level, _), (total, n) in self._sums.items():
+            if isnan(total) or (has_rungs and n not in self._n_compared[level]):
+                continue
+            mean = total / n
+            key = (level, n if has_rungs else 0, mean) if by_level else (mean,)
+            best = max(best, (key, (mean, level, n)), key=lambda pair: pair[0])
+        return best[1]
+
     def _seconds_left(self, now: float) -> float | None:
+        """Return an estimate of the remaining time.
+
+        A fit is assumed to take as long as those so far at its level, and at a level that has not
+        been reached, as much longer as it has more of the resource. As many fits run at a time
+        as so far.
+        """
         if self._is_replaying:
             return None  # some of the remaining fits are in the checkpoint
-        seconds = self._seconds_of_rest(now)
-        if self.deadline == float("inf") or seconds == 0:
-            return seconds
-        until_deadline = max(0.0, self.deadline - now)
-        return until_deadline if seconds is None else min(seconds, until_deadline)
+        left = [] if self.deadline == inf else [max(0.0, self.deadline - now)]
+        if self.n_planned is not None and self._first_began is not None:
+            n_at_a_time = self._busy / max(now - self._first_began, 1e-9)
+            left.append(self._work_left(self.n_planned) / max(n_at_a_time, 1e-9))
+        return min(left, default=None)
 
-    def _seconds_of_rest(self, now: float) -> float | None:
-        if self.n_planned is None:
-            return None
-        if self.parts:
-            rest = []
-            for part, n in zip(self.parts, self._left, strict=True):
-                n_from_scratch = min(n, part.n_from_scratch)
-                rest.append((part.previous_level, part.level, n - n_from_scratch))
-                rest.append((0, part.level, n_from_scratch))
-        else:
-            rest = [(0, self._latest_level, max(0, self.n_planned - self.n_fits))]
-        return self.costs.seconds_of(rest, now)
+    def _work_left(self, n_planned: int) -> float:
+        """Return the seconds of all fits that are left."""
+        if not self.parts:
+            return max(0, n_planned - self.n_fits) * self._seconds_of(self._level)
+        return sum(part.n_left * self._seconds_of(part.level) for part in self.parts.values())
+
+    def _seconds_of(self, level: int) -> float:
+        """Return the seconds of a fit at a level."""
+        seen = sorted(self._seconds)
+        means = [total / n for total, n in map(self._seconds.__getitem__, seen)]
+        amount = self.resource.to_amount
+        beyond = max(1.0, amount(level) / amount(seen[-1]))
+        return beyond * float(np.interp(level, seen, means))
+
+    def _write(self, line: str) -> None:
+        if self.verbose > 0:
+            write_line(line)
+
+    def _write_part(self, part: Part) -> None:
+        """Write the line for the end of a rung or stage."""
+        if self.verbose <= 0:
+            return
+        report, amount = self.report(), self.resource.to_amount(part.level)
+        what, said = counted(len(part.arms), "candidate"), resource_text(self.resource, amount)
+        if part.n_splits:
+            what += f" on {'up to ' * part.has_dropped}{counted(part.n_splits, 'split')}"
+        what += f" at {said}" if said else ""
+        fits = fits_text(report)
+        best = best_text(report, self.resource, (amount, part.n_splits))
+        self._write(f"{part.name}: {what}; {best}; {fits}, {times_text(report)}")
+
+    def _write_milestone(self) -> None:
+        """Write the line for a number of fits."""
+        if self.verbose > 0:
+            report = self.report()
+            tried = f"{counted(report.n_candidates, 'candidate')} tried"
+            best = best_text(report, self.resource)
+            self._write(f"{fits_text(report)}: {tried}; {best}; {times_text(report)}")
+
+    def write_end(self, ended_by: str, chosen: str) -> None:
+        """Write the last line, with the candidate that was chosen, before the refit."""
+        seconds = clock_text(time.monotonic() - self.began)
+        line = f"Done: {counted(self.n_fits, 'fit')} in {seconds}"
+        if ended_by:
+            line += f", stopped by {ended_by}"
+        self._write(f"{line}; chosen: {chosen}" if chosen else line)
+
+
+def next_line(n_fits: int, n_planned: int | None) -> int:
+    """Return the number of fits after which a search without rungs or stages writes a line."""
+    if n_planned is not None:
+        return ceil(n_planned * (N_LINES * n_fits // max(1, n_planned) + 1) / N_LINES)
+    line = FIRST_LINE
+    while line <= n_fits:
+        line *= 2
+    return line
+
+
+def headline(plan: SearchPlan, at_most: str, *, is_timed: bool) -> str:
+    """Return the line for the start of a search.
+
+    ``is_timed`` says whether the time budget decides how many loops are played.
+    """
+    n_splits = counted(plan.problem.max_repetitions or 1, "split")
+    if is_timed:
+        return (
+            f"Fitting new candidates in each loop of brackets on up to {n_splits}; the time "
+            "budget decides how many loops are played"
+        )
+    text = counted(plan.problem.n_arms, "candidate")
+    if plan.schedule is not None:
+        text += f" in {counted(len(plan.schedule.brackets), 'bracket')} on up to {n_splits}"
+    elif plan.makes_candidates:
+        text = f"at most {text}, which are created during the search"
+    if plan.n_fits is None:
+        return f"Fitting {text} until the policy stops"
+    return f"Fitting {text}, totalling {at_most}{counted(plan.n_fits, 'fit')}"
+
+
+def resource_text(resource: Resource, amount: float) -> str:
+    """Return an amount of resource with its unit; empty without a resource."""
+    number = number_text(amount)
+    if resource.name == "whole_fit":
+        return ""
+    units = {"partial_fit": "epoch", "fit_time": "second"}
+    unit = "row" if resource.subsamples_rows else units.get(resource.name)
+    if unit is None:
+        return f"{resource.name}={number}"
+    return f"{number} {unit}{'' if amount == 1 else 's'}"
+
+
+def best_text(
+    report: ProgressReport, resource: Resource, said: tuple[float, int] = (nan, 0)
+) -> str:
+    """Return the best mean so far, with its number of splits and its amount of resource.
+
+    ``said`` has the amount and the number of splits that the line has already given.
+    """
+    if isnan(report.best_score):
+        return "no score yet"
+    amount, n_splits = report.best_resources, report.best_n_splits
+    texts = [] if (amount, n_splits) == said else [counted(n_splits, "split")]
+    if amount != said[0] and resource_text(resource, amount):
+        texts.append(resource_text(resource, amount))
+    text = f"best mean so far {score_text(report.best_score)}"
+    return f"{text} ({', '.join(texts)})" if texts else text
+
+
+def fits_text(report: ProgressReport) -> str:
+    """Return the number of fits, of those that are planned."""
+    if report.n_planned is None:
+        return counted(report.n_fits, "fit")
+    return f"{report.n_fits:,} of {counted(report.n_planned, 'fit')}"
+
+
+def times_text(report: ProgressReport) -> str:
+    """Return the time that has passed, and an estimate of what is left."""
+    text = f"{clock_text(report.seconds)} elapsed"
+    if not report.seconds_left:
+        return text
+    return f"{text}, about {clock_text(max(1.0, report.seconds_left))} left"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
 
@@ -15,7 +16,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_halving.policies import FiniteHorizonHalving, Hyperband, SuccessiveHalving
+from sklearn_halving.policies import (
+    FiniteHorizonHalving,
+    GrowingHyperband,
+    Hyperband,
+    InfiniteHorizonHalving,
+    InfiniteHyperband,
+    SuccessiveHalving,
+)
 from sklearn_halving.policies.bases._rungs import exact_factor, floor_log, halving_rungs
 
 Rungs = list[tuple[int, int]]
@@ -234,8 +242,14 @@ def figure_3(n: int, B: int) -> Rungs:
     return rungs
 
 
+def figure_9(n: int, B: int) -> Rungs:
+    """Fig. 9 of Li et al.: the rounds of Fig. 3, each of which starts from scratch."""
+    rounds = (n - 1).bit_length()
+    return [(size, B // (size * rounds)) for size, _ in figure_3(n, B)]
+
+
 def test_fixed_budget_example() -> None:
-    (rungs,) = rungs_of(SuccessiveHalving(n_arms=16, budget=1000), 1, 1).values()
+    (rungs,) = rungs_of(SuccessiveHalving(n_arms=16, budget=1000), 1, 1000).values()
     assert [n for n, _ in rungs] == [16, 8, 4, 2]
     levels = [0, *(level for _, level in rungs)]
     further = [after - before for before, after in pairwise(levels)]
@@ -246,7 +260,7 @@ def test_fixed_budget_example() -> None:
 def test_fixed_budget_equals_figure_3_and_keeps_to_the_budget(n: int, extra: int) -> None:
     least = n * (n - 1).bit_length()
     budget = least + extra
-    (rungs,) = rungs_of(SuccessiveHalving(n_arms=n, budget=budget), 1, 1).values()
+    (rungs,) = rungs_of(SuccessiveHalving(n_arms=n, budget=budget), 1, budget).values()
     assert rungs == figure_3(n, budget)
     spent, level = 0, 0
     for size, reached in rungs:
@@ -264,7 +278,7 @@ def test_one_arm_needs_no_round() -> None:
 
 
 def test_odd_number_of_arms_stops_at_one() -> None:
-    (rungs,) = rungs_of(SuccessiveHalving(n_arms=5, budget=60), 1, 1).values()
+    (rungs,) = rungs_of(SuccessiveHalving(n_arms=5, budget=60), 1, 60).values()
     # ceil(log2 5) = 3 rounds are planned; floor(5 / 2) = 2, floor(2 / 2) = 1: the third is void
     assert rungs == [(5, 4), (2, 14)]
 
@@ -321,6 +335,83 @@ def test_finite_horizon_equals_figure_10(n: int, budget: int, R: int, eta: str) 
     least = int(re.search(r"least budget that works is (\d+)", str(refusal.value)).group(1))
     assert figure_10(n, least, R, Fraction(eta)) is not None
     assert figure_10(n, least - 1, R, Fraction(eta)) is None
+
+
+# -------------------------------------------------------- the levels of the problem
+
+LEVELS = [(1, 1), (1, 2), (1, 81), (4, 81), (10, 10), (7, 1000)]
+BUDGETED: dict[str, Callable[[int], object]] = {
+    "successive": lambda budget: SuccessiveHalving(9, budget),
+    "infinite horizon": lambda budget: InfiniteHorizonHalving(9, budget),
+    "finite horizon": lambda budget: FiniteHorizonHalving(9, budget),
+    "infinite": InfiniteHyperband,
+    "growing": GrowingHyperband,
+}
+
+
+def least_budget(policy_with: Callable[[int], object], low: int, high: int) -> int:
+    """Return the least budget, as the refusals of smaller ones name it."""
+    budget = 0
+    for _ in range(3):  # the policy refuses a budget, and then its schedule
+        refusal = ""
+        try:
+            policy_with(budget).schedule(low, high)
+        except ValueError as error:
+            refusal = str(error)
+        named = re.search(r"works is (\d+)|at least (\d+)|^$", refusal)
+        assert named, refusal
+        least = int(named[1] or named[2] or budget)
+        assert least > budget or not refusal
+        budget = least
+    return budget
+
+
+@pytest.mark.parametrize("name", BUDGETED)
+@pytest.mark.parametrize(("low", "high"), LEVELS)
+def test_too_small_a_budget_is_refused_with_the_least_one(name: str, low: int, high: int) -> None:
+    policy_with = BUDGETED[name]
+    least = least_budget(policy_with, low, high)
+    brackets = rungs_of(policy_with(least), low, high)
+    assert all(rungs for rungs in brackets.values())
+    with pytest.raises(ValueError, match=rf"budget={least - 1} is too small .* works is {least}"):
+        policy_with(least - 1).schedule(low, high)
+
+
+@given(st.integers(2, 300), st.integers(0, 10**5), st.integers(1, 100), st.integers(0, 10**4))
+def test_a_bracket_ends_with_the_first_rung_that_reaches_the_largest_level(
+    n: int, extra: int, low: int, more: int
+) -> None:
+    budget, high = low * n * (n - 1).bit_length() + extra, low + more
+    for policy, figure in (
+        (SuccessiveHalving(n, budget), figure_3(n, budget)),
+        (InfiniteHorizonHalving(n, budget), figure_9(n, budget)),
+    ):
+        (rungs,) = rungs_of(policy, low, high).values()
+        below = [rung for rung in figure if rung[1] < high]
+        assert rungs == below + [(size, high) for size, _ in figure[len(below) :][:1]]
+
+
+@given(
+    st.integers(1, 100),
+    st.integers(0, 1000),
+    st.integers(0, 10**5),
+    st.sampled_from([2, 2.5, 3, 7]),
+)
+def test_no_rung_is_outside_of_the_levels(low: int, more: int, extra: int, factor: float) -> None:
+    high = low + more
+    policies = [make(least_budget(make, low, high) + extra) for make in BUDGETED.values()]
+    with_factor = [
+        Hyperband(factor=factor),
+        Hyperband(factor=factor, max_eliminations=4, min_loop_cost=25),
+        FiniteHorizonHalving(9, 9 * high + extra, factor),
+        GrowingHyperband(high + extra, factor),
+    ]
+    for policy in [*policies, *with_factor]:
+        for bracket in policy.schedule(low, high).brackets:
+            levels = [rung.level for rung in bracket.rungs]
+            assert levels == sorted(set(levels)), "every rung trains further than the one before"
+            assert low <= levels[0]
+            assert levels[-1] <= high
 
 
 def test_finite_horizon_eliminates_no_more_than_the_budget_demands() -> None:

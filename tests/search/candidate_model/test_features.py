@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from scipy.stats import bernoulli, loguniform, norm, randint, uniform
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 from sklearn.linear_model import Lasso, Ridge
 from sklearn.model_selection import ParameterGrid
 from sklearn.neighbors import KNeighborsRegressor
@@ -22,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR, LinearSVR
 
 from sklearn_halving.policies import KernelFamily
+from sklearn_halving.search import candidate_covariance, candidate_features
 from sklearn_halving.search.candidate_model._features import (
     draw_evenly,
     is_geometric,
@@ -30,6 +30,8 @@ from sklearn_halving.search.candidate_model._features import (
 from sklearn_halving.search.candidate_model._prior import make_prior
 
 HALF = pytest.approx(0.5)
+each_kernel = pytest.mark.parametrize("kernel", ["squared_exponential", "matern"])
+without_numbers = pytest.mark.filterwarnings("ignore:No numeric parameter varies")
 
 
 def features(space):
@@ -56,7 +58,7 @@ def matrix_of(prior):
     return np.column_stack([prior.column(arm) for arm in range(len(prior.diagonal))])
 
 
-def prior_of(space, kernel=None):
+def prior_of(space, kernel="squared_exponential"):
     spaces = space if isinstance(space, list) else [space]
     return matrix_of(make_prior(kernel, list(ParameterGrid(spaces)), spaces))
 
@@ -262,17 +264,18 @@ def test_who_lacks_a_parameter_is_in_the_middle_of_those_that_have_it():
     np.testing.assert_allclose(matrix[3:, 3], np.array([0, 0, 0, 0, 0, 1]) * one_hot)
 
 
+@without_numbers
 def test_equal_values_of_two_dicts_are_alike():
     values = ["x", "y", (1, 2), (2, 1)]
     spaces = [{"a": [1], "s": values}, {"b": [1], "s": values[::-1]}]
     candidates = list(ParameterGrid(spaces))
-    covariance = matrix_of(make_prior(None, candidates, spaces, 1.0))
+    covariance = matrix_of(make_prior("squared_exponential", candidates, spaces, 1.0))
     is_equal = np.array([[p["s"] == q["s"] for p in candidates] for q in candidates])
     # a and b do not vary; two categories are half a range apart, with exp(-4) for all of it
     np.testing.assert_allclose(covariance, np.where(is_equal, 1, np.exp(-1)))
     spaces = [{"a": [1, 2], "s": ["x", "y"]}, {"b": [1, 2], "s": ["x", "y"]}]
     candidates = list(ParameterGrid(spaces))
-    covariance = matrix_of(make_prior(None, candidates, spaces, 1.0))
+    covariance = matrix_of(make_prior("squared_exponential", candidates, spaces, 1.0))
     is_equal = np.array([[p["s"] == q["s"] for p in candidates] for q in candidates])
     across = np.array([["a" in p and "b" in q for p in candidates] for q in candidates])
     assert covariance[across & is_equal].min() > 1.5 * covariance[across & ~is_equal].max()
@@ -300,7 +303,7 @@ def test_what_varies_between_dicts_only_has_no_column():
     assert found.matrix.shape == (8, 5)
 
 
-@pytest.mark.parametrize("kernel", [None, "matern", RBF(0.4)])
+@each_kernel
 @given(share=st.floats(0, 1))
 def test_branches_are_as_alike_as_they_may_be(kernel, share):
     space = [{"a": [0, 1, 2]}, {"a": [1, 2, 3], "c": ["x", "y"]}, {"m": [Ridge(), Lasso()]}]
@@ -314,13 +317,12 @@ def test_branches_are_as_alike_as_they_may_be(kernel, share):
     assert (together[~is_same] > 0).all()
     np.testing.assert_allclose(found, np.where(is_same, apart, share * together))
     assert np.linalg.eigvalsh(found)[0] > -1e-9
-    family = make_prior(kernel, candidates, space, share)
-    if isinstance(family, KernelFamily):
-        some = np.array([0, 4, 9])
-        among = family.among(np.log(family.lengths), some)
-        np.testing.assert_allclose(among, found[np.ix_(some, some)])
+    family, some = make_prior(kernel, candidates, space, share), np.array([0, 4, 9])
+    among = family.among(np.log(family.lengths), some)
+    np.testing.assert_allclose(among, found[np.ix_(some, some)])
 
 
+@without_numbers
 def test_predictors_of_one_grid_are_branches_and_transformers_are_not():
     space = {"scale": [StandardScaler(), "passthrough"], "model": [Ridge(), Ridge(2), Lasso()]}
     found, covariance = features(space), prior_of(space)
@@ -343,7 +345,7 @@ def test_built_in_kernels():
     np.testing.assert_allclose(prior_of(space, "matern")[0], expected)
 
 
-@pytest.mark.parametrize("kernel", [None, "matern"])
+@each_kernel
 def test_a_length_scale_stretches_its_parameter_only(kernel):
     spaces = [{"a": [0, 1, 2], "b": [0, 1, 2]}, {"a": [0, 1, 2]}]
     candidates = list(ParameterGrid(spaces))
@@ -359,7 +361,7 @@ def test_a_length_scale_stretches_its_parameter_only(kernel):
     np.testing.assert_allclose(family.among(start, arms), before[np.ix_(arms, arms)])
 
 
-@pytest.mark.parametrize("kernel", [None, "matern"])
+@each_kernel
 def test_derivatives_by_length_scales(kernel):
     spaces = [{"a": [0, 1, 2], "b": ["x", "y", "z"]}, {"a": [0, 1, 2]}]
     candidates = list(ParameterGrid(spaces))
@@ -371,76 +373,44 @@ def test_derivatives_by_length_scales(kernel):
     np.testing.assert_allclose(family.gradient(lengths, arms, weights), expected, rtol=1e-6)
 
 
-def test_kernels_of_scikit_learn_hold_inside_of_branches():
-    space = [{"a": [0, 1, 2]}, {"b": [0.0, 5.0]}]
-    matrix = features(space).matrix
-    kernel = 2.0 * RBF(0.3) + WhiteKernel(0.1)
-    expected = kernel(matrix)
-    expected[:3, 3:] = expected[3:, :3] = 0
-    np.testing.assert_allclose(prior_of(space, kernel), expected)
-    with pytest.raises(
-        ValueError, match=r"features of the candidates; got: .* 2 columns, of: a, b"
-    ):
-        prior_of(space, RBF([1.0, 1.0, 1.0]))
-
-
-def test_a_callable_gets_the_features_and_the_branches():
-    seen = []
-
-    def kernel(given):
-        seen.append(given)
-        return given @ given.T + np.eye(len(given))
-
+def test_points_for_a_covariance_of_ones_own_end_with_the_branches():
     spaces = [{"a": [0, 1, 2]}, {"b": [0.0, 5.0]}]
-    candidates = list(ParameterGrid(spaces))
-    covariance = make_prior(kernel, candidates, spaces)
+    points = candidate_features(list(ParameterGrid(spaces)), spaces)
     expected = [[0, 0.5, 1, 0], [0.5, 0.5, 1, 0], [1, 0.5, 1, 0], [0.5, 0, 0, 1], [0.5, 1, 0, 1]]
-    np.testing.assert_allclose(seen[0], expected)
-    np.testing.assert_allclose(covariance.matrix, kernel(np.array(expected)))
+    np.testing.assert_allclose(points, expected)
+    alone = candidate_features(list(ParameterGrid(spaces[0])), spaces[0])
+    np.testing.assert_allclose(alone, [[0], [0.5], [1]])
 
 
-def test_a_matrix_is_taken_as_it_is_and_needs_no_features():
-    candidates = [{"a": (n for n in range(2))} for _ in range(3)]
-    given = [[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 1.0]]
-    covariance = make_prior(given, candidates, [{"a": [c["a"] for c in candidates]}])
-    np.testing.assert_array_equal(covariance.matrix, given)
-    make_prior(np.ones((3, 3)), candidates, [])  # of rank one
-
-
-def test_a_matrix_needs_an_order_that_is_known():
-    space = {"a": [1, 2, 3]}
-    candidates = list(ParameterGrid(space))
-    with pytest.raises(ValueError, match=r"got an array for 3 candidates.*Use a callable"):
-        make_prior(np.eye(3), candidates, [space], is_whole_grid=False)
-    found = make_prior(lambda given: np.eye(3), candidates, [space], is_whole_grid=False)
-    np.testing.assert_array_equal(found.matrix, np.eye(3))
+def test_the_covariance_is_that_of_the_search():
+    given = candidate_covariance(list(ParameterGrid(PAPER)), PAPER)
+    np.testing.assert_array_equal(matrix_of(given), prior_of(PAPER))
 
 
 @pytest.mark.parametrize(
-    ("matrix", "message"),
+    ("params", "message"),
     [
-        (np.eye(2), r"shape \(3, 3\).*got \(2, 2\)\. Put candidates"),
-        (np.ones(3), r"shape \(3, 3\).*got \(3,\)"),
-        ([["a", "b"], ["c", "d"]], "must return numbers; got"),
-        (np.diag([1, 1, np.nan]), "kernel must be finite, got NaN or infinity in 1 of 9 entries"),
-        (np.eye(3) + np.triu(np.ones((3, 3))), r"symmetric, got .* differ by 1\. Use"),
-        (np.eye(3) - 0.6, r"smallest eigenvalue of -0\.8\. Add 1\.6 to the diagonal"),
-        (np.diag([1.0, -1.0, 1.0]), "diagonal of kernel must be .*not negative.* from -1.0"),
-        (np.zeros((3, 3)), "diagonal of kernel must be .*not all 0"),
+        (
+            {"kernel": "cubic"},
+            "kernel must be one of 'squared_exponential', .*got 'cubic'",
+        ),
+        ({"kernel": None}, "kernel must be one of .*got None"),
+        ({"branch_correlation": 1.1}, "branch_correlation must be from 0 to 1, got 1.1"),
+        ({"branch_correlation": -0.1}, "branch_correlation must be from 0 to 1, got -0.1"),
+        ({"branch_correlation": np.nan}, "branch_correlation must be from 0 to 1, got nan"),
     ],
 )
-def test_what_is_no_covariance(matrix, message):
+def test_what_is_no_covariance(params, message):
     space = {"a": [1, 2, 3]}
-    for kernel in (matrix, lambda given: matrix):
-        with pytest.raises(ValueError, match=message):
-            make_prior(kernel, list(ParameterGrid(space)), [space])
+    with pytest.raises(ValueError, match=message):
+        candidate_covariance(list(ParameterGrid(space)), space, **params)
 
 
 def test_memory_is_in_proportion_to_the_number_of_candidates():
     space = {"a": np.logspace(-3, 3, 50), "b": range(20), "c": np.linspace(0, 1, 20)}
     candidates = list(ParameterGrid(space))
     tracemalloc.start()
-    prior = make_prior(None, candidates, [space])
+    prior = make_prior("squared_exponential", candidates, [space])
     column = prior.at(np.log(prior.lengths)).column(1234)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from scipy.stats import loguniform, randint
 from sklearn.model_selection import KFold
-from sklearn_halving.search.candidate_model._posterior import GapOverCandidates
 
 from search.resuming import Steady
 from search.sampling import SPACE, X, Y, sampled
-from sklearn_halving.policies import IncumbentRace, Problem, Pull, Pulls
+from sklearn_halving.policies import BayesGap, IncumbentRace, Problem, Pull, Pulls
 from sklearn_halving.search.candidate_model._gap_then_race import GapThenRace
 
 N_DRAWN = 30
@@ -72,8 +71,8 @@ def test_the_races_of_few_arms_end():
     for seed in range(150):
         rng = np.random.default_rng(seed)
         n_drawn, n_pulls, in_flight = (int(rng.integers(*ends)) for ends in FEW_ARMS)
-        gap = GapOverCandidates(
-            min(n_pulls, 30), fits_in_flight=in_flight, confirm=True, split_variance=0.25
+        gap = BayesGap(
+            min(n_pulls, 30), pulls_in_flight=in_flight, confirm=True, split_variance=0.25
         )
         race = IncumbentRace(n_pulls, pulls_in_flight=in_flight)
         policy = GapThenRace(gap, race, n_drawn)
@@ -251,7 +250,7 @@ def test_candidates_come_for_the_fits_that_drawn_candidates_did_not_need():
 
 
 def test_the_race_goes_on_if_all_drawn_candidates_failed():
-    policy = GapThenRace(GapOverCandidates(10, split_variance=0.25), IncumbentRace(300), 4)
+    policy = GapThenRace(BayesGap(10, split_variance=0.25), IncumbentRace(300), 4)
     state = policy.start(Problem(30), seed=np.random.SeedSequence(0))
     pulls: list[Pull] = []
     while not policy.is_finished(state):
@@ -264,7 +263,7 @@ def test_the_race_goes_on_if_all_drawn_candidates_failed():
 
 
 def test_arms_that_may_still_be_pulled():
-    policy = GapThenRace(GapOverCandidates(5, split_variance=0.25), IncumbentRace(60), 10)
+    policy = GapThenRace(BayesGap(5, split_variance=0.25), IncumbentRace(60), 10)
     state = policy.start(Problem(30), seed=np.random.SeedSequence(0))
     may_be_pulled = np.full(30, True)
     while not policy.is_finished(state):
@@ -291,12 +290,6 @@ def test_a_part_of_a_grid_grows_without_duplicates():
     values = [params["value"] for params in search.cv_results_["params"]]
     assert len(values) == len(set(values)) > 10
     assert search.best_params_["value"] > 0.9
-
-
-@pytest.mark.parametrize("acquisition", ["ugap", "ugap_bernstein"])
-def test_ugap_is_refused(acquisition):
-    with pytest.raises(ValueError, match="sampler must be 'random' with acquisition='ugap"):
-        search_of("evolution", acquisition=acquisition).fit(X, Y)
 
 
 @pytest.mark.parametrize("acquisition", ["thompson", "ei"])

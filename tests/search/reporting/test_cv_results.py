@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import re
+import warnings
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_halving import BanditSearchCV, VarianceHalvingSearchCV
+from sklearn_halving import (
+    BanditSearchCV,
+    BayesGapSearchCV,
+    HyperbandSearchCV,
+    VarianceHalvingSearchCV,
+)
+from sklearn_halving.resources import TrainingSize
+from sklearn_halving.search.reporting._tables import COLUMNS
 
 X, y = load_iris(return_X_y=True)
 GRID = {"n_neighbors": [1, 5]}
@@ -45,3 +57,66 @@ def test_splits_that_cv_fixes_always_have_columns() -> None:
         KNeighborsClassifier(), GRID, policy="uniform", n_fits=204, cv=cv, random_state=0
     ).fit(X, y)
     assert len(split_columns(search)) == 102
+
+
+# ------------------------------------------------------------------------ the table of columns
+
+NAMES = [name for names in COLUMNS for name in names.split(", ")]
+PATTERNS = {
+    name: re.compile(re.escape(name).replace("<i>", r"\d+").replace("<metric>", r"\w+")
+                     .replace("<name>", r"\w+"))
+    for name in NAMES
+}  # fmt: skip
+
+
+def columns_of(search_class, **params) -> set[str]:
+    """Return the columns of a search of few candidates, with training scores."""
+    options = {"return_train_score": True, "cv": 3, "random_state": 0, **params}
+    search = search_class(DecisionTreeClassifier(), {"max_depth": [1, 2, 3, 4]}, **options)
+    return set(search.fit(X, y).cv_results_)
+
+
+@pytest.mark.filterwarnings("ignore:The grid has 4 candidates", "ignore:There are only 4 cand")
+def test_every_column_is_in_the_table_of_columns_and_the_other_way_round() -> None:
+    several = {"scoring": ["accuracy", "f1_macro"], "refit": "accuracy"}
+    rows = TrainingSize(rescale={"min_samples_leaf": "inverse"})
+    columns = (
+        columns_of(HyperbandSearchCV, brackets="all", n_loops=2)
+        | columns_of(HyperbandSearchCV, resource=rows, brackets="all", max_candidates=3)
+        | columns_of(VarianceHalvingSearchCV, **several)
+        | columns_of(BayesGapSearchCV, resource="n_samples")
+        | columns_of(BayesGapSearchCV, acquisition="ugap", scoring="accuracy", n_pulls=20)
+        | columns_of(BayesGapSearchCV, sampler="evolution", n_pulls=20, n_candidates=3)
+        | columns_of(BanditSearchCV, policy="successive_rejects")
+    )
+    found = {
+        column: [name for name, pattern in PATTERNS.items() if pattern.fullmatch(column)]
+        for column in columns
+    }
+    assert [column for column, names in found.items() if len(names) != 1] == []
+    assert {name for names in found.values() for name in names} == set(NAMES)
+
+
+def test_the_page_on_results_shows_the_table_of_columns() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "records.md").read_text(encoding="utf-8")
+    after = page.partition("| column of `cv_results_` | content |\n| --- | --- |\n")[2]
+    table = after.partition("\n\n")[0].splitlines()
+    expected = [
+        f"| {', '.join(f'`{name}`' for name in names.split(', '))} | {content} |"
+        for names, content in COLUMNS.items()
+    ]
+    assert table == expected
+
+
+def test_the_spread_of_a_single_score_is_not_known() -> None:
+    split = [(list(range(0, 150, 2)), list(range(1, 150, 2)))]
+    for search_class in (HyperbandSearchCV, VarianceHalvingSearchCV):
+        search = search_class(
+            KNeighborsClassifier(), GRID, cv=split, return_train_score=True, random_state=0
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            results = search.fit(X, y).cv_results_
+        assert np.isfinite(results["mean_test_score"]).any()
+        for side in ("test", "train"):
+            assert np.isnan(results[f"std_{side}_score"]).all()

@@ -363,7 +363,7 @@ def test_callbacks_can_read_the_progress():
 
 def test_what_is_sent_with_a_pull_does_not_grow(tmp_path):
     search = HyperbandSearchCV(Known(), KNOWN).set_callbacks(Diary(tmp_path / "diary"))
-    tree = CallbackTree.begin(search, None, None, {})
+    tree = CallbackTree.begin(search, None, None, {}, refits=True)
     schedule = Schedule((Bracket(1, (Rung(1000, 1), Rung(1, 3))), Bracket(0, (Rung(1000, 3),))))
     plan = SearchPlan(Problem(2000, 1, 3, 1), PolicyDescription(), schedule)
     tree.begin_search(plan, WholeFit())

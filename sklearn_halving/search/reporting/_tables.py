@@ -1,4 +1,4 @@
-"""The table ``cv_results_``, computed from the outcomes."""
+"""The tables ``cv_results_`` and ``history_``, computed from the outcomes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.stats import rankdata
@@ -16,9 +17,42 @@ from sklearn_halving.execution._evaluation import arm_estimator
 from sklearn_halving.execution._types import EvaluationTask, Outcome, Scores
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._types import Pull
-from sklearn_halving.resources import WholeFit
+from sklearn_halving.resources import Resource, WholeFit
 from sklearn_halving.search.preparing._plan import SearchPlan
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = {
+    "bracket": "bracket, in searches with rungs: the paper's s",
+    "iter": "rung of the bracket, the last one with this resource; counted from 0",
+    "loop": "loop of brackets, if there are several; counted from 0",
+    "n_fits": "number of fits, in searches without rungs; 0 if the candidate was not fitted",
+    "stage": "last stage of the candidate, for policies with stages; -1 if it was not fitted",
+    "n_resources": "amount of the resource, if there is one",
+    "candidate": "number of the candidate, as in `history_`",
+    "mean_fit_time, mean_score_time": "mean of the seconds of training and of scoring",
+    "std_fit_time, std_score_time": "their standard deviations",
+    "param_<name>": "value of a parameter; masked if the candidate does not have it",
+    "rescaled_<name>": "value that was used with this amount of the resource, with `rescale`",
+    "params": "parameters of the candidate, as a dict",
+    "split<i>_test_<metric>": "score on a split; NaN if the row was not fitted on it",
+    "mean_test_<metric>": "mean score, as described below",
+    "std_test_<metric>": "standard deviation of the scores; NaN for a single score",
+    "rank_test_<metric>": "rank, 1 for the best; eliminated candidates rank behind all others",
+    "split<i>_train_<metric>": "score on the training rows, with `return_train_score`",
+    "mean_train_<metric>": "mean of these scores",
+    "std_train_<metric>": "their standard deviation; NaN for a single score",
+    "standard_error_test_<metric>": "standard error of the mean, in searches without rungs",
+    "standard_error_train_<metric>": "standard error of the mean of the training scores",
+    "probability_best": "probability of being the best candidate, in searches without rungs",
+    "posterior_mean, posterior_sd": "mean and standard deviation of the model of BayesGapSearchCV",
+    "lower_bound, upper_bound": "bounds of BayesGapSearchCV for the score",
+}
+"""All columns of ``cv_results_`` with their content, which the page on results shows."""
+OF_LIMITS = {"TimeoutError": "timeout", "ChildProcessError": "lost"}
+"""Names at the start of the error of a pull whose process was killed or died. All other errors
+are tracebacks."""
 ALL_SPLITS = np.iinfo(np.int64).max
 """Stands for all splits in `ResultRows.n_splits`."""
 MAX_SPLIT_COLUMNS = 100
@@ -330,10 +364,11 @@ def _add_scores(
 
 
 def _deviations(table: FloatArray, is_pulled: BoolArray) -> FloatArray:
-    """Return the standard deviation over the splits that were pulled; NaN if there are none."""
+    """Return the standard deviation over the splits that were pulled; NaN for fewer than two."""
     with np.errstate(invalid="ignore"):  # the deviation of infinite scores is NaN
         squares = (table - pulled_means(table, is_pulled)[:, np.newaxis]) ** 2
-        return np.sqrt(pulled_means(squares, is_pulled))
+        is_known = is_pulled.sum(axis=1) > 1
+        return np.where(is_known, np.sqrt(pulled_means(squares, is_pulled)), np.nan)
 
 
 def ranks(means: FloatArray, group: IntArray) -> IntArray:
@@ -346,3 +381,113 @@ def ranks(means: FloatArray, group: IntArray) -> IntArray:
     places = np.unique(keys, axis=0, return_inverse=True)[1]
     numbers: IntArray = rankdata(places.reshape(-1), method="min").astype(np.int32)
     return numbers
+
+
+@dataclass(frozen=True)
+class SearchRecord:
+    """What is kept of a search for `history_` and `summary`."""
+
+    resource: Resource
+    """The resource, which defines the meaning of a level."""
+    outcomes: list[Outcome]
+    """The outcomes in the order in which the pulls returned."""
+    plan: SearchPlan
+    """The plan of the search."""
+    stages: dict[Pull, int]
+    """The stage of each pull; empty if there are no stages."""
+    n_candidates: int
+    n_different: int
+    """Number of candidates, and of different ones. A small grid is used in several brackets."""
+    n_grid_candidates: int
+    n_grid_splits: int | None
+    """Numbers of candidates and splits of the search to compare with; None if not known."""
+    is_whole_grid: bool
+    """Whether that search is GridSearchCV, because the candidates are a whole grid."""
+    largest: float
+    """The amount of the resource at the largest level."""
+    seconds: float
+    """Time from the start to the end of the pulls in this call of `fit`."""
+    is_resumed: bool = False
+    """Whether there are outcomes of earlier calls, from a checkpoint."""
+    is_timed: bool = False
+    """Whether the time budget decides how many loops are played."""
+    n_dropped: int = 0
+    """Number of candidates that were dropped in races."""
+    n_made: int = 0
+    """Number of candidates that the sampler made."""
+    ended_by: str = ""
+    """What ended the search before its plan was complete; empty if nothing did."""
+
+    @property
+    def n_resources_spent(self) -> float:
+        """Sum of the resource over all fits; of a model that was trained further, what is new."""
+        resource = self.resource
+        return sum(
+            o.n_train
+            if resource.subsamples_rows
+            else resource.to_amount(o.pull.level - o.previous_level)
+            for o in self.outcomes
+        )
+
+
+def outcome_of(outcome: Outcome) -> str:
+    """Return how a pull ended, as one word."""
+    if outcome.error is None:
+        return "ok" if outcome.score_error is None else "scorer_failed"
+    kind = outcome.error.partition(":")[0]
+    if kind in OF_LIMITS:
+        return OF_LIMITS[kind]
+    last_line = outcome.error.strip().rpartition("\n")[2]
+    return "memory" if last_line.partition(":")[0].endswith("MemoryError") else "failed"
+
+
+def make_history(record: SearchRecord) -> pd.DataFrame:
+    """Return the table ``history_``: one row for each pull, in the order of their returns."""
+    import pandas as pd  # slow to import, and `fit` does not need it
+
+    several = [o.test_scores for o in record.outcomes if isinstance(o.test_scores, dict)]
+    metrics = list(several[0]) if several else ["score"]
+    table = pd.DataFrame([_row(record, outcome, metrics) for outcome in record.outcomes])
+    if len(table):
+        table[["started", "ended"]] -= table["started"].min()
+    return table
+
+
+def _place_of(plan: SearchPlan, pull: Pull) -> dict[str, int]:
+    """Return the bracket, loop and rung of a pull; empty without brackets."""
+    if plan.schedule is None:
+        return {}
+    place, rung = plan.path_of(pull)
+    bracket = plan.schedule.brackets[place]
+    return {"bracket": bracket.label, "loop": bracket.loop, "rung": rung}
+
+
+def _row(record: SearchRecord, outcome: Outcome, metrics: list[str]) -> dict[str, object]:
+    (arm, level, repetition), resource = outcome.pull, record.resource
+    row: dict[str, object] = {"candidate": arm, **_place_of(record.plan, outcome.pull)}
+    if outcome.pull in record.stages:
+        row["stage"] = record.stages[outcome.pull]
+    if not isinstance(resource, WholeFit):
+        row["n_resources"] = resource.to_amount(level)
+    error = outcome.error or outcome.score_error
+    row |= {
+        "split": repetition,
+        "started": outcome.started,
+        "ended": outcome.started + outcome.fit_seconds + outcome.score_seconds,
+        "fit_time": outcome.fit_seconds,
+        "score_time": outcome.score_seconds,
+        "continued_from": resource.to_amount(outcome.previous_level),
+        "n_train": outcome.n_train,
+        "n_test": outcome.n_test,
+        "failed": error is not None,
+        "outcome": outcome_of(outcome),
+        "error": error,
+    }
+    for side, scores in (("test", outcome.test_scores), ("train", outcome.train_scores)):
+        if isinstance(scores, dict):
+            row |= {f"{side}_{metric}": value for metric, value in scores.items()}
+        elif scores is not None:
+            # If a fit fails and ``scoring`` is a callable that returns a dict, the error score is
+            # a single number for all metrics.
+            row |= {f"{side}_{metric}": scores for metric in metrics}
+    return row

@@ -1,8 +1,11 @@
-"""Rungs that had fewer candidates than planned or ended, and candidates that diverge."""
+"""Failed fits, rungs with fewer candidates than planned, and searches that were stopped."""
 
 from __future__ import annotations
 
+import _thread
+import re
 import warnings
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -10,15 +13,15 @@ from scipy.stats import randint
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.exceptions import FitFailedWarning
+from sklearn.exceptions import FitFailedWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression, SGDRegressor
 from sklearn.model_selection import KFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
-from search.common import Known, data, numbered
-from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV
+from search.common import SEARCHES, Interrupting, Known, data, numbered, small
+from sklearn_halving import BanditSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
 
 NARROWED = "fewer candidates than planned"
 
@@ -89,7 +92,7 @@ def test_models_that_diverge_do_not_decide():
     X, y = load_diabetes(return_X_y=True)
     grid = {"eta0": np.logspace(-4, 2, 20), "alpha": [1e-4, 1e-2]}
     model = SGDRegressor(max_iter=20, tol=None)
-    search = VarianceHalvingSearchCV(model, grid, n_fits=120, scoring="r2", random_state=0)
+    search = VarianceHalvingSearchCV(model, grid, n_pulls=120, scoring="r2", random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         search.fit(X, y)
@@ -109,7 +112,7 @@ class StaysHere(RandomForestClassifier):
 
 
 def test_models_that_cannot_be_sent_between_processes_are_told_of():
-    options = {"resource": "n_estimators", "cv": 2, "n_candidates": 3, "random_state": 0}
+    options = {"resource": "n_estimators", "cv": 2, "max_candidates": 3, "random_state": 0}
     search = HyperbandSearchCV(
         StaysHere(n_estimators=9), {"max_depth": [1, 2, 3]}, brackets="all", **options
     )
@@ -173,11 +176,13 @@ def test_scorers_that_fail_are_reported_once_with_their_errors():
     (text,) = [text for text in texts if text.startswith("Scoring failed")]
     assert n_failed > 5
     assert f"Scoring failed for {n_failed} of {len(search.history_)} fits." in text
-    assert f"{n_failed} scores failed with this error, apart from numbers:\n" in text
-    assert text.count("Traceback") == 1
     assert "'n_neighbors': " in text
-    level = search.history_.loc[search.history_["outcome"] == "scorer_failed", "n_resources"].max()
-    assert f"at most n_samples={level}. If this does not happen with more" in text
+    errors = search.history_.loc[search.history_["outcome"] == "scorer_failed", "error"]
+    kinds = errors.str.strip().str.rpartition("\n")[2].value_counts()
+    assert text.count("Traceback") == min(5, len(kinds))
+    for _, n_of_kind in list(kinds.items())[:1]:
+        assert f"{n_of_kind} scores failed with at most n_samples=" in text
+    assert text.endswith("A larger min_resources avoids errors that only small fits have.")
 
 
 def test_each_metric_that_fails_gets_the_error_score_and_the_others_their_scores():
@@ -190,7 +195,6 @@ def test_each_metric_that_fails_gets_the_error_score_and_the_others_their_scores
     )
     (text,) = [text for text in texts if text.startswith("Scoring failed")]
     assert "ArithmeticError: told to fail" in text
-    assert "larger min_resources" not in text  # more rows do not help
     assert set(search.cv_results_["mean_test_bad"]) == {-1.0}
     assert (search.cv_results_["mean_test_good"] > 0.5).all()
 
@@ -201,52 +205,87 @@ def test_errors_that_only_small_fits_have_come_with_a_hint():
     space = {"pca__n_components": randint(1, 31)}
     model = make_pipeline(PCA(), DecisionTreeClassifier(random_state=0))
     search = HyperbandSearchCV(model, space, min_resources=10, sampler="random", random_state=0)
-    with pytest.warns(FitFailedWarning, match=r"n_samples=\d+\. .* larger min_resources"):
+    expected = r"fits failed with at most n_samples=\d+ with the following(.|\n)*A larger min_res"
+    with pytest.warns(FitFailedWarning, match=expected):
         search.fit(X[:250], y[:250])
 
 
-@pytest.mark.filterwarnings("ignore:One or more", "ignore:Some rungs had fewer")
-def test_invalid_parameters_do_not_come_with_a_hint_at_min_resources():
-    X, y = load_breast_cancer(return_X_y=True)
-    search = HyperbandSearchCV(DecisionTreeClassifier(), {"max_depth": [1, 2, 3, 4, -1, -2]})
-    with pytest.warns(FitFailedWarning) as caught:
-        search.fit(X, y)
-    assert search.history_.query("failed")["n_resources"].max() < 400
-    (text,) = [str(w.message) for w in caught if w.category is FitFailedWarning]
-    assert "min_resources" not in text
-
-
 class Broken(Known):
-    """Fails with the same error at another line for large values, and names its address."""
+    """Fails with the same last line from several places, or with a word of its own."""
 
     def fit(self, X, y=None):
         if self.value > 0.5:
-            raise RuntimeError(f"cannot fit {object()!r}, tolerance 1e-05")
+            raise RuntimeError("cannot fit")
         if self.value > 0.1:
-            raise RuntimeError(f"cannot fit {object()!r}, tolerance 0.5")
+            raise RuntimeError("cannot fit")
+        if self.fails:
+            raise ArithmeticError("another error")
         return super().fit(X, y)
 
 
 @pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
-def test_errors_that_differ_in_lines_and_addresses_are_the_same():
-    search = VarianceHalvingSearchCV(
-        Broken(), {"value": [0.0, 0.3, 0.9]}, cv=3, n_fits=9, random_state=0
-    )
+def test_there_is_one_entry_for_each_kind_of_error():
+    grid = [{"value": [0.0, 0.3, 0.9]}, {"value": [0.05], "fails": [True]}]
+    search = VarianceHalvingSearchCV(Broken(), grid, cv=3, n_pulls=12, random_state=0)
     with pytest.warns(FitFailedWarning) as caught:
         search.fit(*numbered(60))
     (text,) = [str(w.message) for w in caught if w.category is FitFailedWarning]
-    n_failed = int(search.history_["failed"].sum())
-    assert text.count("Traceback") == 1
-    assert f"{n_failed} fits failed with this error, apart from numbers" in text
-    assert "'value': 0.3" in text
-    assert "'value': 0.9" in text
+    history = search.history_.set_index("candidate")["failed"]
+    assert f"{history.sum()} fits failed out of a total of {len(history)}." in text
+    assert text.count("Traceback") == 2
+    entry = "fits failed with the following error, the first of candidate"
+    assert f"{history[[1, 2]].sum()} {entry} 1, {{'value': 0.3}}:\n" in text
+    assert f"{history[3].sum()} {entry} 3, {{'fails': True, 'value': 0.05}}:\n" in text
+    assert "min_resources" not in text
+
+
+class ManyWords(Known):
+    def fit(self, X, y=None):
+        raise RuntimeError(f"cannot fit {self.value}")
+
+
+def test_many_kinds_of_errors_are_not_all_shown():
+    search = HyperbandSearchCV(ManyWords(), {"value": list(range(9))}, random_state=0)
+    with pytest.raises(ValueError, match=r"All the \d+ fits failed") as caught:
+        search.fit(*numbered(108))
+    text = str(caught.value)
+    assert text.count("Traceback") == 5
+    assert "and 4 other errors\n" in text
+
+
+@pytest.mark.parametrize("search_class", SEARCHES)
+@pytest.mark.parametrize("n_good", [0, 1])
+def test_a_search_in_which_all_fits_fail_says_so_before_the_end(search_class, n_good, monkeypatch):
+    """Not only after hours."""
+    monkeypatch.setattr("sklearn_halving.search._run.SILENT_SECONDS", 0.0)
+    n_said = []
+
+    class Failing(Known):
+        def fit(self, X, y=None):
+            n_said.append(len(caught))
+            return super().fit(X, y)
+
+    space = [{"value": [0.1] * n_good}] * n_good + [
+        {"value": [0.2, 0.3, 0.4, 0.5], "fails": [True]}
+    ]
+    search = small(search_class, Failing(), space)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with suppress(ValueError):
+            search.fit(*data())
+    texts = [str(w.message) for w in caught if "fits so far have failed" in str(w.message)]
+    assert len(texts) == search.history_["failed"][:3].all()
+    if texts:
+        assert texts[0].startswith("All 3 fits so far have failed, the last one with Arithm")
+        assert n_said[3] == 1
+    assert texts or n_good
 
 
 @pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
 def test_failures_of_an_earlier_session_are_not_told_as_new(tmp_path):
     grid = {"fails": [False, True], "value": [0.2, 0.4]}
     search = VarianceHalvingSearchCV(
-        Known(), grid, cv=3, n_fits=12, random_state=0, checkpoint=tmp_path / "journal"
+        Known(), grid, cv=3, n_pulls=12, random_state=0, checkpoint=tmp_path / "journal"
     )
     texts = []
     for _ in range(2):
@@ -255,28 +294,67 @@ def test_failures_of_an_earlier_session_are_not_told_as_new(tmp_path):
         texts += [str(w.message) for w in caught if w.category is FitFailedWarning]
     first, again = texts
     assert "earlier session" not in first
-    assert "All of them are from an earlier session" in again
+    assert re.search(
+        r"^(\d+) fits failed(.|\n)*\1 of them are from an earlier session", again.strip()
+    )
 
 
-class Hungry(Known):
-    """Needs too much memory for a middle number of rows, and more rows for large values."""
+@pytest.mark.parametrize("has_checkpoint", [False, True])
+def test_a_stopped_search_names_its_checkpoint_only_if_it_has_one(has_checkpoint, tmp_path):
+    path = tmp_path / "journal" if has_checkpoint else None
+    Interrupting.n_fits = 0
+    search = small(HyperbandSearchCV, Interrupting(), {"value": [0.1, 0.2, 0.3]}, checkpoint=path)
+    with pytest.raises(KeyboardInterrupt, match="stopped by Ctrl-C") as stopped:
+        search.fit(*data())
+    with pytest.raises(NotFittedError, match="Ctrl-C was pressed") as unfitted:
+        search.predict(data()[0])
+    resumes = "Call fit again to resume the search from its checkpoint."
+    for error in (stopped, unfitted):
+        assert (resumes in str(error.value)) == has_checkpoint
+        assert ("checkpoint" in str(error.value)) == has_checkpoint
 
-    def fit(self, X, y=None):
-        if len(X) < 10 and self.value > 0.8:
-            raise ArithmeticError("too few rows")
-        if 10 < len(X) < 30:
-            raise MemoryError("too many rows")
-        return super().fit(X, y)
+
+def test_too_many_fits_are_refused_with_the_number_of_splits():
+    one_split = [(np.arange(40), np.arange(40, 60))]
+    search = VarianceHalvingSearchCV(Known(), {"value": [0.1, 0.2]}, n_pulls=9, cv=one_split)
+    with pytest.raises(ValueError, match=r"for 2 candidates on the 1 split of cv"):
+        search.fit(*data())
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_more_rows_are_not_advised_against_a_limit_of_memory():
-    search = HyperbandSearchCV(
-        Hungry(), {"value": list(range(9))}, cv=KFold(2), min_resources=6, brackets="all",
-        refit=False, random_state=0,
-    )  # fmt: skip
-    with pytest.warns(FitFailedWarning) as caught:
-        search.fit(*numbered(108))
-    (text,) = [str(w.message) for w in caught if w.category is FitFailedWarning]
-    assert {"failed", "memory"} <= set(search.history_["outcome"])
-    assert "Some of the errors only occurred with at most n_samples=6. If this" in text
+def test_warnings_about_the_journal_point_at_the_line_of_the_user(tmp_path):
+    path = tmp_path / "journal"
+    search = small(HyperbandSearchCV, Known(), {"value": [0.1, 0.2, 0.3]}, checkpoint=path)
+    search.fit(*data())
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-1]) + b"\0" * 99 + b"\n")
+    with pytest.warns(UserWarning, match="damaged") as caught:
+        search.fit(*data())
+    assert {warning.filename for warning in caught} == {__file__}
+
+
+@pytest.mark.parametrize(
+    ("search_class", "params"),
+    [
+        *(
+            (BanditSearchCV, {"policy": name})
+            for name in ("successive_rejects", "uniform", "ucb1")
+        ),
+        (VarianceHalvingSearchCV, {}),
+        (VarianceHalvingSearchCV, {"allocation": "uniform"}),
+    ],
+)
+def test_too_few_fits_are_refused_in_the_words_of_a_search(search_class, params):
+    search = search_class(Known(), {"value": [0.1, 0.2, 0.3, 0.4]}, n_pulls=2, cv=3, **params)
+    with pytest.raises(ValueError, match="4 candidates") as caught:
+        search.fit(*data())
+    assert "arm" not in str(caught.value)
+
+
+def test_ctrl_c_while_the_results_are_made_is_named():
+    def choose(results):
+        _thread.interrupt_main()
+        return 0
+
+    search = small(HyperbandSearchCV, Known(), {"value": [0.1, 0.2, 0.3]}, refit=choose)
+    with pytest.raises(KeyboardInterrupt, match=r"stopped by Ctrl-C after 18 fits"):
+        search.fit(*data())

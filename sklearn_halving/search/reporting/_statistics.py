@@ -21,7 +21,7 @@ from sklearn_halving.policies.noise._noise_estimates import (
     standard_errors,
     tail_factor,
 )
-from sklearn_halving.search.reporting._cv_results import pulled_means
+from sklearn_halving.search.reporting._tables import pulled_means
 from sklearn_halving.splits import corrected_variance_of_mean
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import os
 import warnings
@@ -10,13 +11,10 @@ from pathlib import Path
 import joblib
 import sklearn
 
-LIBRARIES = tuple(
-    str(folder) + os.sep
-    for folder in (
-        Path(__file__).parents[1],
-        Path(sklearn.__file__).parent,
-        Path(joblib.__file__).parent,
-    )
+NOT_OF_THE_USER = (
+    *(str(Path(module.__file__).parent) + os.sep for module in (sklearn, joblib)),
+    str(Path(__file__).parent) + os.sep,
+    contextlib.__file__,  # a context manager that is a generator is entered there
 )
 
 
@@ -28,7 +26,7 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     """
     level = 1
     frame = inspect.currentframe()
-    while frame is not None and frame.f_code.co_filename.startswith(LIBRARIES):
+    while frame is not None and frame.f_code.co_filename.startswith(NOT_OF_THE_USER):
         frame = frame.f_back
         level += 1
-    warnings.warn(message, category, stacklevel=max(1, level))
+    warnings.warn(message, category, stacklevel=level)

@@ -1,0 +1,249 @@
+"""Warnings and errors about failed fits, missing scores, and searches that were stopped."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Container, Iterable, Sequence
+from itertools import pairwise
+
+import numpy as np
+from sklearn.exceptions import FitFailedWarning
+
+from sklearn_halving._typing import CvResults
+from sklearn_halving._user_warnings import warn_user
+from sklearn_halving.execution._types import EvaluationTask, Outcome
+from sklearn_halving.policies._types import Policy, Pull
+from sklearn_halving.search._formatting import counted
+from sklearn_halving.search.preparing._plan import SearchPlan
+
+MAX_ERRORS = 5
+"""Maximum number of errors in a message."""
+DEBUG = "you can try to debug them by setting error_score='raise'.\n"
+RESUME = "Call fit again to resume the search from its checkpoint."
+LARGER = "A larger min_resources avoids errors that only small fits have."
+
+
+class FitTypeError(ValueError, TypeError):
+    """Every fit failed with a TypeError.
+
+    It is also a ValueError, which GridSearchCV raises when every fit failed.
+    """
+
+
+def last_line(error: str) -> str:
+    """Return the last line of a traceback, which names the error."""
+    return error.strip().rpartition("\n")[2]
+
+
+def warn_of_first_failures(n_fits: int, error: str) -> None:
+    """Warn that all fits so far have failed, because the search may take hours."""
+    warn_user(
+        f"All {n_fits} fits so far have failed, the last one with {last_line(error)}. The search "
+        "goes on; Ctrl-C ends it.",
+        FitFailedWarning,
+    )
+
+
+def report_failures(
+    task: EvaluationTask, outcomes: Sequence[Outcome], earlier: Container[Pull]
+) -> None:
+    """Warn of failed fits and scorers in the words of GridSearchCV; raise if all fits failed.
+
+    ``earlier`` has the pulls of earlier sessions, which are in the checkpoint.
+    """
+    failed = [outcome for outcome in outcomes if outcome.error is not None]
+    if failed and len(failed) == len(outcomes):
+        causes = {last_line(_error_of(outcome)).partition(":")[0] for outcome in failed}
+        raise (FitTypeError if causes == {"TypeError"} else ValueError)(
+            f"\nAll the {len(failed)} fits failed.\nIt is very likely that your model is "
+            "misconfigured.\nYou can try to debug the error by setting error_score='raise'.\n\n"
+            f"Below are more details about the failures:\n{_details(task, outcomes, failed)}"
+        )
+    unscored = [outcome for outcome in outcomes if outcome.score_error is not None]
+    fits = f"{len(failed)} fits failed out of a total of {len(outcomes)}.\nThe score"
+    scores = f"Scoring failed for {len(unscored)} of {len(outcomes)} fits. The score"
+    for head, own, category in (
+        (f"\n{fits}", failed, FitFailedWarning),
+        (scores, unscored, UserWarning),
+    ):
+        if own:
+            warn_user(
+                f"{head} on these train-test partitions for these parameters will be set to "
+                f"{task.error_score}.\nIf these failures are not expected, {DEBUG}"
+                f"{_n_earlier(own, earlier)}\nBelow are more details about the failures:\n"
+                f"{_details(task, outcomes, own)}",
+                category,
+            )
+
+
+def _n_earlier(failed: Sequence[Outcome], earlier: Container[Pull]) -> str:
+    """Return how many of the failures are not new, because they are in the checkpoint."""
+    n_old = sum(outcome.pull in earlier for outcome in failed)
+    return f"{n_old} of them are from an earlier session of this checkpoint.\n" if n_old else ""
+
+
+def _details(task: EvaluationTask, outcomes: Sequence[Outcome], failed: Sequence[Outcome]) -> str:
+    """Return an entry for each kind of error: those whose tracebacks have the same last line."""
+    by_kind: dict[str, list[Outcome]] = defaultdict(list)
+    for outcome in failed:
+        by_kind[last_line(_error_of(outcome))].append(outcome)
+    entries = []
+    largest, is_small = max(outcome.pull.level for outcome in outcomes), False
+    for same in list(by_kind.values())[:MAX_ERRORS]:
+        arm, level = same[0].pull.arm, max(outcome.pull.level for outcome in same)
+        what, where = "fits" if same[0].error else "scores", ""
+        if level < largest:
+            is_small = True
+            where = f" with at most {task.resource.name}={task.resource.to_amount(level)}"
+        entries.append(
+            f"{'-' * 80}\n{len(same)} {what} failed{where} with the following error, the first "
+            f"of candidate {arm}, {task.candidates[arm]}:\n{_error_of(same[0])}"
+        )
+    if len(by_kind) > MAX_ERRORS:
+        entries.append(f"and {counted(len(by_kind) - MAX_ERRORS, 'other error')}\n")
+    return "\n".join([*entries, *([LARGER] if is_small else [])])
+
+
+def _error_of(outcome: Outcome) -> str:
+    return outcome.error or outcome.score_error or ""
+
+
+def report_abandoned(task: EvaluationTask, plan: SearchPlan, outcomes: Iterable[Outcome]) -> None:
+    """Warn of brackets that ended because of NaN, and of rungs smaller than planned.
+
+    There is a warning for each bracket that ended, and a single one for all smaller rungs.
+    """
+    arms: dict[tuple[int, ...], set[int]] = defaultdict(set)
+    for outcome in outcomes:
+        arms[plan.path_of(outcome.pull)].add(outcome.pull.arm)
+    narrowed, has_loops = [], plan.n_loops > 1
+    for place, bracket in enumerate(plan.schedule.brackets if plan.schedule else ()):
+        name = f"s={bracket.label}" + (f" of loop {bracket.loop}" if has_loops else "")
+        for number, (rung, above) in enumerate(pairwise(bracket.rungs)):
+            n_here, n_above = len(arms[place, number]), len(arms[place, number + 1])
+            where = f"n_resources={task.resource.to_amount(rung.level)}"
+            if n_above == 0:
+                warn_user(
+                    f"Bracket {name} was stopped, because all mean scores of its rung at {where} "
+                    "are NaN. If larger fits have scores, use a larger min_resources."
+                )
+                break
+            # Only candidates with a mean score are kept: if they are too few, all of them.
+            if n_above < min(n_here, above.n_arms):
+                narrowed.append(
+                    f"\nbracket {name} at {where}: {n_above} of {n_here} candidates have a mean "
+                    f"score, {above.n_arms} were planned"
+                )
+    if narrowed:
+        warn_user(
+            "Some rungs had fewer candidates than planned, because candidates whose mean score is "
+            "NaN are eliminated. If larger fits have scores, use a larger min_resources."
+            f"{''.join(narrowed)}"
+        )
+
+
+def report_lost_models(lost: Sequence[str]) -> None:
+    """Warn of fitted models that could not be sent between processes."""
+    if lost:
+        warn_user(
+            f"{len(lost)} fitted models could not be trained further, because they cannot be sent "
+            f"between processes ({lost[0]}). Their next fits started from scratch, which takes "
+            "longer and may give other scores than n_jobs=1. Define the classes of the estimator "
+            "in a module that can be imported, not in the script."
+        )
+
+
+def report_non_finite(cv_results: CvResults) -> None:
+    """Warn of mean scores that are not finite, unless the candidate was never fitted."""
+    is_fitted = cv_results.get("n_fits", 1) > np.zeros(len(cv_results["params"]))
+    for key, means in cv_results.items():
+        if key.startswith(("mean_test_", "mean_train_")):
+            n_bad = int(np.sum(is_fitted & ~np.isfinite(means)))
+            if n_bad:  # the words of GridSearchCV
+                warn_user(
+                    f"One or more of the {key.split('_')[1]} scores are non-finite: {n_bad} of "
+                    f"{len(means)} in {key!r}."
+                )
+
+
+def all_nan_message(metric: str, outcomes: Sequence[Outcome]) -> str:
+    """Return why every mean score is NaN, and what that means for the choice."""
+    fits = [outcome.error for outcome in outcomes if outcome.error is not None]
+    scores = [outcome.score_error for outcome in outcomes if outcome.score_error is not None]
+    why = "the scorer returns NaN for this data"
+    if fits or scores:
+        n_each = [(len(fits), "fits"), (len(scores), "scores")]
+        failed = " and ".join(f"{n} of {len(outcomes)} {what}" for n, what in n_each if n)
+        why = f"{failed} failed, the first with {last_line([*fits, *scores][0])}"
+    of_metric = "" if metric == "score" else f" of {metric}"
+    return f"Every mean score{of_metric} is NaN, so the first candidate is chosen: {why}."
+
+
+def no_score_message(*, has_rungs: bool) -> str:
+    """Return why no candidate can be chosen."""
+    if has_rungs:
+        return (
+            "No candidate has a score with the largest resource, so none can be chosen. To choose "
+            "from all rungs, use BanditSearchCV(policy=Hyperband(select='all_rungs'))."
+        )
+    return (
+        "No candidate has a score in the metric that guides the search, so none can be "
+        "chosen. See cv_results_ for the scores; refit names the metric."
+    )
+
+
+def no_fit_message(policy: Policy, n_candidates: int, budget: str) -> str:
+    """Return why a search ended before its first fit."""
+    if budget:
+        return (
+            f"{budget} must be enough for the first fit; none of {n_candidates} candidates was "
+            "fitted in that time. Use a larger time_budget."
+        )
+    return (
+        f"{policy!r} ended without a single fit for {n_candidates} candidates. Use more "
+        "candidates, or another policy."
+    )
+
+
+def no_refit_message(name: str, stopped_by: str, has_choice: bool, has_checkpoint: bool) -> str:
+    """Return why a search with results has no model to predict with, and how to get one."""
+    why = {
+        "interrupt": "Ctrl-C was pressed before the best candidate was refitted",
+        "error": "an error occurred before the best candidate was refitted",
+    }.get(stopped_by, "the refit failed, or refit was set after fit")
+    way_out = ""
+    if has_checkpoint and stopped_by in ("interrupt", "error"):
+        way_out = f" {RESUME}"
+    elif has_choice:
+        way_out = (
+            " clone(search.estimator).set_params(**search.best_params_).fit(X, y) trains the best "
+            "candidate so far."
+        )
+    return f"This {name} has results but no best_estimator_ to predict with: {why}.{way_out}"
+
+
+def stopped_message(
+    task: EvaluationTask,
+    outcomes: Sequence[Outcome],
+    by: str,
+    n_loops: int | None,
+    has_checkpoint: bool,
+) -> str:
+    """Return what a search did before it was stopped, and what it did not do.
+
+    ``n_loops`` is the number of loops that began if the time budget decides it, None otherwise.
+    """
+    n_fitted = len({outcome.pull.arm for outcome in outcomes})
+    n_full = sum(outcome.pull.level == task.max_level for outcome in outcomes)
+    fitted = f"{n_fitted:,} of {len(task.candidates):,} planned candidates were fitted"
+    if n_loops is not None:
+        fitted = (
+            "The time budget decides how many loops are played: "
+            f"{counted(n_loops, 'loop')} began, with {counted(n_fitted, 'candidate')}"
+        )
+    way_out = f" {RESUME}" if has_checkpoint else ""
+    return (
+        f"The search was stopped by {by} after {counted(len(outcomes), 'fit')}, "
+        f"{n_full or 'none'} of them with the full resource. {fitted}, and the best of these is "
+        f"chosen.{way_out}"
+    )
