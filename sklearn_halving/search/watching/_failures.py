@@ -183,8 +183,8 @@ def no_score_message(*, has_rungs: bool) -> str:
     """Return why no candidate can be chosen."""
     if has_rungs:
         return (
-            "No candidate has a score with the largest resource, so none can be chosen. See "
-            "cv_results_ for the scores with less of it."
+            "No candidate has a score with the largest resource, so none can be chosen. To choose "
+            "from all rungs, use BanditSearchCV(policy=Hyperband(select='all_rungs'))."
         )
     return (
         "No candidate has a score in the metric that guides the search, so none can be "
