@@ -132,7 +132,7 @@ def _add_trees(step: Any, data: TrainingData, parameter: str, level: int, more: 
     library = boosting_library(step)
     start = {"xgb_model": step.get_booster()} if library == "xgboost" else {"init_model": step}
     longer = clone(step).set_params(**{parameter: more})
-    fit(longer, data.with_params(**start))
+    fit(longer, data._replace(fit_params=data.fit_params | start))
     if library == "lightgbm":
         longer.set_params(**{parameter: level})
     elif library == "xgboost":
