@@ -8,6 +8,7 @@ affects only this module.
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
@@ -87,9 +88,11 @@ def one_blas_thread() -> Iterator[None]:
     """Return a context in which BLAS uses a single thread in all of this process.
 
     More threads slow down small matrices, many times over if other processes use the cores.
-    ``ThreadpoolController.limit`` does the same, but takes three times as long.
+    ``ThreadpoolController.limit`` does the same, but takes three times as long. Outside the main
+    thread nothing is limited, since two threads would restore each other's limits.
     """
-    before = [(library, library.num_threads) for library in _blas_libraries()]
+    is_main = threading.current_thread() is threading.main_thread()
+    before = [(library, library.num_threads) for library in _blas_libraries() if is_main]
     try:
         for library, _ in before:
             library.set_num_threads(1)

@@ -6,7 +6,6 @@ the policy.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -217,8 +216,7 @@ class PullLoop:
 
     def _one_thread(self) -> AbstractContextManager[object]:
         """Limit the threads of BLAS, unless it could slow down fits in threads of this process."""
-        is_main = threading.current_thread() is threading.main_thread()
-        return one_blas_thread() if is_main and not self.executor.uses_threads else nullcontext()
+        return nullcontext() if self.executor.uses_threads else one_blas_thread()
 
     def _wait(self) -> bool:
         """Wait for pulls; return whether more of them may return or be told."""

@@ -95,16 +95,16 @@ def is_iteration_name(parameter: str) -> bool:
 def _has_word(parameter: str, starts: tuple[str, ...]) -> bool:
     # Whole words only: n_iter_no_change, criterion and max_iter_predict do not count.
     words = parameter.split("_")
-    return any(word.startswith(starts) for word in words) and words[-1] not in (
-        "change",
-        "predict",
-    )
+    is_other = words[-1] in ("change", "predict")
+    return not is_other and any(word.startswith(starts) for word in words)
 
 
-def fit_first(step: Estimator, whole: Estimator, data: TrainingData, way: Way) -> Estimator:
+def fit_first(
+    step: Estimator, whole: Estimator, data: TrainingData, parameter: str, level: int, way: Way
+) -> Estimator:
     """Fit ``whole``, whose last step is ``step``, so that training can continue later."""
-    temporary = {"warm_start": True} if way in ("total", "remaining") else {}
-    with set_for_a_while(step, temporary):
+    set_params(step, {parameter: level})
+    with _warm_start(step, parameter, level, way):
         return fit(whole, data)
 
 
@@ -123,11 +123,7 @@ def train_on(
     set_params(step, {parameter: level})
     if has_stopped(step, way, previous_level):
         return step
-    temporary: Params = {"warm_start": True}
-    if way == "remaining":
-        temporary[parameter] = more
-        setattr(step, _UNITS_ASKED, more)
-    with set_for_a_while(step, temporary):
+    with _warm_start(step, parameter, more, way):
         return fit(step, data)
 
 
@@ -136,7 +132,7 @@ def _add_trees(step: Any, data: TrainingData, parameter: str, level: int, more: 
     library = boosting_library(step)
     start = {"xgb_model": step.get_booster()} if library == "xgboost" else {"init_model": step}
     longer = clone(step).set_params(**{parameter: more})
-    fit(longer, data.with_params(**start))
+    fit(longer, data._replace(fit_params=data.fit_params | start))
     if library == "lightgbm":
         longer.set_params(**{parameter: level})
     elif library == "xgboost":
@@ -160,8 +156,12 @@ def has_stopped(step: Any, way: Way, level: int) -> bool:
 
 
 @contextmanager
-def set_for_a_while(step: Estimator, temporary: Params) -> Iterator[None]:
-    """Set parameters during a fit, and restore them afterwards."""
+def _warm_start(step: Estimator, parameter: str, more: int, way: Way) -> Iterator[None]:
+    """Set the parameters for a fit that runs ``more`` iterations, and restore them afterwards."""
+    temporary: Params = {"warm_start": True} if way in ("total", "remaining") else {}
+    if way == "remaining":
+        temporary[parameter] = more
+        setattr(step, _UNITS_ASKED, more)
     before = {name: getattr(step, name) for name in temporary}
     try:
         set_params(step, temporary)

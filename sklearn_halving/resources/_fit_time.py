@@ -79,7 +79,10 @@ class FitTime(ContinuedResource):
         if count is not None:
             check_not_searched(count, searched)
         elif not hasattr(last_step(estimator), "partial_fit"):
-            raise ValueError(_cannot_train(estimator))
+            raise ValueError(
+                "resource='fit_time' needs an estimator with partial_fit, or warm_start and a "
+                f"number of iterations; got {estimator!r}. Use 'n_samples'."
+            )
 
     def to_level(self, amount: float) -> int:
         """Return milliseconds for an amount in seconds."""
@@ -98,9 +101,8 @@ class FitTime(ContinuedResource):
         self, estimator: Estimator, data: TrainingData, level: int, previous_level: int
     ) -> Estimator:
         """Train for the time between the two levels, in steps of doubling size."""
+        self.check(estimator, frozenset())  # a candidate may have replaced the last step
         count = _count_of(estimator)
-        if count is None and not hasattr(last_step(estimator), "partial_fit"):
-            raise ValueError(_cannot_train(estimator))
         steps = PartialFit(self.classes) if count is None else Iterations(count)
         done = previous_level
         if previous_level > 0 and count is not None:
@@ -121,13 +123,6 @@ class FitTime(ContinuedResource):
 def _has_stopped(estimator: Estimator, count: str | None, done: int) -> bool:
     step = last_step(estimator)
     return count is not None and has_stopped(step, way_to_continue(step, leaf_of(count)), done)
-
-
-def _cannot_train(estimator: Estimator) -> str:
-    return (
-        "resource='fit_time' needs an estimator with partial_fit, or with warm_start and a number "
-        f"of iterations; got {estimator!r}. Use 'n_samples'."
-    )
 
 
 def _count_of(estimator: Estimator) -> str | None:

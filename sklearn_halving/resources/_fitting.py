@@ -33,10 +33,6 @@ class TrainingData(NamedTuple):
         """What a fit gets first. As in scikit-learn's searches, ``y`` is left out if None."""
         return (self.X,) if self.y is None else (self.X, self.y)
 
-    def with_params(self, **more: object) -> TrainingData:
-        """Return the same rows with additional fit parameters."""
-        return self._replace(fit_params={**self.fit_params, **more})
-
 
 def fit(estimator: Estimator, data: TrainingData) -> Estimator:
     """Fit, and return the estimator."""

@@ -7,7 +7,6 @@ from numbers import Integral
 from typing import Literal
 
 from sklearn_halving._typing import Estimator, Params
-from sklearn_halving.resources._cloning import set_params
 from sklearn_halving.resources._continuation import (
     BOOSTING_NAMES,
     Library,
@@ -132,9 +131,7 @@ class Iterations(ContinuedResource):
             if way == "refit":
                 return refit(estimator, self.params_at(level), data, is_fitted=previous_level > 0)
             if previous_level == 0:
-                step = last_step(estimator)
-                set_params(step, {leaf: level})
-                return fit_first(step, estimator, data, way)
+                return fit_first(last_step(estimator), estimator, data, leaf, level, way)
             step, step_data = to_last_step(estimator, data, first=False)
             trained = train_on(step, step_data, leaf, level, previous_level, way)
         return replace_last_step(estimator, trained)

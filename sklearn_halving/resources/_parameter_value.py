@@ -59,7 +59,7 @@ class ParameterValue(CheckedFields, Resource):
         return replace(self, unit=FRACTION) if self.unit is None and is_float else self
 
     def check(self, estimator: Estimator, searched: frozenset[str]) -> None:
-        """Raise a ValueError if the parameter is unknown, also searched, or needs a unit."""
+        """Raise a ValueError if the parameter is unknown, also searched, or no number."""
         check_not_searched(self.parameter, searched)
         check_parameter(self.parameter, estimator, searched)
         value = estimator.get_params().get(self.parameter)
@@ -67,12 +67,6 @@ class ParameterValue(CheckedFields, Resource):
             raise ValueError(
                 f"resource={self.parameter!r} must be a numeric parameter; its value is "
                 f"{value!r}. Use 'n_samples', or a number of iterations or features."
-            )
-        if self.for_estimator(estimator) != self:
-            raise ValueError(
-                f"unit of ParameterValue({self.parameter!r}) must be set for a float "
-                f"parameter; got None, and the estimator has {value!r}. Set the step of one "
-                f"level, such as unit={FRACTION}."
             )
 
     def level_range(

@@ -53,12 +53,12 @@ def resolve_resource(resource: object, estimator: Estimator) -> Resource:
         if resource in _BY_NAME:
             return _BY_NAME[resource]()
         iterations, params = Iterations(resource), estimator.get_params()
-        if iterations.can_continue(estimator):
-            return iterations
         # A candidate may replace the step. Only `check` knows the searched parameters.
-        if resource in params or resource.rpartition("__")[0] in params:
-            as_value = ParameterValue(resource).for_estimator(estimator)
-            return iterations if is_iteration_name(resource) else as_value
+        is_known = resource in params or resource.rpartition("__")[0] in params
+        if iterations.can_continue(estimator) or (is_known and is_iteration_name(resource)):
+            return iterations
+        if is_known:
+            return ParameterValue(resource).for_estimator(estimator)
     elif isinstance(resource, Resource) and not isinstance(resource, type):
         return resource
     known = estimator.get_params()

@@ -31,10 +31,8 @@ class Dimension:
 
     name: str
 
-    @property
-    def is_ordered(self) -> bool:
-        """Whether close coordinates stand for similar values."""
-        return True
+    is_ordered = True
+    """Whether close coordinates stand for similar values."""
 
     @property
     def n_cells(self) -> int | None:
@@ -203,12 +201,15 @@ def dimension_of(name: str, values: Any) -> Dimension:
     if not (hasattr(values, "ppf") and hasattr(values, "cdf")):
         return Opaque(name, values)
     inner = getattr(values, "dist", values)  # `dist` is the family of a frozen distribution
+    family = getattr(inner, "name", None)
     if isinstance(inner, rv_discrete) or (
         hasattr(values, "pmf") and not isinstance(inner, rv_continuous)
     ):
-        return _discrete(name, values)
+        whole = Whole(name, values)
+        if family == "randint" and whole.values:
+            return Choices(name, whole.values, is_ordered=True)  # quicker: its cells are equal
+        return whole
     low, high = map(float, values.support()) if hasattr(values, "support") else (0.0, np.inf)
-    family = getattr(inner, "name", None)
     is_log = family in ("loguniform", "reciprocal")
     # A location moves the logarithmic scale.
     if is_log and low > 0 and np.isclose(values.ppf(0.5) ** 2, low * high):
@@ -241,14 +242,6 @@ def value_key(value: object) -> Hashable:
     if isinstance(plain, float) and np.isnan(plain):
         return float, "nan"
     return type(plain), plain
-
-
-def _discrete(name: str, values: Any) -> Dimension:
-    whole = Whole(name, values)
-    family = getattr(getattr(values, "dist", values), "name", None)
-    if family == "randint" and whole.values:
-        return Choices(name, whole.values, is_ordered=True)  # quicker: its cells are equal
-    return whole
 
 
 def _is_number(value: Any) -> TypeGuard[float]:

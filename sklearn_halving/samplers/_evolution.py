@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 from typing import Annotated, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from sklearn_halving._checks import CheckedFields, Count, Share, between
 from sklearn_halving.samplers._dimensions import NEUTRAL, Choices, Opaque
-from sklearn_halving.samplers._random import Batch
+from sklearn_halving.samplers._random import filled
 from sklearn_halving.samplers._space import FloatArray, IntArray, Params, Space
 from sklearn_halving.samplers._types import Told
 
@@ -78,10 +80,10 @@ class EvolutionSampler(CheckedFields):
         """Return ``n`` candidates: mutations and random candidates."""
         parents = self.parents(told)
 
-        def make(batch: Batch) -> Params | None:
-            return self.child(told, int(rng.choice(parents)), batch, rng)
+        def propose() -> Iterator[Params]:
+            return self.children(told, int(rng.choice(parents)), rng)
 
-        return Batch(told).filled(n, rng, make if len(parents) else None, self.share_random)
+        return filled(told, n, rng, propose if len(parents) else None, self.share_random)
 
     def parents(self, told: Told) -> IntArray:
         """Return the arms to mutate, best first; none before ``min_told`` arms have a score."""
@@ -96,18 +98,13 @@ class EvolutionSampler(CheckedFields):
         best: IntArray = arms[np.argsort(-scores, kind="stable")[:n_parents]]
         return best
 
-    def child(
-        self, told: Told, parent: int, batch: Batch, rng: np.random.Generator
-    ) -> Params | None:
-        """Return a new mutation; None if none is found."""
+    def children(self, told: Told, parent: int, rng: np.random.Generator) -> Iterator[Params]:
+        """Yield mutations, in steps that become wider."""
         point, step = cast(FloatArray, told.point(parent)), self.step
         for _ in range(MAX_MUTATIONS):
             child = mutated(told.space, point, step, rng)
-            params = told.space.params_at(child, rng, like=told.candidates[parent])
-            if told.space.key(params) not in batch:
-                return params
+            yield told.space.params_at(child, rng, like=told.candidates[parent])
             step *= WIDENING
-        return None
 
 
 def mutated(space: Space, point: FloatArray, step: float, rng: np.random.Generator) -> FloatArray:
@@ -136,13 +133,13 @@ def _moved(space: Space, axis: int, x: float, step: float, rng: np.random.Genera
     size = step * rng.standard_normal()
     if isinstance(dimension, Choices):  # move to the next value at least
         size = np.copysign(max(abs(size), 1 / dimension.n_cells), size)
-    return dimension.snap(_reflected(x + size))
+    return dimension.snap(float(reflected(x + size)))
 
 
-def _reflected(x: float) -> float:
-    """Return a coordinate reflected at 0 and 1."""
-    x = abs(x) % 2
-    return 2 - x if x > 1 else x
+def reflected(x: npt.ArrayLike) -> FloatArray:
+    """Return coordinates reflected at 0 and 1."""
+    folded = np.abs(x) % 2
+    return np.minimum(folded, 2 - folded)
 
 
 def _move_to_branch(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from math import log
 from typing import Annotated, Any, Self
 
@@ -14,9 +13,9 @@ from scipy.special import erfcx, ndtr
 
 from sklearn_halving._checks import CheckedFields, Share, at_least
 from sklearn_halving.samplers._dimensions import NEUTRAL, Choices, Opaque
-from sklearn_halving.samplers._evolution import P_CATEGORY, P_NUMBER
+from sklearn_halving.samplers._evolution import P_CATEGORY, P_NUMBER, reflected
 from sklearn_halving.samplers._matern_process import JITTER, Process
-from sklearn_halving.samplers._random import Batch
+from sklearn_halving.samplers._random import filled
 from sklearn_halving.samplers._space import FloatArray, IntArray, Params, Space
 from sklearn_halving.samplers._types import Told
 
@@ -102,17 +101,13 @@ class GaussianProcessSampler(CheckedFields):
     def propose(self, told: Told, n: int, rng: np.random.Generator) -> list[Params]:
         """Return ``n`` candidates, by expected improvement or at random."""
         pool = self._pool(told, rng)
+        if pool is None:
+            return filled(told, n, rng)
 
-        def make(pool: Pool, batch: Batch) -> Params | None:
-            for place in pool.ranked():
-                params = told.space.params_at(pool.points[place], rng)
-                if told.space.key(params) not in batch:
-                    pool.chosen = place
-                    return params
-            return None
+        def propose() -> Iterator[Params]:
+            return (told.space.params_at(pool.points[place], rng) for place in pool.ranked())
 
-        best = None if pool is None else partial(make, pool)
-        return Batch(told).filled(n, rng, best, self.share_random)
+        return filled(told, n, rng, propose, self.share_random)
 
     def _pool(self, told: Told, rng: np.random.Generator) -> Pool | None:
         """Return points to choose from; None if there are too few different scores, or no axes."""
@@ -231,8 +226,7 @@ class Axes:
         """Return random steps from some points, shape (n, n_dimensions)."""
         start = parents[np.arange(n) % len(parents)]
         size = np.exp(rng.uniform(log(sizes[0]), log(sizes[1]), (n, 1)))
-        near = np.abs(start + size * rng.standard_normal(start.shape)) % 2
-        near = np.where(near > 1, 2 - near, near)  # reflected at 0 and 1
+        near = reflected(start + size * rng.standard_normal(start.shape))
         is_ordered = np.array([d.is_ordered for d in self.space.dimensions])
         chance = np.where(is_ordered, P_NUMBER, P_CATEGORY)
         other = np.where(is_ordered, near, rng.random(start.shape))
@@ -268,7 +262,7 @@ class Pool:
     best : float
         The largest posterior mean at a known or a chosen point.
     chosen : int or None
-        The point that was chosen last.
+        The point that was chosen last, see `ranked`.
     """
 
     process: Process
@@ -307,11 +301,16 @@ class Pool:
         return gains
 
     def ranked(self) -> Iterator[int]:
-        """Yield the points in the order of their expected improvement, the largest first."""
+        """Yield the points in the order of their expected improvement, the largest first.
+
+        The last point that was taken is chosen: the next call assumes its score.
+        """
         if self.chosen is not None:  # not before another point is needed, as it takes time
             self._believe(self.chosen)
         order = np.argsort(-self.gains(), kind="stable")
-        yield from order[np.isfinite(self.mean[order])].tolist()
+        for place in order[np.isfinite(self.mean[order])].tolist():
+            self.chosen = place
+            yield place
 
     def _believe(self, place: int) -> None:
         """Condition on the predicted score of a point, which leaves all means as they are."""

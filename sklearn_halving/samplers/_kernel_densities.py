@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -10,7 +12,7 @@ from scipy.special import ndtr, ndtri
 
 from sklearn_halving._checks import CheckedFields, Count, Positive, Share, between
 from sklearn_halving.samplers._dimensions import Dimension, Opaque
-from sklearn_halving.samplers._random import Batch
+from sklearn_halving.samplers._random import filled
 from sklearn_halving.samplers._space import FloatArray, IntArray, Params, Space
 from sklearn_halving.samplers._types import Told
 
@@ -74,14 +76,8 @@ class KernelDensitySampler(CheckedFields):
     def propose(self, told: Told, n: int, rng: np.random.Generator) -> list[Params]:
         """Return ``n`` candidates, from the densities or at random."""
         densities = self.densities(told, rng)
-        if densities is None:
-            return Batch(told).filled(n, rng)
-        good, bad = densities
-
-        def make(batch: Batch) -> Params | None:
-            return self.likely(told, good, bad, batch, rng)
-
-        return Batch(told).filled(n, rng, make, self.share_random)
+        propose = partial(self.likely, told.space, *densities, rng) if densities else None
+        return filled(told, n, rng, propose, self.share_random)
 
     def densities(self, told: Told, rng: np.random.Generator) -> tuple[Density, Density] | None:
         """Return the densities of good and of bad candidates; None if there are too few scores."""
@@ -100,15 +96,12 @@ class KernelDensitySampler(CheckedFields):
         return Density.of(told, good, rng), Density.of(told, bad, rng)
 
     def likely(
-        self, told: Told, good: Density, bad: Density, batch: Batch, rng: np.random.Generator
-    ) -> Params | None:
-        """Return the new candidate with the largest ratio of densities; None if none is new."""
+        self, space: Space, good: Density, bad: Density, rng: np.random.Generator
+    ) -> Iterator[Params]:
+        """Yield candidates, those with the largest ratio of densities first."""
         points = good.draw(self.n_draws, self.widening, rng)
         for i in np.argsort(bad.log_at(points) - good.log_at(points), kind="stable"):
-            params = told.space.params_at(_snapped(told.space, points[i]), rng)
-            if told.space.key(params) not in batch:
-                return params
-        return None
+            yield space.params_at(_snapped(space, points[i]), rng)
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_halving.samplers._space import Params
+from sklearn_halving.samplers._space import Params, Space
 from sklearn_halving.samplers._types import Told
 
 
@@ -35,59 +35,41 @@ class RandomSampler:
 
     def propose(self, told: Told, n: int, rng: np.random.Generator) -> list[Params]:
         """Return ``n`` random candidates."""
-        return Batch(told).filled(n, rng)
+        return filled(told, n, rng)
 
 
-class Batch:
-    """The candidates of one proposal.
+def filled(
+    told: Told,
+    n: int,
+    rng: np.random.Generator,
+    propose: Callable[[], Iterable[Params]] | None = None,
+    share_random: float = 1.0,
+) -> list[Params]:
+    """Return ``n`` candidates, each of them new if possible.
 
-    ``key in batch`` is True for the keys of these and of all earlier candidates.
-
-    Parameters
-    ----------
-    told : Told
-        The earlier candidates.
+    A candidate is random with probability ``share_random``, or if ``propose`` is None or yields
+    no new candidate. Otherwise it is the first new one that ``propose`` yields.
     """
+    space, candidates = told.space, list[Params]()
+    known, own = set(told.keys), set[Hashable]()
+    avoided = [known, own]
+    while len(candidates) < n:
+        params = None
+        if propose is not None and rng.random() >= share_random:
+            params = next((one for one in propose() if space.key(one) not in known), None)
+        if params is None:
+            params = _drawn(space, rng, avoided)
+        candidates.append(params)
+        known.add(space.key(params))
+        own.add(space.key(params))
+    return candidates
 
-    def __init__(self, told: Told) -> None:
-        self.candidates: list[Params] = []
-        self._told = told
-        self._own: set[Hashable] = set()
-        self._avoided: list[Container[Hashable]] = [self, self._own]
 
-    def filled(
-        self,
-        n: int,
-        rng: np.random.Generator,
-        make: Callable[[Batch], Params | None] | None = None,
-        share_random: float = 1.0,
-    ) -> list[Params]:
-        """Add candidates until there are ``n``, and return all of them.
-
-        A candidate is random with probability ``share_random``, without ``make``, or if ``make``
-        returns None.
-        """
-        while len(self.candidates) < n:
-            params = None
-            if make is not None and rng.random() >= share_random:
-                params = make(self)
-            self.add(self.draw(rng) if params is None else params)
-        return self.candidates
-
-    def draw(self, rng: np.random.Generator) -> Params:
-        """Return a random candidate that is new if possible, or else new in the batch."""
-        space = self._told.space
-        while self._avoided:
-            params = space.draw(rng, self._avoided[0])
-            if space.key(params) not in self._avoided[0]:
-                return params
-            self._avoided.pop(0)  # none is left, and searching again would take long
-        return space.draw(rng)
-
-    def add(self, params: Params) -> None:
-        """Add a candidate."""
-        self.candidates.append(params)
-        self._own.add(self._told.space.key(params))
-
-    def __contains__(self, key: Hashable) -> bool:
-        return key in self._own or key in self._told.keys
+def _drawn(space: Space, rng: np.random.Generator, avoided: list[set[Hashable]]) -> Params:
+    """Return a random candidate that is new if possible, or else new in the batch."""
+    while avoided:
+        params = space.draw(rng, avoided[0])
+        if space.key(params) not in avoided[0]:
+            return params
+        avoided.pop(0)  # none is left, and searching again would take long
+    return space.draw(rng)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sklearn_halving._checks import refuse_unless
 from sklearn_halving.samplers._dimensions import (
     EDGE,
     NEUTRAL,
@@ -90,11 +91,7 @@ class Space:
         """
         one = isinstance(param_distributions, Mapping)
         dicts: Sequence[Any] = [param_distributions] if one else list(param_distributions)
-        if not dicts:
-            raise ValueError(
-                "param_distributions must hold candidates, got an empty list. Pass a dict of "
-                "parameter names and values, or a list of such dicts."
-            )
+        refuse_unless(bool(dicts), "param_distributions", "hold candidates", "an empty list")
         dimensions: list[Dimension] = []
         if len(dicts) > 1:
             dimensions.append(Choices(BRANCH, list(range(len(dicts)))))

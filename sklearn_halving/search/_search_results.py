@@ -17,6 +17,7 @@ from sklearn_halving._unstable_imports import (
     check_refit_metric,
     named_scorers,
     num_samples,
+    one_blas_thread,
     select_best_index,
 )
 from sklearn_halving._user_warnings import warn_user
@@ -214,7 +215,8 @@ class SearchResults(BaseSearchCV):
         self.n_splits_ = n_used if n_known is None else n_known
         stage_of_arm = run.prepared.policy.stage_of_arm(run.state)
         run.rows = result_rows(run.prepared.plan, outcomes, stage_of_arm)
-        self._table = make_result_table(run, run.rows)
+        with one_blas_thread():
+            self._table = make_result_table(run, run.rows)
         self.cv_results_ = without_sparse_splits(self._table.cv_results, n_known)
         if run.prepared.plan.schedule is None:
             most = run.prepared.plan.description.max_pulls

@@ -78,7 +78,7 @@ def test_a_chosen_point_is_pending_for_the_next_choice() -> None:
     process = Process.fitted(columns, np.arange(3), values)
     new = np.random.default_rng(1).random((50, 3))
     pool = Pool.of(process, new, new)
-    pool.chosen = chosen = next(pool.ranked())
+    chosen = next(pool.ranked())
     order = list(pool.ranked())
     believing = Pool.of(process.believing(new[[chosen]]), new, new)
     others = np.arange(50) != chosen

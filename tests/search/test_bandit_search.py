@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.linear_model import Ridge, SGDClassifier
 from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from search.common import FITS, Known, Recording, data, numbered
 from sklearn_halving import BanditSearchCV, HyperbandSearchCV
@@ -63,6 +64,19 @@ def test_the_default_policy_is_successive_rejects():
     assert default.cv_results_["n_fits"].tolist() == named.cv_results_["n_fits"].tolist()
     assert default.cv_results_["stage"].tolist() == named.cv_results_["stage"].tolist()
     assert default.best_params_ == {"value": 0.9}
+
+
+def test_results_are_computed_with_one_thread_as_more_are_slow_for_small_matrices():
+    seen = []
+
+    class Watching(UniformAllocation):
+        def belief(self, state):
+            seen.extend(threadpool_info())
+            return super().belief(state)
+
+    with threadpool_limits(2, "blas"):
+        search_by(Watching(8)).fit(*data())
+    assert {pool["num_threads"] for pool in seen if pool["user_api"] == "blas"} == {1}
 
 
 @pytest.mark.parametrize("name", POLICIES)
