@@ -268,7 +268,8 @@ def import_cycle(sources: dict[Path, str]) -> list[Path]:
     edges: dict[Path, set[Path]] = {}
     for path, source in sources.items():
         names = [imported.name for imported in imports(path, source) if not imported.is_deferred]
-        names += [name.rpartition(".")[0] for name in names]  # from module import name
+        # What is imported from a module, such as a class, is no module itself.
+        names = [name if name in path_of else name.rpartition(".")[0] for name in names]
         edges[path] = {path_of[name] for name in names if name in path_of} - {path}
     return cycle(edges)
 
