@@ -64,8 +64,9 @@ def evaluate(task: EvaluationTask, job: Job) -> Landing:
     n_rounds = rounds_found(fit.estimator) if stopped_early else None
     outcome = _outcome(task, job, (len(rows), len(fold.test)), fit, scoring, n_rounds)
     # Training that stopped early must not start to wait again.
-    keep = job.keep_model and held_out is None and _can_continue(task, fit)
-    return Landing(outcome, fit.estimator if keep else None, fit.stop)
+    keep = job.keep_model and held_out is None and fit.error is None
+    can_continue = keep and task.resource.can_continue(fit.estimator)
+    return Landing(outcome, fit.estimator if can_continue else None, fit.stop)
 
 
 def failed_landing(
@@ -220,11 +221,6 @@ def _failed(task: EvaluationTask) -> Scoring:
     """Return the scores of a fit that failed."""
     scores = failed_scores(task)
     return Scoring(scores, scores if task.return_train_score else None)
-
-
-def _can_continue(task: EvaluationTask, fit: Fit) -> bool:
-    """Return whether training of a model can continue at the next level."""
-    return fit.error is None and task.resource.can_continue(fit.estimator)
 
 
 def _evaluated_on(estimator: Estimator, held_out: Part | None) -> AbstractContextManager[None]:

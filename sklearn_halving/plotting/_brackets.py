@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from sklearn_halving._typing import Params
+from sklearn_halving.plotting import _drawing as drawing
 from sklearn_halving.plotting._display import Display
-from sklearn_halving.plotting._drawing import GREY, OTHERS, PALE, WINNER, note
 from sklearn_halving.plotting._reading import FittedSearch
 
 if TYPE_CHECKING:
@@ -23,19 +23,28 @@ BOX = 0.16
 
 @dataclass(frozen=True)
 class Lane:
-    """A bracket, drawn from left to right."""
+    """A bracket, drawn from left to right.
+
+    Parameters
+    ----------
+    name : str
+        Name of the bracket.
+    column : ndarray of shape (n_rungs,)
+        Position of each rung on the x axis.
+    n_candidates : ndarray of shape (n_rungs,)
+        Number of candidates in each rung.
+    best_score : float
+        Best mean score in the last rung. Candidates with fewer splits than others at the same
+        amount of resource do not count. NaN if there is no score.
+    has_winner : bool
+        Whether the bracket contains the winner.
+    """
 
     name: str
-    """Name of the bracket."""
     column: np.ndarray
-    """Position of each rung on the x axis. Shape ``(n_rungs,)``."""
     n_candidates: np.ndarray
-    """Number of candidates in each rung. Shape ``(n_rungs,)``."""
     best_score: float
-    """Best mean score in the last rung. Candidates with fewer splits than others at the same
-    amount of resource do not count. NaN if there is no score."""
     has_winner: bool
-    """Whether the bracket contains the winner."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -107,7 +116,8 @@ class BracketDisplay(Display):
             column_label=column_label,
         )
 
-    def _draw(self, ax: Axes | None) -> Axes:
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the display."""
         heights = [max(2.0, float(np.sqrt(lane.n_candidates.max()))) for lane in self.lanes]
         gap = 0.12 * max(heights) + 1.2
         bottoms = np.cumsum([0.0, *(height + gap for height in heights)])
@@ -117,8 +127,8 @@ class BracketDisplay(Display):
         draw = _draw_boxes if has_boxes else _draw_area
         for lane, center in zip(self.lanes, centers.tolist(), strict=True):
             is_marked = lane.has_winner and several
-            end = draw(ax, lane, center, WINNER if is_marked else OTHERS)
-            _write_score(ax, lane, end, center, WINNER if is_marked else GREY)
+            end = draw(ax, lane, center, drawing.WINNER if is_marked else drawing.OTHERS)
+            _write_score(ax, lane, end, center, drawing.WINNER if is_marked else drawing.GREY)
         ax.set_yticks(centers, [lane.name for lane in self.lanes])
         ax.set_ylim(bottoms[-1] - gap / 2, -gap / 2 - 0.6)
         if has_boxes:
@@ -131,8 +141,8 @@ class BracketDisplay(Display):
         for side in ("top", "right", "left"):
             ax.spines[side].set_visible(False)
         winners = ", winner's in orange" if several else ""
-        note(ax, f"numbers of candidates; right: best {self.score_label}{winners}")
-        return ax
+        drawing.note(ax, f"numbers of candidates; right: best {self.score_label}{winners}")
+        return self
 
 
 def _draw_boxes(ax: Axes, lane: Lane, center: float, color: str) -> float:
@@ -147,7 +157,7 @@ def _draw_boxes(ax: Axes, lane: Lane, center: float, color: str) -> float:
             leaving = half[place] * lane.n_candidates[place + 1] / n_candidates
             ends = np.array([leaving, half[place + 1]])
             span = [x + BOX, lane.column[place + 1] - BOX]
-            ax.fill_between(span, center - ends, center + ends, color=PALE, lw=0, zorder=0)
+            ax.fill_between(span, center - ends, center + ends, color=drawing.PALE, lw=0, zorder=0)
     return float(lane.column[-1] + BOX)
 
 
@@ -170,7 +180,7 @@ def _write_score(ax: Axes, lane: Lane, x: float, center: float, color: str) -> N
 
 
 def _best_of(scores: np.ndarray) -> float:
-    return float(np.nanmax(scores)) if not np.isnan(scores).all() else float("nan")
+    return float(np.fmax.reduce(scores))  # NaN if all are
 
 
 def _bracket_lanes(found: FittedSearch, amounts: np.ndarray) -> list[Lane]:
@@ -188,11 +198,8 @@ def _bracket_lanes(found: FittedSearch, amounts: np.ndarray) -> list[Lane]:
         places, n_candidates = np.unique(column[inside], return_counts=True)
         best_score = _best_of(means[inside & (column == places[-1])])
         has_winner = found.best_row is not None and bool(inside[found.best_row])
-        name = (
-            f"loop {own_loop}, bracket {-minus_bracket}"
-            if several
-            else f"bracket {-minus_bracket}"
-        )
+        prefix = f"loop {own_loop}, " if several else ""
+        name = f"{prefix}bracket {-minus_bracket}"
         lanes.append(Lane(name, places, n_candidates, best_score, has_winner))
     return lanes
 

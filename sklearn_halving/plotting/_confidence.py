@@ -8,19 +8,8 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from sklearn_halving._typing import Params
+from sklearn_halving.plotting import _drawing as drawing
 from sklearn_halving.plotting._display import Display
-from sklearn_halving.plotting._drawing import (
-    GREY,
-    MAX_LABELS,
-    OTHERS,
-    WINNER,
-    clip,
-    count_of,
-    height_of,
-    label_candidates,
-    legend_beside,
-    note,
-)
 from sklearn_halving.plotting._reading import FittedSearch, Search, arrays, finite, read_search
 from sklearn_halving.splits import corrected_variance_of_mean
 
@@ -145,40 +134,47 @@ class ConfidenceDisplay(Display):
     @classmethod
     def _from_search(cls, found: FittedSearch, n_errors: float = 1.0) -> Self:
         table = found.candidates()
-        add_intervals = _add_posterior if found.has_posterior else _add_standard_errors
-        add_intervals(found, table, n_errors)
-        shown = table[table["mean"].notna()]
-        center, interval = "mean", f"± {n_errors:g} standard error"
+        table["mean"] = table["value"]
         if found.has_posterior:
-            center, interval = "posterior mean", "lower and upper bound"
+            interval = "lower and upper bound"
+            for side in ("lower", "upper"):
+                table[side] = finite(found.results[f"{side}_bound"])[table["row"]]
+        else:
+            interval = f"± {n_errors:g} standard error"
+            largest = table["level"][table["score"].notna()].max()
+            table.loc[table["level"] != largest, "mean"] = np.nan
+            width = n_errors * _standard_errors(found)[table["row"]]
+            table["lower"], table["upper"] = table["mean"] - width, table["mean"] + width
+        shown = table[table["mean"].notna()]
         return cls(
             **arrays(shown, "candidate", "mean", "lower", "upper", "best", "n_pulls"),
             labels=found.labels(shown),
             gap=_gap(shown) if found.has_posterior else None,
             n_left_out=len(table) - len(shown),
-            score_label=f"{center} of {found.score_label}",
+            score_label=found.value_label,
             interval_label=interval,
         )
 
-    def _draw(self, ax: Axes | None) -> Axes:
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the display."""
         n_candidates = len(self.candidate)
-        ax = self._axes(ax, 8.6, height_of(n_candidates))
+        ax = self._axes(ax, 8.6, drawing.height_of(n_candidates))
         if self.gap is not None:
             self._draw_gap(ax)
-        for is_winner, color in ((False, OTHERS), (True, WINNER)):
+        for is_winner, color in ((False, drawing.OTHERS), (True, drawing.WINNER)):
             label = "winner" if is_winner else self.interval_label
             self._draw_intervals(ax, self.best == is_winner, color, label)
-        label_candidates(ax, self.labels)
+        drawing.label_candidates(ax, self.labels)
         ax.set_xlabel(self.score_label)
-        n_cut = clip(ax.set_xlim, self.mean)
-        note(
+        n_cut = drawing.clip(ax.set_xlim, self.mean)
+        drawing.note(
             ax,
-            count_of(n_cut, "mean", "off the axis"),
-            count_of(self.n_left_out, "candidate", LEFT_OUT),
+            drawing.count_of(n_cut, "mean", "off the axis"),
+            drawing.count_of(self.n_left_out, "candidate", LEFT_OUT),
         )
         if n_candidates:
-            legend_beside(ax)
-        return ax
+            drawing.legend_beside(ax)
+        return self
 
     def _draw_intervals(self, ax: Axes, rows: np.ndarray, color: str, label: str) -> None:
         """Draw scores with intervals, and with another marker if the noise is unknown."""
@@ -187,8 +183,10 @@ class ConfidenceDisplay(Display):
         # Scores that are equal by chance are as uninformative about noise as a single score.
         is_flat = width <= FLAT * np.maximum(1.0, np.abs(self.mean))
         kind = np.select([never, np.isnan(width), is_flat], [1, 2, 3], default=0)
-        is_winner = color == WINNER
-        size, line = (5, 1.6) if is_winner or len(self.mean) <= 2 * MAX_LABELS else (2, 0.6)
+        is_winner = color == drawing.WINNER
+        size, line = (
+            (5, 1.6) if is_winner or len(self.mean) <= 2 * drawing.MAX_LABELS else (2, 0.6)
+        )
         style: Params = {"color": color, "markersize": size, "zorder": 3 if is_winner else 2}
         sides = np.maximum(np.stack([self.mean - self.lower, self.upper - self.mean]), 0.0)
         for number, (name, marker) in enumerate(KINDS):
@@ -210,36 +208,17 @@ class ConfidenceDisplay(Display):
         """Draw the span from the winner's lower bound to the largest upper bound of the others."""
         lower = float(self.lower[self.best][0])
         ends = sorted((lower, lower + float(self.gap or 0.0)))
-        ax.axvspan(*ends, color=GREY, alpha=0.15, linewidth=0, label=f"gap {self.gap:.3g}")
+        ax.axvspan(*ends, color=drawing.GREY, alpha=0.15, linewidth=0, label=f"gap {self.gap:.3g}")
 
 
-def _add_posterior(found: FittedSearch, table: pd.DataFrame, n_errors: float) -> None:
-    """Add the columns of the intervals: the bounds of the posterior."""
-    names = {"mean": "posterior_mean", "lower": "lower_bound", "upper": "upper_bound"}
-    for name, column in names.items():
-        table[name] = finite(found.results[column])[table["row"]]
-    # If all fits failed, the posterior describes a substitute value, not a score.
-    table.loc[(table["n_pulls"] > 0) & table["score"].isna(), "mean"] = np.nan
-
-
-def _add_standard_errors(found: FittedSearch, table: pd.DataFrame, n_errors: float) -> None:
-    """Add the columns of the intervals: standard errors around scores with the most resource."""
-    largest = table["level"][table["score"].notna()].max()
-    table["mean"] = table["score"].where(table["level"] == largest)
-    column = found.results.get(f"standard_error_test_{found.metric}")
-    error = _corrected_errors(found) if column is None else finite(column)
-    width = n_errors * error[table["row"]]
-    table["lower"], table["upper"] = table["mean"] - width, table["mean"] + width
-
-
-def _corrected_errors(found: FittedSearch) -> np.ndarray:
-    """Return the standard error of every row's mean, from its splits."""
+def _standard_errors(found: FittedSearch) -> np.ndarray:
+    """Return the standard error of every row's mean: its column, or computed from its splits."""
+    if (column := found.results.get(f"standard_error_test_{found.metric}")) is not None:
+        return finite(column)
     columns: list[np.ndarray] = []
     while (key := f"split{len(columns)}_test_{found.metric}") in found.results:
         columns.append(finite(found.results[key]))
-    rows = found.history
-    if found.has_resources:
-        rows = rows[rows["n_resources"] == rows["n_resources"].max()]
+    rows = found.history[found.history["n_resources"] == found.history["n_resources"].max()]
     sizes = rows["n_train"].mean(), rows["n_test"].mean()
     return np.sqrt(corrected_variance_of_mean(np.column_stack(columns), *sizes))
 

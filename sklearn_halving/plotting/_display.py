@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Self, get_args
+from typing import TYPE_CHECKING, Self
 
 from sklearn_halving._docstrings import entries, inherit_sections, with_section
 from sklearn_halving.plotting._reading import FittedSearch, Search, read_search
@@ -14,15 +14,6 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
-
-
-def check_choice(display: str, name: str, value: object, choices: object) -> None:
-    """Raise if the value is not one of a ``Literal``."""
-    known = get_args(choices)
-    if value not in known:
-        raise ValueError(
-            f"{name} of {display} must be one of {', '.join(map(repr, known))}; got {value!r}."
-        )
 
 
 class Display(ABC):
@@ -40,7 +31,11 @@ class Display(ABC):
     """
 
     ax_: Axes
-    figure_: Figure | SubFigure
+
+    @property
+    def figure_(self) -> Figure | SubFigure:
+        """The figure."""
+        return self.ax_.figure
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -93,6 +88,7 @@ class Display(ABC):
     def _from_search(cls, found: FittedSearch) -> Self:
         """Return the display of a fitted search, not drawn yet."""
 
+    @abstractmethod
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the display.
 
@@ -111,23 +107,14 @@ class Display(ABC):
         ImportError
             If matplotlib is missing.
         """
-        return self._drawn(self._draw(ax))
-
-    def _drawn(self, ax: Axes) -> Self:
-        """Remember the axes."""
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
-
-    @abstractmethod
-    def _draw(self, ax: Axes | None) -> Axes:
-        """Draw on the axes, or on those of a new figure, and return them."""
 
     def _axes(self, ax: Axes | None, width: float = 6.4, height: float = 4.0) -> Axes:
-        """Return ``ax``, or the axes of a new figure of this size in inches."""
+        """Set ``ax_`` to ``ax``, or to the axes of a new figure of this size in inches."""
         plt = self._pyplot()
-        if ax is not None:
-            return ax
-        return plt.subplots(figsize=(width, height), layout="constrained")[1]
+        if ax is None:
+            ax = plt.subplots(figsize=(width, height), layout="constrained")[1]
+        self.ax_ = ax
+        return ax
 
     def _pyplot(self) -> ModuleType:
         """Return ``matplotlib.pyplot``, or raise an ImportError that says how to install it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +13,6 @@ from sklearn_halving.plotting._labels import shortened
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
-    from matplotlib.collections import PathCollection
 
 OTHERS = "#4477aa"
 WINNER = "#d55e00"
@@ -25,8 +24,6 @@ MAX_LABELS = 30
 """Largest number of candidates whose names are written on an axis."""
 MAX_CATEGORIES = 40
 """Largest number of categories of which each has a label."""
-ROUND_STEPS = (5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
-"""Possible distances between tick labels on an axis of candidates."""
 
 
 def height_of(n_rows: int) -> float:
@@ -42,9 +39,11 @@ def label_candidates(ax: Axes, labels: list[str]) -> None:
     if n_rows <= MAX_LABELS:
         ax.set_yticks(range(n_rows), labels, fontsize="small")
     else:
-        step = next(s for s in ROUND_STEPS if n_rows <= 8 * s or s == ROUND_STEPS[-1])
-        places = [1, *range(step, n_rows + 1, step)]
-        ax.set_yticks([place - 1 for place in places], places)
+        from matplotlib.ticker import MaxNLocator
+
+        places = np.array(MaxNLocator(8, steps=[1, 2, 5, 10]).tick_values(0, n_rows), dtype=int)
+        places = np.maximum(places[places <= n_rows], 1)
+        ax.set_yticks(places - 1, places)
         ax.set_ylabel(f"{n_rows} candidates, best first")
 
 
@@ -92,10 +91,10 @@ def clip(set_limits: Callable[[float, float], object], scores: np.ndarray) -> in
     return int((scores < limits[0]).sum())
 
 
-def draw_winner(ax: Axes, x: np.ndarray, y: np.ndarray) -> PathCollection:
+def draw_winner(ax: Axes, x: np.ndarray, y: np.ndarray, label: str | None = None) -> None:
     """Draw a star where the winner is."""
     style: Params = {"color": WINNER, "marker": "*", "edgecolors": "white", "zorder": 3}
-    return ax.scatter(x, y, 220, **style)
+    ax.scatter(x, y, 220, label=label, **style)
 
 
 def note(ax: Axes, *texts: str) -> None:
@@ -136,7 +135,7 @@ def label_numbers(axis: Axis, values: np.ndarray, *, is_log: bool) -> None:
         axis.set_major_formatter(FuncFormatter(lambda value, place: f"{value:.4g}"))
 
 
-def label_categories(axis: Axis, names: list[str]) -> None:
+def label_categories(axis: Axis, names: Sequence[str]) -> None:
     """Label an axis with the names of categories, rotated if they would overlap."""
     step = -(-len(names) // MAX_CATEGORIES)
     is_long = max(map(len, names), default=0) * len(names) > 60

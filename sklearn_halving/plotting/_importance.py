@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from sklearn_halving._typing import Params
+from sklearn_halving.plotting import _drawing as drawing
 from sklearn_halving.plotting._display import Display
-from sklearn_halving.plotting._drawing import OTHERS, count_of, height_of, note
 from sklearn_halving.plotting._labels import shortened
 from sklearn_halving.plotting._reading import FittedSearch
-from sklearn_halving.plotting._space import TriedSpace, tried_space
+from sklearn_halving.plotting._space import Axis, tried_space
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 N_TREES = 200
@@ -72,40 +73,40 @@ class ImportanceDisplay(Display):
 
     @classmethod
     def _from_search(cls, found: FittedSearch) -> Self:
-        space = tried_space(found)
-        mean, deviation = importances(space)
+        axes, table = tried_space(found)
+        mean, deviation = importances(axes, table)
         order = np.argsort(-mean, kind="stable")
         return cls(
-            parameter=[space.axes[place].name for place in order],
+            parameter=[axes[place].name for place in order],
             importance=mean[order],
             deviation=deviation[order],
-            n_candidates=len(space.table),
+            n_candidates=len(table),
             score_label=found.score_label,
         )
 
-    def _draw(self, ax: Axes | None) -> Axes:
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the display."""
         rows = range(len(self.parameter))
-        ax = self._axes(ax, 6.4, height_of(len(rows)))
+        ax = self._axes(ax, 6.4, drawing.height_of(len(rows)))
         style: Params = {"ecolor": "black", "error_kw": {"elinewidth": 0.8}}
-        ax.barh(rows, self.importance, 0.7, xerr=self.deviation, color=OTHERS, **style)
+        ax.barh(rows, self.importance, 0.7, xerr=self.deviation, color=drawing.OTHERS, **style)
         ax.set_yticks(rows, [shortened(name, 30) for name in self.parameter], fontsize="small")
         ax.set_ylim(max(len(rows), 2) - 0.4, -0.6)
         ax.set_xlim(left=min(0.0, float((self.importance - self.deviation).min(initial=0.0))))
         ax.set_xlabel(f"decrease of R2 if shuffled, for {shortened(self.score_label, 30)}")
-        note(ax, count_of(self.n_candidates, "candidate"))
-        return ax
+        drawing.note(ax, drawing.count_of(self.n_candidates, "candidate"))
+        return self
 
 
-def importances(space: TriedSpace) -> tuple[np.ndarray, np.ndarray]:
+def importances(axes: list[Axis], table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Return mean and standard deviation of the importance of each parameter."""
-    n_axes = len(space.axes)
-    if np.ptp(space.table["score"]) == 0:
+    n_axes, score = len(axes), table["score"]
+    if np.ptp(score) == 0:
         return np.zeros(n_axes), np.zeros(n_axes)
     from sklearn.ensemble import RandomForestRegressor
     from sklearn.inspection import permutation_importance
 
-    score = space.table["score"]
-    X = np.column_stack([*(axis.position for axis in space.axes), space.table["level"]])
+    X = np.column_stack([*(axis.position for axis in axes), table["level"]])
     # Trees split by order, so scales do not matter. Candidates without a parameter stand apart.
     X = np.where(np.isnan(X), np.nanmin(X, axis=0) - 1, X)
     forest = RandomForestRegressor(N_TREES, random_state=0).fit(X, score)

@@ -73,16 +73,16 @@ def _estimator_texts(name: str, estimators: list[Parameterized]) -> list[str]:
     return [f"{name}({part})" for part in parts]
 
 
-def short_names(names: Iterable[str]) -> dict[str, str]:
+def short_names(names: Iterable[str], separator: str = "__") -> dict[str, str]:
     """Return for each parameter the shortest end of its name that no other has."""
-    parts = {name: name.split("__") for name in names}
+    parts = {name: name.split(separator) for name in names}
     short = {}
     for name, own in parts.items():
         for n_parts in range(1, len(own) + 1):
             end = own[-n_parts:]
             if sum(other[-n_parts:] == end for other in parts.values()) == 1:
                 break
-        short[name] = "__".join(end)
+        short[name] = separator.join(end)
     return short
 
 
@@ -96,11 +96,10 @@ def _end_of(name: str, end: str, length: int) -> str:
 def _ways_to_shorten(names: list[str]) -> list[dict[str, str]]:
     """Return names of parameters for labels, in several ways, the most legible first."""
     whole = short_names(names)
-    words = {name: short.replace("__", "_").replace("_", "__") for name, short in whole.items()}
-    ends = {word: end.replace("__", "_") for word, end in short_names(words.values()).items()}
+    ends = short_names(whole.values(), "_")
     ways = [whole]
     ways += [
-        {name: _end_of(whole[name], ends[words[name]], length) for name in names}
+        {name: _end_of(one, ends[one], length) for name, one in whole.items()}
         for length in NAME_LENGTHS
     ]
     # Two parameters must not get the same name.

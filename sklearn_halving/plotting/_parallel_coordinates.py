@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from sklearn_halving._typing import Params
+from sklearn_halving.plotting import _drawing as drawing
 from sklearn_halving.plotting._display import Display
-from sklearn_halving.plotting._drawing import OTHERS, WINNER, count_of, legend_beside, note
 from sklearn_halving.plotting._labels import shortened
 from sklearn_halving.plotting._reading import FittedSearch
 from sklearn_halving.plotting._space import Axis, tried_space
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 GROUPS = ("other candidates", "best quarter", "winner")
-COLORS = ("#c9ccd1", OTHERS, WINNER)
+COLORS = ("#c9ccd1", drawing.OTHERS, drawing.WINNER)
 WIDTHS = (0.7, 1.2, 2.5)
 
 
@@ -66,12 +66,12 @@ class ParallelCoordinatesDisplay(Display):
 
     @classmethod
     def _from_search(cls, found: FittedSearch) -> Self:
-        space = tried_space(found)
-        score, fewer = (space.table[name].to_numpy() for name in ("score", "has_fewer_splits"))
-        axes = [*space.axes, Axis("score", found.score_label, score, (), is_log=False)]
+        axes, table = tried_space(found)
+        score, fewer = (table[name].to_numpy() for name in ("score", "has_fewer_splits"))
+        axes.append(Axis("score", found.score_label, score, (), is_log=False))
         compared = ~fewer | fewer.all()
         group = (compared & (score >= np.quantile(score[compared], 0.75))).astype(int)
-        group[space.table["best"]] = 2
+        group[table["best"]] = 2
         return cls(
             position=np.column_stack([_to_unit(axis) for axis in axes]),
             group=group,
@@ -79,7 +79,8 @@ class ParallelCoordinatesDisplay(Display):
             ends=[_ends(axis) for axis in axes],
         )
 
-    def _draw(self, ax: Axes | None) -> Axes:
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the display."""
         n_axes = len(self.label)
         ax = self._axes(ax, max(6.4, 1.5 * n_axes), 4.4)
         self._draw_lines(ax)
@@ -92,12 +93,12 @@ class ParallelCoordinatesDisplay(Display):
             ax.text(place, -0.03, shortened(low, 12), va="top", **style)
             ax.text(place, 1.03, shortened(high, 12), va="bottom", **style)
         n_without = int((self.position < 0).any(axis=1).sum())
-        note(
+        drawing.note(
             ax,
-            count_of(len(self.group), "candidate"),
+            drawing.count_of(len(self.group), "candidate"),
             f"{n_without} without a parameter" if n_without else "",
         )
-        return ax
+        return self
 
     def _draw_lines(self, ax: Axes) -> None:
         """Draw the winner last, so that nothing hides it."""
@@ -111,7 +112,7 @@ class ParallelCoordinatesDisplay(Display):
             style: Params = {"color": [COLORS[group]], "linewidth": WIDTHS[group]}
             parallel_coordinates(frame, "group", ax=ax, use_columns=False, **style)
         handles, labels = ax.get_legend_handles_labels()
-        legend_beside(ax, handles=handles[::-1], labels=labels[::-1])
+        drawing.legend_beside(ax, handles=handles[::-1], labels=labels[::-1])
 
 
 def _to_unit(axis: Axis) -> np.ndarray:

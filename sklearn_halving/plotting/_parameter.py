@@ -3,36 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self, get_args
 
 import numpy as np
 
 from sklearn_halving._typing import Params
-from sklearn_halving.plotting._display import Display, check_choice
-from sklearn_halving.plotting._drawing import (
-    FEWER_SPLITS,
-    OTHERS,
-    clip,
-    count_of,
-    draw_winner,
-    label_categories,
-    label_numbers,
-    legend_beside,
-    note,
-    wrapped,
+from sklearn_halving.plotting import _drawing as drawing
+from sklearn_halving.plotting._display import Display
+from sklearn_halving.plotting._labels import shortened
+from sklearn_halving.plotting._reading import (
+    FittedSearch,
+    Search,
+    arrays,
+    check_choice,
+    read_search,
 )
-from sklearn_halving.plotting._labels import shortened, value_texts
-from sklearn_halving.plotting._reading import FittedSearch, Search, arrays, read_search
-from sklearn_halving.plotting._space import as_numbers, category_texts, suits_log
+from sklearn_halving.plotting._space import Axis, as_numbers, axis_of
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-    from matplotlib.collections import PathCollection
 
 Scale = Literal["auto", "linear", "log"]
-FULL: Params = {"color": OTHERS, "linewidths": 0}
-HOLLOW: Params = {"facecolors": "none", "edgecolors": OTHERS, "linewidths": 1}
+FULL: Params = {"color": drawing.OTHERS, "linewidths": 0}
+HOLLOW: Params = {"facecolors": "none", "edgecolors": drawing.OTHERS, "linewidths": 1}
 AREAS = (14.0, 160.0)
 """Areas of the smallest and the largest marker, in square points."""
 
@@ -123,27 +116,25 @@ class ParameterDisplay(Display):
 
     @classmethod
     def _from_search(cls, found: FittedSearch, parameter: str | None = None) -> Self:
-        parameter = _parameter_of(found, parameter)
+        known = found.parameters
+        if parameter is None and len(known) == 1:
+            parameter = known[0]
+        check_choice(found.display, "parameter", parameter, known)
         table = found.candidates()
         weight, weight_label = "n_pulls", "fits"
         if found.has_resources and len(np.unique(found.results["n_resources"])) > 1:
             weight, weight_label = "level", found.resource_unit
-        score_label = f"mean test {found.score_label}"
-        if found.has_posterior:  # which knows of candidates that were never fitted, too
-            failed = (table["n_pulls"] > 0) & table["score"].isna()
-            posterior = found.results["posterior_mean"][table["row"]]
-            table["score"] = np.where(failed, np.nan, posterior)
-            score_label = f"posterior mean of {found.score_label}"
         column = found.results[f"param_{parameter}"][table["row"]]
-        shown = ~np.ma.getmaskarray(column) & table["score"].notna()
+        shown = ~np.ma.getmaskarray(column) & table["value"].notna()
         table = table[shown]
         return cls(
-            values=as_numbers([column[place] for place in np.flatnonzero(shown)]),
+            values=as_numbers(column[shown]),
+            score=table["value"].to_numpy(),
             weight=table[weight].to_numpy(),
-            **arrays(table, "score", "best", "has_fewer_splits"),
-            parameter=parameter,
+            **arrays(table, "best", "has_fewer_splits"),
+            parameter=str(parameter),
             n_left_out=int((~shown).sum()),
-            score_label=score_label,
+            score_label=found.value_label,
             weight_label=weight_label,
         )
 
@@ -155,91 +146,69 @@ class ParameterDisplay(Display):
         scale : {"auto", "linear", "log"}, default="auto"
             As in `from_estimator`.
         """
-        return self._drawn(self._draw(ax, scale))
-
-    def _draw(self, ax: Axes | None, scale: Scale = "auto") -> Axes:
-        is_log = self._is_log(scale)
-        is_numeric = self.values.dtype != object
-        texts = [] if is_numeric else value_texts(list(self.values))
+        axis = axis_of(self.parameter, self.parameter, self.values)
+        is_log = self._is_log(axis, scale)
         # Long category names are rotated, which takes height from the axes.
-        ax = self._axes(ax, height=4.0 + 0.04 * max(map(len, texts), default=0))
-        x = self.values if is_numeric else self._draw_categories(ax)
-        if is_numeric:
-            label_numbers(ax.xaxis, x, is_log=is_log)
+        ax = self._axes(ax, height=4.0 + 0.04 * max(map(len, axis.categories), default=0))
+        x = axis.position
+        if axis.categories:
+            drawing.label_categories(ax.xaxis, axis.categories)
+            ax.set_xlim(-0.6, len(axis.categories) - 0.4)
+            x = _spread(x)
+        else:
+            drawing.label_numbers(ax.xaxis, x, is_log=is_log)
         areas = _areas(self.weight, self.weight)
         alpha = 0.7 if len(x) <= 100 else 0.4
         for is_hollow, style in enumerate((FULL, HOLLOW)):
             rows = ~self.best & (self.has_fewer_splits == is_hollow)
             if rows.any():
                 ax.scatter(x[rows], self.score[rows], areas[rows], alpha=alpha, **style)
-        star = draw_winner(ax, x[self.best], self.score[self.best])
+        never = "" if self.weight[self.best].all() else ",\nnever fitted"
+        label = f"winner{never}" if self.best.any() else None
+        drawing.draw_winner(ax, x[self.best], self.score[self.best], label)
         # Parameter names of nested pipelines can be wider than the axes.
-        ax.set(xlabel=shortened(self.parameter, 60), ylabel=wrapped(self.score_label))
-        n_below = clip(ax.set_ylim, self.score)
-        note(
+        ax.set(xlabel=shortened(self.parameter, 60), ylabel=drawing.wrapped(self.score_label))
+        n_below = drawing.clip(ax.set_ylim, self.score)
+        drawing.note(
             ax,
-            count_of(n_below, "score", "below the axis"),
-            count_of(self.n_left_out, "candidate", "left out"),
+            drawing.count_of(n_below, "score", "below the axis"),
+            drawing.count_of(self.n_left_out, "candidate", "left out"),
         )
-        self._add_legend(ax, star)
-        return ax
+        self._add_legend(ax)
+        return self
 
-    def _is_log(self, scale: Scale) -> bool:
+    def _is_log(self, axis: Axis, scale: Scale) -> bool:
         """Return whether the x axis is logarithmic."""
         name = type(self).__name__
-        check_choice(name, "scale", scale, Scale)
-        can_be_log = self.values.dtype != object and bool((self.values > 0).all())
-        if scale == "log" and not can_be_log:
+        check_choice(name, "scale", scale, get_args(Scale))
+        if scale == "log" and (axis.categories or (axis.position <= 0).any()):
             raise ValueError(
                 f"scale='log' of {name} needs positive numbers; got {self.parameter} with other "
                 "values. Use scale='auto' or 'linear'."
             )
-        if scale != "auto" or not can_be_log:
-            return scale == "log"
-        return suits_log(self.values)
+        return axis.is_log if scale == "auto" else scale == "log"
 
-    def _draw_categories(self, ax: Axes) -> np.ndarray:
-        """Label the axis with the categories, and return the position of each candidate."""
-        texts, names = category_texts(self.values)
-        label_categories(ax.xaxis, names)
-        ax.set_xlim(-0.6, len(names) - 0.4)
-        x = np.array([names.index(text) for text in texts], dtype=float)
-        # Candidates of one category are spread out, in the same way in every drawing.
-        for index in range(len(names)):
-            members = np.flatnonzero(x == index)
-            if len(members) > 1:
-                spread = min(0.3, 0.04 * len(members))
-                x[members] += spread * (2 * (np.arange(len(members)) * 0.618 % 1.0) - 1)
-        return x
-
-    def _add_legend(self, ax: Axes, star: PathCollection) -> None:
+    def _add_legend(self, ax: Axes) -> None:
         """Explain the marks and their areas."""
-        marks: list[tuple[Artist, str]] = []
-        if self.best.any():
-            never = "" if self.weight[self.best].all() else ",\nnever fitted"
-            marks.append((star, f"winner{never}"))
         if (self.has_fewer_splits & ~self.best).any():
-            marks.append((ax.scatter([], [], 50.0, **HOLLOW), FEWER_SPLITS))
+            ax.scatter([], [], 50.0, label=drawing.FEWER_SPLITS, **HOLLOW)
         amounts = np.unique(self.weight)
         if len(amounts) > 5:
             amounts = amounts[np.linspace(0, len(amounts) - 1, 4).round().astype(int)]
         for amount, area in zip(amounts, _areas(self.weight, amounts), strict=True):
-            marks.append((ax.scatter([], [], area, alpha=0.7, **FULL), f"{amount:.4g}"))
-        handles, labels = [mark for mark, _ in marks], [label for _, label in marks]
-        title = shortened(self.weight_label, 20)
-        legend_beside(ax, handles=handles, labels=labels, title=title)
+            ax.scatter([], [], area, alpha=0.7, label=f"{amount:.4g}", **FULL)
+        drawing.legend_beside(ax, title=shortened(self.weight_label, 20))
 
 
-def _parameter_of(found: FittedSearch, parameter: str | None) -> str:
-    known = found.parameters
-    if parameter is None and len(known) == 1:
-        return known[0]
-    if parameter is None or parameter not in known:
-        raise ValueError(
-            f"parameter of {found.display} must be one of those that this {found.name} searched, "
-            f"{', '.join(map(repr, known))}; got {parameter!r}."
-        )
-    return parameter
+def _spread(x: np.ndarray) -> np.ndarray:
+    """Spread out the candidates of one category, in the same way in every drawing."""
+    spread = x.copy()
+    for place in np.unique(x):
+        members = np.flatnonzero(x == place)
+        if len(members) > 1:
+            width = min(0.3, 0.04 * len(members))
+            spread[members] += width * (2 * (np.arange(len(members)) * 0.618 % 1.0) - 1)
+    return spread
 
 
 def _areas(weight: np.ndarray, amounts: np.ndarray) -> np.ndarray:

@@ -8,20 +8,12 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from sklearn_halving._typing import Params
+from sklearn_halving.plotting import _drawing as drawing
 from sklearn_halving.plotting._display import Display
-from sklearn_halving.plotting._drawing import (
-    FEWER_SPLITS,
-    count_of,
-    draw_winner,
-    label_categories,
-    label_numbers,
-    note,
-    score_range,
-)
 from sklearn_halving.plotting._importance import importances
 from sklearn_halving.plotting._labels import shortened
 from sklearn_halving.plotting._reading import FittedSearch, Search, arrays, read_search
-from sklearn_halving.plotting._space import Axis, TriedSpace, tried_space
+from sklearn_halving.plotting._space import Axis, tried_space
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,30 +98,34 @@ class ParameterPairDisplay(Display):
 
     @classmethod
     def _from_search(cls, found: FittedSearch, parameters: tuple[str, str] | None = None) -> Self:
-        space = tried_space(found)
-        if len(space.axes) < 2:
+        axes, table = tried_space(found)
+        if len(axes) < 2:
             way_out = "ParameterDisplay shows one of them"
             raise found.lacks("two parameters in which candidates differ", way_out)
-        first, second = _pair(space, found, parameters)
+        if parameters is None:
+            places = sorted(np.argsort(-importances(axes, table)[0], kind="stable")[:2])
+        else:
+            places = _places_of(parameters, [axis.name for axis in axes], found.display)
+        first, second = (axes[place] for place in places)
         shown = ~np.isnan(first.position + second.position)
         first, second = (replace(one, position=one.position[shown]) for one in (first, second))
-        table = space.table[shown]
         return cls(
             axes=(first, second),
-            **arrays(table, "score", "best", "has_fewer_splits"),
+            **arrays(table[shown], "score", "best", "has_fewer_splits"),
             n_left_out=int((~shown).sum()),
             score_label=found.score_label,
         )
 
-    def _draw(self, ax: Axes | None) -> Axes:
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the display."""
         ax = self._axes(ax, 6.4, 4.4)
         for axis, of_plot in zip(self.axes, (ax.xaxis, ax.yaxis), strict=True):
             if axis.categories:
                 names = [shortened(text, 18) for text in axis.categories]
-                label_categories(of_plot, names)
+                drawing.label_categories(of_plot, names)
             else:
-                label_numbers(of_plot, axis.position, is_log=axis.is_log)
-        limits = score_range(self.score)
+                drawing.label_numbers(of_plot, axis.position, is_log=axis.is_log)
+        limits = drawing.score_range(self.score)
         low, high = limits or (float(self.score.min()), float(self.score.max()))
         self._draw_contours(ax, low, high)
         style: Params = {"vmin": low, "vmax": high, "cmap": "viridis"}
@@ -141,17 +137,17 @@ class ParameterPairDisplay(Display):
             ax.scatter(x[fewer], y[fewer], 28, self.score[fewer], marker="x", **style)
         edge: Params = {"edgecolors": "white", "linewidths": 0.6}
         points = ax.scatter(x[full], y[full], 28, self.score[full], **edge, **style)
-        draw_winner(ax, x[self.best], y[self.best])
+        drawing.draw_winner(ax, x[self.best], y[self.best])
         ax.set(xlabel=shortened(self.axes[0].name, 60), ylabel=shortened(self.axes[1].name, 36))
         label = f"mean test {shortened(self.score_label, 30)}"
         extend = "neither" if limits is None else "min"
         ax.figure.colorbar(points, ax=ax, label=label, extend=extend)
-        note(
+        drawing.note(
             ax,
-            f"x: {FEWER_SPLITS}" if len(fewer) else "",
-            count_of(self.n_left_out, "candidate", "left out"),
+            f"x: {drawing.FEWER_SPLITS}" if len(fewer) else "",
+            drawing.count_of(self.n_left_out, "candidate", "left out"),
         )
-        return ax
+        return self
 
     def _draw_contours(self, ax: Axes, low: float, high: float) -> None:
         """Interpolate between the candidates, if they span an area of two numeric parameters."""
@@ -176,18 +172,11 @@ class ParameterPairDisplay(Display):
         ax.tricontourf(x, y, triangles, self.score[full][first], **style)
 
 
-def _pair(
-    space: TriedSpace, found: FittedSearch, parameters: tuple[str, str] | None
-) -> tuple[Axis, Axis]:
-    """Return the two parameters that are named, or the two most important ones."""
-    if parameters is None:
-        first, second = sorted(np.argsort(-importances(space)[0], kind="stable")[:2])
-        return space.axes[first], space.axes[second]
-    known = {axis.name: axis for axis in space.axes}
-    if len(set(parameters)) != 2 or not set(parameters) <= known.keys():
+def _places_of(parameters: tuple[str, str], known: list[str], display: str) -> list[int]:
+    """Return the places of two different parameters among those that are known."""
+    if len(set(parameters)) != 2 or not set(parameters) <= set(known):
         raise ValueError(
-            f"parameters of {found.display} must be two of those in which candidates differ, "
+            f"parameters of {display} must be two of those in which candidates differ, "
             f"{', '.join(map(repr, known))}; got {parameters!r}."
         )
-    first, second = parameters
-    return known[first], known[second]
+    return [known.index(name) for name in parameters]

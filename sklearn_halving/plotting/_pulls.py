@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from sklearn_halving.plotting import _drawing as drawing
 from sklearn_halving.plotting._display import Display
-from sklearn_halving.plotting._drawing import (
-    MAX_LABELS,
-    OTHERS,
-    WINNER,
-    height_of,
-    label_candidates,
-    legend_beside,
-    note,
-)
 from sklearn_halving.plotting._reading import FittedSearch, arrays
 
 if TYPE_CHECKING:
@@ -74,32 +66,27 @@ class PullsDisplay(Display):
 
     @classmethod
     def _from_search(cls, found: FittedSearch) -> Self:
-        import pandas as pd
-
         table = found.candidates()
-        rows = pd.Index(table["candidate"]).get_indexer(found.history["candidate"])
-        levels, columns = np.array([np.nan]), np.zeros(len(rows), dtype=int)
-        if found.has_resources:
-            levels, columns = np.unique(found.history["n_resources"], return_inverse=True)
-        n_pulls = np.zeros((len(table), len(levels)), dtype=int)
-        np.add.at(n_pulls, (rows, columns), 1)
+        rungs = found.history.groupby(["candidate", "n_resources"])
+        counts = rungs.size().unstack(fill_value=0)
         return cls(
-            n_pulls=n_pulls,
-            levels=levels,
+            n_pulls=counts.reindex(table["candidate"], fill_value=0).to_numpy(),
+            levels=counts.columns.to_numpy() if found.has_resources else np.array([np.nan]),
             **arrays(table, "candidate", "best"),
             labels=found.labels(table),
             resource_label=found.resource_unit,
         )
 
-    def _draw(self, ax: Axes | None) -> Axes:
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the display."""
         plt, n_candidates = self._pyplot(), len(self.candidate)
-        ax = self._axes(ax, 8.6, height_of(n_candidates))
+        ax = self._axes(ax, 8.6, drawing.height_of(n_candidates))
         n_levels = len(self.levels)
         shades = plt.get_cmap("Blues")(np.linspace(0.3, 1, n_levels))
-        colors = [OTHERS] if n_levels == 1 else shades
+        colors = [drawing.OTHERS] if n_levels == 1 else shades
         start = np.zeros(n_candidates, dtype=int)
         # With hundreds of bars, gaps cause moiré, and bars thinner than a pixel are not drawn.
-        height, edge = (0.8, 0.0) if n_candidates <= 2 * MAX_LABELS else (1.0, 0.8)
+        height, edge = (0.8, 0.0) if n_candidates <= 2 * drawing.MAX_LABELS else (1.0, 0.8)
         for level, color, fits in zip(self.levels, colors, self.n_pulls.T, strict=True):
             label = f"{level:.4g}" if n_levels > 1 else None
             style = {"color": color, "edgecolor": color, "label": label}
@@ -108,15 +95,15 @@ class PullsDisplay(Display):
             start = start + fits
         for place in np.flatnonzero(self.best):
             label = "winner" if start[place] else "winner, never fitted"
-            ax.plot(start[place], place, "*", markersize=12, color=WINNER, label=label)
-        label_candidates(ax, self.labels)
+            ax.plot(start[place], place, "*", markersize=12, color=drawing.WINNER, label=label)
+        drawing.label_candidates(ax, self.labels)
         # The axis starts below 0 so that the star of a winner without fits is not clipped.
         ax.set_xlim(-0.02 * max(1, start.max()), 1.1 * max(1, start.max()))
         ax.locator_params(axis="x", integer=True)
         ax.set_xlabel("fits")
         if n_levels > 1 or self.best.any():
             title = f"fits with {self.resource_label} =" if n_levels > 1 else None
-            legend_beside(ax, title=title)
+            drawing.legend_beside(ax, title=title)
         n_never = int((start == 0).sum())
-        note(ax, f"{start.sum()} fits", f"{n_never} never fitted" if n_never else "")
-        return ax
+        drawing.note(ax, f"{start.sum()} fits", f"{n_never} never fitted" if n_never else "")
+        return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -39,29 +40,39 @@ class Search(Protocol):
 
 @dataclass(frozen=True)
 class FittedSearch:
-    """The fitted attributes of a search that displays need."""
+    """The fitted attributes of a search that displays need.
+
+    Parameters
+    ----------
+    name, display : str
+        Class names of the search and of the display, for error messages.
+    results : dict of ndarray
+        ``cv_results_``.
+    history : DataFrame
+        ``history_`` with a column ``score`` of the metric, NaN if not finite. Without a resource,
+        ``n_resources`` is 1.
+    metric : str
+        Name of the metric, as in ``mean_test_<metric>``.
+    score_label : str
+        Name of the metric on an axis.
+    resource_label, resource_unit : str
+        Name of the resource on an axis, and a shorter one.
+    best_row : int or None
+        ``best_index_``, if there is one.
+    has_posterior : bool
+        Whether there is a posterior; it exists only for the metric that steered the search.
+    """
 
     name: str
-    """Class name of the search."""
     display: str
-    """Class name of the display, for error messages."""
     results: CvResults
-    """``cv_results_``."""
     history: pd.DataFrame
-    """``history_`` with a column ``score`` of the metric, NaN if not finite."""
     metric: str
-    """Name of the metric, as in ``mean_test_<metric>``."""
     score_label: str
-    """Name of the metric on an axis."""
     resource_label: str
     resource_unit: str
-    """Name of the resource on an axis, and a shorter one."""
     best_row: int | None
-    """``best_index_``, if there is one."""
-    ranks_by_level: bool
-    """Whether a row with more of the resource ranks before every row with less."""
     has_posterior: bool
-    """Whether there is a posterior; it exists only for the metric that steered the search."""
 
     @property
     def best_candidate(self) -> int | None:
@@ -77,6 +88,12 @@ class FittedSearch:
     def parameters(self) -> list[str]:
         """Names of the parameters that were searched."""
         return [key.removeprefix("param_") for key in self.results if key.startswith("param_")]
+
+    @property
+    def value_label(self) -> str:
+        """Name of the column ``value`` of `candidates` on an axis."""
+        kind = "posterior mean of" if self.has_posterior else "mean test"
+        return f"{kind} {self.score_label}"
 
     def means(self) -> np.ndarray:
         """Return the mean score of every row; NaN where it is not finite."""
@@ -101,9 +118,10 @@ class FittedSearch:
         """Return a row for each candidate, in the order of the search's own ranks.
 
         Columns: ``candidate``, its number; ``row`` of ``cv_results_`` in which it ranks best;
-        ``score``, the mean in that row; ``level``, the resource in that row, 1 if there is none;
-        ``n_pulls``, the number of fits in all rungs; ``best``, whether it is the winner; and
-        ``has_fewer_splits`` in that row.
+        ``score``, the mean in that row; ``value``, the posterior mean if there is a posterior,
+        which also knows of candidates that were never fitted, otherwise the score; ``level``, the
+        resource in that row, 1 if there is none; ``n_pulls``, the number of fits in all rungs;
+        ``best``, whether it is the winner; and ``has_fewer_splits`` in that row.
         """
         import pandas as pd
 
@@ -114,14 +132,19 @@ class FittedSearch:
         order = np.argsort(rank, kind="stable")
         row = order[~pd.Index(self.results["candidate"][order]).duplicated()]
         candidate = self.results["candidate"][row]
-        n_pulls = np.bincount(self.history["candidate"], minlength=candidate.max() + 1)
+        n_pulls = np.bincount(self.history["candidate"], minlength=candidate.max() + 1)[candidate]
+        score = value = self.means()[row]
+        if self.has_posterior:  # if all fits failed, it describes a substitute value
+            posterior = finite(self.results["posterior_mean"])[row]
+            value = np.where((n_pulls > 0) & np.isnan(score), np.nan, posterior)
         columns = {
             "candidate": candidate,
             "row": row,
-            "score": self.means()[row],
+            "score": score,
+            "value": value,
             "level": self.results["n_resources"][row] if self.has_resources else 1.0,
-            "n_pulls": n_pulls[candidate],
-            "best": candidate == (-1 if self.best_candidate is None else self.best_candidate),
+            "n_pulls": n_pulls,
+            "best": candidate == self.best_candidate,
             "has_fewer_splits": self.has_fewer_splits()[row],
         }
         return pd.DataFrame(columns)
@@ -177,7 +200,6 @@ def read_search(search: Search, display: str, metric: str | None = None) -> Fitt
         resource_label=resource if unit == resource else f"{unit} ({resource})",
         resource_unit=unit,
         best_row=getattr(search, "best_index_", None),
-        ranks_by_level=getattr(search, "select", "max_resources") != "all_rungs",
         has_posterior="posterior_mean" in search.cv_results_ and metric == steering,
     )
 
@@ -188,11 +210,7 @@ def _metric_of(search: Search, display: str, metric: str | None) -> str:
     known = [key.removeprefix(prefix) for key in search.cv_results_ if key.startswith(prefix)]
     if metric is None:
         return str(search.refit) if search.refit in known else str(known[0])
-    if metric not in known:
-        raise ValueError(
-            f"metric={metric!r} of {display} must be a metric of the search, one of "
-            f"{', '.join(map(repr, known))}. None shows the one that steered the search."
-        )
+    check_choice(display, "metric", metric, known)
     return metric
 
 
@@ -200,10 +218,17 @@ def _history_of(search: Search, metric: str) -> pd.DataFrame:
     history = search.history_
     # If a scorer returns a dict and the fit failed, one error score stands for all metrics.
     names = [name for name in (f"test_{metric}", "test_score") if name in history]
-    score = history[names[0]]
-    for name in names[1:]:
-        score = score.fillna(history[name])
-    return history.assign(score=finite(score.to_numpy(dtype=float)))
+    score = history[names].bfill(axis="columns").iloc[:, 0]
+    levels = history.get("n_resources", 1)
+    return history.assign(score=finite(score.to_numpy(dtype=float)), n_resources=levels)
+
+
+def check_choice(display: str, name: str, value: object, known: Sequence[str]) -> None:
+    """Raise if the value of a parameter of a display is not one of the known ones."""
+    if value not in known:
+        raise ValueError(
+            f"{name} of {display} must be one of {', '.join(map(repr, known))}; got {value!r}."
+        )
 
 
 def arrays(table: pd.DataFrame, *names: str) -> dict[str, np.ndarray]:

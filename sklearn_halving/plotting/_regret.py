@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self, get_args
 
 import numpy as np
 
 from sklearn_halving._typing import Params
-from sklearn_halving.plotting._display import Display, check_choice
-from sklearn_halving.plotting._drawing import OTHERS, count_of, note, score_range, wrapped
-from sklearn_halving.plotting._reading import FittedSearch, Search, read_search
+from sklearn_halving.plotting import _drawing as drawing
+from sklearn_halving.plotting._display import Display
+from sklearn_halving.plotting._reading import FittedSearch, Search, check_choice, read_search
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,8 +111,8 @@ class RegretDisplay(Display):
             If the search has no such metric, no score at all, or no resource although
             ``cost="resources"``; or if ``cost`` or ``quantity`` is unknown.
         """
-        check_choice(cls.__name__, "cost", cost, Cost)
-        check_choice(cls.__name__, "quantity", quantity, Quantity)
+        check_choice(cls.__name__, "cost", cost, get_args(Cost))
+        check_choice(cls.__name__, "quantity", quantity, get_args(Quantity))
         found = read_search(search, cls.__name__, metric)
         return cls._from_search(found, cost, name).plot(ax=ax, quantity=quantity)
 
@@ -121,16 +121,14 @@ class RegretDisplay(Display):
         cls, found: FittedSearch, cost: Cost = "fits", name: str | None = None
     ) -> Self:
         costs = _costs(found, cost)
-        leaders = _leaders(found)
-        table = found.candidates()
-        worth = np.full(table["candidate"].max() + 1, np.nan)
-        values = found.results["posterior_mean"] if found.has_posterior else found.means()
-        worth[table["candidate"]] = values[table["row"]]
+        of_rungs = "bracket" in found.history
+        leaders = (_leaders_of_rungs if of_rungs else _leaders_of_pulls)(found.history)
         if found.best_candidate is not None:  # the last leader is the choice of the search
             leaders[-1] = found.best_candidate
         changes = np.flatnonzero((leaders >= 0) & (np.diff(leaders, prepend=-1) != 0))
         leader = np.append(leaders[changes], leaders[-1])
-        score = worth[leader]
+        value = found.candidates().set_index("candidate")["value"]
+        score = value.reindex(leader).to_numpy()
         if not len(changes) or np.isnan(score).all():
             raise found.lacks("the best of its scores", "all scores are missing: fix the cause")
         return cls(
@@ -155,32 +153,29 @@ class RegretDisplay(Display):
         **line_kw : dict
             Passed to matplotlib's ``Axes.step``.
         """
-        return self._drawn(self._draw(ax, quantity, **line_kw))
-
-    def _draw(self, ax: Axes | None, quantity: Quantity = "regret", **line_kw: object) -> Axes:
-        check_choice(type(self).__name__, "quantity", quantity, Quantity)
+        check_choice(type(self).__name__, "quantity", quantity, get_args(Quantity))
         is_new, is_regret = ax is None, quantity == "regret"
         ax = self._axes(ax)
         style: Params = {"where": "post", "linewidth": 1.8, "label": self.name}
         if is_new:
-            style["color"] = OTHERS
+            style["color"] = drawing.OTHERS
         y = self.regret if is_regret else self.score
         self.line_ = ax.step(self.cost, y, **(style | line_kw))[0]
         # The last point is the end of the search, not a change of leader.
         changes = slice(0, max(1, len(self.cost) - 1))
         ax.plot(self.cost[changes], y[changes], "o", markersize=4, color=self.line_.get_color())
         label = "simple regret" if is_regret else "score of the leader"
-        ax.set(xlabel=self.cost_label, ylabel=wrapped(f"{label} ({self.score_label})"))
+        ax.set(xlabel=self.cost_label, ylabel=drawing.wrapped(f"{label} ({self.score_label})"))
         ax.set_xlim(left=0)
-        limits = score_range(self.score)
+        limits = drawing.score_range(self.score)
         if is_new and limits is not None:  # diverging leaders would dominate the axis
             low, high = limits
             best = float(np.nanmax(self.score))
             ax.set_ylim((best - high, best - low) if is_regret else limits)
             n_off = int((self.score < low).sum())
-            note(ax, count_of(n_off, "leader", "off the axis"))
+            drawing.note(ax, drawing.count_of(n_off, "leader", "off the axis"))
         ax.legend(loc="best", fontsize="small")
-        return ax
+        return self
 
 
 def _costs(found: FittedSearch, cost: str) -> np.ndarray:
@@ -197,44 +192,33 @@ def _costs(found: FittedSearch, cost: str) -> np.ndarray:
     return np.cumsum(spent)
 
 
-def _leaders(found: FittedSearch) -> np.ndarray:
-    """Return the leader after each fit; -1 as long as there is none."""
-    history = found.history
-    if not found.has_resources:
-        history = history.assign(n_resources=0.0)
-    if "bracket" in history:
-        return _leaders_of_rungs(history, found.ranks_by_level)
-    columns = ("candidate", "score", "n_resources")
-    return _leaders_of_pulls(*(history[name].to_numpy() for name in columns))
+def _leaders_of_rungs(history: pd.DataFrame) -> np.ndarray:
+    """Return the leader after each fit by mean scores over complete rungs; -1 if there is none.
 
-
-def _leaders_of_rungs(history: pd.DataFrame, ranks_by_level: bool) -> np.ndarray:
-    """Return leaders by mean scores over complete rungs; early rungs may have fewer splits."""
+    Early rungs may have fewer splits.
+    """
     scores = history.groupby(["candidate", "n_resources"])["score"]
     n_splits = scores.cumcount() + 1
     most = n_splits.groupby(history["n_resources"]).transform("max")
     mean = scores.transform(lambda own: own.mean(skipna=False)).where(n_splits == most)
-    level = history["n_resources"] if ranks_by_level else np.zeros(len(history))
-    known = mean.notna().to_numpy()
-    rank = np.full(len(history), -1)
-    keys = np.column_stack([level, mean])[known]
-    rank[known] = np.unique(keys, axis=0, return_inverse=True)[1].ravel()
-    # The first with the best rank so far leads.
-    is_new = rank > np.concatenate([[-1], np.maximum.accumulate(rank)[:-1]])
-    place = np.maximum.accumulate(np.where(is_new, np.arange(len(rank)), -1))
-    return np.where(place < 0, -1, history["candidate"].to_numpy()[place])
+    leaders, leader, best = [], -1, (-np.inf, -np.inf)
+    for candidate, *rank in zip(history["candidate"], history["n_resources"], mean, strict=True):
+        if not np.isnan(rank[1]) and tuple(rank) > best:
+            leader, best = candidate, tuple(rank)
+        leaders.append(leader)
+    return np.array(leaders)
 
 
-def _leaders_of_pulls(
-    candidates: np.ndarray, scores: np.ndarray, levels: np.ndarray
-) -> np.ndarray:
-    """Return leaders by mean scores, shrunk towards the mean of all fits."""
+def _leaders_of_pulls(history: pd.DataFrame) -> np.ndarray:
+    """Return the leader after each fit by mean scores, shrunk towards the mean of all fits."""
+    candidates, scores, levels = (history[n] for n in ("candidate", "score", "n_resources"))
     n = int(candidates.max()) + 1
     totals, counts, level = np.zeros(n), np.zeros(n), np.full(n, -np.inf)
     leaders = np.full(len(scores), -1)
     total, count = 0.0, 0
-    pulls = zip(candidates.tolist(), scores.tolist(), levels.tolist(), strict=True)
-    for step, (candidate, score, amount) in enumerate(pulls):
+    for step, (candidate, score, amount) in enumerate(
+        zip(candidates, scores, levels, strict=True)
+    ):
         if amount > level[candidate]:  # scores with less resource are not comparable
             totals[candidate], counts[candidate], level[candidate] = 0.0, 0.0, amount
         if amount == level[candidate]:

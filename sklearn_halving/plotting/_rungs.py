@@ -8,18 +8,8 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from sklearn_halving._typing import Params
+from sklearn_halving.plotting import _drawing as drawing
 from sklearn_halving.plotting._display import Display
-from sklearn_halving.plotting._drawing import (
-    FEWER_SPLITS,
-    OTHERS,
-    WINNER,
-    clip,
-    count_of,
-    legend_beside,
-    note,
-    set_log_levels,
-    wrapped,
-)
 from sklearn_halving.plotting._reading import FittedSearch, arrays
 
 if TYPE_CHECKING:
@@ -28,7 +18,7 @@ if TYPE_CHECKING:
 
 Color = str | tuple[float, ...]
 MAX_PANELS = 8
-WINNERS: Params = {"color": WINNER, "linewidth": 2.4}
+WINNERS: Params = {"color": drawing.WINNER, "linewidth": 2.4}
 HOLLOW: Params = {"s": 14, "facecolors": "white", "linewidths": 0.9}
 
 
@@ -119,36 +109,39 @@ class RungDisplay(Display):
             resource_label=found.resource_label,
         )
 
-    def _draw(self, ax: Axes | None) -> Axes:
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the display."""
         plt = self._pyplot()
         brackets = np.unique(self.bracket)[::-1]  # the most exploratory first
         n = len(brackets)
         if ax is None and 1 < n <= MAX_PANELS:
             size = 1.0 + 2.1 * n, 3.6
-            panels = plt.subplots(ncols=n, figsize=size, sharey=True, layout="constrained")[1]
-            axes = list(panels)
-            for panel, bracket in zip(axes, brackets, strict=True):
+            self.axes_ = plt.subplots(ncols=n, figsize=size, sharey=True, layout="constrained")[1]
+            for panel, bracket in zip(self.axes_, brackets, strict=True):
                 self._draw_panel(panel, bracket)
-            axes[0].figure.supxlabel(self.resource_label, fontsize="medium")
+            self.ax_ = self.axes_[0]
+            self.figure_.supxlabel(self.resource_label, fontsize="medium")
         else:
-            axes = [self._axes(ax)]
+            ax = self._axes(ax)
+            self.axes_ = np.array([ax])
             for bracket, place in zip(brackets, np.linspace(0.0, 0.9, n), strict=True):
                 label = f"bracket {bracket}" if n > 1 else "candidates"
                 color = plt.get_cmap("viridis")(place)
-                self._draw_bracket(axes[0], self.bracket == bracket, color, label)
-            set_log_levels(axes[0], self.n_resources)
-            axes[0].set_xlabel(self.resource_label)
-        axes[0].set_ylabel(wrapped(self.score_label))
-        self._finish(axes)
-        self.axes_ = np.array(axes)
-        return axes[0]
+                self._draw_bracket(ax, self.bracket == bracket, color, label)
+            drawing.set_log_levels(ax, self.n_resources)
+            ax.set_xlabel(self.resource_label)
+        self.ax_.set_ylabel(drawing.wrapped(self.score_label))
+        n_below = drawing.clip(self.ax_.set_ylim, self.score)
+        self._add_notes(f"{n_below} below the axis" if n_below else "")
+        self._add_legend()
+        return self
 
     def _draw_panel(self, ax: Axes, bracket: int) -> None:
         """Draw a bracket on its own axes."""
         inside = self.bracket == bracket
-        self._draw_bracket(ax, inside, OTHERS, "candidates")
-        set_log_levels(ax, self.n_resources[inside])
-        number = count_of(len(np.unique(self.candidate[inside])), "candidate")
+        self._draw_bracket(ax, inside, drawing.OTHERS, "candidates")
+        drawing.set_log_levels(ax, self.n_resources[inside])
+        number = drawing.count_of(len(np.unique(self.candidate[inside])), "candidate")
         lines = filter(None, [f"bracket {bracket}", number, self._without_score(inside)])
         ax.set_title("\n".join(lines), fontsize="medium")
 
@@ -171,26 +164,26 @@ class RungDisplay(Display):
 
     def _without_score(self, inside: np.ndarray | slice = slice(None)) -> str:
         """Return a note on candidates without a score in one of their rungs."""
-        without = np.unique(self.candidate[inside][np.isnan(self.score[inside])])
-        return "" if not len(without) else f"{len(without)} without score"
+        n_without = len(np.unique(self.candidate[inside][np.isnan(self.score[inside])]))
+        return f"{n_without} without score" if n_without else ""
 
-    def _finish(self, axes: list[Axes]) -> None:
-        """Clip the axis if outliers would dominate it, and add the legend."""
-        n_below = clip(axes[0].set_ylim, self.score)
-        below = f"{n_below} below the axis" if n_below else ""
-        if len(axes) == 1:
-            note(axes[0], below, self._without_score())
+    def _add_notes(self, below: str) -> None:
+        """Say what is not drawn. The titles of panels say which candidates have no score."""
+        if len(self.axes_) == 1:
+            drawing.note(self.ax_, below, self._without_score())
         elif below:
-            axes[0].text(0.03, 0.02, below, transform=axes[0].transAxes, fontsize="small")
+            self.ax_.text(0.03, 0.02, below, transform=self.ax_.transAxes, fontsize="small")
+
+    def _add_legend(self) -> None:
         handles: list[Artist] = []
         if self.best_candidate is not None:
             never = "" if (self.candidate == self.best_candidate).any() else ", never fitted"
             label = f"winner, #{self.best_candidate}{never}"
-            handles += axes[0].plot([], [], marker="o", markersize=3.5, label=label, **WINNERS)
+            handles += self.ax_.plot([], [], marker="o", markersize=3.5, label=label, **WINNERS)
         if self.has_fewer_splits.any():
-            style: Params = {"edgecolors": OTHERS, "label": FEWER_SPLITS}
-            handles.append(axes[0].scatter([], [], **style, **HOLLOW))
-        if len(axes) == 1:
-            legend_beside(axes[0])
+            style: Params = {"edgecolors": drawing.OTHERS, "label": drawing.FEWER_SPLITS}
+            handles.append(self.ax_.scatter([], [], **style, **HOLLOW))
+        if len(self.axes_) == 1:
+            drawing.legend_beside(self.ax_)
         elif handles:
-            legend_beside(axes[-1], handles=handles)
+            drawing.legend_beside(self.axes_[-1], handles=handles)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
@@ -17,19 +17,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Axis:
-    """One parameter of all candidates."""
+    """One parameter of all candidates.
+
+    Parameters
+    ----------
+    name : str
+        Name of the parameter, as in ``param_distributions``.
+    label : str
+        The shortest end of the name that no other parameter has.
+    position : ndarray of shape (n_candidates,)
+        Values of a numeric parameter, places of the categories otherwise. NaN for candidates
+        without the parameter.
+    categories : tuple of str
+        Names of the categories; empty for numbers.
+    is_log : bool
+        Whether values are spaced more evenly on a logarithmic scale.
+    """
 
     name: str
-    """Name of the parameter, as in ``param_distributions``."""
     label: str
-    """The shortest end of the name that no other parameter has."""
     position: np.ndarray
-    """Values of a numeric parameter, places of the categories otherwise. NaN for candidates
-    without the parameter. Shape ``(n_candidates,)``."""
     categories: tuple[str, ...]
-    """Names of the categories; empty for numbers."""
     is_log: bool
-    """Whether values are spaced more evenly on a logarithmic scale."""
 
     @property
     def even(self) -> np.ndarray:
@@ -37,18 +46,10 @@ class Axis:
         return np.log10(self.position) if self.is_log else self.position
 
 
-@dataclass(frozen=True)
-class TriedSpace:
-    """The candidates that have a score, best first."""
+def tried_space(found: FittedSearch) -> tuple[list[Axis], pd.DataFrame]:
+    """Return the parameters in which candidates with a score differ, and these candidates.
 
-    axes: tuple[Axis, ...]
-    """The parameters in which they differ."""
-    table: pd.DataFrame
-    """Their rows of `FittedSearch.candidates`."""
-
-
-def tried_space(found: FittedSearch) -> TriedSpace:
-    """Return the parameters and the scores of all candidates that have a score.
+    The candidates are rows of `FittedSearch.candidates`, best first.
 
     Raises
     ------
@@ -57,37 +58,42 @@ def tried_space(found: FittedSearch) -> TriedSpace:
     """
     table = found.candidates().dropna(subset=["score"])
     columns = {name: found.results[f"param_{name}"][table["row"]] for name in found.parameters}
-    axes = [_axis(name, short, columns[name]) for name, short in short_names(columns).items()]
-    varying = tuple(axis for axis in axes if len(np.unique(axis.position)) > 1)
+    axes = [axis_of(name, short, columns[name]) for name, short in short_names(columns).items()]
+    varying = [axis for axis in axes if len(np.unique(axis.position)) > 1]
     if not varying:
         way_out = "PullsDisplay shows its candidates"
         raise found.lacks("parameters in which candidates differ", way_out)
-    return TriedSpace(varying, table)
+    return varying, table
 
 
-def _axis(name: str, label: str, column: np.ma.MaskedArray) -> Axis:
+def axis_of(name: str, label: str, column: np.ndarray) -> Axis:
+    """Return the axis of a parameter; values that are missing are masked in its column."""
     position = np.full(len(column), np.nan)
     has_value = ~np.ma.getmaskarray(column)
-    values = as_numbers([column[place] for place in np.flatnonzero(has_value)])
+    values = as_numbers(column[has_value])
     if values.dtype != object:
         position[has_value] = values
-        return Axis(name, label, position, (), suits_log(values))
-    texts, categories = category_texts(values)
+        return Axis(name, label, position, (), _suits_log(values))
+    texts = value_texts(list(values))
+    categories = sorted(set(texts), key=lambda text: _category_key(values[texts.index(text)]))
     position[has_value] = [categories.index(text) for text in texts]
     return Axis(name, label, position, tuple(categories), is_log=False)
 
 
-def as_numbers(values: list[object]) -> np.ndarray:
+def as_numbers(values: np.ndarray) -> np.ndarray:
     """Return an array of floats, or of objects where one is not a finite number."""
-    is_number = all(isinstance(v, Real) and not isinstance(v, bool | np.bool_) for v in values)
-    if is_number and np.isfinite(numbers := np.array(values, dtype=float)).all():
-        return numbers
     objects = np.empty(len(values), dtype=object)
     objects[:] = values
+    if all(map(_is_number, objects)) and np.isfinite(objects.astype(float)).all():
+        return objects.astype(float)
     return objects
 
 
-def suits_log(values: np.ndarray) -> bool:
+def _is_number(value: object) -> TypeGuard[Real]:
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+
+
+def _suits_log(values: np.ndarray) -> bool:
     """Return whether values are positive, and more evenly spaced on a logarithmic scale."""
     values = np.unique(values)
     if len(values) < 3 or values[0] <= 0 or values[-1] / values[0] < 20:
@@ -96,15 +102,7 @@ def suits_log(values: np.ndarray) -> bool:
     return bool(unevenness[0] < unevenness[1])
 
 
-def category_texts(values: np.ndarray) -> tuple[list[str], list[str]]:
-    """Return the text of each value, and the distinct texts in the order of an axis."""
-    texts = value_texts(list(values))
-    order = sorted(set(texts), key=lambda text: _category_key(values[texts.index(text)]))
-    return texts, order
-
-
 def _category_key(value: object) -> tuple[bool, float, str]:
     """Return a sort key: numbers come first, by size, followed by other values by name."""
-    if isinstance(value, Real) and not isinstance(value, bool | np.bool_):
-        return False, float(value), value_text(value)
-    return True, 0.0, value_text(value)
+    size = float(value) if _is_number(value) else 0.0
+    return not _is_number(value), size, value_text(value)

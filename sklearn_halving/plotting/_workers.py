@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from sklearn_halving._typing import Params
+from sklearn_halving.plotting import _drawing as drawing
 from sklearn_halving.plotting._display import Display
-from sklearn_halving.plotting._drawing import GREY, OTHERS, count_of, legend_beside, note
 from sklearn_halving.plotting._reading import FittedSearch, arrays
 
 if TYPE_CHECKING:
@@ -87,15 +87,14 @@ class WorkerDisplay(Display):
         columns = arrays(history, "fit_time", "score_time", "failed")
         return cls(start=start, lane=_lanes(start, seconds), pauses=pauses, **columns)
 
-    def _draw(self, ax: Axes | None) -> Axes:
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the display."""
         n_lanes = int(self.lane.max()) + 1
         ax = self._axes(ax, 8.0, 1.3 + 0.35 * min(max(n_lanes, 3), 24))
-        for lane in range(n_lanes):
-            draw = self._draw_busy if self._is_crowded else self._draw_fits
-            draw(ax, lane, self.lane == lane)
+        (self._draw_busy if self._is_crowded else self._draw_fits)(ax)
         for place in self.pauses:
-            ax.axvline(place, color=GREY, linestyle=":")
-        end = float((self.start + self.fit_time + self.score_time).max())
+            ax.axvline(place, color=drawing.GREY, linestyle=":")
+        end = float(self._end.max())
         ax.set_xlim(0, max(end, 1e-9))
         ax.set_ylim(n_lanes - 0.5, -0.5)
         lanes = range(0, n_lanes, -(-n_lanes // 12))
@@ -103,51 +102,52 @@ class WorkerDisplay(Display):
         ax.set(xlabel="seconds", ylabel="worker (inferred)")
         self._add_legend(ax)
         busy = float((self.fit_time + self.score_time).sum()) / max(end * n_lanes, 1e-12)
-        fits = count_of(len(self.start), "fit")
-        note(ax, fits, f"lanes busy {min(busy, 1.0):.0%} of the time")
-        return ax
+        fits = drawing.count_of(len(self.start), "fit")
+        drawing.note(ax, fits, f"lanes busy {min(busy, 1.0):.0%} of the time")
+        return self
 
     @property
     def _is_crowded(self) -> bool:
         """Whether single fits would be too thin to be told apart."""
         return len(self.start) > MAX_BARS
 
-    def _draw_fits(self, ax: Axes, lane: int, inside: np.ndarray) -> None:
-        """Draw each fit of a lane and its scoring, with a white edge between fits."""
-        scoring = self.start + self.fit_time
-        for rows, start, seconds, color in (
-            (inside & ~self.failed, self.start, self.fit_time, OTHERS),
-            (inside & self.failed, self.start, self.fit_time, FAILED),
-            (inside, scoring, self.score_time, SCORING),
-        ):
-            spans = list(zip(start[rows], seconds[rows], strict=True))
-            edge: Params = {"edgecolor": "white", "linewidth": 0.4}
-            ax.broken_barh(spans, (lane - 0.4, 0.8), facecolors=color, **edge)
+    @property
+    def _end(self) -> np.ndarray:
+        """Seconds at which each fit and its scoring ended."""
+        return self.start + self.fit_time + self.score_time
 
-    def _draw_busy(self, ax: Axes, lane: int, inside: np.ndarray) -> None:
-        """Draw the times at which a lane was busy; fits without a visible gap are one bar."""
-        end = self.start + self.fit_time + self.score_time
-        gap = float(end.max()) / N_VISIBLE
-        first, last = self.start[inside], np.maximum.accumulate(end[inside])
-        is_new = np.concatenate([[True], first[1:] - last[:-1] > gap])
-        is_last = np.concatenate([is_new[1:], [True]])
-        spans = list(zip(first[is_new], last[is_last] - first[is_new], strict=True))
-        ax.broken_barh(spans, (lane - 0.4, 0.8), facecolors=OTHERS)
-        failed = self.start[inside & self.failed]
-        ax.vlines(failed, lane - 0.4, lane + 0.4, color=FAILED, linewidth=0.8)
+    def _draw_fits(self, ax: Axes) -> None:
+        """Draw each fit and its scoring, with a white edge between fits."""
+        colors = np.where(self.failed, FAILED, drawing.OTHERS)
+        edge: Params = {"edgecolor": "white", "linewidth": 0.4}
+        ax.barh(self.lane, self.fit_time, 0.8, self.start, color=colors, **edge)
+        scoring = self.start + self.fit_time
+        ax.barh(self.lane, self.score_time, 0.8, scoring, color=SCORING, **edge)
+
+    def _draw_busy(self, ax: Axes) -> None:
+        """Draw when each lane was busy; fits without a visible gap are one bar."""
+        gap = float(self._end.max()) / N_VISIBLE
+        for lane in np.unique(self.lane):
+            inside = self.lane == lane
+            first, last = self.start[inside], np.maximum.accumulate(self._end[inside])
+            is_new = np.concatenate([[True], first[1:] - last[:-1] > gap])
+            is_last = np.concatenate([is_new[1:], [True]])
+            ax.barh(lane, last[is_last] - first[is_new], 0.8, first[is_new], color=drawing.OTHERS)
+        start, lane = self.start[self.failed], self.lane[self.failed]
+        ax.vlines(start, lane - 0.4, lane + 0.4, color=FAILED, linewidth=0.8)
 
     def _add_legend(self, ax: Axes) -> None:
         from matplotlib.patches import Patch
 
-        colors = {"fit": OTHERS, "scoring": SCORING}
+        colors = {"fit": drawing.OTHERS, "scoring": SCORING}
         if self._is_crowded:
-            colors = {"fits and scoring": OTHERS}
+            colors = {"fits and scoring": drawing.OTHERS}
         if self.failed.any():
             colors["failed fit"] = FAILED
         handles: list[Artist] = [Patch(color=color, label=name) for name, color in colors.items()]
         if len(self.pauses):
-            handles += ax.plot([], [], color=GREY, linestyle=":", label="pause cut out")
-        legend_beside(ax, handles=handles)
+            handles += ax.plot([], [], color=drawing.GREY, linestyle=":", label="pause cut out")
+        drawing.legend_beside(ax, handles=handles)
 
 
 def _without_pauses(started: np.ndarray, seconds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

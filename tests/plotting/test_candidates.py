@@ -61,6 +61,7 @@ def test_candidates_are_in_the_order_of_ranks(halving) -> None:
 def test_bars_are_parted_by_resource(rungs) -> None:
     display = PullsDisplay.from_estimator(rungs)
     winner = rungs.history_[rungs.history_["candidate"] == display.candidate[0]]
+    assert (np.diff(display.levels) > 0).all()
     expected = [(winner["n_resources"] == level).sum() for level in display.levels]
     assert display.n_pulls[0].tolist() == expected
     legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
@@ -248,7 +249,7 @@ def test_candidates_that_lack_the_parameter_are_left_out() -> None:
 
 
 def test_parameter_must_be_known(halving) -> None:
-    with pytest.raises(ValueError, match=r"searched, 'quality'; got 'depth'"):
+    with pytest.raises(ValueError, match=r"must be one of 'quality'; got 'depth'"):
         ParameterDisplay.from_estimator(halving, "depth")
     two = variance_halving({"quality": [0.1, 0.2], "n_steps": [1, 2]})
     with pytest.raises(ValueError, match=r"must be one .*; got None"):

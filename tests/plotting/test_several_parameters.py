@@ -166,8 +166,7 @@ def test_many_fits_are_bars_of_busy_time():
         failed=np.zeros(300, dtype=bool),
         pauses=np.zeros(0),
     ).plot()
-    bars = [path.get_extents() for c in display.ax_.collections for path in c.get_paths()]
-    spans = [(bar.x0, bar.x1) for bar in bars if bar.width > 0]
+    spans = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in display.ax_.patches]
     np.testing.assert_allclose(spans, [(0, 1.5), (2.5, 4)])
     labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert labels == ["fits and scoring"]
