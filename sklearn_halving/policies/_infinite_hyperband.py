@@ -45,7 +45,7 @@ class InfiniteHyperband(ScheduledPolicy):
     Examples
     --------
     >>> from sklearn_halving.policies import InfiniteHyperband
-    >>> for bracket in InfiniteHyperband(budget=30).schedule(1, 1).brackets:
+    >>> for bracket in InfiniteHyperband(budget=30).schedule(1, 100).brackets:
     ...     print(bracket.loop, bracket.label, [(r.n_arms, r.level) for r in bracket.rungs])
     1 1 [(2, 1)]
     2 1 [(2, 2)]

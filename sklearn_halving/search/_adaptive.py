@@ -13,6 +13,7 @@ from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.resources import Resource, WholeFit, resolve_resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._base import BaseBanditSearchCV
+from sklearn_halving.search._formatting import counted
 from sklearn_halving.search._parameters import PositiveFloat, PositiveInt
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._setup import Setup
@@ -118,9 +119,9 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
         most = max(n_arms * n_splits * n_levels, least)
         if self.n_fits > most:
             raise ValueError(
-                f"n_fits={self.n_fits} is too large for {n_arms} candidates on the {n_splits} "
-                f"splits of cv, which allow {most} fits. Use n_fits='auto' or at most {most}, or "
-                "a cv that can be reshuffled, such as a number of folds."
+                f"n_fits={self.n_fits} is too large for {counted(n_arms, 'candidate')} on the "
+                f"{counted(n_splits, 'split')} of cv: at most {most} fits are possible. Use "
+                "n_fits='auto', or a cv that can be reshuffled, such as a number of folds."
             )
 
     def _candidates(

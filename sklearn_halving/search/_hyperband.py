@@ -441,8 +441,8 @@ def _warn_of_small_grid(setup: Setup, policy: BasePolicy, plan: SearchPlan) -> N
     short = [b.label for b in wanted.brackets if b.n_arms > size and b.loop == 0]
     what = "grid has" if setup.space.is_grid else "distributions have"
     n_fits = schedule.n_pulls_on(setup.splits.n_repetitions or 1)
+    remedy = " brackets='auto', the default, starts each once." if setup.space.is_grid else ""
     warn_user(
         f"The {what} {counted(size, 'candidate')}, fewer than the brackets {short} would start. "
-        f"Each of these brackets starts all of them, with {n_fits} fits in total. For a grid, "
-        "brackets='auto', the default, starts every candidate once."
+        f"Each of these brackets starts all of them, with {n_fits} fits in total.{remedy}"
     )

@@ -364,6 +364,5 @@ def report_doubt(run: Run) -> None:
     if is_confident is not None and policy.is_finished(run.state) and not is_confident:
         warn_user(
             f"{name_of(policy)} used its {len(run.outcomes)} fits before it reached its "
-            "confidence level, so the choice is not guaranteed. More fits, a lower confidence or "
-            "fewer candidates may help."
+            "confidence level, so the choice is not guaranteed. Give it more fits."
         )

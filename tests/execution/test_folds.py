@@ -117,7 +117,7 @@ def test_a_search_gives_each_fold_the_same_share(cv, n_train):
         DummyRegressor(strategy="constant"),
         VALUES,
         brackets="all",
-        n_candidates=9,
+        n_candidates=17,
         cv=cv,
         random_state=0,
     )

@@ -105,7 +105,7 @@ class Capricious:
         return None
 
     def start(self, problem: Problem, *, batch_shape: Any = (), seed: Any = None) -> Trail:
-        return Trail(n_fits=np.zeros(problem.n_arms, dtype=int))
+        return Trail(n_pulls=np.zeros(problem.n_arms, dtype=int))
 
     def ask(self, state: Trail, max_pulls: int) -> Pulls:
         pulls = []
@@ -181,7 +181,7 @@ def test_the_window_is_kept_full_and_does_not_depend_on_workers() -> None:
 
 @pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS)
 def test_pulls_left_open_by_a_policy_that_stops_are_waited_for(backend: str, n_jobs: int) -> None:
-    state, log = run(Capricious(n_fits=5), slow_task(), backend=backend, n_jobs=n_jobs)
+    state, log = run(Capricious(n_pulls=5), slow_task(), backend=backend, n_jobs=n_jobs)
     asked = [pull for _, pulls in state.asks for pull in pulls]
     assert len(state.told) == 5
     assert sorted(log.outcomes) == sorted(asked)
@@ -260,7 +260,7 @@ class Watching(Capricious):
 def test_policies_decide_with_one_thread_unless_fits_are_threads_of_this_process(
     backend: str, n_jobs: int, expected: int
 ) -> None:
-    policy, in_fits = Watching(n_fits=4), []
+    policy, in_fits = Watching(n_pulls=4), []
     with threadpool_limits(2, "blas"):
         run(
             policy,
@@ -275,7 +275,7 @@ def test_policies_decide_with_one_thread_unless_fits_are_threads_of_this_process
 
 
 def test_a_search_in_a_thread_leaves_blas_to_the_other_threads() -> None:
-    policy = Watching(n_fits=4)
+    policy = Watching(n_pulls=4)
     with threadpool_limits(2, "blas"), ThreadPoolExecutor(1) as threads:
         threads.submit(run, policy, slow_task()).result()
     assert all(seen == {2} for seen in policy.seen)

@@ -112,7 +112,7 @@ def test_no_interval_without_enough_rewards() -> None:
         ({"epsilon": -1.0}, "epsilon must be finite and at least 0, got -1.0"),
         ({"bounds": "normal"}, "bounds must be one of 'hoeffding', 'bernstein'"),
         ({"reward_range": None}, "AdaptiveUGapEb needs rewards of a known range"),
-        ({"n_pulls": 3}, "n_pulls=3 is too small to pull each of 4 arms 1 times"),
+        ({"n_pulls": 3}, "n_pulls=3 is too small to pull each of 4 candidates 1 times"),
     ],
 )
 def test_bad_input_is_refused(options, message) -> None:

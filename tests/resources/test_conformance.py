@@ -165,6 +165,7 @@ ALL = [
     for cls, cases in CASES.items()
     for i, case in enumerate(cases)
 ]
+pytestmark = pytest.mark.filterwarnings("ignore:The grid has 2 candidates")
 every_case = pytest.mark.parametrize("case", ALL)
 
 
@@ -391,7 +392,7 @@ def test_a_failing_fit_does_not_change_the_other_parameters(case: Case) -> None:
 def search_of(case: Case, **params: Any) -> Any:
     amounts = [case.resource.to_amount(case.levels[i]) for i in (0, -1)]
     options = {"min_resources": amounts[0], "max_resources": amounts[1], "factor": 2, "cv": 2}
-    options |= {"n_candidates": 2, "random_state": 0, "error_score": "raise"}
+    options |= {"random_state": 0, "error_score": "raise"}
     options |= {"resource": case.resource, "brackets": "all"}
     return HyperbandSearchCV(case.estimator, case.space, **options | params)
 

@@ -164,7 +164,7 @@ def test_ugap_says_if_the_range_was_none():
 def test_ugap_fits_every_candidate():
     search = bandit_search("adaptive_ugap_eb", n_fits=159)
     search.estimator.set_params(fails_above=-np.inf)  # a fit would raise another error
-    message = "n_pulls=159 is too small to pull each of 160 arms 1 times"
+    message = "n_pulls=159 is too small to pull each of 160 candidates 1 times"
     with pytest.raises(ValueError, match=message):
         search.fit(*numbered(60))
 

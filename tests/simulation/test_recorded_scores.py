@@ -9,7 +9,7 @@ from scipy.stats import randint
 from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV
+from sklearn_halving import BanditSearchCV, VarianceHalvingSearchCV
 from sklearn_halving.policies import (
     Hyperband,
     SuccessiveHalving,
@@ -83,7 +83,7 @@ def test_levels() -> None:
     assert result.recommended.tolist() == [1, 1]
     assert result.regret == pytest.approx([0.4, 0.4])
     assert result.n_units.tolist() == [16, 16]
-    with pytest.raises(ValueError, match="must ask for levels from 3 to 6, got 2 "):
+    with pytest.raises(ValueError, match="train each of 4 arms with 3 units"):
         simulate(policy, RecordedScores(scores, levels=[3, 6]), n_problems=2)
     with pytest.raises(ValueError, match=r"recorded, \[1, 6\], got 2"):
         simulate(policy, RecordedScores(scores, levels=[1, 6]), n_problems=2)
@@ -101,7 +101,7 @@ X, Y = load_iris(return_X_y=True)
 def test_a_replayed_search_ends_as_the_search_did() -> None:
     space = {"max_depth": [1, 2, 3, 4], "min_samples_leaf": [1, 3, 9]}
     tree = DecisionTreeClassifier(random_state=0)
-    search = VarianceHalvingSearchCV(tree, space, n_pulls=60, random_state=0).fit(X, Y)
+    search = VarianceHalvingSearchCV(tree, space, n_fits=60, random_state=0).fit(X, Y)
     counts = search.history_.groupby("candidate").size()
     recorded = RecordedScores.from_history(search.history_, splits="recorded")
     assert recorded.n_arms == 12
@@ -147,10 +147,10 @@ def test_numbers_of_candidates_without_a_meaning_are_refused() -> None:
 def test_hyperband_replayed_on_its_own_history() -> None:
     space = {"max_depth": randint(1, 20), "min_samples_leaf": randint(1, 20)}
     tree = DecisionTreeClassifier(random_state=0)
-    rungs = {"min_resources": 8, "max_resources": 72, "select": "all_rungs"}
-    search = HyperbandSearchCV(tree, space, cv=2, random_state=3, **rungs).fit(X, Y)
-    recorded = RecordedScores.from_history(search.history_, splits="recorded")
+    rungs = {"resource": "n_samples", "min_resources": 8, "max_resources": 72}
     policy = Hyperband(factor=3, select="all_rungs")
+    search = BanditSearchCV(tree, space, policy=policy, cv=2, random_state=3, **rungs).fit(X, Y)
+    recorded = RecordedScores.from_history(search.history_, splits="recorded")
     replay = simulate(policy, recorded, n_problems=1)
     assert recorded.levels == (8, 24, 72)
     assert replay.n_pulls.tolist() == [len(search.history_)]

@@ -107,7 +107,7 @@ if __name__ == "__main__":
     HyperbandSearchCV(
         Faulty(faults=faults), {"quality": qualities}, scoring=watched_score, cv=3, n_jobs=2,
         resource="n_steps", min_resources=1, max_resources=n_candidates, random_state=0,
-        brackets="most_exploratory", pull_timeout=float(timeout) or None,
+        brackets="most_exploratory", fit_timeout=float(timeout) or None,
     ).fit(np.zeros((3000, 100)), np.arange(3000) % 2)
     print("done")
 """

@@ -213,13 +213,13 @@ def test_a_fit_that_hangs_or_kills_is_ended_under_every_backend(
     backend: str, n_jobs: int | None
 ) -> None:
     found = results(faulty_task({8.0: "hang in C", 10.0: "kill"}), backend, n_jobs, IN_TIME)
-    check_others(found, {7: "TimeoutError: The fit took longer than pull_timeout=2.0", 9: "KILL"})
+    check_others(found, {7: "TimeoutError: The fit took longer than fit_timeout=2.0", 9: "KILL"})
     assert found[7].fit_seconds >= 2.0
 
 
 def test_a_fit_that_hangs_is_an_error_if_errors_are_raised() -> None:
     task = faulty_task({2.0: "hang"}, error_score="raise")
-    with pytest.raises(TimeoutError, match=r"pull_timeout=0.2") as info:
+    with pytest.raises(TimeoutError, match=r"fit_timeout=0.2") as info:
         results(task, n_jobs=None, limits=PullLimits(seconds=0.2))
     assert "{'quality': 2.0}" in info.value.__notes__[0]
 

@@ -30,7 +30,7 @@ def run_search():
     threading.Thread(target=interrupt, daemon=True).start()
     search = HyperbandSearchCV(
         Known(seconds=0.3), {"quality": list(range(60))}, max_resources=36, min_resources=4,
-        cv=3, scoring=marked_score, pull_timeout=600,
+        cv=3, scoring=marked_score, fit_timeout=600,
     )
     try:
         search.fit(np.zeros((90, 2)), np.arange(90) % 2)

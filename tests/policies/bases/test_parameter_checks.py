@@ -126,7 +126,7 @@ def test_a_new_rule_replaces_the_inherited_one():
         (lambda: policies.HoeffdingRace(0), "Close arms need some hundreds."),
         (
             lambda: simulation.LearningCurves([0.1, 0.2], n_arms=0),
-            "n_arms must be the number of limits, 2, got 0. Leave it out.",
+            "n_arms must be at least 1, got 0. Use None, the default.",
         ),
     ],
 )

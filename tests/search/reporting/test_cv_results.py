@@ -76,17 +76,18 @@ def columns_of(search_class, **params) -> set[str]:
     return set(search.fit(X, y).cv_results_)
 
 
-@pytest.mark.filterwarnings("ignore:The grid has 4 candidates", "ignore:There are only 4 cand")
+@pytest.mark.filterwarnings(
+    "ignore:The grid has 4 candidates", "ignore:There are only 4 cand", "ignore:.*left out"
+)
 def test_every_column_is_in_the_table_of_columns_and_the_other_way_round() -> None:
     several = {"scoring": ["accuracy", "f1_macro"], "refit": "accuracy"}
     rows = TrainingSize(rescale={"min_samples_leaf": "inverse"})
     columns = (
         columns_of(HyperbandSearchCV, brackets="all", n_loops=2)
-        | columns_of(HyperbandSearchCV, resource=rows, brackets="all", max_candidates=3)
+        | columns_of(HyperbandSearchCV, resource=rows, brackets="all", n_candidates=3)
         | columns_of(VarianceHalvingSearchCV, **several)
         | columns_of(BayesGapSearchCV, resource="n_samples")
-        | columns_of(BayesGapSearchCV, acquisition="ugap", scoring="accuracy", n_pulls=20)
-        | columns_of(BayesGapSearchCV, sampler="evolution", n_pulls=20, n_candidates=3)
+        | columns_of(BayesGapSearchCV, sampler="evolution", n_fits=20, n_candidates=3)
         | columns_of(BanditSearchCV, policy="successive_rejects")
     )
     found = {

@@ -268,7 +268,7 @@ def test_a_timeout_within_the_fit_is_the_fits_own_failure():
 def test_fits_that_take_too_long():
     words, error = outcomes_of(Slow(), fit_timeout=0.2)
     assert words == {"timeout"}
-    assert "pull_timeout=0.2" in error
+    assert "fit_timeout=0.2" in error
 
 
 def test_a_failed_fit_has_its_error_score_in_every_metric():

@@ -96,7 +96,6 @@ def assert_maps_back(search):
     [
         (HyperbandSearchCV, {}),
         (HyperbandSearchCV, {"brackets": [2, 1]}),
-        (HyperbandSearchCV, {"brackets": [2, 1], "select": "all_rungs"}),
         (VarianceHalvingSearchCV, {}),
         (VarianceHalvingSearchCV, {"allocation": "pooled"}),
     ],

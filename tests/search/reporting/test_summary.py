@@ -56,7 +56,8 @@ HyperbandSearchCV of Known()
   winner     candidate 1, rank 1 of 6 in cv_results_: score 0.7 (standard deviation 0
                over 3 fits) at n_samples=40
              value=0.7
-             probability of being the best of the 3 finalists > 0.99, expected regret 0
+             probability of being the best of the 3 finalists > 0.99, expected regret 0,
+               score corrected for being chosen 0.7
   runner-up  candidate 4, 0.2 behind
              value=0.5
   failures   none"""
@@ -148,7 +149,7 @@ def test_a_hundred_candidates_with_long_parameters(search_class):
         ],
         "value": (np.arange(7) / 7).tolist(),
     }
-    more = {"max_candidates": 27} if search_class is HyperbandSearchCV else {}
+    more = {"n_candidates": 27} if search_class is HyperbandSearchCV else {}
     lines = said(small(search_class, Named(), space, **more).fit(*data()))
     assert len(lines) < 40
     assert any("model=Pipeline" in line and "..." in line for line in lines)
@@ -156,7 +157,7 @@ def test_a_hundred_candidates_with_long_parameters(search_class):
 
 def test_candidates_that_are_made_on_the_way():
     space = {"value": uniform(0, 1)}
-    search = BanditSearchCV(Known(), space, policy="hoo", n_pulls=12, cv=2, random_state=0)
+    search = BanditSearchCV(Known(), space, policy="hoo", n_fits=12, cv=2, random_state=0)
     lines = said(search.fit(*data()))
     n_made = len(search.cv_results_["params"])
     assert lines[1] == f"  searched   {n_made} candidates; full fits only"
@@ -189,7 +190,7 @@ def test_many_brackets_are_not_all_shown():
 def test_many_rungs_do_not_make_lines_longer():
     search = HyperbandSearchCV(
         Known(), {"value": (np.arange(64) / 64).tolist()}, factor=2, cv=2, random_state=0,
-        min_resources=8, max_resources=512, max_candidates=64, brackets="all",
+        min_resources=8, max_resources=512, n_candidates=64, brackets="all",
     ).fit(*data(1100))  # fmt: skip
     lines = said(search)
     assert any("bracket 6:  64 at 8: " in line for line in lines)
@@ -220,7 +221,7 @@ def test_the_certainty_of_a_choice_among_two_is_not_shown(search_class):
 
 def test_a_search_of_distributions_is_compared_with_the_n_iter_that_costs_the_same():
     search = HyperbandSearchCV(
-        Known(), {"value": uniform(0, 1)}, brackets="all", max_candidates=9, cv=3, random_state=0
+        Known(), {"value": uniform(0, 1)}, brackets="all", n_candidates=9, cv=3, random_state=0
     ).fit(*data())
     text = " ".join(search.summary().split())
     n_full = search.n_resources_spent_ / 40
@@ -239,7 +240,7 @@ def test_a_search_of_distributions_is_compared_with_the_n_iter_that_costs_the_sa
 
 def test_candidates_that_were_not_fitted_are_not_compared_with_randomized_search():
     search = BayesGapSearchCV(
-        Known(), {"value": uniform(0, 1)}, n_candidates=50, n_pulls=12, cv=3, random_state=0
+        Known(), {"value": uniform(0, 1)}, n_candidates=50, n_fits=12, cv=3, random_state=0
     ).fit(*data())
     n_fitted = search.history_["candidate"].nunique()
     assert n_fitted < 50
@@ -409,9 +410,9 @@ class Choosy(Known):
 )
 def test_objects_are_shown_by_name_and_never_by_address(search_class, thing, name):
     space = [{"value": [0.6], "thing": [thing]}, {"value": [0.1, 0.2], "thing": [[thing]]}]
-    options = {"scoring": accuracy_of, "refit": first_row, "max_candidates": 4}
+    options = {"scoring": accuracy_of, "refit": first_row, "n_candidates": 4}
     if search_class is not HyperbandSearchCV:
-        del options["max_candidates"]
+        del options["n_candidates"]
     search = small(search_class, Choosy(thing=thing), space, **options).fit(*data())
     text = " ".join(search.summary().split())
     assert "0x" not in text
@@ -424,10 +425,10 @@ def test_objects_are_shown_by_name_and_never_by_address(search_class, thing, nam
     ("search_class", "space", "options", "peer"),
     [
         (HyperbandSearchCV, SPACE, {"brackets": "auto"}, "GridSearchCV"),
-        (HyperbandSearchCV, SPACE, {"brackets": "all", "max_candidates": 2}, "RandomizedSearchCV"),
+        (HyperbandSearchCV, SPACE, {"brackets": "all", "n_candidates": 2}, "RandomizedSearchCV"),
         (HyperbandSearchCV, {"value": uniform(0, 1)}, {}, "RandomizedSearchCV"),
         (BayesGapSearchCV, SPACE, {"n_candidates": 4}, "GridSearchCV"),
-        (BayesGapSearchCV, SPACE, {"n_candidates": 3, "n_pulls": 6}, "RandomizedSearchCV"),
+        (BayesGapSearchCV, SPACE, {"n_candidates": 3, "n_fits": 6}, "RandomizedSearchCV"),
     ],
 )
 def test_the_comparison_is_with_the_search_that_tries_these_candidates(
@@ -438,7 +439,7 @@ def test_the_comparison_is_with_the_search_that_tries_these_candidates(
 
 
 def test_the_rule_that_ended_a_search_is_named(capsys):
-    space, budget = {"value": [0.1, 0.9]}, {"n_pulls": 60, "random_state": 0}
+    space, budget = {"value": [0.1, 0.9]}, {"n_fits": 60, "random_state": 0}
     whole = VarianceHalvingSearchCV(Known(), space, **budget).fit(*data())
     assert "ended      finished as planned" in whole.summary()
     both = {"stop_probability": 0.9, "tolerance": 0.1}
@@ -458,13 +459,12 @@ SEVERAL = {"value": uniform(0, 1)}
 @pytest.mark.parametrize(
     ("search_class", "options", "n_drawn"),
     [
-        (VarianceHalvingSearchCV, {"sampler": "evolution", "n_pulls": 40}, 0),
+        (VarianceHalvingSearchCV, {"sampler": "evolution", "n_fits": 40}, 0),
         (
             BayesGapSearchCV,
-            {"sampler": "evolution", "n_pulls": 60, "n_candidates": 20},
+            {"sampler": "evolution", "n_fits": 60, "n_candidates": 20},
             20,
         ),
-        (BayesGapSearchCV, {"n_pulls": 20}, 100),
     ],
 )
 def test_why_a_candidate_with_fewer_fits_can_be_more_probable_than_the_winner(
@@ -476,7 +476,7 @@ def test_why_a_candidate_with_fewer_fits_can_be_more_probable_than_the_winner(
         search = search_class(estimator, SEVERAL, random_state=seed, **options).fit(*numbered(200))
         results = search.cv_results_
         order = np.argsort(results["rank_test_score"], kind="stable")
-        shown = order[results["n_pulls"][order] > 0][:5]
+        shown = order[results["n_fits"][order] > 0][:5]
         is_less = search.best_probability_ < results["probability_best"][shown].max()
         n_explained += is_less
         text = " ".join(search.summary().split())
@@ -510,14 +510,14 @@ def test_times_of_a_resumed_search_say_what_they_are_of(tmp_path):
 
 def test_ranks_of_candidates_that_are_not_listed_are_explained():
     space = {"value": np.linspace(0, 1, 30)}
-    search = BayesGapSearchCV(Known(), space, n_pulls=6, cv=3, random_state=0).fit(*data())
+    search = BayesGapSearchCV(Known(), space, n_fits=6, cv=3, random_state=0).fit(*data())
     ranks = [int(line.split()[0]) for line in said(search) if line[13:17].strip().isdigit()]
     assert ranks != list(range(1, len(ranks) + 1))
     assert "candidates that were not fitted" in search.summary()
 
 
 def test_the_winner_is_marked_without_probabilities():
-    search = BanditSearchCV(Known(), SPACE, policy="uniform", n_pulls=4, cv=3, refit=False)
+    search = BanditSearchCV(Known(), SPACE, policy="uniform", n_fits=4, cv=3, refit=False)
     search.fit(*data())
     assert np.isnan(search.best_probability_)
     assert f" {search.best_index_}* " in search.summary()
@@ -539,7 +539,7 @@ def test_many_stages_that_do_not_fit_side_by_side():
         policy="successive_rejects",
         resource="the_number_of_iterations_of_the_last_step_of_the_pipeline",
         max_resources=4,
-        n_pulls=400,
+        n_fits=400,
         cv=3,
         refit=False,
     )

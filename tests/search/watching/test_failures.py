@@ -92,7 +92,7 @@ def test_models_that_diverge_do_not_decide():
     X, y = load_diabetes(return_X_y=True)
     grid = {"eta0": np.logspace(-4, 2, 20), "alpha": [1e-4, 1e-2]}
     model = SGDRegressor(max_iter=20, tol=None)
-    search = VarianceHalvingSearchCV(model, grid, n_pulls=120, scoring="r2", random_state=0)
+    search = VarianceHalvingSearchCV(model, grid, n_fits=120, scoring="r2", random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         search.fit(X, y)
@@ -111,13 +111,15 @@ class StaysHere(RandomForestClassifier):
         return super().fit(X, y)
 
 
+@pytest.mark.filterwarnings("ignore:The grid has 3 candidates")
 def test_models_that_cannot_be_sent_between_processes_are_told_of():
-    options = {"resource": "n_estimators", "cv": 2, "max_candidates": 3, "random_state": 0}
+    options = {"resource": "n_estimators", "cv": 2, "random_state": 0}
     search = HyperbandSearchCV(
         StaysHere(n_estimators=9), {"max_depth": [1, 2, 3]}, brackets="all", **options
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "The grid has 3 candidates")
         search.fit(*data())
     assert (search.history_["continued_from"] > 0).any()
     with pytest.warns(UserWarning, match=r"not be trained further.* \(TypeError: .*generator"):
@@ -226,7 +228,7 @@ class Broken(Known):
 @pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
 def test_there_is_one_entry_for_each_kind_of_error():
     grid = [{"value": [0.0, 0.3, 0.9]}, {"value": [0.05], "fails": [True]}]
-    search = VarianceHalvingSearchCV(Broken(), grid, cv=3, n_pulls=12, random_state=0)
+    search = VarianceHalvingSearchCV(Broken(), grid, cv=3, n_fits=12, random_state=0)
     with pytest.warns(FitFailedWarning) as caught:
         search.fit(*numbered(60))
     (text,) = [str(w.message) for w in caught if w.category is FitFailedWarning]
@@ -285,7 +287,7 @@ def test_a_search_in_which_all_fits_fail_says_so_before_the_end(search_class, n_
 def test_failures_of_an_earlier_session_are_not_told_as_new(tmp_path):
     grid = {"fails": [False, True], "value": [0.2, 0.4]}
     search = VarianceHalvingSearchCV(
-        Known(), grid, cv=3, n_pulls=12, random_state=0, checkpoint=tmp_path / "journal"
+        Known(), grid, cv=3, n_fits=12, random_state=0, checkpoint=tmp_path / "journal"
     )
     texts = []
     for _ in range(2):
@@ -316,7 +318,7 @@ def test_a_stopped_search_names_its_checkpoint_only_if_it_has_one(has_checkpoint
 
 def test_too_many_fits_are_refused_with_the_number_of_splits():
     one_split = [(np.arange(40), np.arange(40, 60))]
-    search = VarianceHalvingSearchCV(Known(), {"value": [0.1, 0.2]}, n_pulls=9, cv=one_split)
+    search = VarianceHalvingSearchCV(Known(), {"value": [0.1, 0.2]}, n_fits=9, cv=one_split)
     with pytest.raises(ValueError, match=r"for 2 candidates on the 1 split of cv"):
         search.fit(*data())
 
@@ -344,7 +346,7 @@ def test_warnings_about_the_journal_point_at_the_line_of_the_user(tmp_path):
     ],
 )
 def test_too_few_fits_are_refused_in_the_words_of_a_search(search_class, params):
-    search = search_class(Known(), {"value": [0.1, 0.2, 0.3, 0.4]}, n_pulls=2, cv=3, **params)
+    search = search_class(Known(), {"value": [0.1, 0.2, 0.3, 0.4]}, n_fits=2, cv=3, **params)
     with pytest.raises(ValueError, match="4 candidates") as caught:
         search.fit(*data())
     assert "arm" not in str(caught.value)

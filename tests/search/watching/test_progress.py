@@ -24,6 +24,7 @@ from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies import (
     LUCB,
     Bracket,
+    Hyperband,
     PolicyDescription,
     Problem,
     Pull,
@@ -79,12 +80,12 @@ def test_lines_of_stages(capsys):
 
 
 def test_lines_where_there_are_neither_rungs_nor_stages(capsys):
-    search = small(BayesGapSearchCV, Known(), KNOWN, verbose=1, n_pulls=10)
+    search = small(BayesGapSearchCV, Known(), KNOWN, verbose=1, n_fits=10)
     lines = lines_of(search, capsys)
     assert lines[0] == "Fitting 4 candidates, totalling at most 10 fits"
     counts = [line.partition(":")[0] for line in lines[1:-1]]
     assert counts == [f"{n} of 10 fits" for n in range(1, 11)]
-    n_best = search.cv_results_["n_pulls"][search.best_index_]
+    n_best = search.cv_results_["n_fits"][search.best_index_]
     assert lines[-2].endswith(f"; best mean so far 0.4 ({n_best} splits); T elapsed")
     assert lines[-1] == "Done: 10 fits in T; chosen: candidate 3, mean_test_score 0.4"
 
@@ -122,7 +123,9 @@ def test_best_so_far_is_of_the_level_that_decides(capsys):
     texts = [line.split("; ")[1] for line in lines_of(search, capsys)[1:-1]]
     # 0.4 - 13 / 1000 at the first rung, then 0.4 - 40 / 1000
     assert texts == [f"best mean so far {mean}" for mean in (0.387, 0.36, 0.36)]
-    search.set_params(select="all_rungs")
+    policy = Hyperband(select="all_rungs", max_candidates=3)
+    options = {"resource": "n_samples", "min_resources": 13, "cv": 3, "random_state": 0}
+    search = BanditSearchCV(Worse(), KNOWN, policy=policy, verbose=1, **options)
     texts = [line.split("; ")[1] for line in lines_of(search, capsys)[1:-1]]
     assert texts == [
         "best mean so far 0.387",
@@ -193,7 +196,7 @@ def test_the_last_line_names_the_time_budget(capsys):
 def test_the_last_lines_do_not_contradict_each_other(capsys):
     """The mean so far is that of the fits; the table corrects for easy and hard splits."""
     search = VarianceHalvingSearchCV(
-        Noisy(noise_sd=0.3, split_sd=0.5), KNOWN, n_pulls=17, random_state=1, verbose=1
+        Noisy(noise_sd=0.3, split_sd=0.5), KNOWN, n_fits=17, random_state=1, verbose=1
     )
     *_, line, last = lines_of(search, capsys, Xy=numbered(200))
     best, index = search.cv_results_["mean_test_score"], search.best_index_

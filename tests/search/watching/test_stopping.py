@@ -179,7 +179,7 @@ from search.resuming import GRID, Steady, X, Y, steady
 from sklearn_halving import HyperbandSearchCV
 if __name__ == "__main__":
     estimator = Steady(log=sys.argv[1] + "/log", seconds=0.2)
-    limits = {"pull_timeout": float(sys.argv[2]) or None}
+    limits = {"fit_timeout": float(sys.argv[2]) or None}
     search = steady(
         HyperbandSearchCV, sys.argv[1] + "/j", estimator=estimator, n_jobs=2, **limits
     )
@@ -194,11 +194,11 @@ if __name__ == "__main__":
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="has other signals")
-@pytest.mark.parametrize("pull_timeout", [pytest.param(0, marks=pytest.mark.full), 60])
-def test_ctrl_c_in_a_terminal_which_reaches_the_workers_too(tmp_path, pull_timeout):
+@pytest.mark.parametrize("fit_timeout", [pytest.param(0, marks=pytest.mark.full), 60])
+def test_ctrl_c_in_a_terminal_which_reaches_the_workers_too(tmp_path, fit_timeout):
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
     (tmp_path / "script.py").write_text(IN_A_TERMINAL)
-    command = [sys.executable, str(tmp_path / "script.py"), str(tmp_path), str(pull_timeout)]
+    command = [sys.executable, str(tmp_path / "script.py"), str(tmp_path), str(fit_timeout)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     process = subprocess.Popen(command, start_new_session=True, env=environment, **pipes)
     while len(fits_of(tmp_path / "log")) < 6 and process.poll() is None:
