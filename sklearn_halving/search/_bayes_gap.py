@@ -94,11 +94,11 @@ default="random"
 
         With a sampler, only fitted candidates have a row, ranked as in VarianceHalvingSearchCV,
         whose other columns and attributes are added. Posterior and bounds are those before the
-        race.
+        race. So is the table of one candidate.
     best_corrected_score_ : float
         Posterior mean of the best candidate. With a sampler, as in VarianceHalvingSearchCV.
     regret_bounds_ : ndarray of shape (n_rounds,)
-        Upper bound of the regret of the leader in each round, for ``acquisition="bayesgap"``.
+        Bound of the leader's regret in each round, for ``acquisition="bayesgap"``.
 
     Raises
     ------

@@ -228,19 +228,16 @@ def _check_classes(counts: Rows, n_train: int, n_test: int) -> None:
             f"{n_train} training rows for {len(counts)} classes. Use a larger train_size, or "
             "stratify=False."
         )
-    rare = None
     if len(counts) > n_test:
-        rare = (
+        warn_user(
             f"Test sets of {n_test} rows cannot contain all {len(counts)} classes of y. "
             "Use a larger test_size."
         )
     elif counts.min() < 2:
-        rare = (
+        warn_user(
             "The least populated class in y has only 1 member. It is in every training set and "
             "never tested."
         )
-    if rare is not None:
-        warn_user(rare)
 
 
 def side_sizes(n_rows: int, train_size: float | None, test_size: float | None) -> tuple[int, int]:

@@ -209,52 +209,46 @@ def as_arm_covariance(covariance: npt.ArrayLike | ArmCovariance, n_arms: int) ->
     return prior
 
 
-def _check_diagonal(diagonal: FloatArray, n_arms: int, name: str = "covariance") -> None:
+def _check_diagonal(diagonal: FloatArray, n_arms: int) -> None:
     if diagonal.shape != (n_arms,):
         raise ValueError(
-            f"{name} must have a row for each of the {n_arms} arms, got {diagonal.size} rows."
+            f"covariance must have a row for each of the {n_arms} arms, got {diagonal.size} rows."
         )
     if not (np.isfinite(diagonal).all() and diagonal.min() >= 0 and diagonal.max() > 0):
         raise ValueError(
-            f"The diagonal of {name} must be finite, not negative and not all 0, got values "
+            "The diagonal of covariance must be finite, not negative and not all 0, got values "
             f"from {diagonal.min()} to {diagonal.max()}. Use a positive semi-definite kernel."
         )
 
 
-def checked_covariance(
-    given: npt.ArrayLike,
-    n_arms: int,
-    name: str = "covariance",
-    arm: str = "arm",
-    advice: str = "",
-) -> DenseCovariance:
+def checked_covariance(given: npt.ArrayLike, n_arms: int) -> DenseCovariance:
     """Return a covariance matrix, or raise a ValueError if it is not one of so many arms."""
     matrix = np.ascontiguousarray(given, dtype=np.float64)
     if matrix.shape != (n_arms, n_arms):
         raise ValueError(
-            f"The matrix of {name} must have shape ({n_arms}, {n_arms}), with a row and a column "
-            f"for each {arm}, got {matrix.shape}.{advice}"
+            f"covariance must have shape ({n_arms}, {n_arms}), with a row and a column for each "
+            f"arm, got {matrix.shape}. Those of a grid are in the order of ParameterGrid."
         )
     if not np.isfinite(matrix).all():
         raise ValueError(
-            f"{name} must be finite, got NaN or infinity in {np.sum(~np.isfinite(matrix))} of "
+            f"covariance must be finite, got NaN or infinity in {np.sum(~np.isfinite(matrix))} of "
             f"{matrix.size} entries. Estimate the covariance from complete data."
         )
     size = float(np.abs(matrix).max(initial=0))
     asymmetry = float(np.abs(matrix - matrix.T).max(initial=0))
     if asymmetry > 1e-8 * size:
         raise ValueError(
-            f"{name} must be symmetric, got entries that differ by {asymmetry:.3g}. Use "
+            f"covariance must be symmetric, got entries that differ by {asymmetry:.3g}. Use "
             "(G + G.T) / 2 if this is a rounding error."
         )
-    _check_diagonal(matrix.diagonal(), len(matrix), name)
+    _check_diagonal(matrix.diagonal(), len(matrix))
     if len(matrix) <= MAX_CHECKED_ARMS:
         try:
             np.linalg.cholesky(matrix + 1e-6 * size * np.eye(len(matrix)))
         except np.linalg.LinAlgError:
             least = float(np.linalg.eigvalsh(matrix)[0])
             raise ValueError(
-                f"{name} must be positive semi-definite, got a smallest eigenvalue of "
+                f"covariance must be positive semi-definite, got a smallest eigenvalue of "
                 f"{least:.3g}. Add {-2 * least:.3g} to the diagonal, or use another kernel."
             ) from None
     return DenseCovariance(matrix)
