@@ -181,7 +181,7 @@ def test_scripts_that_a_page_names_exist(page: str) -> None:
 
 
 def missing_paths(text: str) -> list[str]:
-    """Return paths in code font, such as `search/_base_search.py`, at which there is nothing."""
+    """Return paths in code font, such as `search/_base.py`, at which there is nothing."""
     named = re.findall(r"`((?:[\w.]+/)+(?:\w+\.\w+)?)`", text)
     roots = [ROOT, ROOT / "sklearn_halving", DOCS]
     return [name for name in named if not any((root / name).exists() for root in roots)]

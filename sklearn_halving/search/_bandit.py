@@ -223,8 +223,8 @@ default="random"
         sampler = resolve_sampler(self.sampler)
         creates_points = described.n_dimensions is not None
         if creates_points:
-            self._check_points(space)
-            sampler = sampler or PointSampler()
+            self._check_points(space, sampler)
+            sampler = PointSampler()
         make_splits = streamed_splits
         if described.plays_levels or creates_points:
             make_splits = fixed_splits
@@ -251,9 +251,14 @@ default="random"
             return policies.VarianceHalving(1).least_n_pulls(n_arms)
         return n_arms
 
-    def _check_points(self, space: SearchSpace) -> None:
-        """Raise if the space does not suit a policy that creates its candidates."""
+    def _check_points(self, space: SearchSpace, sampler: Sampler | None) -> None:
+        """Raise if a parameter does not suit a policy that creates its candidates."""
         check_continuous(space, str(self.policy))
+        if sampler is not None:
+            raise ValueError(
+                f"sampler must be 'random' for policy={self.policy!r}, which creates its "
+                f"candidates itself; got {self.sampler!r}. Leave it out."
+            )
         if not isinstance(self.n_candidates, str):
             raise ValueError(
                 f"n_candidates={self.n_candidates} must be left out for policy={self.policy!r}, "

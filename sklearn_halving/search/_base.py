@@ -131,12 +131,12 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
                     self._save_results(run, error)
                     raise
                 self._tabulate(run)
-                if run.stopped_by == "interrupt":
-                    with suppress(ValueError):  # no candidate has a score yet
-                        self._choose(run)
-                else:
+                if run.stopped_by != "interrupt":
                     self._report(run)
                     self._choose(run)
+                elif run.outcomes:
+                    with suppress(ValueError):  # no candidate has a score yet
+                        self._choose(run)
         if interrupt.is_requested:
             run.stopped_by = self.stopped_by_ = "interrupt"
             raise KeyboardInterrupt(run.stopped_message())
@@ -247,7 +247,6 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
             callbacks,
             int(self.verbose),
             deadline=run.deadline,
-            is_timed=run.prepared.plan.is_timed,
             n_in_checkpoint=len(run.earlier),
         )
         if progress.is_needed:

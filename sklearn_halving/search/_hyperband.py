@@ -419,10 +419,12 @@ def _widest_bracket(loop: Hyperband, setup: Setup, n_candidates: int) -> int:
     levels, eta = setup.levels, exact_factor(loop.factor)
     least = 1 if isinstance(loop.brackets, str) else int(eta ** max(loop.brackets))
 
-    def n_arms(widest: int) -> int:
+    def n_arms(widest: int | None) -> int:
         within = replace(loop, max_candidates=widest)
         return within.schedule(levels.smallest, levels.largest, setup.space.size).n_arms
 
+    if n_arms(None) <= n_candidates:
+        return n_candidates
     widest = least - 1 + bisect_right(range(least, n_candidates + 1), n_candidates, key=n_arms)
     if widest < least:
         raise ValueError(

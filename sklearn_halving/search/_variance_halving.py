@@ -213,6 +213,12 @@ default="random"
             tolerance=self.tolerance,
             overlap=overlap,
         )
+        if levels.smallest < levels.largest and self.allocation == "likelihood":
+            raise ValueError(
+                f"min_resources={self.min_resources!r} cannot be combined with "
+                "allocation='likelihood', which combines the scores of all stages. Use "
+                "allocation='pooled', or leave min_resources out."
+            )
         if levels.smallest < levels.largest:
             n_stages = len(widths_of(n_arms))
             growing = growing_levels(levels.smallest, levels.largest, n_stages)

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from scipy.stats import randint, uniform
 
-from sklearn_halving import HyperbandSearchCV
+from sklearn_halving import BanditSearchCV, HyperbandSearchCV
+from sklearn_halving.policies import Hyperband
 from tests.search.common import Known, numbered
 
 X, Y = numbered(60)
@@ -127,3 +128,12 @@ def test_a_number_of_loops_is_planned_although_there_is_a_time_budget(capsys):
 def test_auto_needs_a_time_budget():
     with pytest.raises(ValueError, match="n_loops='auto' needs a time budget"):
         search_of(n_loops="auto").fit(X, Y)
+
+
+def test_loops_of_a_policy_object_are_not_timed(capsys):
+    policy = Hyperband(n_loops=2, max_candidates=3)
+    options = {"resource": "n_samples", "min_resources": 13, "cv": 3, "random_state": 0}
+    BanditSearchCV(Known(), VALUES, policy=policy, verbose=1, **options).fit(X, Y)
+    first = capsys.readouterr().out.splitlines()[0]
+    assert "totalling" in first
+    assert "time budget" not in first

@@ -429,8 +429,10 @@ def test_a_race_over_a_grid_tries_no_candidate_twice():
 
 
 def test_policies_that_choose_among_given_candidates_refuse_a_sampler():
-    with pytest.raises(ValueError, match="sampler must be 'random'"):
-        BanditSearchCV(Steady(), SPACE, policy="uniform", sampler="evolution").fit(X, Y)
+    space = {"value": uniform(0, 1)}
+    for policy in ("uniform", "hoo"):
+        with pytest.raises(ValueError, match="sampler must be 'random'"):
+            BanditSearchCV(Steady(), space, policy=policy, sampler="evolution").fit(X, Y)
 
 
 class Wrapped:

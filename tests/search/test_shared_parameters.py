@@ -212,3 +212,11 @@ def test_searches_work_without_docstrings():
     command = [sys.executable, "-OO", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("None ")
+
+
+@pytest.mark.parametrize("search_class", SEARCHES)
+@pytest.mark.parametrize("value", [True, 10**30])
+def test_a_number_that_cannot_be_counted_is_refused_by_its_name(search_class, value):
+    search = search_class(SVC(), {"C": [1, 10]}, n_candidates=value)
+    with pytest.raises(ValueError, match="n_candidates must be"):
+        search.fit(*data())

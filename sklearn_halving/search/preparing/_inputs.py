@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from typing import overload
 
 import numpy as np
 import pandas as pd
 from sklearn.utils import indexable
 
+from sklearn_halving._checks import check_whole
 from sklearn_halving._typing import Params, Refit, Scorer
 from sklearn_halving._unstable_imports import (
     BaseSearchCV,
@@ -21,6 +23,8 @@ from sklearn_halving._unstable_imports import (
 from sklearn_halving.execution._types import Outcome, PullLimits
 from sklearn_halving.search._parameters import SharedParameters
 
+COUNTS = ("n_candidates", "n_fits", "n_loops", "early_splits", "fits_in_flight")
+"""Parameters that are whole numbers. scikit-learn takes True for 1, and numbers of any size."""
 _MEMORY = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*([kmgt]?)(i?)b\s*", re.IGNORECASE)
 
 
@@ -129,7 +133,10 @@ def read_bytes(name: str, value: int | str | None) -> int | None:
 
 
 def limits_of(search: SharedParameters) -> tuple[float, PullLimits]:
-    """Return the seconds that a search may take, and the limits of a pull."""
+    """Return the seconds that a search may take, and the limits of a pull; check all counts."""
+    for name in COUNTS:
+        if isinstance(value := getattr(search, name, None), Integral):
+            check_whole(name, value, "Use a number such as 50.")
     budget = read_seconds("time_budget", search.time_budget)
     seconds = read_seconds("fit_timeout", search.fit_timeout)
     memory = read_bytes("memory_limit", search.memory_limit)

@@ -37,8 +37,9 @@ class SearchPlan:
     makes_candidates : bool, default=False
         Whether candidates are created during the search. The search may then end before all of
         them are created.
-    n_loops_wanted : int or "auto", default=1
-        Number of loops of brackets that was asked for. A time budget may allow fewer of them.
+    n_loops_wanted : int, "auto" or None, default=None
+        Number of loops of brackets that was asked for, of which a time budget may allow fewer.
+        None if the policy decides.
     fronts : tuple of range, default=()
         For each bracket, the indices of the initial candidates with which it begins. Empty if
         there are no initial candidates.
@@ -48,7 +49,7 @@ class SearchPlan:
     description: PolicyDescription
     schedule: Schedule | None
     makes_candidates: bool = False
-    n_loops_wanted: int | str = 1
+    n_loops_wanted: int | str | None = None
     fronts: tuple[range, ...] = ()
 
     @property
@@ -73,7 +74,8 @@ class SearchPlan:
     @property
     def is_timed(self) -> bool:
         """Whether the time budget decides how many loops are played."""
-        return self.n_loops > 1 and self.n_loops != self.n_loops_wanted
+        wanted = self.n_loops_wanted
+        return wanted is not None and self.n_loops > 1 and self.n_loops != wanted
 
     def n_loops_begun(self, pulls: Iterable[Pull]) -> int:
         """Return the number of loops that have pulls."""

@@ -53,8 +53,8 @@ class Setup:
     """Number of candidates, or the maximum if a sampler creates them. Brackets have their own."""
     n_fits: int = 1
     """Maximum number of fits. Brackets have their own."""
-    n_loops: int | str = 1
-    """Number of loops of brackets that was asked for, or "auto"."""
+    n_loops: int | str | None = None
+    """Number of loops of brackets that was asked for, or "auto"; None if the policy decides."""
     drawn: Sequence[Params] = ()
     """Candidates that must be known before the policy is created."""
 

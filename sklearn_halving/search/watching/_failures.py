@@ -20,6 +20,8 @@ MAX_ERRORS = 5
 """Maximum number of errors in a message."""
 DEBUG = "you can try to debug them by setting error_score='raise'.\n"
 RESUME = "Call fit again to resume the search from its checkpoint."
+LIMITS = ("TimeoutError", "MemoryError")
+"""Errors that fits with more of the resource have all the more."""
 LARGER = "A larger min_resources avoids errors that only small fits have."
 
 
@@ -93,7 +95,7 @@ def _details(task: EvaluationTask, outcomes: Sequence[Outcome], failed: Sequence
         arm, level = same[0].pull.arm, max(outcome.pull.level for outcome in same)
         what, where = "fits" if same[0].error else "scores", ""
         if level < largest:
-            is_small = True
+            is_small |= not last_line(_error_of(same[0])).startswith(LIMITS)
             where = f" with at most {task.resource.name}={task.resource.to_amount(level)}"
         entries.append(
             f"{'-' * 80}\n{len(same)} {what} failed{where} with the following error, the first "
@@ -235,15 +237,20 @@ def stopped_message(
     """
     n_fitted = len({outcome.pull.arm for outcome in outcomes})
     n_full = sum(outcome.pull.level == task.max_level for outcome in outcomes)
-    fitted = f"{n_fitted:,} of {len(task.candidates):,} planned candidates were fitted"
+    verb = "was" if n_fitted == 1 else "were"
+    fitted = f"{n_fitted:,} of {len(task.candidates):,} planned candidates {verb} fitted"
     if n_loops is not None:
         fitted = (
             "The time budget decides how many loops are played: "
             f"{counted(n_loops, 'loop')} began, with {counted(n_fitted, 'candidate')}"
         )
+    of_them = f", {n_full or 'none'} of them with the full resource"
+    if task.resource.name == "whole_fit":
+        of_them = ""
+    has_score = any(outcome.error is None and not outcome.score_error for outcome in outcomes)
+    choice = ", and the best of these is chosen" if has_score else ""
     way_out = f" {RESUME}" if has_checkpoint else ""
     return (
-        f"The search was stopped by {by} after {counted(len(outcomes), 'fit')}, "
-        f"{n_full or 'none'} of them with the full resource. {fitted}, and the best of these is "
-        f"chosen.{way_out}"
+        f"The search was stopped by {by} after {counted(len(outcomes), 'fit')}{of_them}. "
+        f"{fitted}{choice}.{way_out}"
     )

@@ -116,8 +116,6 @@ class Progress(PullObserver):
     verbose: int = 0
     deadline: float = inf
     """No fit starts after this, by the clock of ``time.monotonic``."""
-    is_timed: bool = False
-    """Whether the deadline decides how many loops are played."""
     n_in_checkpoint: int = 0
     """Number of fits in the checkpoint at the start."""
     parts: dict[tuple[int, ...], Part] = field(default_factory=dict)
@@ -150,7 +148,7 @@ class Progress(PullObserver):
     def begin(self) -> None:
         """Plan the parts, and write the first lines."""
         self.parts = parts_of(self.plan)
-        self.n_planned = None if self.is_timed else self.plan.n_fits
+        self.n_planned = None if self.plan.is_timed else self.plan.n_fits
         if self.parts and self.n_planned is not None:  # stages may not use the whole budget
             n_fits = sum(part.n_left for part in self.parts.values())
             self.n_planned = min(self.n_planned, n_fits)
@@ -162,7 +160,7 @@ class Progress(PullObserver):
                 self._n_compared[part.level].add(part.n_splits)
         has_deadline = self.deadline < inf
         at_most = "at most " if self.plan.may_end_early or has_deadline else ""
-        self._write(headline(self.plan, at_most, is_timed=self.is_timed))
+        self._write(headline(self.plan, at_most))
         if self.n_in_checkpoint:
             line = f"The checkpoint has {counted(self.n_in_checkpoint, 'fit')}"
             if self.n_planned is not None:
@@ -362,13 +360,10 @@ def next_line(n_fits: int, n_planned: int | None) -> int:
     return line
 
 
-def headline(plan: SearchPlan, at_most: str, *, is_timed: bool) -> str:
-    """Return the line for the start of a search.
-
-    ``is_timed`` says whether the time budget decides how many loops are played.
-    """
+def headline(plan: SearchPlan, at_most: str) -> str:
+    """Return the line for the start of a search."""
     n_splits = counted(plan.problem.max_repetitions or 1, "split")
-    if is_timed:
+    if plan.is_timed:
         return (
             f"Fitting new candidates in each loop of brackets on up to {n_splits}; the time "
             "budget decides how many loops are played"
