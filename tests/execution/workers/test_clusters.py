@@ -332,7 +332,7 @@ from sklearn.svm import SVC
 from sklearn_halving import HyperbandSearchCV
 
 X, y = load_iris(return_X_y=True)
-search = HyperbandSearchCV(SVC(), {"C": loguniform(1e-2, 1e3)}, max_candidates=9, random_state=0)
+search = HyperbandSearchCV(SVC(), {"C": loguniform(1e-2, 1e3)}, n_candidates=17, random_state=0)
 """
 AFTER = """
 on_ray = search.best_params_
