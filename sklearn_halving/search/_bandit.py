@@ -288,7 +288,13 @@ default="random"
             n_splits=setup.splits.n_repetitions,
             brackets_in_play=BRACKETS_IN_PLAY if makes_candidates else None,
         )
-        described = policy.describe()
+        described, levels = policy.describe(), setup.levels
+        plans = policy.schedule(levels.smallest, levels.largest, setup.space.size) is not None
+        if plans and not isinstance(self.n_candidates, str):
+            raise ValueError(
+                f"n_candidates={self.n_candidates} must be left out for policy={given!r}, which "
+                "plans how many candidates it starts. Set the number in the policy."
+            )
         if described.n_dimensions not in (None, len(setup.space.names)):
             raise ValueError(
                 f"n_dimensions must be {len(setup.space.names)}, the number of parameters; got "
