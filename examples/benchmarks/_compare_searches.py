@@ -108,11 +108,11 @@ def replayed(
     again = clone(search)
     with open_checkpoint(again) as checkpoint:
         inputs = check_inputs(again, X, y, {})
-        callbacks = CallbackTree.begin(again, inputs.X, inputs.y, inputs.fit_params)
+        callbacks = CallbackTree.begin(again, inputs.X, inputs.y, inputs.fit_params, refits=False)
         rng, seed = seed_of(checkpoint.random_state)
         prepared = again._prepare(inputs, rng, seed)
         task = again._make_task(prepared, callbacks)
-        run = RunState(prepared, task, prepared.start(), checkpoint, deadline=float("inf"))
+        run = RunState(prepared, task, prepared.start(), checkpoint, float("inf"), budget="")
     run.stopped_by = "time_budget"
     found: list[Incumbent] = []
 
