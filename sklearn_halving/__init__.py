@@ -8,7 +8,7 @@ Splits (`sklearn_halving.splits`)
 Policies, usable without scikit-learn (`sklearn_halving.policies`)
     what decides which candidate is fitted next
 Samplers (`sklearn_halving.samplers`)
-    what parameters a new candidate gets: at random, near the best, by kernel densities
+    what parameters a new candidate gets: at random, or by a Gaussian process
 Simulation (`sklearn_halving.simulation`)
     policies against synthetic or recorded arms, thousands of problems at a time
 Resources (`sklearn_halving.resources`)

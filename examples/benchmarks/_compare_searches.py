@@ -310,7 +310,6 @@ OURS: dict[str, Run] = {
     "VarianceHalvingSearchCV": variance_halving,
     "BayesGapSearchCV": bayes_gap,
     "BanditSearchCV": successive_rejects,
-    'HyperbandSearchCV, "evolution"': partial(hyperband, sampler="evolution"),
     'VarianceHalvingSearchCV, "gaussian_process"': partial(
         variance_halving, sampler="gaussian_process"
     ),

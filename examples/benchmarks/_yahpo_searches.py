@@ -173,17 +173,13 @@ _variance_halving = partial(of_budget, VarianceHalvingSearchCV, "exhaust")
 SEARCHES: dict[str, Runner] = {
     "HyperbandSearchCV": hyperband(),
     'HyperbandSearchCV, "random"': hyperband(sampler="random"),
-    'HyperbandSearchCV, "kernel_density"': hyperband(sampler="kernel_density"),
-    'HyperbandSearchCV, "evolution"': hyperband(sampler="evolution"),
     "BayesGapSearchCV": of_budget(BayesGapSearchCV, N_OF_BAYES_GAP),
     'BayesGapSearchCV, "gaussian_process"': of_budget(
         BayesGapSearchCV, "auto", sampler="gaussian_process"
     ),
     "VarianceHalvingSearchCV": _variance_halving(),
-    'VarianceHalvingSearchCV, "evolution"': _variance_halving(sampler="evolution"),
     'VarianceHalvingSearchCV, "gaussian_process"': _variance_halving(sampler="gaussian_process"),
     "BanditSearchCV, race": _race(),
-    'BanditSearchCV, race, "evolution"': _race(sampler="evolution"),
     'BanditSearchCV, race, "gaussian_process"': _race(sampler="gaussian_process"),
     "HalvingRandomSearchCV": halving,
     "RandomizedSearchCV": random_search(1),

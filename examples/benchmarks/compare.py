@@ -44,7 +44,6 @@ from sklearn.model_selection import ParameterSampler
 N_REFERENCE = 20
 """Random candidates whose median test score is the other end of the scale."""
 WITH_SAMPLERS = (
-    'HyperbandSearchCV, "evolution"',
     'VarianceHalvingSearchCV, "gaussian_process"',
     'BayesGapSearchCV, "gaussian_process"',
 )

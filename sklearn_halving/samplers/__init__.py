@@ -1,24 +1,20 @@
 """Samplers choose the parameters of new candidates. NumPy and SciPy only.
 
 Samplers
-    `RandomSampler`, `EvolutionSampler`, `KernelDensitySampler`, `GaussianProcessSampler`
+    `RandomSampler`, `GaussianProcessSampler`
 Inputs of samplers
     `Space`, a search space mapped to the unit cube; `Told`, the candidates and scores so far
 The protocol for a sampler of your own
     `Sampler`
 """
 
-from sklearn_halving.samplers._evolution import EvolutionSampler
 from sklearn_halving.samplers._gaussian_process import GaussianProcessSampler
-from sklearn_halving.samplers._kernel_densities import KernelDensitySampler
 from sklearn_halving.samplers._random import RandomSampler
 from sklearn_halving.samplers._space import Space
 from sklearn_halving.samplers._types import Sampler, Told
 
 __all__ = [
-    "EvolutionSampler",
     "GaussianProcessSampler",
-    "KernelDensitySampler",
     "RandomSampler",
     "Sampler",
     "Space",

@@ -13,7 +13,6 @@ from scipy.special import erfcx, ndtr
 
 from sklearn_halving._checks import CheckedFields, Share, at_least
 from sklearn_halving.samplers._dimensions import NEUTRAL, Choices, Opaque
-from sklearn_halving.samplers._evolution import P_CATEGORY, P_NUMBER, reflected
 from sklearn_halving.samplers._matern_process import JITTER, Process
 from sklearn_halving.samplers._random import filled
 from sklearn_halving.samplers._space import FloatArray, IntArray, Params, Space
@@ -27,6 +26,8 @@ N_PARENTS = 5
 """Half of the pool are steps from this many of the best candidates."""
 STEPS = 0.05, 0.2
 """Range of the standard deviation of such a step, as a share of the range of a parameter."""
+P_NUMBER, P_CATEGORY = 0.5, 0.25
+"""Probabilities that a step changes a number, and a value of an unordered list."""
 N_REFINEMENTS = 8
 """Number of times that steps from the points with the largest expected improvement are added."""
 N_REFINED, N_NEAR = 10, 250
@@ -226,7 +227,8 @@ class Axes:
         """Return random steps from some points, shape (n, n_dimensions)."""
         start = parents[np.arange(n) % len(parents)]
         size = np.exp(rng.uniform(log(sizes[0]), log(sizes[1]), (n, 1)))
-        near = reflected(start + size * rng.standard_normal(start.shape))
+        folded = np.abs(start + size * rng.standard_normal(start.shape)) % 2
+        near = np.minimum(folded, 2 - folded)  # reflected at 0 and 1
         is_ordered = np.array([d.is_ordered for d in self.space.dimensions])
         chance = np.where(is_ordered, P_NUMBER, P_CATEGORY)
         other = np.where(is_ordered, near, rng.random(start.shape))

@@ -125,22 +125,7 @@ class Space:
             return 0
         return self.dimensions[0].value_at(float(point[0]))
 
-    def active(self, point: FloatArray) -> list[int]:
-        """Return the indices of the active axes at a point.
-
-        If there are several dicts, the first of them is the axis of the dict. Axes with a single
-        value are not included, since they cannot change.
-        """
-        own = self.branches[self.branch_of(point)]
-        axes = own if len(self.branches) == 1 else (0, *own)
-        return [axis for axis in axes if self.dimensions[axis].n_cells != 1]
-
-    def params_at(
-        self,
-        point: FloatArray,
-        rng: np.random.Generator | None = None,
-        like: Params | None = None,
-    ) -> Params:
+    def params_at(self, point: FloatArray, rng: np.random.Generator | None = None) -> Params:
         """Return the candidate at a point.
 
         Parameters
@@ -150,9 +135,6 @@ class Space:
         rng : numpy.random.Generator, default=None
             Used for parameters whose distribution has ``rvs`` but no ``ppf``. None uses a
             generator with seed 0.
-        like : dict, default=None
-            A candidate from which the values of such parameters are copied. They are drawn if
-            it is None, if it lacks the parameter, or if the coordinate is NaN.
 
         Returns
         -------
@@ -163,8 +145,6 @@ class Space:
             dimension, x = self.dimensions[axis], float(point[axis])
             if not isinstance(dimension, Opaque):
                 params[dimension.name] = dimension.value_at(min(max(x, EDGE), 1 - EDGE))
-            elif like is not None and dimension.name in like and not np.isnan(x):
-                params[dimension.name] = like[dimension.name]
             else:
                 own = np.random.default_rng(0) if rng is None else rng
                 params[dimension.name] = dimension.draw(own)

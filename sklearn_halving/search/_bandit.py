@@ -113,8 +113,7 @@ class BanditSearchCV(AdaptiveSearchCV):
     n_fits : "auto" or int, default="auto"
         Maximum number of fits, for a policy given by name. ``"auto"`` is 5 for each candidate, and
         50 for ``"hoo"``. A policy object has its own budget.
-    sampler : {"random", "evolution", "kernel_density", "gaussian_process"} or Sampler, \
-default="random"
+    sampler : {"random", "gaussian_process"} or Sampler, default="random"
         How candidates are generated, see HyperbandSearchCV. Samplers other than ``"random"`` are
         for policies to which candidates may arrive later: those that play rungs, and
         ``"incumbent_race"``. Each candidate is generated when its turn comes, from the scores so

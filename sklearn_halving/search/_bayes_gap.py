@@ -73,8 +73,7 @@ class BayesGapSearchCV(AdaptiveSearchCV):
         Maximum number of fits that are chosen before the score of the first of them is known.
         ``"auto"`` is an eighth of ``n_fits``, at most 20. The result depends on it. Two to three
         times the number of workers keeps them busy.
-    sampler : {"random", "evolution", "kernel_density", "gaussian_process"} or Sampler, \
-default="random"
+    sampler : {"random", "gaussian_process"} or Sampler, default="random"
         Where further candidates come from, see HyperbandSearchCV. With ``"random"``, none are
         added. Otherwise, BayesGap makes a quarter of the fits, and the candidates that may be the
         best race against new ones (`~sklearn_halving.policies.IncumbentRace`). Not available for

@@ -112,14 +112,11 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     early_splits : "auto", "all" or int, default="auto"
         Number of splits for rungs below ``max_resources``. ``"auto"`` uses as few as are enough
         to compare candidates, ``"all"`` all of them, as in the paper.
-    sampler : {"auto", "random", "evolution", "kernel_density", "gaussian_process"} or Sampler, \
-default="auto"
+    sampler : {"auto", "random", "gaussian_process"} or Sampler, default="auto"
         How candidates are generated:
 
         - ``"auto"``: ``"gaussian_process"`` for distributions and ``"random"`` for a grid.
         - ``"random"``: at random before the first fit, as in the paper.
-        - ``"evolution"``: most are mutations of the best candidates.
-        - ``"kernel_density"``: most come from kernel densities of good and bad candidates (BOHB).
         - ``"gaussian_process"``: most have a large expected improvement.
         - an object from `sklearn_halving.samplers`, or of your own.
 

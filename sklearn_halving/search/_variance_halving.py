@@ -76,8 +76,7 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
     tolerance : float or None, default=None
         Stop when no candidate can be better than the leader by more than this difference of
         scores, with a confidence of 95 % for each candidate.
-    sampler : {"random", "evolution", "kernel_density", "gaussian_process"} or Sampler, \
-default="random"
+    sampler : {"random", "gaussian_process"} or Sampler, default="random"
         How candidates are generated, see HyperbandSearchCV. Except with ``"random"``, each new
         candidate races against the best one so far
         (`~sklearn_halving.policies.IncumbentRace`), and ``allocation``, ``stop_probability``,

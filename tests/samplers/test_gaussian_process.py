@@ -13,7 +13,7 @@ from scipy.stats import norm, uniform
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
-from sklearn_halving.samplers import EvolutionSampler, GaussianProcessSampler, Space, Told
+from sklearn_halving.samplers import GaussianProcessSampler, RandomSampler, Space, Told
 from sklearn_halving.samplers._gaussian_process import Axes, Pool, compressed, log_improvement
 from sklearn_halving.samplers._matern_process import JITTER, Process, negative_log_posterior
 
@@ -156,13 +156,13 @@ def best_of_30(sampler: Any, seed: int) -> float:
     return max(map(peak, told.candidates))
 
 
-def test_finds_a_peak_faster_than_mutations() -> None:
+def test_finds_a_peak_faster_than_chance() -> None:
     gaps = [
-        (-best_of_30(GaussianProcessSampler(), seed), -best_of_30(EvolutionSampler(), seed))
+        (-best_of_30(GaussianProcessSampler(), seed), -best_of_30(RandomSampler(), seed))
         for seed in range(3)
     ]
     own, other = np.median(gaps, axis=0)
-    assert own < 0.2 * other
+    assert own < 0.1 * other
 
 
 def told_of_two_peaks() -> Told:

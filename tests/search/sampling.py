@@ -15,7 +15,7 @@ from sklearn_halving import (
 
 X, Y = numbered(120)
 SPACE = {"value": uniform(0, 1)}
-SAMPLERS = ["evolution", "kernel_density", "gaussian_process"]
+SAMPLERS = ["gaussian_process"]
 KINDS = {
     "hyperband": (HyperbandSearchCV, {"n_candidates": 17, "n_loops": 4, "brackets": "all"}),
     "race": (BanditSearchCV, {"policy": "incumbent_race", "n_fits": 80, "cv": 4}),

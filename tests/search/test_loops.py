@@ -40,7 +40,7 @@ def table_of(search, loops):
         pytest.param(
             {"space": {"value": uniform(0, 1), "nan_below": randint(0, 3)}}, marks=pytest.mark.full
         ),
-        {"sampler": "evolution"},
+        {"sampler": "gaussian_process"},
     ],
 )
 def test_loops_are_played_until_the_time_is_up(params):

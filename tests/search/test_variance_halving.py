@@ -442,7 +442,7 @@ def test_too_few_fits_are_refused_in_the_words_of_a_search():
 
 
 def test_a_sampler_is_of_no_use_if_all_candidates_can_be_compared():
-    search = VarianceHalvingSearchCV(Known(), {"value": [1, 2, 3]}, sampler="evolution")
+    search = VarianceHalvingSearchCV(Known(), {"value": [1, 2, 3]}, sampler="gaussian_process")
     with pytest.warns(UserWarning, match="only 3 candidates, and 50 fits are enough"):
         search.plan(*numbered(60))
     with warnings.catch_warnings():

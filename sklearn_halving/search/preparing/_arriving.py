@@ -22,9 +22,7 @@ from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.policies._types import ClosedRung
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.samplers import (
-    EvolutionSampler,
     GaussianProcessSampler,
-    KernelDensitySampler,
     Sampler,
     Space,
     Told,
@@ -33,8 +31,6 @@ from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._space import SearchSpace, estimator_with
 
 SAMPLERS: dict[str, Callable[[], Sampler]] = {
-    "evolution": EvolutionSampler,
-    "kernel_density": KernelDensitySampler,
     "gaussian_process": GaussianProcessSampler,
 }
 """Samplers by name, except ``"random"``, which draws all candidates before the first fit."""

@@ -23,14 +23,14 @@ search_of = partial(sampled, "gap then race")
 @pytest.mark.parametrize("other", [{"n_fits": 100}, {"n_candidates": 20}, {"fits_in_flight": 2}])
 def test_a_checkpoint_is_refused_if_other_candidates_would_arrive(other, tmp_path):
     path = tmp_path / "journal"
-    search_of("evolution", checkpoint=path).fit(X, Y)
+    search_of("gaussian_process", checkpoint=path).fit(X, Y)
     with pytest.raises(ValueError, match=f"these settings differ:.*{next(iter(other))}"):
-        search_of("evolution", checkpoint=path, **other).fit(X, Y)
+        search_of("gaussian_process", checkpoint=path, **other).fit(X, Y)
 
 
 @pytest.mark.parametrize("n_pulls", [1, 2, 9, 10, 11, 40, 80, 200])
 def test_the_budget_and_the_plan_are_kept(n_pulls):
-    search = search_of("evolution", n_fits=n_pulls)
+    search = search_of("gaussian_process", n_fits=n_pulls)
     plan = search.plan(X, Y)
     assert plan["n_fits"].sum() == n_pulls
     search.fit(X, Y)
@@ -42,19 +42,20 @@ def test_the_budget_and_the_plan_are_kept(n_pulls):
 
 
 def test_the_default_number_of_fits_is_50():
-    assert search_of("evolution", n_fits="auto", n_candidates="auto").fit(X, Y).n_fits_ == 50
+    search = search_of("gaussian_process", n_fits="auto", n_candidates="auto")
+    assert search.fit(X, Y).n_fits_ == 50
 
 
 @pytest.mark.parametrize(("cv", "n_splits"), [(4, 10), (12, 12), (list(KFold(3).split(X)), 3)])
 def test_the_winner_has_as_many_splits_as_cv_stands_for(cv, n_splits):
-    search = search_of("evolution", cv=cv, n_fits=120).fit(X, Y)
+    search = search_of("gaussian_process", cv=cv, n_fits=120).fit(X, Y)
     assert search.cv_results_["n_fits"][search.best_index_] >= n_splits
 
 
 @pytest.mark.parametrize("n_candidates", [2, 30])
 def test_new_candidates_race_on_10_splits_after_a_long_first_part(n_candidates):
     """The first part has 100 fits and may make more than 10 of one candidate."""
-    search = search_of("evolution", n_fits=400, n_candidates=n_candidates).fit(X, Y)
+    search = search_of("gaussian_process", n_fits=400, n_candidates=n_candidates).fit(X, Y)
     results = search.cv_results_
     has_arrived = np.array(results["candidate"]) >= n_candidates
     assert results["n_fits"][~has_arrived].max() > 10
@@ -96,7 +97,7 @@ def test_the_races_of_few_arms_end():
 
 @pytest.mark.parametrize("n_pulls", [20, 80, 400])
 def test_only_candidates_that_can_come_are_planned(n_pulls):
-    search = search_of("evolution", n_fits=n_pulls)
+    search = search_of("gaussian_process", n_fits=n_pulls)
     n_of_gap = min(n_pulls, max(10, n_pulls // 4))
     n_planned = N_DRAWN + n_pulls - min(n_of_gap, N_DRAWN)
     assert search.plan(X, Y)["n_candidates"].tolist() == [n_planned]
@@ -104,8 +105,8 @@ def test_only_candidates_that_can_come_are_planned(n_pulls):
 
 def test_a_single_drawn_candidate_is_refused(tmp_path):
     log = tmp_path / "log"
-    search = search_of("evolution", Steady(log=str(log)), n_candidates=1)
-    message = "n_candidates must be at least 2 with sampler='evolution'.*got 1. Set it to 2"
+    search = search_of("gaussian_process", Steady(log=str(log)), n_candidates=1)
+    message = "n_candidates must be at least 2 with sampler='gaussian_process'.*got 1. Set it to 2"
     with pytest.raises(ValueError, match=message):
         search.fit(X, Y)
     assert not log.exists()
@@ -129,7 +130,7 @@ WITH_A_WRONG_NAME = [*[SPACE] * 9, {"value": [0.1, 0.2], "wrong": [1, 2]}]
 @pytest.mark.parametrize(
     ("sampler", "space", "message"),
     [
-        ("evolution", WITH_A_WRONG_NAME, "Invalid parameter 'wrong'"),
+        ("gaussian_process", WITH_A_WRONG_NAME, "Invalid parameter 'wrong'"),
         (Fixed([]), SPACE, "must propose 1 dicts"),
         (Fixed([{"wrong": 1}]), SPACE, "Invalid parameter 'wrong'"),
     ],
@@ -156,7 +157,7 @@ def test_the_trial_leaves_no_trace_in_the_sampler():
 def test_the_certainty_of_candidates_that_arrived():
     """The initial candidates are far below those that the sampler makes."""
     given = [{"value": i / 100} for i in range(N_DRAWN)]
-    search = search_of("evolution", initial_candidates=given).fit(X, Y)
+    search = search_of("gaussian_process", initial_candidates=given).fit(X, Y)
     results = search.cv_results_
     has_arrived = np.array(results["candidate"]) >= N_DRAWN
     assert has_arrived.any()
@@ -178,7 +179,7 @@ def test_the_certainty_of_candidates_that_arrived():
 def test_the_first_part_is_the_search_without_a_sampler():
     """The fits of a search with as many fits as the first part, in the same order."""
     alone = search_of("random", n_fits=20, fits_in_flight=10).fit(X, Y)
-    joint = search_of("evolution", n_fits=80).fit(X, Y)
+    joint = search_of("gaussian_process", n_fits=80).fit(X, Y)
     pulls = [
         list(zip(search.history_["candidate"], search.history_["split"], strict=True))
         for search in (alone, joint)
@@ -194,21 +195,21 @@ def test_candidates_of_a_sampler_are_better_than_those_that_were_drawn():
                 for seed in range(5)
             ]
         )
-        for name in ("random", "evolution")
+        for name in ("random", "gaussian_process")
     }
-    assert best["evolution"] > best["random"]
+    assert best["gaussian_process"] > best["random"]
 
 
 def test_an_initial_candidate_outside_of_the_space_wins():
     given = {"value": 1.5}
-    search = search_of("evolution", initial_candidates=[given]).fit(X, Y)
+    search = search_of("gaussian_process", initial_candidates=[given]).fit(X, Y)
     assert search.best_params_ == given
     assert "1 of them initial" in search.summary()
 
 
 def test_all_initial_candidates_belong_to_the_first_part():
     given = [{"value": 0.9 + i / 50} for i in range(5)]
-    search = search_of("evolution", n_candidates=2, initial_candidates=given)
+    search = search_of("gaussian_process", n_candidates=2, initial_candidates=given)
     assert search.plan(X, Y)["n_initial"].sum() == 5
     results = search.fit(X, Y).cv_results_
     is_initial = [params in given for params in results["params"]]
@@ -229,7 +230,7 @@ class Fragile(Steady):
 
 @pytest.mark.filterwarnings("ignore")
 def test_candidates_that_fail_do_not_win():
-    search = search_of("evolution", Fragile()).fit(X, Y)
+    search = search_of("gaussian_process", Fragile()).fit(X, Y)
     assert 0.3 < search.best_params_["value"] <= 0.5
     results = search.cv_results_
     failed = np.isnan(results["mean_test_score"])
@@ -242,7 +243,7 @@ def test_candidates_come_for_the_fits_that_drawn_candidates_did_not_need():
     """Each of two drawn candidates fails once, which leaves 24 fits of the planned 26."""
     given = [{"value": 0.9}, {"value": 0.8}]
     params = {"n_fits": 26, "n_candidates": 2, "initial_candidates": given}
-    search = search_of("evolution", Fragile(), **params)
+    search = search_of("gaussian_process", Fragile(), **params)
     assert search.plan(X, Y)["n_candidates"].tolist() == [26]
     results = search.fit(X, Y).cv_results_
     assert len(results["params"]) > 5
@@ -279,14 +280,14 @@ def test_arms_that_may_still_be_pulled():
 def test_a_space_whose_candidates_the_model_all_knows_is_refused():
     grid = {"value": np.linspace(0, 1, 40).tolist()}
     with pytest.raises(ValueError, match="sampler must be 'random' if the model knows all 40"):
-        search_of("evolution", space=grid, n_candidates="auto").fit(X, Y)
+        search_of("gaussian_process", space=grid, n_candidates="auto").fit(X, Y)
     with pytest.raises(ValueError, match="sampler must be 'random' if the model knows all 10"):
-        search_of("evolution", space={"value": randint(0, 10)}).fit(X, Y)
+        search_of("gaussian_process", space={"value": randint(0, 10)}).fit(X, Y)
 
 
 def test_a_part_of_a_grid_grows_without_duplicates():
     grid = {"value": np.linspace(0, 1, 60).tolist()}
-    search = search_of("evolution", space=grid, n_candidates=10).fit(X, Y)
+    search = search_of("gaussian_process", space=grid, n_candidates=10).fit(X, Y)
     values = [params["value"] for params in search.cv_results_["params"]]
     assert len(values) == len(set(values)) > 10
     assert search.best_params_["value"] > 0.9
@@ -295,5 +296,5 @@ def test_a_part_of_a_grid_grows_without_duplicates():
 @pytest.mark.parametrize("acquisition", ["thompson", "ei"])
 def test_other_acquisitions_and_kernels(acquisition):
     space = {"value": loguniform(1e-2, 1)}
-    search = search_of("evolution", space=space, acquisition=acquisition, kernel="matern")
+    search = search_of("gaussian_process", space=space, acquisition=acquisition, kernel="matern")
     assert search.fit(X, Y).best_params_["value"] > 0.8

@@ -87,7 +87,7 @@ def test_every_column_is_in_the_table_of_columns_and_the_other_way_round() -> No
         | columns_of(HyperbandSearchCV, resource=rows, brackets="all", n_candidates=3)
         | columns_of(VarianceHalvingSearchCV, **several)
         | columns_of(BayesGapSearchCV, resource="n_samples")
-        | columns_of(BayesGapSearchCV, sampler="evolution", n_fits=20, n_candidates=3)
+        | columns_of(BayesGapSearchCV, sampler="gaussian_process", n_fits=20, n_candidates=3)
         | columns_of(BanditSearchCV, policy="successive_rejects")
     )
     found = {

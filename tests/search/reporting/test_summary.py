@@ -459,10 +459,10 @@ SEVERAL = {"value": uniform(0, 1)}
 @pytest.mark.parametrize(
     ("search_class", "options", "n_drawn"),
     [
-        (VarianceHalvingSearchCV, {"sampler": "evolution", "n_fits": 40}, 0),
+        (VarianceHalvingSearchCV, {"sampler": "gaussian_process", "n_fits": 40}, 0),
         (
             BayesGapSearchCV,
-            {"sampler": "evolution", "n_fits": 60, "n_candidates": 20},
+            {"sampler": "gaussian_process", "n_fits": 60, "n_candidates": 20},
             20,
         ),
     ],

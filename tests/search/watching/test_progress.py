@@ -212,9 +212,9 @@ def test_the_last_lines_do_not_contradict_each_other(capsys):
     [
         ({}, ""),
         ({"time_budget": "1h"}, "at most "),
-        ({"sampler": "evolution"}, ""),  # the first two brackets have no earlier one to race with
-        ({"sampler": "evolution", "n_loops": 2}, "at most "),
-        ({"sampler": "evolution", "n_loops": 2, "cv": 2}, ""),  # too few splits for a race
+        ({"sampler": "gaussian_process"}, ""),  # two brackets have no earlier one
+        ({"sampler": "gaussian_process", "n_loops": 2}, "at most "),
+        ({"sampler": "gaussian_process", "n_loops": 2, "cv": 2}, ""),  # too few splits for a race
     ],
 )
 def test_a_plan_that_may_be_cut_short_is_a_maximum(params, at_most, capsys):
