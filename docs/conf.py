@@ -73,7 +73,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_signature": False,
     # For examples that draw nothing.
-    "default_thumb_file": str(DOCS / "images" / "plots_brackets.png"),
+    "default_thumb_file": str(DOCS / "images" / "quick_start.png"),
     "write_computation_times": False,
 }
 # The gallery saves and closes each figure, so it need not be shown.
@@ -82,12 +82,8 @@ warnings.filterwarnings("ignore", message=".*Agg.*cannot be shown", category=Use
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
-# Pages with wide tables and pairs of code blocks use the space of the list of headings.
-WIDE_PAGES = [
-    "index",
-    "policies",
-    *(f"coming_from/{page.stem}" for page in (DOCS / "coming_from").glob("*.md")),
-]
+# Pages with wide tables use the space of the list of headings.
+WIDE_PAGES = ["index", "policies", "coming_from"]
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"sklearn_halving {version}"
@@ -120,7 +116,8 @@ if os.environ.get("DOCS_URL"):
         "navbar_end": ["version-switcher", "theme-switcher", "navbar-icon-links"],
         "show_version_warning_banner": True,
     }
-html_sidebars = {page: [] for page in ("index", "getting_started", "questions", "architecture")}
+WITHOUT_SIDEBAR = ("index", "getting_started", "choosing", "coming_from", "evidence")
+html_sidebars = {page: [] for page in WITHOUT_SIDEBAR}
 
 # A link to the repository, once its address in pyproject.toml is a real one.
 PROJECT = tomllib.loads((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]

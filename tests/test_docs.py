@@ -17,6 +17,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+import runpy
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -192,11 +193,17 @@ def test_paths_that_a_page_names_exist(page: str) -> None:
     assert not missing_paths(text_of(page))
 
 
-def test_architecture_draws_every_folder_of_the_package() -> None:
-    drawn = re.findall(r"^ +(\w+)/ ", text_of("docs/architecture.md"), flags=re.MULTILINE)
+def test_contributing_draws_every_folder_of_the_package() -> None:
+    drawn = re.findall(r"^ +(\w+)/ ", text_of(".github/CONTRIBUTING.md"), flags=re.MULTILINE)
     package = ROOT / "sklearn_halving"
     folders = [path.parent.name for path in package.rglob("__init__.py") if path.parent != package]
     assert sorted(drawn) == sorted(folders)
+
+
+def test_the_tables_of_the_evidence_are_those_that_scripts_wrote() -> None:
+    script = ROOT / "examples" / "benchmarks" / "_evidence.py"
+    page = text_of("docs/evidence.md")
+    assert runpy.run_path(str(script))["filled"](page) == page, f"run {script.name}"
 
 
 # -------------------------------------------------------------------------- the reference
@@ -299,7 +306,7 @@ def test_blocks_that_run_pass(text: str) -> None:
 def test_broken_links_are_found() -> None:
     text = "[a](b.md) ![c](images/d.png) [e](#f) [g](hyperband.md#h)"
     assert len(broken_links("docs/index.md", text)) == 4
-    text = "`[a](b.md)` [c](hyperband.md#choosing-the-resource) [d](https://e)"
+    text = "`[a](b.md)` [c](hyperband.md#when-to-use-it) [d](https://e)"
     assert not broken_links("docs/index.md", text)
 
 

@@ -25,7 +25,7 @@ def canonical(requirement: str) -> str:
 
 def test_the_recipe_has_the_requirements_of_the_package():
     recipe = yaml.safe_load(
-        re.search(r"```yaml\n(.*?)```", read("docs/releasing.md"), re.DOTALL)[1]
+        re.search(r"```yaml\n(.*?)```", read(".github/CONTRIBUTING.md"), re.DOTALL)[1]
     )
     wanted = {f"python{PROJECT['requires-python']}", *PROJECT["dependencies"]}
     assert set(map(canonical, recipe["requirements"]["run"])) == set(map(canonical, wanted))

@@ -1,16 +1,16 @@
 """What the benchmarks share: options, clocks, data, and a report in Markdown.
 
-A report starts with the command and the versions. A claim is a row with the minimum, median and
-maximum over several repetitions, the target, and whether the median reaches it. The two sides of a
-ratio are measured in turn in one process, so that a busy machine slows both.
+A report starts with the command and the versions. The two sides of a ratio are measured in turn in
+one process, so that a busy machine slows both. With ``--csv``, the tables of docs/evidence.md are
+also written to `results/`.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import gzip
 import json
-import operator
 import os
 import platform
 import sys
@@ -31,9 +31,9 @@ import sklearn_halving
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("SKLEARN_HALVING_DATA", ROOT.parent / "shared" / "data"))
+RESULTS = Path(__file__).parent / "results"
 RECORDED = Path.home() / ".cache" / "sklearn_halving" / "recorded"
 """The folder of recorded tables of scores, unless another is given."""
-ORDERS = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
 
 
 def parse_options(
@@ -43,21 +43,24 @@ def parse_options(
     quick_seeds: int = 1,
     name: str = "seeds",
     files: dict[str, str] | None = None,
+    texts: dict[str, str] | None = None,
     **flags: str,
 ) -> argparse.Namespace:
-    """Return the options that every benchmark has: quick, seeds, output, only; and others.
+    """Return the options that every benchmark has: quick, seeds, csv, only; and others.
 
     ``seeds`` and ``quick_seeds`` are numbers of repetitions, and ``name`` is the option that sets
-    them. ``files`` are names and help texts of options that are paths, ``flags`` of those that are
-    on or off.
+    them. ``files`` and ``texts`` are names and help texts of options that are paths and texts,
+    ``flags`` of those that are on or off.
     """
     parser = argparse.ArgumentParser(description=(description or "").partition("\n\n")[0])
     parser.add_argument("--quick", action="store_true", help="small sizes, under a minute")
     parser.add_argument(f"--{name}", type=int, help=f"repetitions ({seeds:,})")
-    parser.add_argument("--output", type=Path, help="Markdown file for the report")
+    parser.add_argument("--csv", action="store_true", help="write the tables of the evidence")
     parser.add_argument("--only", default="", help="leave out parts without this in the name")
     for file, text in (files or {}).items():
         parser.add_argument(f"--{file}", type=Path, help=text)
+    for name_of_text, text in (texts or {}).items():
+        parser.add_argument(f"--{name_of_text}", default="", help=text)
     for flag, text in flags.items():
         parser.add_argument(f"--{flag}", action="store_true", help=text)
     options = parser.parse_args()
@@ -67,38 +70,36 @@ def parse_options(
 
 
 class Report:
-    """A report in Markdown, which is printed line by line while it is written."""
+    """A report in Markdown, which is printed line by line."""
 
     def __init__(self, title: str, options: argparse.Namespace) -> None:
-        self._lines: list[str] = []
-        self._output = options.output
+        self._writes_csv = getattr(options, "csv", False)
         self.write(f"# {title}", "", f"`{_command()}`", "", environment(), "")
         if options.quick:
             self.write("Quick run: sizes are small, the figures mean little.", "")
 
-    @property
-    def lines(self) -> list[str]:
-        """The lines written so far."""
-        return list(self._lines)
-
     def write(self, *lines: str) -> None:
-        """Add lines, and print them."""
-        self._lines += lines
+        """Print lines."""
         print(*lines, sep="\n", flush=True)
 
-    def table(self, title: str, columns: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Add a table, printed row by row; ``columns`` are separated by ``|``."""
+    def table(
+        self, title: str, columns: str, rows: Iterable[Sequence[Any]], file: str = ""
+    ) -> None:
+        """Print a table row by row, and write it to a file of `results/` that is named.
+
+        ``columns`` are separated by ``|``.
+        """
         names = [name.strip() for name in columns.split("|")]
         rule = " | ".join(["---"] + ["---:"] * (len(names) - 1))
         self.write(f"## {title}", "", f"| {' | '.join(names)} |", f"| {rule} |")
+        lines = [names]
         for row in rows:
-            self.write(f"| {' | '.join(map(_cell, row))} |")
+            lines.append(list(map(_cell, row)))
+            self.write(f"| {' | '.join(lines[-1])} |")
         self.write("")
-
-    def save(self) -> None:
-        """Write the output file, if there is one."""
-        if self._output is not None:
-            self._output.write_text("\n".join(self._lines), encoding="utf-8")
+        if file and self._writes_csv:
+            with (RESULTS / file).open("w", encoding="utf-8", newline="") as opened:
+                csv.writer(opened, lineterminator="\n").writerows(lines)
 
 
 RESULT_KEYS = ("task", "seed", "search")
@@ -123,21 +124,18 @@ class Cache:
             file.write(json.dumps(line) + "\n")
 
 
-CLAIM_COLUMNS = "what | min | median | max | target | reached"
+def spread(values: Sequence[float]) -> list[float]:
+    """Return minimum, median and maximum, three cells of a table."""
+    return [float(end(values)) for end in (min, np.median, max)]
 
 
-def claim(what: str, values: Sequence[float], target: str | None = None) -> list[Any]:
-    """Return a row of a table with `CLAIM_COLUMNS`; ``target`` is such as ``"<= 0.3"``.
-
-    The target is reached if the median reaches it.
-    """
-    values = [float(value) for value in values]
-    low, middle, high = min(values), float(np.median(values)), max(values)
-    if target is None:
-        return [what, low, middle, high, "", ""]
-    sign, bound = target.split()
-    reached = "yes" if ORDERS[sign](middle, float(bound)) else "**no**"
-    return [what, low, middle, high, target, reached]
+def interval(values: np.ndarray) -> tuple[float, float]:
+    """Return a 95 % bootstrap interval of a mean over tasks."""
+    if len(values) < 2:
+        return np.nan, np.nan
+    drawn = np.random.default_rng(0).integers(len(values), size=(2000, len(values)))
+    low, high = np.quantile(values[drawn].mean(axis=1), [0.025, 0.975])
+    return float(low), float(high)
 
 
 def paired_ratios(
@@ -159,13 +157,6 @@ def cpu_seconds(function: Callable[[], Any]) -> float:
     start = time.process_time()
     function()
     return time.process_time() - start
-
-
-def wall_seconds(function: Callable[[], Any]) -> float:
-    """Return the wall time of a call."""
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
 
 
 @contextmanager
@@ -226,11 +217,7 @@ def _read_idx(path: Path, header: int) -> np.ndarray:
 def _command() -> str:
     script = Path(sys.argv[0]).resolve()
     name = script.relative_to(ROOT) if script.is_relative_to(ROOT) else script.name
-    # The name of the output file does not affect the results.
-    arguments = [
-        a for i, a in enumerate(sys.argv[1:], 1) if "--output" not in (a, sys.argv[i - 1])
-    ]
-    return " ".join(["python", str(name), *arguments])
+    return " ".join(["python", str(name), *sys.argv[1:]])
 
 
 def _cell(value: Any) -> str:

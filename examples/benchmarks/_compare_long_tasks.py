@@ -1,9 +1,8 @@
-"""The tasks of `compare.py` with long fits, and those that run for three times as long."""
+"""The tasks of `compare.py` with long fits."""
 
 from __future__ import annotations
 
-from _compare_data import DATA_SETS
-from _compare_tasks import FAMILIES, LONG, THRICE, Task
+from _compare_tasks import LONG, Task
 
 N_LONG = 16
 """Candidates of RandomizedSearchCV: fits take a third of a second."""
@@ -30,12 +29,3 @@ def long_tasks() -> list[Task]:
         Task(data, family, n_iter=N_LONG, n_rows=n_rows, amount=amount, suffix=LONG)
         for data, family, n_rows, amount in sizes
     ]
-
-
-def thrice_tasks() -> list[Task]:
-    """Return eight of the forty tasks with three times as many candidates: T is 3 T there."""
-    names = list(DATA_SETS)[:10]
-    pairs = [
-        (names[i], family) for i, family in zip(range(8), 2 * list(FAMILIES)[:4], strict=True)
-    ]
-    return [Task(data, family, n_iter=120, suffix=THRICE) for data, family in pairs]

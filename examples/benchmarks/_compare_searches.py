@@ -15,11 +15,9 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
-from _compare_choices import claims, other_choices
 from _compare_types import Incumbent, Params, Search, SearchRun
 from sklearn.base import clone
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
@@ -48,8 +46,6 @@ from sklearn_halving.search.watching._callbacks import CallbackTree
 
 TIMES = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 0.85, 1.0, 1.1)
 """Moments at which incumbents are looked at, as shares of the time of RandomizedSearchCV."""
-FIT_SHARES = (0.05, 0.1, 0.2, 0.5, 1.0)
-"""The same as shares of its fits."""
 RANDOM, GRID = "RandomizedSearchCV", "GridSearchCV"
 
 
@@ -89,9 +85,9 @@ class _Record:
 
 
 def replayed(
-    search: Any, X: Any, y: Any, began: float, moments: list[float], fits: list[int]
+    search: Any, X: Any, y: Any, began: float, moments: list[float]
 ) -> Iterator[Incumbent]:
-    """Yield what a fitted search would have chosen at the moments, and after so many fits.
+    """Yield what a fitted search would have chosen at the moments.
 
     Parameters
     ----------
@@ -102,7 +98,6 @@ def replayed(
         When its `fit` was called, by the clock of ``time.time``.
     moments : list of float
         In seconds.
-    fits : list of int
     """
     landed: list[Outcome] = search._record.outcomes
     again = clone(search)
@@ -126,15 +121,12 @@ def replayed(
         if arm != NO_ARM:
             found.append(Incumbent(moment, len(run.log.outcomes), run.task.candidates[arm]))
 
-    times, counts = deque(sorted(moments)), deque(sorted(fits))
+    times = deque(sorted(moments))
 
     def before(outcome: Outcome) -> None:
         end = outcome.started + outcome.fit_seconds + outcome.score_seconds - began
         while times and times[0] < end:
             look(times.popleft())
-        if counts and counts[0] <= len(run.log.outcomes):
-            counts.popleft()
-            look(end - outcome.fit_seconds - outcome.score_seconds)
 
     executor = _Record(landed, before)
     loop = PullLoop(
@@ -164,29 +156,23 @@ def run_ours(search: Any, task: Search, seconds: float, seed: int) -> SearchRun:
     search.fit(task.X, task.y)
     wall = time.perf_counter() - began_wall
     moments = [share * seconds for share in TIMES]
-    fits = [round(share * task.n_iter * len(task.cv)) for share in FIT_SHARES]
-    incumbents = list(replayed(search, task.X, task.y, began, moments, fits))
-    within = search.history_[["fit_time", "score_time"]].to_numpy().sum()
+    incumbents = list(replayed(search, task.X, task.y, began, moments))
     clean = [Incumbent(one.seconds, one.n_fits, _without(one.params, task)) for one in incumbents]
-    choices = {rule: _without(one, task) for rule, one in other_choices(search).items()}
-    return SearchRun(clean, wall, search.n_fits_, float(within), choices, claims(search))
+    return SearchRun(clean, wall, search.n_fits_)
 
 
 def _without(params: Params, task: Search) -> Params:
     return {name: value for name, value in params.items() if name != task.resource}
 
 
-def hyperband(
-    task: Search, seconds: float, seed: int, resource: str = "", sampler: str = "auto"
-) -> SearchRun:
+def hyperband(task: Search, seconds: float, seed: int) -> SearchRun:
     """HyperbandSearchCV with its defaults, over and over until the time is up."""
-    name = resource or ("partial_fit" if hasattr(task.estimator, "partial_fit") else task.resource)
+    name = "partial_fit" if hasattr(task.estimator, "partial_fit") else task.resource
     options = {"max_resources": task.max_resource} if name == "partial_fit" else {}
     search = HyperbandSearchCV(
         task.estimator,
         task.distributions,
         resource=name,
-        sampler=sampler,
         cv=task.cv,
         n_loops="auto",
         **options,
@@ -194,26 +180,15 @@ def hyperband(
     return run_ours(search, task, seconds, seed)
 
 
-def hyperband_rows(task: Search, seconds: float, seed: int) -> SearchRun:
-    """HyperbandSearchCV with training rows as the resource, whatever the model."""
-    return hyperband(task, seconds, seed, resource="n_samples")
-
-
-def variance_halving(
-    task: Search, seconds: float, seed: int, sampler: str = "random"
-) -> SearchRun:
+def variance_halving(task: Search, seconds: float, seed: int) -> SearchRun:
     """VarianceHalvingSearchCV with as many fits as RandomizedSearchCV; own splits."""
-    search = VarianceHalvingSearchCV(
-        task.estimator, task.distributions, n_fits=_budget(task), sampler=sampler
-    )
+    search = VarianceHalvingSearchCV(task.estimator, task.distributions, n_fits=_budget(task))
     return run_ours(search, task, seconds, seed)
 
 
-def bayes_gap(task: Search, seconds: float, seed: int, sampler: str = "random") -> SearchRun:
+def bayes_gap(task: Search, seconds: float, seed: int) -> SearchRun:
     """BayesGapSearchCV with as many fits."""
-    search = BayesGapSearchCV(
-        task.estimator, task.distributions, n_fits=_budget(task), sampler=sampler
-    )
+    search = BayesGapSearchCV(task.estimator, task.distributions, n_fits=_budget(task))
     return run_ours(search, task, seconds, seed)
 
 
@@ -243,7 +218,7 @@ def run_plain(search: Any, task: Search) -> SearchRun:
         if scores[i] > best:
             best = scores[i]
             incumbents.append(Incumbent(float(ends[i]), n_folds * int(i + 1), table["params"][i]))
-    return SearchRun(incumbents, wall, n_folds * len(scores), float(spent.sum()))
+    return SearchRun(incumbents, wall, n_folds * len(scores))
 
 
 def run_halving(search: Any, task: Search) -> SearchRun:
@@ -259,7 +234,7 @@ def run_halving(search: Any, task: Search) -> SearchRun:
         best = rows[int(scores.argmax())]
         params = _without(table["params"][best], task)
         incumbents.append(Incumbent(float(ends[rows[-1]]), n_folds * int(rows[-1] + 1), params))
-    return SearchRun(incumbents, wall, n_folds * len(ends), float(spent.sum()))
+    return SearchRun(incumbents, wall, n_folds * len(ends))
 
 
 def _wall(search: Any, task: Search) -> float:
@@ -301,23 +276,14 @@ def halving_grid(task: Search, seconds: float, seed: int) -> SearchRun:
 
 
 Run = Callable[[Search, float, int], SearchRun]
-AGAIN = "RandomizedSearchCV, other candidates"
-"""A control: what chance makes of every comparison."""
-HYPERBAND, OVER_ROWS = "HyperbandSearchCV", "HyperbandSearchCV, n_samples"
 OURS: dict[str, Run] = {
-    HYPERBAND: hyperband,
-    OVER_ROWS: hyperband_rows,
+    "HyperbandSearchCV": hyperband,
     "VarianceHalvingSearchCV": variance_halving,
     "BayesGapSearchCV": bayes_gap,
-    "BanditSearchCV": successive_rejects,
-    'VarianceHalvingSearchCV, "gaussian_process"': partial(
-        variance_halving, sampler="gaussian_process"
-    ),
-    'BayesGapSearchCV, "gaussian_process"': partial(bayes_gap, sampler="gaussian_process"),
+    "BanditSearchCV, successive rejects": successive_rejects,
 }
 SKLEARN: dict[str, Run] = {
     RANDOM: random_search,
-    AGAIN: random_search,
     GRID: grid_search,
     "HalvingRandomSearchCV": halving_random,
     "HalvingGridSearchCV": halving_grid,

@@ -24,7 +24,7 @@ from sklearn.svm import SVC, SVR
 
 N_ITER = 40
 N_FOLDS = 5
-LONG, THRICE = ", long", ", 3 T"
+LONG = ", long"
 TEN, FOUR = 10, 4
 """Data sets and families of the forty tasks; what follows them is for long fits alone."""
 

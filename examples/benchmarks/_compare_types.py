@@ -78,17 +78,8 @@ class SearchRun:
     seconds : float
         Wall time.
     n_fits : int
-    fit_seconds : float
-        Of that, in fits and their scoring, as far as the search says; else NaN.
-    choices : dict of str to dict
-        What other rules choose among the same fits, see `_compare_overtuning`.
-    claims : dict of str to float
-        Scores that the search reports for its own choice.
     """
 
     incumbents: list[Incumbent]
     seconds: float
     n_fits: int
-    fit_seconds: float = float("nan")
-    choices: dict[str, Params] = field(default_factory=dict)
-    claims: dict[str, float] = field(default_factory=dict)

@@ -97,16 +97,6 @@ def from_places(params: dict[str, Any], space: Space) -> dict[str, Any]:
     return found
 
 
-def for_json(space: Space) -> dict[str, Any]:
-    """Return a description that another environment can read, see `_dask_ml_worker.py`."""
-    return {
-        name: values
-        if isinstance(values, list)
-        else {"name": values.dist.name, "args": list(values.args), "kwds": dict(values.kwds)}
-        for name, values in space.items()
-    }
-
-
 def _is_whole(values: Any) -> bool:
     return bool(values.dist.name == "randint")
 

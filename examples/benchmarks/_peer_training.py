@@ -28,7 +28,6 @@ class Recorder:
         self._started = time.perf_counter()
         self._incumbents: list[Incumbent] = []
         self.n_fits = 0
-        self.fit_seconds = 0.0
 
     def seconds(self) -> float:
         """Return the wall time since the start."""
@@ -45,7 +44,7 @@ class Recorder:
 
     def run(self, seconds: float) -> SearchRun:
         """Return all that was seen; ``seconds`` is how long the search took."""
-        return SearchRun(self._incumbents, seconds, self.n_fits, self.fit_seconds)
+        return SearchRun(self._incumbents, seconds, self.n_fits)
 
 
 def rungs(max_resource: int) -> list[int]:
@@ -65,11 +64,9 @@ class Trained:
 
     def score(self, level: int) -> float:
         """Train all splits up to ``level``; return the mean score, NaN where a fit failed."""
-        started = time.perf_counter()
         scores = [self._score_of_fold(k, level) for k in range(len(self._folds))]
         self._level = level
         self._recorder.n_fits += len(scores)
-        self._recorder.fit_seconds += time.perf_counter() - started
         return float(np.mean(scores))
 
     def _score_of_fold(self, k: int, level: int) -> float:

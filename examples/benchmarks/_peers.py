@@ -4,17 +4,11 @@ All get the same estimator, space, rows, folds and limit of wall time, run in on
 one thread, and keep their defaults. `PEERS` has those whose library is installed. What each
 would return if it had to stop is what its own documentation calls the best: the best finished
 trial, the incumbent, the best last score.
-
-dask-ml needs older releases of Dask and scikit-learn than this environment has: the variable
-``DASK_ML_PYTHON`` names the Python of an environment of its own, see `_dask_ml_worker.py`.
 """
 
 from __future__ import annotations
 
-import json
 import logging
-import os
-import subprocess
 import tempfile
 import warnings
 from collections.abc import Callable
@@ -23,10 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _compare_types import Incumbent, Search, SearchRun
-from _peer_spaces import for_json, for_optuna, for_skopt, for_smac, from_places, suggest
+from _compare_types import Search, SearchRun
+from _peer_spaces import for_optuna, for_skopt, for_smac, from_places, suggest
 from _peer_training import FACTOR, N_RUNGS, Recorder, Trained, rungs
-from sklearn.base import is_classifier
 
 Peer = Callable[[Search, float, int], SearchRun]
 NO_LIMIT = 100_000
@@ -45,8 +38,6 @@ def optuna_search_cv(search: Search, seconds: float, seed: int) -> SearchRun:
 
     def watch(study: Any, trial: Any) -> None:
         recorder.n_fits += n_folds
-        times = (trial.user_attrs.get(f"mean_{kind}_time", 0.0) for kind in ("fit", "score"))
-        recorder.fit_seconds += n_folds * float(np.sum(list(times)))
         if any(np.isfinite(t.value) for t in study.trials if t.value is not None):
             recorder.saw(study.best_params)
 
@@ -128,23 +119,11 @@ def bayes_search_cv(search: Search, seconds: float, seed: int) -> SearchRun:
     recorder = Recorder()
     found.fit(search.X, search.y, callback=watch)
     took = recorder.seconds()
-    table = found.cv_results_
-    times = np.asarray(table["mean_fit_time"]) + np.asarray(table["mean_score_time"])
-    recorder.fit_seconds = len(search.cv) * float(times.sum())
     return recorder.run(took)
 
 
 def smac_hyperband(search: Search, seconds: float, seed: int) -> SearchRun:
     """Run SMAC3's HyperbandFacade: random candidates, brackets of Hyperband."""
-    return _smac("HyperbandFacade", search, seconds, seed)
-
-
-def smac_multi_fidelity(search: Search, seconds: float, seed: int) -> SearchRun:
-    """Run SMAC3's MultiFidelityFacade: Hyperband with candidates from a random forest."""
-    return _smac("MultiFidelityFacade", search, seconds, seed)
-
-
-def _smac(facade_name: str, search: Search, seconds: float, seed: int) -> SearchRun:
     import smac
     from smac.callback import Callback
 
@@ -173,53 +152,10 @@ def _smac(facade_name: str, search: Search, seconds: float, seed: int) -> Search
             max_budget=levels[-1],
             seed=seed,
         )
-        facade = getattr(smac, facade_name)
-        facade(
+        smac.HyperbandFacade(
             scenario, cost, logging_level=logging.ERROR, callbacks=[Watch()], overwrite=True
         ).optimize()
         return recorder.run(recorder.seconds())
-
-
-def dask_ml_hyperband(search: Search, seconds: float, seed: int) -> SearchRun | None:
-    """Run dask-ml's HyperbandSearchCV in its own environment, with one thread.
-
-    It takes one split of its own, a fifth of the rows, and epochs of ``partial_fit`` as the
-    resource; None for models without.
-    """
-    model = search.estimator
-    if not hasattr(model, "partial_fit"):
-        return None
-    params = {name: value for name, value in model.get_params().items() if _is_plain(value)}
-    told = {
-        "module": type(model).__module__,
-        "name": type(model).__name__,
-        "params": params,
-        "space": for_json(search.distributions),
-        "scoring": search.scoring,
-        "max_iter": search.max_resource,
-        "is_classifier": is_classifier(model),
-        "seconds": seconds,
-        "seed": seed,
-    }
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "task.json").write_text(json.dumps(told), encoding="utf-8")
-        np.savez(folder / "rows.npz", X=search.X, y=search.y)
-        worker = Path(__file__).with_name("_dask_ml_worker.py")
-        command = [os.environ["DASK_ML_PYTHON"], str(worker), name]
-        environment = os.environ | dict.fromkeys(THREAD_COUNTS, "1")
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, env=environment
-        )
-        if done.returncode:
-            raise RuntimeError(f"dask-ml's worker failed:\n{done.stderr[-3000:]}")
-        answer = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    incumbents = [Incumbent(*one) for one in answer["incumbents"]]
-    return SearchRun(incumbents, answer["seconds"], answer["n_fits"], answer["fit_seconds"])
-
-
-def _is_plain(value: Any) -> bool:
-    return value is None or isinstance(value, (bool, int, float, str))
 
 
 def _quiet_optuna() -> None:
@@ -244,19 +180,10 @@ ALL: dict[str, tuple[str, Peer]] = {
     "OptunaSearchCV": ("optuna_integration", optuna_search_cv),
     "BayesSearchCV (scikit-optimize)": ("skopt", bayes_search_cv),
     "SMAC3, Hyperband": ("smac", smac_hyperband),
-    "SMAC3, multi-fidelity": ("smac", smac_multi_fidelity),
-    "dask-ml, Hyperband": ("", dask_ml_hyperband),
 }
 """All peers: name, library that must be installed, search."""
 
 
-def is_there(library: str) -> bool:
-    """Return whether a library is installed; "" stands for the environment of dask-ml."""
-    if not library:
-        return "DASK_ML_PYTHON" in os.environ
-    return find_spec(library) is not None
-
-
 PEERS: dict[str, Peer] = {
-    name: _quiet(peer) for name, (library, peer) in ALL.items() if is_there(library)
+    name: _quiet(peer) for name, (library, peer) in ALL.items() if find_spec(library)
 }

@@ -1,8 +1,7 @@
 """All searches against all peers: ten real data sets, four families of models, equal wall time.
 
     python examples/benchmarks/compare.py [--quick] [--seeds N] [--only TEXT] [--search TEXT]
-        [--long | --thrice | --samplers] [--cache FILE.jsonl] [--output FILE.md]
-        [--images FOLDER] [--memory]
+        [--long] [--cache FILE.jsonl] [--csv]
 
 On each task RandomizedSearchCV tries 40 candidates on five folds. The time that takes, T, is
 what every other search gets. Looked at is what a search would return if it were stopped, at
@@ -12,29 +11,23 @@ thread, without refits; what the library of a search imports is imported before.
 
 Results go to a file line by line. What is in it is not run again: a run that was broken off
 goes on, and peers can be added. The report is made from all that the file has. ``--long`` runs
-six searches on eight other tasks with fits of a third of a second, ``--thrice`` the same six on
-eight of the tasks for three times as long. ``--samplers`` runs eight searches on all tasks, three
-of them with other samplers.
+six searches on eight other tasks with fits of a third of a second.
 """
 
 from __future__ import annotations
 
-import argparse
-import time
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 from zlib import crc32
 
 import numpy as np
-from _common import RESULT_KEYS, Cache, one_thread
+from _common import Cache, one_thread, parse_options
 from _compare_data import DATA_SETS, Rows
-from _compare_long_tasks import SIX_SEARCHES, long_tasks, thrice_tasks
-from _compare_memory import measure_memory, print_peak
+from _compare_long_tasks import SIX_SEARCHES, long_tasks
 from _compare_report import write_report
-from _compare_searches import FIT_SHARES, HYPERBAND, OURS, OVER_ROWS, RANDOM, SKLEARN, TIMES, Run
+from _compare_searches import OURS, RANDOM, SKLEARN, TIMES, Run
 from _compare_tasks import Task, all_tasks, quick_tasks
 from _compare_types import Incumbent, Params, Search, SearchRun
 from sklearn.base import clone
@@ -43,18 +36,6 @@ from sklearn.model_selection import ParameterSampler
 
 N_REFERENCE = 20
 """Random candidates whose median test score is the other end of the scale."""
-WITH_SAMPLERS = (
-    'VarianceHalvingSearchCV, "gaussian_process"',
-    'BayesGapSearchCV, "gaussian_process"',
-)
-"""Searches with another sampler; the others have their defaults."""
-COMPARED_WITH_SAMPLERS = (
-    *("HyperbandSearchCV", "VarianceHalvingSearchCV", "BayesGapSearchCV"),
-    *("RandomizedSearchCV", "OptunaSearchCV"),
-    *WITH_SAMPLERS,
-)
-LEFT_OUT = "SMAC3, multi-fidelity"
-"""SMAC3's other way takes as long again; its Hyperband is what is asked for."""
 
 
 def searches() -> dict[str, Run]:
@@ -95,12 +76,6 @@ def in_force(incumbents: list[Incumbent], seconds: float) -> Incumbent | None:
     return max(earlier, key=lambda one: one.seconds) if earlier else None
 
 
-def in_force_after(incumbents: list[Incumbent], n_fits: int) -> Incumbent | None:
-    """Return what a search would have returned after so many fits."""
-    earlier = [one for one in incumbents if one.n_fits <= n_fits]
-    return max(earlier, key=lambda one: (one.n_fits, one.seconds)) if earlier else None
-
-
 def line_of(run: SearchRun, limit: float, task: Search, tester: Tester) -> dict[str, Any]:
     """Return what the report needs of one search."""
 
@@ -110,19 +85,13 @@ def line_of(run: SearchRun, limit: float, task: Search, tester: Tester) -> dict[
         params = {k: v for k, v in one.params.items() if k != task.resource}
         return tester.score(params)
 
-    budget = task.n_iter * len(task.cv)
     own = run.incumbents
     return {
         "limit": limit,
         "seconds": run.seconds,
         "n_fits": run.n_fits,
-        "fit_seconds": run.fit_seconds,
         "by_time": [scored(in_force(own, share * limit * (1 + 1e-9))) for share in TIMES],
-        "by_fits": [scored(in_force_after(own, round(s * budget))) for s in FIT_SHARES],
-        "final": scored(own[-1] if own else None),
         "chosen": repr(own[-1].params) if own else "",
-        "choices": {rule: tester.score(params) for rule, params in run.choices.items()},
-        "claims": run.claims,
     }
 
 
@@ -148,12 +117,7 @@ def run_task(
     limit = cache.lines[task.name, seed, RANDOM]["seconds"]
     shown = [f"{task.name}, seed {seed}: T = {limit:.1f} s"]
     for name in missing:
-        twin = cache.lines.get((task.name, seed, HYPERBAND))
-        if name == OVER_ROWS and search.resource == "n_samples" and twin is not None:
-            cache.add(
-                task.name, seed, name, {k: v for k, v in twin.items() if k not in RESULT_KEYS}
-            )
-        elif name != RANDOM:
+        if name != RANDOM:
             try:
                 run = found[name](search, limit, _draw(task, seed, name)) or SearchRun([], 0.0, 0)
             except Exception as error:
@@ -182,59 +146,16 @@ def warm_up(found: dict[str, Run]) -> None:
                 print(f"{name} on {task.name}: {type(error).__name__}: {error}", flush=True)
 
 
-def parse() -> argparse.Namespace:
-    """Return the options."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
-    parser.add_argument("--quick", action="store_true", help="two tiny tasks, one seed")
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument("--long", action="store_true", help="eight tasks with long fits")
-    which.add_argument("--thrice", action="store_true", help="eight tasks, three times as long")
-    which.add_argument("--samplers", action="store_true", help="eight searches")
-    parser.add_argument("--seeds", type=int, default=None, help="repetitions (3)")
-    parser.add_argument("--first-seed", type=int, default=0, help="number of the first one")
-    parser.add_argument("--only", default="", help="leave out tasks without this in the name")
-    parser.add_argument("--search", default="", help="leave out searches without this")
-    parser.add_argument("--without", default=LEFT_OUT, help=f"search to leave out ({LEFT_OUT})")
-    parser.add_argument("--cache", type=Path, help="file of results, gone on with if it is there")
-    parser.add_argument("--output", type=Path, help="Markdown file for the report")
-    parser.add_argument("--images", type=Path, help="folder for the plots")
-    parser.add_argument("--memory", action="store_true", help="measure peak memory as well")
-    parser.add_argument("--peak-of", default="", help=argparse.SUPPRESS)
-    parser.add_argument("--report-only", action="store_true", help="run nothing")
-    options = parser.parse_args()
-    options.seeds = options.seeds or (1 if options.quick else 3)
-    return options
-
-
-def tasks_of(options: argparse.Namespace) -> list[Task]:
-    """Return the tasks that the options name."""
-    if options.quick:
-        return quick_tasks()
-    if options.long:
-        return long_tasks()
-    return thrice_tasks() if options.thrice else all_tasks()
-
-
-def searches_of(options: argparse.Namespace) -> dict[str, Run]:
-    """Return the searches that the options name."""
-    found = searches()
-    wanted = found.keys() - set(WITH_SAMPLERS)
-    if options.long or options.thrice:
-        wanted = set(SIX_SEARCHES)
-    elif options.samplers:
-        wanted = set(COMPARED_WITH_SAMPLERS)
-    wanted.discard(options.without)
-    return {name: run for name, run in found.items() if options.search in name and name in wanted}
-
-
-def run_all(options: argparse.Namespace, cache: Cache) -> None:
+def run_all(options: Any, cache: Cache) -> None:
     """Run all tasks with the first seed, then with the next: to stop early leaves a table."""
-    found = searches_of(options)
+    found = {name: run for name, run in searches().items() if options.search in name}
+    if options.long:
+        found = {name: run for name, run in found.items() if name in SIX_SEARCHES}
     if not options.quick:
         warm_up(found)
-    tasks = tasks_of(options)
+    tasks = quick_tasks() if options.quick else long_tasks() if options.long else all_tasks()
     loaded: dict[str, tuple[Any, Any]] = {}
-    for seed in range(options.first_seed, options.first_seed + options.seeds):
+    for seed in range(3, 3 + options.seeds):  # nothing was tuned on these
         for task in tasks:
             if options.only in task.name:
                 if task.data not in loaded:
@@ -242,34 +163,20 @@ def run_all(options: argparse.Namespace, cache: Cache) -> None:
                 run_task(task, loaded[task.data], seed, found, cache)
 
 
-def named(options: argparse.Namespace) -> Iterator[tuple[Task, str]]:
-    """Yield the tasks and searches whose memory is measured."""
-    for task in quick_tasks()[:1] if options.quick else all_tasks():
-        if options.quick or task.name in ("MNIST, svm", "phoneme, boosting"):
-            for name in searches():
-                if options.search in name:
-                    yield task, name
-
-
 def main() -> None:
     """Run what is missing, and write the report."""
-    options = parse()
+    options = parse_options(
+        __doc__,
+        seeds=2,
+        files={"cache": "file of results, gone on with if it is there"},
+        texts={"search": "leave out searches without this"},
+        long="eight tasks with long fits",
+    )
     with one_thread(), warnings.catch_warnings(), TemporaryDirectory() as folder:
         warnings.simplefilter("ignore")
-        if options.peak_of:
-            tasks = {task.name: task for task in (*quick_tasks(), *all_tasks())}
-            print_peak(tasks[options.only], searches()[options.peak_of])
-            return
         cache = Cache(options.cache or Path(folder) / "results.jsonl")
-        started = time.perf_counter()
-        if not options.report_only:
-            run_all(options, cache)
-            if options.memory:
-                for task, name in named(options):
-                    if (task.name, -1, name) not in cache.lines:
-                        cache.add(task.name, -1, name, measure_memory(task.name, name))
+        run_all(options, cache)
         write_report(list(cache.lines.values()), options)
-        print(f"Took {time.perf_counter() - started:.0f} s.")
 
 
 if __name__ == "__main__":

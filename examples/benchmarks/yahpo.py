@@ -40,8 +40,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from _common import DATA, Cache, Report, one_thread, parse_options
-from _compare_statistics import interval
+from _common import DATA, Cache, Report, interval, one_thread, parse_options
 from _yahpo_peers import PEERS
 from _yahpo_searches import BUDGETS, FOR_NOISE, SEARCHES, Params, Task
 from _yahpo_surrogates import NUMBERS, Scenario, scenario_at

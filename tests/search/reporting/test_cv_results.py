@@ -99,7 +99,7 @@ def test_every_column_is_in_the_table_of_columns_and_the_other_way_round() -> No
 
 
 def test_the_page_on_results_shows_the_table_of_columns() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "records.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "results.md").read_text(encoding="utf-8")
     after = page.partition("| column of `cv_results_` | content |\n| --- | --- |\n")[2]
     table = after.partition("\n\n")[0].splitlines()
     expected = [

@@ -345,7 +345,7 @@ class Holder(Known):
 
 
 def test_objects_as_text_go_into_any_file(tmp_path):
-    """The two lines of docs/records.md."""
+    """The two lines of docs/results.md."""
     space = {"estimator": [SVC(), LogisticRegression()], "other": ["a", 1]}
     table = pd.DataFrame(small(HyperbandSearchCV, Holder(), space).fit(*data()).cv_results_)
     objects = [name for name in table if table[name].dtype == object]

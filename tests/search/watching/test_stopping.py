@@ -327,7 +327,7 @@ def test_a_search_broken_off_before_any_fit_has_no_results(search_class, tmp_pat
 @pytest.mark.parametrize("backend", ["sequential", "threading", "loky"])
 @pytest.mark.parametrize("search_class", [HyperbandSearchCV, BanditSearchCV])
 def test_a_killed_search_goes_on(search_class, backend, tmp_path):
-    """`examples/benchmarks/crash.py` does this a hundred times at random moments."""
+    """The process is killed at a random moment."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["sklearn_halving", "sklearn.datasets", "scipy.stats"])
     (tmp_path / "unbroken").mkdir()
