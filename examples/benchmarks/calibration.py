@@ -306,7 +306,6 @@ def main() -> None:
             write_tables(report, title, claims, least)
     if options.figure is not None:
         draw(options.figure, parts, least)
-    report.save()
 
 
 if __name__ == "__main__":

@@ -238,7 +238,6 @@ def main() -> None:
     for title, select in parts.items():
         if any(select(c, k, ill) for c, k, ill, _ in outcomes["GridSearchCV"]):
             report.table(title, columns, rows_of(outcomes, select))
-    report.save()
 
 
 if __name__ == "__main__":

@@ -191,7 +191,6 @@ def main() -> None:
         ],
     )
     summarise(report, "All tasks", found)
-    report.save()
 
 
 if __name__ == "__main__":

@@ -188,7 +188,6 @@ def main() -> None:
     with one_thread():
         rows = (row_of(case, options.runs) for case in chosen)
         report.table("Share of wrong choices (standard error)", columns, rows)
-    report.save()
 
 
 if __name__ == "__main__":

@@ -249,7 +249,6 @@ def main() -> None:
         found = run_all(report, options, cache)
     write_tables(report, cache, found, [budget * scale for budget in fits])
     write_seconds(report, cache, {label for labels in found.values() for label in labels})
-    report.save()
 
 
 if __name__ == "__main__":

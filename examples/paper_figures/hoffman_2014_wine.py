@@ -274,7 +274,6 @@ def main() -> None:
     if options.figures is not None and not options.only:
         draw(options.figures, table, runs, horizons)
     report.write(f"Took {time.time() - started:.0f} s.")
-    report.save()
 
 
 if __name__ == "__main__":
