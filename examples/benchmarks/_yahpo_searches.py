@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import RandomizedSearchCV
 
 from sklearn_halving import (
-    BanditSearchCV,
     BayesGapSearchCV,
     HyperbandSearchCV,
     VarianceHalvingSearchCV,
@@ -167,20 +166,16 @@ def halving(task: Task, seed: int) -> list[Params | None]:
     return anew(task, task.fits, make)
 
 
-_race = partial(of_budget, BanditSearchCV, None, policy="incumbent_race")
 _variance_halving = partial(of_budget, VarianceHalvingSearchCV, "exhaust")
 
 SEARCHES: dict[str, Runner] = {
     "HyperbandSearchCV": hyperband(),
-    'HyperbandSearchCV, "random"': hyperband(sampler="random"),
     "BayesGapSearchCV": of_budget(BayesGapSearchCV, N_OF_BAYES_GAP),
     'BayesGapSearchCV, "gaussian_process"': of_budget(
         BayesGapSearchCV, "auto", sampler="gaussian_process"
     ),
     "VarianceHalvingSearchCV": _variance_halving(),
     'VarianceHalvingSearchCV, "gaussian_process"': _variance_halving(sampler="gaussian_process"),
-    "BanditSearchCV, race": _race(),
-    'BanditSearchCV, race, "gaussian_process"': _race(sampler="gaussian_process"),
     "HalvingRandomSearchCV": halving,
     "RandomizedSearchCV": random_search(1),
     "RandomizedSearchCV, 2 times": random_search(2),

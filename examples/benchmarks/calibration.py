@@ -1,11 +1,9 @@
 """How often a choice is right that is said to be right with probability p.
 
-    python examples/benchmarks/calibration.py [--quick] [--runs N] [--seed N] [--only TEXT]
-        [--figure FILE.svg] [--output FILE.md]
+    python examples/benchmarks/calibration.py [--quick] [--runs N] [--only TEXT] [--csv]
 
 VarianceHalving plays arms on common splits. Its rewards give the probability of the winner to be
-the best arm and its expected regret, as in `best_probability_` and `best_regret_`. Both are
-compared with the truth:
+the best arm, as in `best_probability_`, which is compared with the truth:
 
 1. in simulations, with independent noise of each split: 5, 20 and 64 arms with 5 pulls each on
    average, and 20 and 64 with 2; six kinds of means, on a scale of half to four standard errors of
@@ -19,21 +17,17 @@ compared with the truth:
    1.1, see ``lcdb.py``), with recorded noise that is independent for each split. Here, too, the
    overlap is counted in the claims only. Left out without the data.
 
-The constants of the claims were chosen on the simulations with ``--seed 100``; the default is
-another seed. ``--only`` selects parts by their name: "simulated", "recorded" or "finalists".
-``--figure`` draws the reliability diagram. A standard error is printed in brackets.
+The constants of the claims were chosen on simulations with another seed. ``--only`` selects parts
+by their name: "simulated", "recorded" or "finalists". A standard error is printed in brackets.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-from _common import Report, one_thread
+from _common import Report, one_thread, parse_options
 from lcdb import FOLDER, GRIDS, N_SPLITS, Recorded, load
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.model_selection import KFold, StratifiedShuffleSplit, cross_validate
@@ -52,8 +46,6 @@ from sklearn_halving.search.reporting._statistics import (
 )
 
 CHUNK = 50  # problems at a time
-LEAST_CASES = 200  # in a bin
-EDGES = np.linspace(0, 1, 11)
 MEANS = ("even", "few good", "exponential", "clustered", "normal", "near-duplicates")
 NOISES = ("equal", "unequal", "t")
 SIZES = ((5, 5), (20, 5), (64, 5), (20, 2), (64, 2))  # arms, and pulls for each on average
@@ -64,11 +56,9 @@ WHOLE = Overlap(0.0, 1.0)  # rewards are independent
 class Claim:
     """What was said of a choice, and what was true."""
 
-    group: dict[str, Any]
+    group: str
     probability: float
     is_best: bool
-    expected_regret: float
-    regret: float
 
 
 def draw_means(rng: np.random.Generator, kind: str, n: int, n_arms: int) -> np.ndarray:
@@ -127,7 +117,7 @@ def play(rewards: np.ndarray, n_pulls: int) -> Iterator[tuple[np.ndarray, int]]:
 
 
 def claim_of(
-    group: dict[str, Any], seen: np.ndarray, winner: int, truth: np.ndarray, overlap: Overlap
+    group: str, seen: np.ndarray, winner: int, truth: np.ndarray, overlap: Overlap
 ) -> Claim | None:
     """Return what the search would say of this choice; None if it says nothing."""
     results = {f"split{j}_test_score": column for j, column in enumerate(seen.T)}
@@ -137,17 +127,16 @@ def claim_of(
     probability = float(statistics.probability_best()[winner])
     if np.isnan(probability):
         return None
-    loss = float(truth.max() - truth[winner])
-    return Claim(group, probability, loss == 0, statistics.regret(winner), loss)
+    return Claim(group, probability, bool(truth[winner] == truth.max()))
 
 
-def simulated(n_runs: int, seed: int) -> Iterator[Claim]:
+def simulated(n_runs: int) -> Iterator[Claim]:
     """Yield the claims of all simulations."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     for n_arms, n_each in SIZES:
         for means in MEANS:
             for noise in NOISES:
-                group = {"arms": f"{n_arms}, {n_each} pulls each", "means": means, "noise": noise}
+                group = f"{n_arms} arms, {n_each} pulls each"
                 for n in [CHUNK] * (n_runs // CHUNK) or [n_runs]:
                     n_splits = min(n_each * n_arms, 60)
                     truth = draw_means(rng, means, n, n_arms)
@@ -182,11 +171,10 @@ def replayed(n_runs: int, n_splits: int) -> Iterator[Claim]:
     for name, scores, overlap in record(n_splits):
         truth = scores.mean(axis=1)
         for n_each in (2, 5):
-            group = {"table": f"{name}, {n_each} fits each"}
             order = rng.permuted(np.tile(np.arange(n_splits), (n_runs, 1)), axis=1)
             rewards = scores[:, order].transpose(1, 0, 2)
             for seen, winner in play(rewards, n_each * len(scores)):
-                claim = claim_of(group, seen, winner, truth, overlap)
+                claim = claim_of(name, seen, winner, truth, overlap)
                 if claim is not None:
                     yield claim
 
@@ -208,104 +196,48 @@ def finalists(quick: bool) -> Iterator[Claim]:
                 row: -curves.validation[results["param_learner"][row]][-1]
                 for row in np.flatnonzero(at_end)
             }
-            loss = max(score.values()) - score[search.best_index_]
-            group = {"learners": n_learners}
-            yield Claim(group, search.best_probability_, loss == 0, search.best_regret_, loss)
+            is_best = score[search.best_index_] == max(score.values())
+            yield Claim("", search.best_probability_, is_best)
 
 
 def row_of(name: str, claims: list[Claim]) -> list[str]:
-    """Return the row of a group: means of claims and of the truth."""
-    said = np.array([claim.probability for claim in claims])
-    true = np.array([claim.is_best for claim in claims])
-    error = np.sqrt(max(true.mean() * (1 - true.mean()), 1e-9) / len(true))
-    gap = said.mean() - true.mean()
-    verdict = "within" if abs(gap) <= 0.03 else "too high" if gap > 0 else "too low"
-    regrets = [np.mean([getattr(c, x) for c in claims]) for x in ("expected_regret", "regret")]
-    cells = [len(claims), f"{said.mean():.3f}", f"{true.mean():.3f} ({error:.3f})"]
-    return list(map(str, [name, *cells, f"{gap:+.3f}", verdict, *(f"{r:.4f}" for r in regrets)]))
+    """Return the row of a group: means of the claims and of the truth."""
+    said = np.mean([claim.probability for claim in claims])
+    true = np.mean([claim.is_best for claim in claims])
+    error = np.sqrt(true * (1 - true) / len(claims))
+    return [name, f"{said:.3f}", f"{true:.3f} ({error:.3f})", f"{said - true:+.3f}"]
 
 
-def groups_of(claims: list[Claim]) -> dict[str, list[Claim]]:
-    """Return the claims of each value of each key."""
+def rows_of(part: str, claims: list[Claim]) -> Iterator[list[str]]:
+    """Yield the rows of a part: all, its groups, and bins of the claims."""
+    yield row_of(f"{part}, all", claims)
+    if part == "finalists":
+        return
     groups: dict[str, list[Claim]] = {}
     for claim in claims:
-        for key, value in claim.group.items():
-            groups.setdefault(f"{key}: {value}", []).append(claim)
-    return groups
-
-
-def bins_of(claims: list[Claim], least: int) -> list[tuple[float, float, float, int]]:
-    """Return mean claim, share of right choices, its standard error and number of each bin."""
-    said = np.array([claim.probability for claim in claims])
-    true = np.array([claim.is_best for claim in claims])
-    place = np.clip(np.digitize(said, EDGES) - 1, 0, len(EDGES) - 2)
-    found = []
-    for i in range(len(EDGES) - 1):
-        inside = place == i
-        if inside.sum() >= least:
-            share = true[inside].mean()
-            error = np.sqrt(share * (1 - share) / inside.sum())
-            found.append((said[inside].mean(), share, error, int(inside.sum())))
-    return found
-
-
-def write_tables(report: Report, title: str, claims: list[Claim], least: int) -> None:
-    """Print the table of groups, and that of bins."""
-    columns = "group | choices | claimed | right | difference | 0.03 | expected regret | regret"
-    rows = [row_of("all", claims), *(row_of(*group) for group in groups_of(claims).items())]
-    report.table(f"{title}: probability and regret of the choice", columns, rows)
-    rows = [
-        [f"{said:.3f}", f"{share:.3f} ({error:.3f})", f"{said - share:+.3f}", str(n)]
-        for said, share, error, n in bins_of(claims, least)
-    ]
-    bins = "claimed | right | difference | choices"
-    report.table(f"{title}: bins with at least {least} choices", bins, rows)
-
-
-def draw(path: Path, parts: dict[str, list[Claim]], least: int) -> None:
-    """Draw the reliability diagram. Bins have a tenth of the choices if these are few."""
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(5, 4.5), layout="constrained")
-    axes.plot([0, 1], [0, 1], color="grey", linewidth=1)
-    for name, claims in parts.items():
-        bins = bins_of(claims, min(least, len(claims) // 10))
-        said, share, error, _ = zip(*bins, strict=True)
-        axes.errorbar(said, share, 2 * np.array(error), marker="o", capsize=3, label=name)
-    axes.set(xlabel="best_probability_", ylabel="share of right choices", xlim=(0, 1), ylim=(0, 1))
-    axes.legend()
-    figure.savefig(path)
+        groups.setdefault(claim.group, []).append(claim)
+        if part == "simulated":
+            place = min(int(claim.probability * 5), 4) / 5
+            groups.setdefault(f"claims of {place:.1f} to {place + 0.2:.1f}", []).append(claim)
+    for name, own in sorted(groups.items()):
+        yield row_of(f"{part}, {name}", own)
 
 
 def main() -> None:
-    """Print the tables, and draw the diagram."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="few runs, under a minute")
-    parser.add_argument("--runs", type=int, default=None, help="runs of each kind (150)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the simulations (0)")
-    parser.add_argument("--only", default="", help="leave out parts without this in the name")
-    parser.add_argument("--figure", type=Path, help="file for the reliability diagram")
-    parser.add_argument("--output", type=Path, help="Markdown file for the report")
-    options = parser.parse_args()
-    n_runs = options.runs or (10 if options.quick else 150)
-    least = 20 if options.quick else LEAST_CASES
+    """Print the table."""
+    options = parse_options(__doc__, seeds=150, quick_seeds=10, name="runs")
     report = Report("Calibration", options)
     sources = {
-        "simulated": simulated(n_runs, options.seed),
-        "recorded": replayed(4 * n_runs, 20 if options.quick else 150),
+        "simulated": simulated(options.runs),
+        "recorded": replayed(4 * options.runs, 20 if options.quick else 150),
         "finalists": finalists(options.quick),
     }
-    parts = {}
-    for title, source in sources.items():
-        if options.only not in title:
-            continue
-        with one_thread():
-            claims = list(source)
-        if claims:
-            parts[title] = claims
-            write_tables(report, title, claims, least)
-    if options.figure is not None:
-        draw(options.figure, parts, least)
+    rows = []
+    with one_thread():
+        for part, source in sources.items():
+            claims = list(source) if options.only in part else []
+            rows += rows_of(part, claims) if claims else []
+    report.table("Claims", "choices | claimed | right | difference", rows, "certainty.csv")
 
 
 if __name__ == "__main__":

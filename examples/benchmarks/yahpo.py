@@ -1,7 +1,7 @@
 """Searches on surrogates of real runs that others made: how good is the choice after so many fits?
 
     python examples/benchmarks/yahpo.py [--quick] [--seeds N] [--noise] [--only TEXT]
-        [--cache FILE.jsonl] [--output FILE.md]
+        [--cache FILE.jsonl] [--csv]
 
 YAHPO Gym (Pfisterer et al. 2022) predicts the accuracy of neural networks (lcbench), trees
 (rbv2_rpart) and xgboost (rbv2_xgboost) for any parameters and any share of the epochs or rows.
@@ -58,6 +58,12 @@ N_EVEN = 2
 N_REFERENCE = 20_000
 QUICK_BUDGETS = (10, 20)
 TPE = "Optuna TPE"
+FILES = {
+    "Published suite, 9 data sets, 3 seeds": "surrogates",
+    "Published suite, noise, 9 data sets, 2 seeds": "surrogates_noise",
+    "Where small levels mislead, 4 data sets, 3 seeds": "surrogates_misleading",
+}
+"""By title: files of the tables on the page of evidence."""
 Array = np.ndarray
 Labels = dict[str, list[str]]
 """By title of tables: names of data sets."""
@@ -162,12 +168,15 @@ def compare(report: Report, title: str, table: Table, budgets: list[int]) -> Non
     fits = [f"{budget:,} fits" for budget in budgets]
     columns = " | ".join(["search", *fits, f"rank at {budgets[third]:,}"])
     rows = [[name, *map(with_error, means[name].T), with_interval(ranks[name])] for name in order]
-    report.table(f"{title}: mean normalized regret (standard error), rank", columns, rows)
+    file = FILES.get(title, "")
+    name = f"{title}: mean normalized regret (standard error), rank"
+    report.table(name, columns, rows, file and f"{file}.csv")
     if TPE in table:
         others = [name for name in order if name != TPE]
         rows = [[name, *map(against, (means[name] - means[TPE]).T)] for name in others]
         title = f"{title}: minus TPE (standard error), on how many better / worse"
-        report.table(title, " | ".join(["search", *fits]), rows)
+        file = "surrogates_minus_tpe.csv" if file == "surrogates" else ""
+        report.table(title, " | ".join(["search", *fits]), rows, file)
 
 
 def mean_ranks(regrets: list[Array]) -> Array:
@@ -212,6 +221,7 @@ def write_seconds(report: Report, cache: Cache, labels: set[str]) -> None:
 def run_all(report: Report, options: Any, cache: Cache) -> Labels:
     """Run what is missing, and return the data sets of each table."""
     found: Labels = {}
+    noise = ", noise" if options.noise else ""
     marks = [mark for mark in ("noise", "quick") if getattr(options, mark)]
     fits = QUICK_BUDGETS if options.quick else BUDGETS
     for folder in ["rbv2_rpart"] if options.quick else sorted(NUMBERS):
@@ -222,7 +232,7 @@ def run_all(report: Report, options: Any, cache: Cache) -> Labels:
             task = Task(scenario, name, noise=1 if options.noise else None, fits=fits)
             run_missing(task, label, options, cache)
             if (label, 0, "reference") in cache.lines:
-                in_suite = ["Published suite"] if name in SUITE[folder] else []
+                in_suite = [f"Published suite{noise}"] if name in SUITE[folder] else []
                 usual = [*in_suite, "Suite and others"]
                 for title in ["Where small levels mislead"] if name in apart else usual:
                     found.setdefault(title, []).append(label)

@@ -1,4 +1,4 @@
-"""Pictures of the paper figures, saved to docs/images."""
+"""Pictures of the paper figures, saved to the folder pictures, which git ignores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
+IMAGES = Path(__file__).resolve().parent / "pictures"
 Line = tuple[Any, Any, Any]
 """Values of x, means, and standard errors."""
 
@@ -74,4 +74,4 @@ def _save(fig: Any, name: str) -> None:
     IMAGES.mkdir(exist_ok=True)
     fig.savefig(IMAGES / name, dpi=90)
     _pyplot().close(fig)
-    print(f"\nDrawn: docs/images/{name}")
+    print(f"\nDrawn: {IMAGES / name}")
