@@ -32,8 +32,6 @@ import sklearn_halving
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("SKLEARN_HALVING_DATA", ROOT.parent / "shared" / "data"))
 RESULTS = Path(__file__).parent / "results"
-RECORDED = Path.home() / ".cache" / "sklearn_halving" / "recorded"
-"""The folder of recorded tables of scores, unless another is given."""
 
 
 def parse_options(

@@ -16,8 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
-from _recorded import recorded
-from _recorded_tasks import TREES, WINE_QUALITY, load_wine_quality, wine_scores
+from _hoffman_2014_wine_scores import TREES, load_wine_quality, recorded, wine_scores
 
 from sklearn_halving import RepeatedLearningTesting
 
@@ -147,7 +146,7 @@ def load_table(options: argparse.Namespace) -> Table | None:
         columns = [wine_scores(X[a], y[a], X[b], y[b], j) for j, (a, b) in enumerate(splits)]
         table = np.array(columns).T
     else:
-        table = recorded(WINE_QUALITY, options.cache).splits.copy()
+        table = recorded(options.cache)
     if not options.liblinear:
         rows = [arm["family"] == "linear SVM" for arm in ARMS]
         table[rows] = linear_svm_scores(X, y, splits, options)

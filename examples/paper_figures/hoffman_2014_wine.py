@@ -15,7 +15,7 @@ The order of the arms, to the first of which ties go, is random; ``--ordered`` k
 grids, whose first candidates are corners.
 
 Forests have 1, 3, 10 and 30 trees where the paper's have 1, 10, 100 and 1000; other differences
-are listed in ``examples/benchmarks/_recorded_tasks.py``. Linear SVMs are libsvm's, the only ones
+are listed in ``_hoffman_2014_wine_scores.py``. Linear SVMs are libsvm's, the only ones
 that scikit-learn had in 2013. ``--liblinear`` takes `LinearSVR` in their place, which penalises
 the intercept, so that with C = 0.001 its RMSE is 5.2 where others have 0.72 to 0.97: a test of
 what one such score does to the rest.
