@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -99,29 +99,19 @@ def hyperband(**options: Any) -> Runner:
     return run
 
 
-def random_search(times: int) -> Runner:
-    """Return RandomizedSearchCV with so many times the fits."""
-
-    def run(task: Task, seed: int) -> list[Params | None]:
-        cost = task.n_splits / times
-        return choices([(params, 1.0, score, cost) for params, score in drawn(task, seed)], task)
-
-    return run
-
-
-@lru_cache(maxsize=1)
-def drawn(task: Task, seed: int) -> list[tuple[Params, float]]:
-    """Return the candidates of the longest random search: the shorter ones have the first."""
+def random_search(task: Task, seed: int) -> list[Params | None]:
+    """Return the choices of RandomizedSearchCV."""
     search = RandomizedSearchCV(
         task.estimator,
         task.scenario.space,
-        n_iter=task.fits[-1] * 4,
+        n_iter=task.fits[-1],
         cv=task.cv,
         refit=False,
         random_state=seed,
     ).fit(task.X, task.y)
     results = search.cv_results_
-    return list(zip(results["params"], results["mean_test_score"], strict=True))
+    tried = zip(results["params"], results["mean_test_score"], strict=True)
+    return choices([(params, 1.0, score, task.n_splits) for params, score in tried], task)
 
 
 def anew(
@@ -177,9 +167,7 @@ SEARCHES: dict[str, Runner] = {
     "VarianceHalvingSearchCV": _variance_halving(),
     'VarianceHalvingSearchCV, "gaussian_process"': _variance_halving(sampler="gaussian_process"),
     "HalvingRandomSearchCV": halving,
-    "RandomizedSearchCV": random_search(1),
-    "RandomizedSearchCV, 2 times": random_search(2),
-    "RandomizedSearchCV, 4 times": random_search(4),
+    "RandomizedSearchCV": random_search,
 }
 FOR_NOISE = [name for name in SEARCHES if name.startswith("VarianceHalving")]
 """Searches that use more splits for some candidates, so that one split makes no sense."""
