@@ -61,7 +61,7 @@ def _check_beta(name: str, value: str | float, advice: str) -> None:
 
 @dataclass(frozen=True)
 class BayesGap(BasePolicy):
-    """Choose the best of many correlated arms, with fewer pulls than arms if need be.
+    r"""Choose the best of many correlated arms, with fewer pulls than arms if need be.
 
     The mean rewards of the arms have a joint Gaussian prior, so that a pull of one arm is
     informative about all arms. The leader is the arm whose regret has the smallest upper bound.
@@ -118,6 +118,30 @@ class BayesGap(BasePolicy):
 
     Notes
     -----
+    The reward of arm k on split j is :math:`c + s (f_k + b_j + e_{kj})`, with
+    :math:`f \sim N(0, G)` for the covariance G, an effect :math:`b_j` of the split with
+    ``split_variance``, and noise. Let :math:`\Sigma` be the covariance of the rewards so far, and
+    :math:`g_k` that of arm k with them. The posterior has the mean and the variance
+
+    .. math:: m_k = c + g_k^\top \Sigma^{-1} (y - c), \qquad
+        s_k^2 = s^2 (G_{kk} - g_k^\top \Sigma^{-1} g_k),
+
+    where c is estimated by generalized least squares and s by restricted maximum likelihood. With
+    :math:`U_k, L_k = m_k \pm \beta s_k`, a round of Algorithm 1 computes
+
+    .. math:: B_k = \max_{i \ne k} U_i - L_k, \qquad J = \arg\min_k B_k, \qquad
+        j = \arg\max_{k \ne J} U_k
+
+    and pulls the one of J and j with the larger :math:`s_k`. (The listing in the paper has arg min
+    for j, its text arg max.) :math:`B_J` bounds the regret of J. Eq. (9) is, with upper
+    estimates :math:`\Delta_k` of the gaps,
+
+    .. math:: \beta^2 = \frac{(T - K) / \sigma^2 + \sum_k 1 / G_{kk}}{4 \sum_k H_k^{-2}}, \qquad
+        H_k = \max\Big( \frac{\Delta_k + \epsilon}{2}, \epsilon \Big) .
+
+    The regret is then above epsilon with a probability of at most :math:`K T e^{-\beta^2 / 2}`
+    (Theorem 1), if the model and the gaps are right. There is no proof for "effective".
+
     An arm with a NaN reward is eliminated and never recommended. An arm with an infinite reward
     is not pulled again. An arm with a reward of plus infinity is always recommended. An arm with
     a reward of minus infinity is recommended only if no other arm has a reward. In the posterior,

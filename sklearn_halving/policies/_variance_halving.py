@@ -47,7 +47,7 @@ Overlap = Annotated[float, Rule(check_not_negative, "It is n_test / n_train, or 
 
 @dataclass(frozen=True)
 class VarianceHalving(PlannedPolicy):
-    """Choose the best of many noisy arms with a fixed number of pulls.
+    r"""Choose the best of many noisy arms with a fixed number of pulls.
 
     All allocations except "likelihood" follow Algorithm 1 of the paper. They have
     ``m = ceil(log2 n_arms)`` stages of ``floor(n_pulls / m)`` pulls. After each stage, the best
@@ -110,6 +110,22 @@ class VarianceHalving(PlannedPolicy):
 
     Notes
     -----
+    The reward of arm k on split j is :math:`\mu_k + b_j + e_{kj}`, with an effect of the split on
+    all arms and noise. The noise of an arm, with the sum of squared residuals :math:`S_k` and
+    :math:`d_k` degrees of freedom, is shrunk towards the pooled noise :math:`\bar v` with the
+    weight :math:`d_0` of ``shrinkage``. Let l be the leader and N the number of pulls. Then
+
+    .. math:: v_k = \frac{S_k + d_0 \bar v}{d_k + d_0}, \qquad
+        z_k = \frac{\mu_l - \mu_k}{\sqrt{v_k / N_k + v_l / N_l}}, \qquad
+        L_k = \Big( 1 + \frac{z_k^2}{d_k + d_0} \Big)^{-(d_k + d_0 + 1) / 2} .
+
+    On common splits, "likelihood" pulls the arm with the largest :math:`\sqrt{L_k} / N_k` among
+    the :math:`\lceil K / 2^s \rceil` arms with the largest :math:`L_k`; there is no proof for it.
+    For "known", the probability of error is at most (Theorem 3, with the gap :math:`\Delta` of the
+    second best arm)
+
+    .. math:: 2 \log_2 K \exp\Big( - \frac{n \Delta^2}{4 \log_2 K \sum_k \sigma_k^2} \Big) .
+
     The stopping rules are tested after each plan at the last level. They need a pull of each arm
     in play and 3 degrees of freedom for the variance of the noise, and ignore eliminated arms.
 
