@@ -166,7 +166,7 @@ def _without(params: Params, task: Search) -> Params:
 
 
 def hyperband(task: Search, seconds: float, seed: int) -> SearchRun:
-    """HyperbandSearchCV with its defaults, over and over until the time is up."""
+    """HyperbandSearchCV with its defaults and the resource of the family."""
     name = "partial_fit" if hasattr(task.estimator, "partial_fit") else task.resource
     options = {"max_resources": task.max_resource} if name == "partial_fit" else {}
     search = HyperbandSearchCV(
@@ -174,7 +174,6 @@ def hyperband(task: Search, seconds: float, seed: int) -> SearchRun:
         task.distributions,
         resource=name,
         cv=task.cv,
-        n_loops="auto",
         **options,
     )
     return run_ours(search, task, seconds, seed)
