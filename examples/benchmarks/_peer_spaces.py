@@ -12,24 +12,6 @@ from typing import Any
 Space = dict[str, Any]
 
 
-def for_skopt(space: Space) -> dict[str, Any]:
-    """Return the same space for scikit-optimize."""
-    from skopt.space import Categorical, Integer, Real
-
-    found: dict[str, Any] = {}
-    for name, values in space.items():
-        if isinstance(values, list):
-            found[name] = Categorical(values)
-            continue
-        low, high = values.support()
-        if _is_whole(values):
-            found[name] = Integer(int(low), int(high))
-        else:
-            prior = "log-uniform" if _is_log(values) else "uniform"
-            found[name] = Real(float(low), float(high), prior=prior)
-    return found
-
-
 def for_optuna(space: Space) -> dict[str, Any]:
     """Return the same space for Optuna."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
@@ -44,21 +26,6 @@ def for_optuna(space: Space) -> dict[str, Any]:
             found[name] = IntDistribution(int(low), int(high))
         else:
             found[name] = FloatDistribution(float(low), float(high), log=_is_log(values))
-    return found
-
-
-def suggest(trial: Any, space: Space) -> dict[str, Any]:
-    """Ask a trial of Optuna for each parameter, as in a hand-written objective."""
-    found: dict[str, Any] = {}
-    for name, values in space.items():
-        if isinstance(values, list):
-            found[name] = values[trial.suggest_categorical(name, range(len(values)))]
-            continue
-        low, high = values.support()
-        if _is_whole(values):
-            found[name] = trial.suggest_int(name, int(low), int(high))
-        else:
-            found[name] = trial.suggest_float(name, float(low), float(high), log=_is_log(values))
     return found
 
 

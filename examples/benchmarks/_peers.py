@@ -18,15 +18,14 @@ from typing import Any
 
 import numpy as np
 from _compare_types import Search, SearchRun
-from _peer_spaces import for_optuna, for_skopt, for_smac, from_places, suggest
-from _peer_training import FACTOR, N_RUNGS, Recorder, Trained, rungs
+from _peer_spaces import for_optuna, for_smac, from_places
+from _peer_training import Recorder, Trained, rungs
 
 Peer = Callable[[Search, float, int], SearchRun]
 NO_LIMIT = 100_000
 """Candidates, for libraries that want a number beside the limit of time."""
 WORST = 1e6
 """Cost of a failed training, for libraries that take no NaN."""
-THREAD_COUNTS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def optuna_search_cv(search: Search, seconds: float, seed: int) -> SearchRun:
@@ -55,71 +54,6 @@ def optuna_search_cv(search: Search, seconds: float, seed: int) -> SearchRun:
     recorder = Recorder()
     found.fit(search.X, search.y)
     return recorder.run(recorder.seconds())
-
-
-def optuna_hyperband(search: Search, seconds: float, seed: int) -> SearchRun:
-    """Run TPE with HyperbandPruner on a hand-written objective.
-
-    A trial reports the mean over the folds at 1, 3, 9, 27 and 81 parts of the resource, and
-    its models go on from one to the next where they can.
-    """
-    import optuna
-
-    _quiet_optuna()
-    levels = rungs(search.max_resource)
-    first = FACTOR ** (N_RUNGS - len(levels))
-
-    def objective(trial: Any) -> float:
-        trained = Trained(search, suggest(trial, search.distributions), seed, recorder)
-        value = np.nan
-        for rung, level in enumerate(levels):
-            value = trained.score(level)
-            trial.report(value, step=first * FACTOR**rung)
-            # A failed training has no value that a study could take.
-            if trial.should_prune() or np.isnan(value):
-                raise optuna.TrialPruned
-        return value
-
-    def watch(study: Any, trial: Any) -> None:
-        if trial.value is not None and trial.state.name == "COMPLETE":
-            best = study.best_trial
-            recorder.saw(from_places(best.params, search.distributions))
-
-    pruner = optuna.pruners.HyperbandPruner(
-        min_resource=first, max_resource=FACTOR ** (N_RUNGS - 1), reduction_factor=FACTOR
-    )
-    sampler = optuna.samplers.TPESampler(seed=seed)
-    recorder = Recorder()
-    study = optuna.create_study(direction="maximize", sampler=sampler, pruner=pruner)
-    study.optimize(objective, timeout=seconds, callbacks=[watch])
-    return recorder.run(recorder.seconds())
-
-
-def bayes_search_cv(search: Search, seconds: float, seed: int) -> SearchRun:
-    """Run BayesSearchCV of scikit-optimize until the time is over."""
-    from skopt import BayesSearchCV
-
-    names = sorted(search.distributions)  # the order in which it keeps parameters
-
-    def watch(result: Any) -> bool:
-        recorder.n_fits = len(search.cv) * len(result.x_iters)
-        recorder.saw(dict(zip(names, result.x, strict=True)))
-        return recorder.seconds() > seconds
-
-    found = BayesSearchCV(
-        search.estimator,
-        for_skopt(search.distributions),
-        n_iter=NO_LIMIT,
-        cv=search.cv,
-        scoring=search.scoring,
-        random_state=seed,
-        refit=False,
-        error_score=-WORST,
-    )
-    recorder = Recorder()
-    found.fit(search.X, search.y, callback=watch)
-    took = recorder.seconds()
-    return recorder.run(took)
 
 
 def smac_hyperband(search: Search, seconds: float, seed: int) -> SearchRun:
@@ -176,9 +110,7 @@ def _quiet(peer: Peer) -> Peer:
 
 
 ALL: dict[str, tuple[str, Peer]] = {
-    "Optuna, TPE and Hyperband pruning": ("optuna", optuna_hyperband),
     "OptunaSearchCV": ("optuna_integration", optuna_search_cv),
-    "BayesSearchCV (scikit-optimize)": ("skopt", bayes_search_cv),
     "SMAC3, Hyperband": ("smac", smac_hyperband),
 }
 """All peers: name, library that must be installed, search."""

@@ -15,19 +15,16 @@ The regret of a choice is 0 for the best of 20,000 random candidates (or of all 
 chose, if that is better) and 1 for their median, by the accuracy of full fits. A full fit costs 1,
 a fit on a share of the resource that share. Searches that can be stopped at any time are run once,
 and their choice is read off at each budget. The others are run anew for each budget. TPE is
-Optuna's, with ``multivariate=True`` and ``group=True``. Optuna's GPSampler, which needs torch,
-ends at 100 fits. SMAC3 uses full fits alone, or the levels of Hyperband. Peers that are not
-installed are left out.
+Optuna's, with ``multivariate=True`` and ``group=True``.
 
 With ``--noise`` there are five splits and each score has an error. Budgets are then five times as
-many fits on single splits, and regrets are those of the true accuracy. Optuna, SMAC3,
+many fits on single splits, and regrets are those of the true accuracy. Optuna,
 RandomizedSearchCV and HalvingRandomSearchCV fit each candidate on all five splits.
 VarianceHalvingSearchCV runs only with noise, because it decides how many splits a candidate needs.
 
-One seed takes a few minutes without noise and about half an hour with it, SMAC3 and GPSampler
-apart, which take one to ten minutes for each data set. Results are added to the file of
-``--cache`` line by line. What it contains is not run again, and the report is made from all of it.
-``--only`` runs those searches whose name contains the text, such as "lcbench 167168, noise: Optuna
+One seed takes a few minutes without noise and about half an hour with it. Results are added to the
+file of ``--cache`` line by line. What it contains is not run again, and the report is made from
+all of it. ``--only`` runs those searches whose name contains the text, such as "lcbench 167168, noise: Optuna
 TPE". A text that no name contains makes the report alone.
 """
 
