@@ -24,8 +24,8 @@ VarianceHalvingSearchCV runs only with noise, because it decides how many splits
 
 One seed takes a few minutes without noise and about half an hour with it. Results are added to the
 file of ``--cache`` line by line. What it contains is not run again, and the report is made from
-all of it. ``--only`` runs those searches whose name contains the text, such as "lcbench 167168, noise: Optuna
-TPE". A text that no name contains makes the report alone.
+all of it. ``--only`` runs those searches whose name contains the text, such as "lcbench 167168,
+noise: Optuna TPE". A text that no name contains makes the report alone.
 """
 
 from __future__ import annotations
