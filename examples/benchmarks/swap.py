@@ -130,7 +130,8 @@ def compare(name: str, model: Any, grid: dict[str, list[Any]], rows: Any, scorin
 def tasks(options: Any) -> Any:
     """Yield the arguments of `compare`."""
     for name, data_set in DATA_SETS.items():
-        if options.quick and name not in QUICK_SETS:
+        is_left_out = name == "adult, mixed columns"  # has missing values
+        if is_left_out or (options.quick and name not in QUICK_SETS):
             continue
         data = data_set.load()
         for n_rows in SIZES[:2] if options.quick else SIZES:
