@@ -301,6 +301,11 @@ def _plain(value: object) -> Plain:
     return plain
 
 
+def _read_clock(value: Any) -> tuple[float, int]:
+    left, n_workers = value
+    return float(_typed(left, int, float)), _positive(n_workers)
+
+
 COLUMNS: dict[str, tuple[str, Convert, Convert]] = {
     "pull": ("pull", lambda pull: list(map(int, pull)), _read_pull),
     "test": ("test_scores", _scores, _read_scores),
@@ -314,5 +319,6 @@ COLUMNS: dict[str, tuple[str, Convert, Convert]] = {
     "error": ("error", str, _text),
     "score_error": ("score_error", str, _text),
     "n_rounds": ("n_rounds", int, _positive),
+    "clock": ("clock", list, _read_clock),
 }
 """By the name in the file: the attribute of an outcome, and how it is written and read."""

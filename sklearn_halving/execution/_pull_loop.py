@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -133,6 +133,11 @@ class PullLoop:
     first_to_tell : callable or None, default=None
         For a policy that depends on the order of outcomes: function of its state that returns
         which open pull is told next, or None for the oldest.
+    charge : callable or None, default=None
+        For a policy that keeps time: its method, without the state. Pulls are then told in the
+        order in which they returned. A replay follows the order and the times in the journal.
+    n_workers : int, default=1
+        Number of workers.
 
     Attributes
     ----------
@@ -155,12 +160,16 @@ class PullLoop:
     signals: StopSignals = field(default_factory=StopSignals)
     arrive: Callable[[int], None] | None = None
     first_to_tell: Callable[[object], Pull | None] | None = None
+    charge: Callable[[Pull | None, float, float, int], None] | None = None
+    n_workers: int = 1
     stopped_by: str = field(default="policy", init=False)
     n_replayed: int = field(default=0, init=False)
     _open: dict[Pull, None] = field(default_factory=dict, init=False)
     _landed: dict[Pull, Outcome] = field(default_factory=dict, init=False)
     _may_ask: bool = field(default=True, init=False)
     _n_earlier: int = field(default=0, init=False)
+    _place: dict[Pull, int] = field(default_factory=dict, init=False)
+    _has_new: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         """Check that there is a window if the policy needs one, and count earlier outcomes."""
@@ -169,6 +178,10 @@ class PullLoop:
             raise ValueError(
                 f"{self.policy!r} depends on the order of rewards: it needs a window."
             )
+        if self.charge is not None and self.journal is not None and self._n_earlier:
+            self._place = {pull: place for place, pull in enumerate(self.journal.records)}
+            first = next(iter(self.journal.records.values())).outcome
+            self.window = self.window if first.clock is None else first.clock[1]
 
     def run(self) -> None:
         """Run pulls until the policy is finished or the loop is stopped."""
@@ -210,9 +223,20 @@ class PullLoop:
         with self._one_thread():
             self._tell()
             is_finished = self.policy.is_finished(self.state)
+            if is_finished and self._resumes():
+                is_finished = self.policy.is_finished(self.state)
             if not is_finished:
                 self._ask()
         return is_finished
+
+    def _resumes(self) -> bool:
+        """Tell a policy that has used up the time of earlier sessions about that of this one."""
+        if self.charge is None or self._has_new or not self.n_replayed:
+            return False
+        self._has_new, self.window = True, self.n_workers
+        left = self.signals.deadline - time.monotonic()
+        self.charge(None, 0.0, left, self.n_workers)
+        return True
 
     def _one_thread(self) -> AbstractContextManager[object]:
         """Limit the threads of BLAS, unless it could slow down fits in threads of this process."""
@@ -308,6 +332,10 @@ class PullLoop:
             self.stopped_by = "policy"
 
     def _land(self, landing: Landing) -> None:
+        if self.charge is not None:
+            self._has_new = True
+            clock = self.signals.deadline - time.monotonic(), self.n_workers
+            landing = landing._replace(outcome=replace(landing.outcome, clock=clock))
         self.log.record(landing.outcome)  # first, so that it counts whatever happens next
         if landing.lost is not None:
             self.log.lost_models.append(landing.lost)
@@ -346,13 +374,20 @@ class PullLoop:
 
     def _first_to_tell(self) -> Pull:
         """Return the pull that is told next if the order matters: by default, the oldest."""
+        if self.charge is not None and self._landed:
+            return min(self._landed, key=lambda pull: self._place.get(pull, len(self._place)))
         first = None if self.first_to_tell is None else self.first_to_tell(self.state)
         return first or next(iter(self._open))
 
     def _tell_pulls(self, pulls: list[Pull]) -> None:
-        rewards = np.array([self.reward(self._landed.pop(pull)) for pull in pulls])
-        for pull in pulls:
-            del self._open[pull]
+        outcomes = [self._landed.pop(pull) for pull in pulls]
+        rewards = np.array([self.reward(outcome) for outcome in outcomes])
+        for outcome in outcomes:
+            del self._open[outcome.pull]
+            if self.charge is not None and outcome.clock is not None:
+                left, self.window = outcome.clock
+                seconds = outcome.fit_seconds + outcome.score_seconds
+                self.charge(outcome.pull, seconds, left, self.window)
         self.policy.tell(self.state, Pulls.of(*pulls), rewards)
         self._may_ask = True
         self.observer.tell()

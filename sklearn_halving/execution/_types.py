@@ -42,6 +42,9 @@ class Outcome:
     """The traceback if the fit succeeded and a scorer failed."""
     n_rounds: int | None = None
     """The number of boosting rounds if training stopped early on rows that were held out."""
+    clock: tuple[float, int] | None = None
+    """The seconds that were left of the time budget when the pull returned, and the number of
+    workers, if the policy plans by them."""
 
 
 @dataclass(frozen=True)

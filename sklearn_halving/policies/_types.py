@@ -336,6 +336,10 @@ class PolicyDescription:
         dropped, and None before this is decided.
     eliminates : bool, default=False
         Whether arms that were eliminated in an earlier stage rank behind those of a later stage.
+    keeps_time : bool, default=False
+        Whether the policy plans by the measured times of pulls. It must then have the methods
+        ``charge`` and ``arrivals`` of `TimedHalving`, and is told pulls in the order in which they
+        return.
     breaks_ties : bool, default=False
         Whether the policy uses ``tie_break`` of the problem.
     reward_range : (float, float) or None, default=None
@@ -366,6 +370,7 @@ class PolicyDescription:
     arms_may_arrive: bool = False
     races: bool = False
     eliminates: bool = False
+    keeps_time: bool = False
     breaks_ties: bool = False
     reward_range: tuple[float, float] | None = None
     confidence: float | None = None

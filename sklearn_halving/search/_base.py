@@ -7,9 +7,11 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import suppress
 from copy import copy, deepcopy
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.utils import check_random_state
@@ -237,6 +239,7 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
     ) -> Progress:
         """Run pulls until the policy is finished or the search is stopped."""
         prepared, checkpoint, candidates = run.prepared, run.checkpoint, run.task.candidates
+        keeps_time = prepared.plan.description.keeps_time
         callbacks.begin_search(prepared.plan, prepared.setup.resource)
         progress = Progress(
             prepared.plan,
@@ -268,8 +271,12 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
                 signals=StopSignals(run.deadline, interrupt),
                 arrive=candidates.arrive if isinstance(candidates, ArrivingCandidates) else None,
                 first_to_tell=prepared.policy.first_to_tell,
+                charge=partial(prepared.policy.charge, run.state) if keeps_time else None,
+                n_workers=effective_n_jobs(self.n_jobs),
             )
             loop.run()
             run.stopped_by = "interrupt" if interrupt.is_requested else loop.stopped_by
+            if keeps_time and run.stopped_by == "policy" and not run.ended_by:
+                run.stopped_by = "time_budget"
             callbacks.end_search()
         return progress

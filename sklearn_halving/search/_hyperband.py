@@ -8,24 +8,31 @@ from dataclasses import replace
 from typing import Annotated, Literal
 
 import numpy as np
+from joblib import effective_n_jobs
 
 from sklearn_halving import _typing as t
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies import FiniteHorizonHalving, GridHalving, Hyperband
+from sklearn_halving.policies._timed_halving import TimedHalving
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._rungs import exact_factor
 from sklearn_halving.resources import Resource, resolve_resource
-from sklearn_halving.samplers import Sampler
+from sklearn_halving.samplers import RandomSampler, Sampler
 from sklearn_halving.search._base import BaseBanditSearchCV
 from sklearn_halving.search._formatting import counted
 from sklearn_halving.search._parameters import PositiveFloat, PositiveInt, document_search
 from sklearn_halving.search.preparing._arriving import (
     BRACKETS_IN_PLAY,
     DEFAULT_SAMPLER,
+    ArrivingInLoops,
     resolve_sampler,
 )
-from sklearn_halving.search.preparing._inputs import FitInputs, read_seconds
-from sklearn_halving.search.preparing._levels import MAX_ELIMINATIONS, choose_levels
+from sklearn_halving.search.preparing._inputs import FitInputs
+from sklearn_halving.search.preparing._levels import (
+    MAX_ELIMINATIONS,
+    choose_levels,
+    screening_levels,
+)
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._setup import Setup
 from sklearn_halving.search.preparing._space import (
@@ -51,13 +58,8 @@ USUAL_FACTOR = 10
 """Larger factors cause a warning."""
 MAX_STARTED = 2**16
 """Maximum number of candidates that a bracket may start. Drawing them takes a few seconds."""
-MAX_PLANNED_FITS = 500_000
-"""Loops beyond this number of fits are not planned if the search has a time budget."""
-MAX_FITS_PER_SECOND = 50_000
-"""Nor are loops that cannot start within the time budget: no search makes fits this fast."""
-MAX_DRAWN = 20_000
-"""Loops beyond this number of candidates are not planned either, if all of them are drawn before
-the first fit, as from a grid."""
+MAX_TIMED = 10_000
+"""Maximum number of candidates of a search that plans by its time budget."""
 
 
 @document_search
@@ -106,9 +108,8 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         Maximum number of different candidates. From distributions, it is that of one loop, which
         the brackets share: 17 gives brackets of 9, 5 and 3. None is the whole grid, or as many as
         the brackets need.
-    n_loops : int or "auto", default=1
-        Number of times that the brackets are played, each time with new candidates. ``"auto"``
-        plays loops until ``time_budget`` is over.
+    n_loops : int, default=1
+        Number of times that the brackets are played, each time with new candidates.
     early_splits : "auto", "all" or int, default="auto"
         Number of splits for rungs below ``max_resources``. ``"auto"`` uses as few as are enough
         to compare candidates, ``"all"`` all of them, as in the paper.
@@ -180,7 +181,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     factor: Literal["auto"] | float
     brackets: Literal["auto", "all", "most_exploratory"] | Annotated[Sequence[int], "array-like"]
     n_candidates: PositiveInt | None
-    n_loops: Literal["auto"] | PositiveInt
+    n_loops: PositiveInt
     early_splits: Literal["auto", "all"] | PositiveInt
     sampler: Annotated[str | Sampler, object]
 
@@ -206,7 +207,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         factor: float | Literal["auto"] = "auto",
         brackets: Literal["auto", "all", "most_exploratory"] | Sequence[int] = "auto",
         n_candidates: int | None = None,
-        n_loops: int | Literal["auto"] = 1,
+        n_loops: int = 1,
         early_splits: int | Literal["auto", "all"] = "auto",
         sampler: str | Sampler = "auto",
         initial_candidates: Sequence[t.Params] | None = None,
@@ -242,6 +243,8 @@ class HyperbandSearchCV(BaseBanditSearchCV):
             name = "random" if space.is_grid else DEFAULT_SAMPLER
         sampler = resolve_sampler(name)
         splits = fixed_splits(self, inputs, resource, seed)
+        if self._keeps_time:
+            return self._timed_setup(inputs, resource, space, splits)
         levels = choose_levels(
             (self.min_resources, self.max_resources),
             self.estimator,
@@ -250,9 +253,36 @@ class HyperbandSearchCV(BaseBanditSearchCV):
             factor=None if self._halves_grid(space, sampler) else self._bracket_factor,
             has_floor=self._chooses_plan,
         )
-        return Setup(inputs, space, sampler, resource, splits, levels, n_loops=self.n_loops)
+        return Setup(inputs, space, sampler, resource, splits, levels)
+
+    @property
+    def _keeps_time(self) -> bool:
+        """Whether the search plans by the times of its fits, instead of playing brackets."""
+        has_own_plan = self.n_loops != 1 or self.early_splits != "auto"
+        return self.time_budget is not None and self._chooses_plan and not has_own_plan
+
+    def _timed_setup(
+        self, inputs: FitInputs, resource: Resource, space: SearchSpace, splits: SearchSplits
+    ) -> Setup:
+        """Return the setup of a search that plans by its time budget."""
+        limits = self.min_resources, self.max_resources
+        levels = screening_levels(limits, self.estimator, resource, splits, self._bracket_factor)
+        own = {"auto": DEFAULT_SAMPLER}.get(str(self.sampler), self.sampler)
+        sampler = resolve_sampler(own) or RandomSampler()
+        sizes = (size for size in (space.size, self.n_candidates) if size is not None)
+        n_most = min(MAX_TIMED, *sizes, MAX_TIMED)
+        return Setup(inputs, space, sampler, resource, splits, levels, n_candidates=n_most)
 
     def _policy(self, setup: Setup) -> BasePolicy:
+        if self._keeps_time:
+            levels, splits = setup.levels, setup.splits
+            return TimedHalving(
+                levels.smallest if levels.smallest < levels.largest else None,
+                n_first=max(1, len(setup.space.initial)),
+                n_workers=effective_n_jobs(self.n_jobs),
+                refit_cost=splits.n_rows / splits.n_train if self.refit else 0.0,
+                split_order=splits.order,
+            )
         if self._halves_grid(setup.space, setup.sampler):
             return self._grid_policy(setup)
         loop = Hyperband(
@@ -273,7 +303,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
             loop, can_halve = replace(loop, max_candidates=widest), widest >= eta
         if isinstance(self.brackets, str) and not can_halve:
             return self._policy_of_one_level(setup)
-        return replace(loop, n_loops=self._n_planned_loops(loop, setup))
+        return replace(loop, n_loops=self.n_loops)
 
     def _may_be_short(self, resource: Resource) -> bool:
         """Return whether the minimum number of rows may leave few brackets."""
@@ -333,30 +363,11 @@ class HyperbandSearchCV(BaseBanditSearchCV):
             wanted = int(self.early_splits)
         return None if wanted is None or wanted >= splits.n_repetitions else wanted
 
-    def _n_planned_loops(self, loop: Hyperband, setup: Setup) -> int:
-        """Return the number of loops to plan; ``loop`` is the policy with a single loop."""
-        seconds = read_seconds("time_budget", self.time_budget)
-        if seconds is None:
-            if isinstance(self.n_loops, str):
-                raise ValueError(
-                    "n_loops='auto' needs a time budget; got time_budget=None. Set time_budget, "
-                    "or give n_loops as a number."
-                )
-            return int(self.n_loops)
-        size = setup.space.size
-        schedule = loop.schedule(setup.levels.smallest, setup.levels.largest, size)
-        # The time budget may change between the sessions of a checkpoint, but not the candidates.
-        possible = MAX_FITS_PER_SECOND * seconds if self.checkpoint is None else MAX_PLANNED_FITS
-        n_fits = schedule.n_pulls_on(setup.splits.n_repetitions or 1)
-        most = int(min(possible, MAX_PLANNED_FITS)) // n_fits
-        if size is not None:
-            most = min(most, MAX_DRAWN // schedule.n_arms)
-        most = max(1, most)
-        return most if isinstance(self.n_loops, str) else min(int(self.n_loops), most)
-
     def _candidates(
         self, setup: Setup, policy: BasePolicy, plan: SearchPlan, rng: np.random.RandomState
     ) -> t.Candidates:
+        if self._keeps_time:
+            return ArrivingInLoops.over(self.estimator, setup.space, setup.sampler, plan, rng)
         if not setup.space.is_grid:
             self._check_width(plan)
         candidates = super()._candidates(setup, policy, plan, rng)

@@ -96,7 +96,8 @@ def _without_brackets(run: Run, rows: ResultRows) -> ResultTable:
     if (results[f"rank_test_{metric}"][is_winner] != 1).any():
         # The policy may choose another candidate, for example if it ignores earlier stages.
         of_all = results[f"mean_test_{metric}"]
-        results[f"rank_test_{metric}"] = ranks(of_all, rows.rank_group + is_winner)
+        group = np.where(is_winner, rows.rank_group.max() + 1, rows.rank_group)
+        results[f"rank_test_{metric}"] = ranks(of_all, group)
     return ResultTable(results, statistics)
 
 

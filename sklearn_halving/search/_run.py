@@ -115,7 +115,7 @@ class Run:
             largest=task.resource.to_amount(task.max_level),
             seconds=time.monotonic() - self.began,
             is_resumed=bool(self.earlier),
-            is_timed=self.prepared.plan.is_timed,
+            is_timed=self.prepared.plan.description.keeps_time,
             n_dropped=self._n_dropped(),
             n_made=self._n_made(),
             ended_by=self.ended_by,
@@ -136,13 +136,8 @@ class Run:
 
     def stopped_message(self) -> str:
         """Return what a search did before it was stopped, and what it did not do."""
-        n_loops = (
-            self.prepared.plan.n_loops_begun(self.log.outcomes)
-            if self.prepared.plan.is_timed
-            else None
-        )
         has_checkpoint = self.checkpoint.journal is not None
-        return stopped_message(self.task, self.outcomes, self.ended_by, n_loops, has_checkpoint)
+        return stopped_message(self.task, self.outcomes, self.ended_by, has_checkpoint)
 
     def _n_made(self) -> int:
         """Return how many candidates the sampler of the user made."""

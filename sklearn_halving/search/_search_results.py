@@ -238,7 +238,7 @@ class SearchResults(BaseSearchCV):
             report_doubt(run)
         if run.stopped_by == "policy":
             report_abandoned(run.task, run.prepared.plan, run.outcomes)
-        else:
+        elif not (run.stopped_by == "time_budget" and run.prepared.plan.description.keeps_time):
             warn_user(run.stopped_message())
 
     def _write_end(self, run: Run, progress: Progress) -> None:
@@ -306,6 +306,9 @@ class SearchResults(BaseSearchCV):
             return
         task, inputs = run.task, run.prepared.setup.inputs
         arm, level = (int(column[self.best_index_]) for column in (run.rows.arm, run.rows.level))
+        if run.stopped_by == "time_budget":  # before a fit with all of the resource, perhaps
+            level = task.max_level
+            self.best_params_ = self.best_params_ | task.resource.params_at(level)
         # Parameters are rescaled to the data of the refit.
         of_data = num_samples(task.X) if task.resource.subsamples_rows else level
         self.best_estimator_ = arm_estimator(task, Pull(arm, of_data, REFIT))

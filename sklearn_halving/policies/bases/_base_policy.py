@@ -133,6 +133,28 @@ class BasePolicy(CheckedFields, Policy):
         """
         return ()
 
+    def charge(
+        self, state: Any, pull: Pull | None, seconds: float, left: float, n_workers: int
+    ) -> None:
+        """Take in the time of a pull before `tell`, and the time that is left.
+
+        Parameters
+        ----------
+        state : object
+        pull : Pull or None
+            The pull that is told next; None if only the time that is left has changed.
+        seconds : float
+            Its time.
+        left : float
+            Seconds of the time budget that were left when it returned.
+        n_workers : int
+            Number of workers.
+        """
+
+    def arrivals(self, state: Any) -> Sequence[range]:
+        """Return the groups of arms that a policy which keeps time has created so far."""
+        return ()
+
     def n_dropped(self, state: Any, place: int) -> int | None:
         """Return how many arms a bracket has dropped in its last rung, None if not decided yet."""
         return 0

@@ -190,6 +190,43 @@ class ArrivingCandidates:
             yield self._known[arm]
 
 
+class ArrivingInLoops(ArrivingCandidates):
+    """Candidates that are created in groups whose sizes the policy decides.
+
+    Parameters
+    ----------
+    source : MadeBySampler
+        Creates the candidates.
+    n_most : int
+        Maximum number of candidates.
+    """
+
+    def __init__(self, source: MadeBySampler, n_most: int) -> None:
+        super().__init__(source, [n_most], [0])
+        self._made = source
+
+    @classmethod
+    def over(
+        cls,
+        estimator: Estimator,
+        space: SearchSpace,
+        sampler: Sampler,
+        plan: SearchPlan,
+        rng: np.random.RandomState,
+    ) -> ArrivingInLoops:
+        """Return candidates of a search space; raise if the estimator lacks a parameter."""
+        source = MadeBySampler.over(space, sampler, rng, space.initial)
+        check_candidates(estimator, [*space.initial, *source.examples])
+        return cls(source, plan.problem.n_arms)
+
+    def arrive(self, arm: int) -> None:
+        """Create the candidates up to the group of an arm, unless they exist already."""
+        while arm not in self._known:
+            arms = self._made.arrivals()[self._n_started]
+            self._known |= zip(arms, self._made.create(self._n_started, arms), strict=True)
+            self._n_started += 1
+
+
 class DrawnByLoop:
     """Draws the candidates of each loop of brackets from distributions.
 
@@ -238,6 +275,11 @@ def _nothing(group: int) -> Iterable[ClosedRung]:
     return ()
 
 
+def _no_arrivals() -> Sequence[range]:
+    """Return no groups, before there is a policy."""
+    return ()
+
+
 @dataclass
 class MadeBySampler:
     """Creates the candidates of each bracket by a sampler.
@@ -256,6 +298,8 @@ class MadeBySampler:
     """Candidates with which the first brackets in the order of play begin."""
     rungs_before: Callable[[int], Iterable[ClosedRung]] = _nothing
     """Returns the closed rungs that a bracket may use, given its index."""
+    arrivals: Callable[[], Sequence[range]] = _no_arrivals
+    """Returns the groups of arms that a policy which keeps time has created."""
     n_made: int = 0
     """Number of candidates that the sampler made."""
     depends_on_scores: ClassVar[bool] = True
@@ -289,6 +333,7 @@ class MadeBySampler:
     def follow(self, policy: BasePolicy, state: Any) -> None:
         """Use the closed rungs of a running policy, or its points."""
         self.rungs_before = partial(policy.rungs_before, state)
+        self.arrivals = partial(policy.arrivals, state)
         if isinstance(self.sampler, PointSampler):
             self.sampler.points = partial(policy.points, state)
 
@@ -326,7 +371,8 @@ class MadeBySampler:
 
     def __getstate__(self) -> dict[str, object]:
         """Return the candidates, without the policy."""
-        return {**vars(self), "rungs_before": _nothing, "_rungs": []}
+        without = {"rungs_before": _nothing, "arrivals": _no_arrivals, "_rungs": []}
+        return {**vars(self), **without}
 
 
 @dataclass

@@ -89,6 +89,31 @@ def choose_levels(
     return Levels(min_level, max_level)
 
 
+def screening_levels(
+    limits: tuple[float | str, float | str],
+    estimator: Estimator,
+    resource: Resource,
+    splits: SearchSplits,
+    factor: float,
+) -> Levels:
+    """Return a small level for a first look at candidates, and the largest.
+
+    With ``min_resources="auto"``, the small one is the largest divided by the square of
+    ``factor``, but at least as large as the deep rungs of a grid. Both are the same if that leaves
+    less than a factor between them.
+    """
+    is_automatic = limits[0] == "auto"
+    given = choose_levels(
+        (None if is_automatic else limits[0], limits[1]), estimator, resource, splits
+    )
+    if not is_automatic:
+        return given
+    least, _ = resource.level_range(estimator, splits.n_train, splits.n_rows_needed)
+    floors = splits.early.row_floors(given.largest) if resource.subsamples_rows else ()
+    smallest = max(least, *floors, math.ceil(given.largest / factor**2))
+    return Levels(smallest if smallest * factor <= given.largest else given.largest, given.largest)
+
+
 def _largest_level(amount: float | str, resource: Resource, smallest: int, largest: int) -> int:
     """Return the level of ``max_resources``, given the range of levels that is possible."""
     if isinstance(amount, str):

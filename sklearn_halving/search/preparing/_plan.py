@@ -6,7 +6,7 @@ for callbacks, progress, the result table, the history and the warnings.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -37,9 +37,6 @@ class SearchPlan:
     makes_candidates : bool, default=False
         Whether candidates are created during the search. The search may then end before all of
         them are created.
-    n_loops_wanted : int, "auto" or None, default=None
-        Number of loops of brackets that was asked for, of which a time budget may allow fewer.
-        None if the policy decides.
     fronts : tuple of range, default=()
         For each bracket, the indices of the initial candidates with which it begins. Empty if
         there are no initial candidates.
@@ -49,7 +46,6 @@ class SearchPlan:
     description: PolicyDescription
     schedule: Schedule | None
     makes_candidates: bool = False
-    n_loops_wanted: int | str | None = None
     fronts: tuple[range, ...] = ()
 
     @property
@@ -70,19 +66,6 @@ class SearchPlan:
     def n_loops(self) -> int:
         """Number of loops of brackets; 1 without brackets."""
         return max(self.loop_of_bracket, default=0) + 1
-
-    @property
-    def is_timed(self) -> bool:
-        """Whether the time budget decides how many loops are played."""
-        wanted = self.n_loops_wanted
-        return wanted is not None and self.n_loops > 1 and self.n_loops != wanted
-
-    def n_loops_begun(self, pulls: Iterable[Pull]) -> int:
-        """Return the number of loops that have pulls."""
-        if self.schedule is None:
-            return 1
-        places = {self.path_of(pull)[0] for pull in pulls}
-        return len({self.schedule.brackets[place].loop for place in places})
 
     @property
     def n_fits(self) -> int | None:

@@ -53,8 +53,6 @@ class Setup:
     """Number of candidates, or the maximum if a sampler creates them. Brackets have their own."""
     n_fits: int = 1
     """Maximum number of fits. Brackets have their own."""
-    n_loops: int | str | None = None
-    """Number of loops of brackets that was asked for, or "auto"; None if the policy decides."""
     drawn: Sequence[Params] = ()
     """Candidates that must be known before the policy is created."""
 
@@ -102,7 +100,6 @@ def make_plan(policy: BasePolicy, setup: Setup) -> SearchPlan:
         policy.describe(problem),
         schedule,
         makes_candidates=setup.sampler is not None,
-        n_loops_wanted=setup.n_loops,
     )
     if not space.initial:
         return plan

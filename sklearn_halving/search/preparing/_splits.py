@@ -139,6 +139,9 @@ class SearchSplits:
     """Number of splits that ``cv`` stands for, such as 5 for ``cv=5``."""
     held_out: HeldOutRows | None = None
     """Holds out training rows for the early stopping of boosters."""
+    order: tuple[int, ...] = ()
+    """The splits in the order in which a candidate is fitted on them if time is limited: the
+    latest first if the rows are ordered, else those first that are the most like all rows."""
 
     @property
     def overlap(self) -> float:
@@ -190,6 +193,7 @@ def fixed_splits(
         1 if orders is None else _needed(orders, folds),
         _early_rungs(search, inputs, pairs),
         held_out=_held_out(search, inputs, pairs, seed),
+        order=_order_of(search, inputs, pairs),
     )
 
 
@@ -235,6 +239,26 @@ def _early_rungs(search: SharedParameters, inputs: FitInputs, pairs: Pairs) -> E
         is_special, classes = True, None
     tests = [test for _, test in pairs]
     return EarlyRungs.of(inputs.X, inputs.y, classes, tests, is_special=is_special)
+
+
+def _order_of(
+    search: SharedParameters, inputs: FitInputs, pairs: Sequence[tuple[Rows, Rows]]
+) -> tuple[int, ...]:
+    """Return the splits in the order in which they are used if time is limited."""
+    if _goes_forward(pairs):
+        return tuple(reversed(range(len(pairs))))
+    if inputs.split_params.get("groups") is None:
+        return tuple(range(len(pairs)))
+    sizes = np.array([len(test) for _, test in pairs], dtype=np.float64)
+    distance = np.abs(sizes / sizes.mean() - 1)
+    try:
+        classes = _class_target(search, inputs)
+    except ValueError:
+        classes = None
+    target = _numeric_target(inputs.y if classes is None else classes)
+    if target is not None:
+        distance += [abs(float(target[test].mean())) for _, test in pairs]
+    return tuple(np.argsort(distance, kind="stable").tolist())
 
 
 def _smallest(pairs: Pairs) -> tuple[int, int]:

@@ -284,9 +284,7 @@ class Findings:
     def _ended(self) -> str:
         record, n_left = self.record, self.record.n_candidates - self.n_fitted
         text = f"stopped by {record.ended_by}" if record.ended_by else "finished as planned"
-        if record.ended_by and record.is_timed:
-            text += ", which decides how many loops are played"
-        elif record.ended_by and n_left:
+        if record.ended_by and n_left and not record.is_timed:
             text += f"; {counted(n_left, 'candidate')} not fitted"
         return f"{text}; nothing was refitted" if self.choice.lacks_model else text
 

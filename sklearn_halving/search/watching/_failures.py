@@ -228,22 +228,13 @@ def stopped_message(
     task: EvaluationTask,
     outcomes: Sequence[Outcome],
     by: str,
-    n_loops: int | None,
     has_checkpoint: bool,
 ) -> str:
-    """Return what a search did before it was stopped, and what it did not do.
-
-    ``n_loops`` is the number of loops that began if the time budget decides it, None otherwise.
-    """
+    """Return what a search did before it was stopped, and what it did not do."""
     n_fitted = len({outcome.pull.arm for outcome in outcomes})
     n_full = sum(outcome.pull.level == task.max_level for outcome in outcomes)
     verb = "was" if n_fitted == 1 else "were"
     fitted = f"{n_fitted:,} of {len(task.candidates):,} planned candidates {verb} fitted"
-    if n_loops is not None:
-        fitted = (
-            "The time budget decides how many loops are played: "
-            f"{counted(n_loops, 'loop')} began, with {counted(n_fitted, 'candidate')}"
-        )
     of_them = f", {n_full or 'none'} of them with the full resource"
     if task.resource.name == "whole_fit":
         of_them = ""

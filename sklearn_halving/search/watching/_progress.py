@@ -148,7 +148,7 @@ class Progress(PullObserver):
     def begin(self) -> None:
         """Plan the parts, and write the first lines."""
         self.parts = parts_of(self.plan)
-        self.n_planned = None if self.plan.is_timed else self.plan.n_fits
+        self.n_planned = self.plan.n_fits
         if self.parts and self.n_planned is not None:  # stages may not use the whole budget
             n_fits = sum(part.n_left for part in self.parts.values())
             self.n_planned = min(self.n_planned, n_fits)
@@ -363,11 +363,8 @@ def next_line(n_fits: int, n_planned: int | None) -> int:
 def headline(plan: SearchPlan, at_most: str) -> str:
     """Return the line for the start of a search."""
     n_splits = counted(plan.problem.max_repetitions or 1, "split")
-    if plan.is_timed:
-        return (
-            f"Fitting new candidates in each loop of brackets on up to {n_splits}; the time "
-            "budget decides how many loops are played"
-        )
+    if plan.description.keeps_time:
+        return f"Fitting new candidates on up to {n_splits} until the time budget is over"
     text = counted(plan.problem.n_arms, "candidate")
     if plan.schedule is not None:
         text += f" in {counted(len(plan.schedule.brackets), 'bracket')} on up to {n_splits}"

@@ -1,0 +1,636 @@
+"""Halving in small loops that are planned from the measured times of pulls."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from math import ceil, inf, isnan
+from statistics import median
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr
+
+from sklearn_halving._checks import Count, NotNegative
+from sklearn_halving.policies._arrays import FloatArray
+from sklearn_halving.policies._types import (
+    NO_ARM,
+    ClosedRung,
+    PolicyDescription,
+    Problem,
+    Pull,
+)
+from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState
+from sklearn_halving.policies.noise._additive_model import fit_additive_model
+
+KEEPS = 9
+"""One of this many screened arms is pulled at the largest level."""
+MAX_SCREENING_COST = 0.25
+"""Screening is used if it costs at most this share of a pull at the largest level."""
+N_MEASURED = 3
+"""Number of arms from which the cost of screening is measured if it is close to that."""
+N_LOOPS, LEAST_LOOP = 30, 2
+"""A loop takes this part of the budget, but at least this many full pulls."""
+SMALL_BUDGET = 10
+"""Budgets below this many full pulls are spent on a single loop, without confirmation."""
+CONFIRMING_SHARE = 0.5
+"""Part of the time so far that may be spent on further splits of known arms."""
+RESERVE, RESERVED_SHARE = 12, 0.1
+"""At the end, this many full pulls are for further splits, but at most this part of the budget."""
+LEAST_PROBABILITY, LEAST_AT_END = 0.03, 0.001
+"""An arm that is better than the leader with a smaller probability is not pulled again: the
+second number holds if nothing else is left to do."""
+PRIOR_FREEDOM, PRIOR_NOISE = 2, 0.25
+"""The noise of a split is shrunk towards this part of the variance of the arms, with as much
+weight as this many degrees of freedom."""
+LEAST_SPREAD = 0.1
+"""Least variance of the arms, as a part of the variance of their scores."""
+MAX_FAILED = 10
+"""If so many arms fail and none succeeds, the play ends."""
+N_SHARES = 100
+"""Number of latest arms from which the relative cost of screening is known."""
+N_SETTLED = 300
+"""After so many arms at the largest level, the play may end because more gain nothing."""
+
+
+@dataclass(frozen=True)
+class TimedHalving(SeparateGames):
+    """Screen many arms at a small level, pull the best in full, and confirm the best of these.
+
+    The policy is told the time of every pull and the time that is left, and plans from both. The
+    first arms are pulled at the largest level. The first of them is also pulled at the screening
+    level, which shows whether screening is cheap. Then there are loops of new arms, each of which
+    takes a thirtieth of the budget: they are screened on one split, and one of nine is pulled at
+    the largest level, on the same split. If screening is not cheap, all arms are pulled at the
+    largest level. Between the loops, the leader and its closest rivals are pulled on further
+    splits, until one is clearly ahead. No pull starts that would not end in time.
+
+    Parameters
+    ----------
+    screening_level : int or None, default=None
+        Level at which new arms are compared first; None to pull all of them in full.
+    n_first : int, default=1
+        Number of first arms that are pulled in full without screening.
+    n_workers : int, default=1
+        Number of pulls in flight, until `charge` tells another number.
+    refit_cost : float, default=0.0
+        Time that is kept back at the end, in full pulls of the arm to recommend.
+    split_order : tuple of int, default=()
+        The repetitions in the order in which an arm is pulled on them. Empty for 0, 1, 2, ...
+
+    Notes
+    -----
+    The mean of an arm is that of the additive model of arms and splits, shrunk towards the median
+    arm. The rival is the arm with the largest probability of being better than the leader, divided
+    by the square root of its number of splits. After N arms at the largest level, an arm has at
+    most sqrt(N) splits. The arm to recommend has the largest mean of those with at least half as
+    many splits as any other. Arms with the same rewards count once in the estimate of the noise.
+
+    Without `charge`, a pull takes one second for each unit of its level, and time is unlimited.
+    """
+
+    screening_level: int | None = None
+    n_first: Count = 1
+    n_workers: Count = 1
+    refit_cost: NotNegative = 0.0
+    split_order: tuple[int, ...] = ()
+
+    def describe(self, problem: Problem | None = None) -> PolicyDescription:
+        """Return the description of the policy. Arms are created when first pulled."""
+        return replace(
+            super().describe(problem),
+            window=self.n_workers,
+            plays_levels=True,
+            arms_may_arrive=True,
+            keeps_time=True,
+        )
+
+    def _new_game(self, problem: Problem, rng: np.random.Generator) -> TimedGame:
+        return TimedGame(self, problem)
+
+    def charge(
+        self, state: SeparateState, pull: Pull | None, seconds: float, left: float, n_workers: int
+    ) -> None:
+        """Tell the time of a pull that is told next, and the time that is left."""
+        for game in state.games:
+            game.clock.charge(pull, seconds, left, n_workers)  # type: ignore[attr-defined]
+
+    def arrivals(self, state: SeparateState) -> Sequence[range]:
+        """Return the groups of arms that were created so far, in the order of their creation."""
+        loops: list[range] = state.games[0].loops  # type: ignore[attr-defined]
+        return loops
+
+    def rungs_before(self, state: SeparateState, place: int) -> list[ClosedRung]:
+        """Return the rewards at both levels, which do not depend on ``place``."""
+        game: Any = state.games[0]
+        return list(game.rungs())
+
+    def ended_by(self, state: SeparateState) -> Sequence[str]:
+        """Return why the play ended."""
+        game: Any = state.games[0]
+        return game.ended_by()
+
+
+@dataclass
+class Mean:
+    """A mean that is updated."""
+
+    n: int = 0
+    total: float = 0.0
+
+    def add(self, value: float) -> None:
+        """Add a value."""
+        self.n += 1
+        self.total += value
+
+    @property
+    def value(self) -> float | None:
+        """The mean; None without values."""
+        return self.total / self.n if self.n else None
+
+
+@dataclass
+class Clock:
+    """The times of pulls, and the time that is left."""
+
+    low: int | None
+    top: int
+    first_split: int
+    n_workers: int
+    left: float = inf
+    budget: float = inf
+    full: dict[int, Mean] = field(default_factory=dict)
+    """Time of a full pull of each arm."""
+    screening: dict[int, float] = field(default_factory=dict)
+    """Time of screening each arm."""
+    of_new: Mean = field(default_factory=Mean)
+    """Time of full pulls on the first split."""
+    of_screening: Mean = field(default_factory=Mean)
+    again: float = 0.0
+    """Total time of full pulls on further splits."""
+    shares: list[float] = field(default_factory=list)
+    """Time of screening, in full pulls of the same arm."""
+    _told: Pull | None = None
+
+    def charge(self, pull: Pull | None, seconds: float, left: float, n_workers: int) -> None:
+        """Take in the time of a pull that is told next."""
+        if self.budget == inf:
+            self.budget = left + seconds
+        self.left, self.n_workers = left, n_workers
+        if pull is not None:
+            self._add(pull, seconds)
+            self._told = pull
+
+    def tell(self, pull: Pull, *, has_failed: bool) -> None:
+        """Note that a pull was told; without `charge`, it took a second for each unit."""
+        if self._told != pull:
+            self._add(pull, float(pull.level))
+        arm, low = pull.arm, self.screening.get(pull.arm)
+        if pull.repetition == self.first_split and not has_failed and arm in self.full:
+            if pull.level == self.top:
+                self.of_new.add(self.full[arm].total)
+            if low is not None:
+                self.shares.append(low / max(self.full[arm].total / self.full[arm].n, 1e-9))
+
+    def _add(self, pull: Pull, seconds: float) -> None:
+        if pull.level != self.top:
+            self.screening[pull.arm] = seconds
+            self.of_screening.add(seconds)
+        else:
+            self.full.setdefault(pull.arm, Mean()).add(seconds)
+            self.again += seconds * (pull.repetition != self.first_split)
+
+    @property
+    def total(self) -> float:
+        """Time of all pulls."""
+        return self.of_screening.total + self.of_new.total + self.again
+
+    @property
+    def share(self) -> float | None:
+        """Median time of screening, in full pulls of the same arm; None if it is not known."""
+        return median(self.shares[-N_SHARES:]) if self.shares else None
+
+    def expected(self, pull: Pull) -> float:
+        """Return the time that a pull will take; 0 if nothing is known."""
+        if pull.level != self.top:
+            return self.of_screening.value or 0.0
+        if pull.arm in self.full:
+            return self.full[pull.arm].value or 0.0
+        low, share = self.screening.get(pull.arm), self.share
+        if low is not None and share is not None:
+            return low / max(share, 1e-3)
+        return self.of_new.value or 0.0
+
+
+class TimedGame:
+    """The state of a single problem."""
+
+    def __init__(self, rules: TimedHalving, problem: Problem) -> None:
+        n_splits = problem.max_repetitions or len(rules.split_order) or 1
+        low, self.top = rules.screening_level, problem.max_level
+        self.low = low if low is not None and low < self.top else None
+        self.order = rules.split_order or tuple(range(n_splits))
+        self.n_arms, self.n_first, self.refit_cost = (
+            problem.n_arms,
+            rules.n_first,
+            rules.refit_cost,
+        )
+        self.clock = Clock(self.low, self.top, self.order[0], rules.n_workers)
+        self.loops: list[range] = []
+        self.in_flight: dict[Pull, None] = {}
+        self.failed: set[int] = set()
+        self.screened: dict[int, float] = {}
+        self.full: dict[int, dict[int, float]] = {}
+        self._queue: deque[Pull] = deque()
+        self._pool: set[int] = set()  # screened, but not pulled in full
+        self._screens: list[tuple[set[int], int]] = []  # arms of a loop, and how many it promotes
+        self._n_due = 0
+        self._next: Pull | None = None
+        self._standing: Standing | None = None
+
+    # The protocol of a game.
+
+    def ask(self, max_pulls: int) -> list[Pull]:
+        """Return up to ``max_pulls`` pulls."""
+        pulls: list[Pull] = []
+        while len(pulls) < max_pulls and (pull := self._decided()) is not None:
+            self._next = None
+            self.in_flight[pull] = None
+            pulls.append(pull)
+        return pulls
+
+    def tell(self, pull: Pull, reward: float) -> None:
+        """Take in the reward of a pull."""
+        arm, level, repetition = pull
+        del self.in_flight[pull]
+        self._standing = None
+        self.clock.tell(pull, has_failed=isnan(reward))
+        if isnan(reward):
+            self.failed.add(arm)
+            self._pool.discard(arm)
+        elif level == self.top:
+            self.full.setdefault(arm, {})[repetition] = reward
+        else:
+            self.screened[arm] = reward
+            if arm >= self.n_first:
+                self._pool.add(arm)
+        if level == self.low:
+            self._close(arm)
+        elif self.low and arm in self.full and arm not in self.screened and self._is_unsure():
+            self._queue.appendleft(Pull(arm, self.low, repetition))
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether no pull is in flight, and none would end in time or change anything."""
+        return not self.in_flight and self._decided() is None
+
+    def out(self) -> list[int]:
+        """Return the arms of which no model is needed."""
+        waiting = {pull.arm for pull in (*self._queue, *self.in_flight)}
+        waiting.update(*(arms for arms, _ in self._screens))
+        waiting.update(self._best_of_pool()[: KEEPS + self._n_due])
+        return [arm for arm in range(self.n_arms) if arm not in waiting]
+
+    def best(self) -> int:
+        """Return the arm to recommend.
+
+        If only the first arm was pulled in full, it is the best at the screening level.
+        """
+        standing = self.standing
+        if len(standing.arms) <= 1 and len(self.screened) > 2:
+            known = {arm: r for arm, r in self.screened.items() if arm not in self.failed}
+            if known:
+                return max(known, key=lambda arm: (known[arm], -arm))
+        return standing.leader
+
+    # What a sampler and a user may know.
+
+    def rungs(self) -> Iterable[ClosedRung]:
+        """Yield the rewards at the screening level, and the means at the largest one."""
+        failed = self.failed - self.full.keys()
+        tables = [(self.top, dict(self.standing.means()) | dict.fromkeys(failed, np.nan))]
+        if self.low is not None:
+            tables.append((self.low, self.screened))
+        for level, rewards in tables:
+            arms = np.array(sorted(rewards), dtype=np.int64)
+            yield ClosedRung(arms, level, np.array([rewards[arm] for arm in arms.tolist()]))
+
+    def ended_by(self) -> Sequence[str]:
+        """Return why the play ended."""
+        if self.n_created >= self.n_arms:
+            return ("all candidates were tried",)
+        if self._is_settled():
+            return ("the last two thirds of the candidates gained less than the noise",)
+        return ()
+
+    @property
+    def n_created(self) -> int:
+        """Number of arms that exist."""
+        return self.loops[-1].stop if self.loops else 0
+
+    @property
+    def standing(self) -> Standing:
+        """What the rewards at the largest level say."""
+        if self._standing is None:
+            arms = sorted(self.full.keys() - self.failed)
+            table = np.full((len(arms), len(self.order)), np.nan)
+            for row, arm in zip(table, arms, strict=True):
+                row[list(self.full[arm])] = list(self.full[arm].values())
+            self._standing = Standing.of(np.array(arms, dtype=np.int64), table)
+        return self._standing
+
+    # The decisions, in the order of their priority.
+
+    def _decided(self) -> Pull | None:
+        if self._next is None and not self._fails():
+            rules = (
+                self._first,
+                self._queued,
+                self._promoted,
+                self._confirming,
+                self._new,
+                self._left_over,
+            )
+            self._next = next((pull for rule in rules if (pull := rule()) is not None), None)
+        return self._next
+
+    def _fails(self) -> bool:
+        return len(self.failed) >= MAX_FAILED and not (self.full or self.screened)
+
+    def _first(self) -> Pull | None:
+        """Create the first arms, and return the first of their pulls."""
+        return None if self.loops else self._create(self.n_first, self.top)
+
+    def _queued(self) -> Pull | None:
+        """Return the next pull that was planned and can end in time."""
+        while self._queue:
+            pull = self._queue.popleft()
+            if self._can_end(pull) or pull.arm == 0:
+                return pull
+            self._close(pull.arm)
+        return None
+
+    def _promoted(self) -> Pull | None:
+        """Return a full pull of the best screened arm, if one is due."""
+        pull = self._promotion() if self._n_due else None
+        self._n_due = 0 if pull is None else self._n_due - 1
+        return pull
+
+    def _promotion(self) -> Pull | None:
+        pulls = (Pull(arm, self.top, self.order[0]) for arm in self._best_of_pool())
+        pull = next((pull for pull in pulls if self._can_end(pull)), None)
+        if pull is not None:
+            self._pool.discard(pull.arm)
+        return pull
+
+    def _confirming(self) -> Pull | None:
+        """Return a pull on a further split, as long as most of the time is spent on new arms."""
+        is_due = self.clock.again <= CONFIRMING_SHARE * self.clock.total
+        if not is_due or self._n_of_budget() < SMALL_BUDGET:
+            return None
+        return self._contest(max(ceil(len(self.full) ** 0.5), 3), LEAST_PROBABILITY)
+
+    def _new(self) -> Pull | None:
+        """Create the arms of a loop and return the first pull of them."""
+        price = self.clock.of_new.value
+        if price is None:  # the first full pull is running, or failed
+            is_priced = any(pull.level == self.top for pull in self.in_flight)
+            return self._create(1, self.low or self.top if is_priced else self.top)
+        return None if self._is_settled() else self._loop(self._work(price, RESERVE), price)
+
+    def _left_over(self) -> Pull | None:
+        """Return what can still be done in the time that was kept for further splits."""
+        price = self.clock.of_new.value
+        if price is None or self._is_settled():
+            return self._contest(len(self.order), LEAST_AT_END)
+        pull = self._contest(len(self.order), LEAST_PROBABILITY) or self._loop(self._work(price, 0), price)
+        pull = pull or (self._promotion() if self.full else None)
+        return pull or self._contest(len(self.order), LEAST_AT_END)
+
+    # Loops of new arms.
+
+    def _create(self, n: int, level: int, n_promoted: int = 0) -> Pull | None:
+        n = min(n, self.n_arms - self.n_created)
+        if n < 1:
+            return None
+        arms = range(self.n_created, self.n_created + n)
+        self.loops.append(arms)
+        if n_promoted:
+            self._screens.append((set(arms), n_promoted))
+        self._queue.extend(Pull(arm, level, self.order[0]) for arm in arms)
+        return self._queued()
+
+    def _close(self, arm: int) -> None:
+        """Note that an arm was screened; the last one of its loop makes promotions due."""
+        for arms, n_promoted in self._screens:
+            arms.discard(arm)
+            if not arms:
+                self._n_due += n_promoted
+        self._screens = [screen for screen in self._screens if screen[0]]
+
+    def _loop(self, work: float, price: float) -> Pull | None:
+        """Create a loop that takes some work, in seconds; None if not even one pull fits in."""
+        low, n_left = self._screening_price(), self.n_arms - self.n_created
+        if low is not None:
+            n = _n_screened(work, low, price)
+            if n >= 3:
+                n = min(n, n_left)
+                return self._create(n, self.low or self.top, max(1, n // KEEPS))
+        n_full = int(work // price)
+        if n_full:
+            return self._create(n_full, self.top)
+        n_low = 0 if low is None or len(self.full) > 1 else int(work // low)
+        return self._create(n_low, self.low or self.top)
+
+    def _best_of_pool(self) -> list[int]:
+        return sorted(self._pool, key=lambda arm: (-self.screened[arm], arm))
+
+    # Time.
+
+    def _is_unsure(self) -> bool:
+        """Return whether more arms are screened to learn whether that is cheap.
+
+        A single measurement may be wrong by a factor of two.
+        """
+        share = self.clock.share
+        return share is None or (
+            len(self.clock.shares) < N_MEASURED
+            and MAX_SCREENING_COST < share < 2 * MAX_SCREENING_COST
+            and self._n_of_budget() >= SMALL_BUDGET
+        )
+
+    def _screening_price(self) -> float | None:
+        """Return the mean time of screening an arm; None if it is not cheap."""
+        share = self.clock.share
+        is_cheap = share is not None and share <= MAX_SCREENING_COST
+        return self.clock.of_screening.value if is_cheap else None
+
+    def _to_refit(self) -> float:
+        arm = self.best() if self.refit_cost else NO_ARM
+        return (
+            0.0
+            if arm == NO_ARM
+            else self.refit_cost * self.clock.expected(Pull(arm, self.top, -1))
+        )
+
+    def _can_end(self, pull: Pull) -> bool:
+        return self.clock.expected(pull) <= self.clock.left - self._to_refit()
+
+    def _n_of_budget(self) -> float:
+        """Return the budget in full pulls, of all workers."""
+        price = self.clock.of_new.value
+        return 0.0 if price is None else self.clock.budget * self.clock.n_workers / price
+
+    def _work(self, price: float, n_reserved: int) -> float:
+        """Return the work of the next loop, in seconds of all workers together."""
+        n_workers, budget = self.clock.n_workers, self.clock.budget
+        work = (self.clock.left - self._to_refit()) * n_workers
+        work -= sum(map(self.clock.expected, self.in_flight)) + self._n_due * price
+        if self._n_of_budget() < SMALL_BUDGET:
+            return work
+        if work < inf:
+            work -= min(n_reserved * price, (n_reserved > 0) * RESERVED_SHARE * budget * n_workers)
+        loop = LEAST_LOOP * price * n_workers
+        if budget < inf:
+            loop = max(loop, budget / N_LOOPS * n_workers)
+        return work if work < 1.5 * loop else loop
+
+    # Further splits of known arms.
+
+    def _contest(self, most: int, least: float) -> Pull | None:
+        """Return a pull of the leader or of its closest rival; None if the leader is clear.
+
+        ``most`` is the largest number of splits of an arm, and ``least`` the smallest probability
+        that a rival is better.
+        """
+        standing = self.standing
+        if len(standing.arms) < 2:
+            return None
+        arm = standing.contender(min(most, len(self.order)), least, self._n_open())
+        pull = None if arm == NO_ARM else Pull(arm, self.top, self._next_split(arm))
+        return pull if pull is not None and self._can_end(pull) else None
+
+    def _n_open(self) -> dict[int, int]:
+        n_open: dict[int, int] = {}
+        for pull in self.in_flight:
+            if pull.level == self.top:
+                n_open[pull.arm] = n_open.get(pull.arm, 0) + 1
+        return n_open
+
+    def _next_split(self, arm: int) -> int:
+        known = self.full[arm]
+        return next(
+            split
+            for split in self.order
+            if split not in known and Pull(arm, self.top, split) not in self.in_flight
+        )
+
+    def _is_settled(self) -> bool:
+        """Return whether the last two thirds of many arms gained less than the noise."""
+        standing = self.standing
+        if len(standing.arms) < N_SETTLED:
+            return False
+        early = standing.mean[: len(standing.arms) // 3].max()
+        return bool(standing.mean.max() - early < np.sqrt(standing.noise / len(self.order)))
+
+
+def _n_screened(work: float, low: float, price: float) -> int:
+    """Return the largest n with ``n * low + max(1, n // KEEPS) * price <= work``."""
+    if work == inf:
+        return KEEPS
+    n = int((work - price) // low)
+    if n >= 2 * KEEPS:
+        group = KEEPS * low + price
+        n_groups = int(work // group)
+        n = n_groups * KEEPS + min(KEEPS - 1, int((work - n_groups * group) // low))
+    return max(n, 0)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What the rewards at the largest level say about the arms.
+
+    Parameters
+    ----------
+    arms : ndarray of int of shape (n_arms,)
+    n_splits : ndarray of int of shape (n_arms,)
+    adjusted : ndarray of shape (n_arms,)
+        Means without the effects of the splits.
+    mean, variance : ndarray of shape (n_arms,)
+        The posterior means, which are shrunk towards the median, and their variances.
+    noise : float
+        Variance of a reward around the mean of its arm.
+    """
+
+    arms: Any
+    n_splits: Any
+    adjusted: FloatArray
+    mean: FloatArray
+    variance: FloatArray
+    noise: float
+
+    @classmethod
+    def of(cls, arms: Any, table: FloatArray) -> Standing:
+        """Return the standing for rewards of shape (n_arms, n_splits)."""
+        if not len(arms):
+            none = np.zeros(0)
+            return cls(arms, arms, none, none, none, 0.0)
+        known = ~np.isnan(table)
+        n_splits = known.sum(axis=1)
+        effects, squares, freedom = _split_effects(table[n_splits > 1])
+        values = np.where(known, table - effects, 0.0)
+        adjusted = values.sum(axis=1) / n_splits
+        different = np.unique(np.where(known, table, np.inf), axis=0, return_index=True)[1]
+        centre = float(np.median(adjusted[different]))
+        better = different[adjusted[different] >= centre]
+        spread = float(((adjusted[better] - centre) ** 2).mean())
+        noise = (squares + PRIOR_FREEDOM * PRIOR_NOISE * spread) / (freedom + PRIOR_FREEDOM)
+        of_arms = max(
+            spread - noise * float((1 / n_splits[better]).mean()), LEAST_SPREAD * spread, 1e-30
+        )
+        weight = of_arms / (of_arms + noise / n_splits)
+        mean = centre + weight * (adjusted - centre)
+        return cls(arms, n_splits, adjusted, mean, weight * noise / n_splits, noise)
+
+    @property
+    def leader(self) -> int:
+        """The arm with the largest mean of those with at least half of the most splits."""
+        if not len(self.arms):
+            return NO_ARM
+        is_known = 2 * self.n_splits >= self.n_splits.max()
+        return int(self.arms[np.where(is_known, self.mean, -np.inf).argmax()])
+
+    def means(self) -> Iterable[tuple[int, float]]:
+        """Return the arms and their means without the effects of the splits."""
+        return zip(self.arms.tolist(), self.adjusted.tolist(), strict=True)
+
+    def contender(self, most: int, least: float, n_open: dict[int, int]) -> int:
+        """Return the arm that is pulled on a further split; ``NO_ARM`` if none is in doubt.
+
+        It is the closest rival of the leader, or the leader if it has no more splits than that.
+        """
+        n_asked = self.n_splits + np.array([n_open.get(arm, 0) for arm in self.arms.tolist()])
+        first = int(self.mean.argmax())
+        gap = self.mean - self.mean[first]
+        better = ndtr(gap / np.sqrt(self.variance + self.variance[first] + 1e-300))
+        may_win = (better >= least) & (n_asked < most)
+        may_win[first] = False
+        if not may_win.any():
+            return NO_ARM
+        rival = int(np.where(may_win, better / np.sqrt(n_asked), -1.0).argmax())
+        leads = n_asked[first] <= n_asked[rival] and n_asked[first] < most
+        return int(self.arms[first if leads else rival])
+
+
+def _split_effects(table: FloatArray) -> tuple[FloatArray, float, float]:
+    """Return the effects of splits, the sum of squared residuals and its degrees of freedom."""
+    n_splits = table.shape[1]
+    table = np.unique(np.where(np.isnan(table), np.inf, table), axis=0)
+    known = np.isfinite(table)
+    if not known.any():
+        return np.zeros(n_splits), 0.0, 0.0
+    fit = fit_additive_model(np.where(known, table, 0.0), known)
+    residual = np.where(known, table - fit.mean[:, np.newaxis], 0.0)
+    effects: FloatArray = residual.sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    return effects, float(fit.squares.sum()), float(fit.freedom.sum())
