@@ -30,8 +30,9 @@ MAX_SCREENING_COST = 0.25
 """Screening is used if it costs at most this share of a pull at the largest level."""
 N_MEASURED = 3
 """Number of arms from which the cost of screening is measured if it is close to that."""
-N_LOOPS, LEAST_LOOP = 30, 2
-"""A loop takes this part of the budget, but at least this many full pulls."""
+N_LOOPS, LEAST_LOOP, MOST_LOOP = 30, 2, 50
+"""A loop takes a thirtieth of the budget, but at least 2 full pulls of each worker, and otherwise
+at most 50."""
 SMALL_BUDGET = 10
 """Budgets below this many full pulls are spent on a single loop, without confirmation."""
 CONFIRMING_SHARE = 0.5
@@ -41,7 +42,7 @@ RESERVE, RESERVED_SHARE = 12, 0.1
 LEAST_PROBABILITY, LEAST_AT_END = 0.03, 0.001
 """An arm that is better than the leader with a smaller probability is not pulled again: the
 second number holds if nothing else is left to do."""
-PRIOR_FREEDOM, PRIOR_NOISE = 2, 0.25
+PRIOR_FREEDOM, PRIOR_NOISE = 1, 0.1
 """The noise of a split is shrunk towards this part of the variance of the arms, with as much
 weight as this many degrees of freedom."""
 LEAST_SPREAD = 0.1
@@ -273,7 +274,7 @@ class TimedGame:
             self.full.setdefault(arm, {})[repetition] = reward
         else:
             self.screened[arm] = reward
-            if arm >= self.n_first:
+            if arm not in self.full:
                 self._pool.add(arm)
         if level == self.low:
             self._close(arm)
@@ -366,7 +367,7 @@ class TimedGame:
         """Return the next pull that was planned and can end in time."""
         while self._queue:
             pull = self._queue.popleft()
-            if self._can_end(pull) or pull.arm == 0:
+            if self._can_end(pull) or not self.clock.of_new.n:
                 return pull
             self._close(pull.arm)
         return None
@@ -404,7 +405,9 @@ class TimedGame:
         price = self.clock.of_new.value
         if price is None or self._is_settled():
             return self._contest(len(self.order), LEAST_AT_END)
-        pull = self._contest(len(self.order), LEAST_PROBABILITY) or self._loop(self._work(price, 0), price)
+        pull = self._contest(len(self.order), LEAST_PROBABILITY) or self._loop(
+            self._work(price, 0), price
+        )
         pull = pull or (self._promotion() if self.full else None)
         return pull or self._contest(len(self.order), LEAST_AT_END)
 
@@ -491,9 +494,8 @@ class TimedGame:
             return work
         if work < inf:
             work -= min(n_reserved * price, (n_reserved > 0) * RESERVED_SHARE * budget * n_workers)
-        loop = LEAST_LOOP * price * n_workers
-        if budget < inf:
-            loop = max(loop, budget / N_LOOPS * n_workers)
+        share = min(budget / N_LOOPS * n_workers, MOST_LOOP * price)
+        loop = max(share, LEAST_LOOP * price * n_workers)
         return work if work < 1.5 * loop else loop
 
     # Further splits of known arms.

@@ -40,6 +40,7 @@ from sklearn_halving.search.preparing._space import (
     check_number,
     n_different,
     search_space,
+    with_own_parameters,
 )
 from sklearn_halving.search.preparing._splits import SearchSplits, fixed_splits
 
@@ -267,11 +268,13 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         """Return the setup of a search that plans by its time budget."""
         limits = self.min_resources, self.max_resources
         levels = screening_levels(limits, self.estimator, resource, splits, self._bracket_factor)
-        own = {"auto": DEFAULT_SAMPLER}.get(str(self.sampler), self.sampler)
-        sampler = resolve_sampler(own) or RandomSampler()
+        is_automatic = isinstance(self.sampler, str) and self.sampler == "auto"
+        sampler = resolve_sampler(DEFAULT_SAMPLER if is_automatic else self.sampler)
+        if self.initial_candidates is None:
+            space = with_own_parameters(space, self.estimator)
         sizes = (size for size in (space.size, self.n_candidates) if size is not None)
         n_most = min(MAX_TIMED, *sizes, MAX_TIMED)
-        return Setup(inputs, space, sampler, resource, splits, levels, n_candidates=n_most)
+        return Setup(inputs, space, sampler or RandomSampler(), resource, splits, levels, n_most)
 
     def _policy(self, setup: Setup) -> BasePolicy:
         if self._keeps_time:
@@ -367,7 +370,10 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         self, setup: Setup, policy: BasePolicy, plan: SearchPlan, rng: np.random.RandomState
     ) -> t.Candidates:
         if self._keeps_time:
-            return ArrivingInLoops.over(self.estimator, setup.space, setup.sampler, plan, rng)
+            sampler = setup.sampler or RandomSampler()
+            return ArrivingInLoops.over(
+                self.estimator, setup.space, sampler, plan.problem.n_arms, rng
+            )
         if not setup.space.is_grid:
             self._check_width(plan)
         candidates = super()._candidates(setup, policy, plan, rng)

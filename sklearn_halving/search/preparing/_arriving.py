@@ -211,13 +211,13 @@ class ArrivingInLoops(ArrivingCandidates):
         estimator: Estimator,
         space: SearchSpace,
         sampler: Sampler,
-        plan: SearchPlan,
+        n_most: int,
         rng: np.random.RandomState,
     ) -> ArrivingInLoops:
         """Return candidates of a search space; raise if the estimator lacks a parameter."""
         source = MadeBySampler.over(space, sampler, rng, space.initial)
         check_candidates(estimator, [*space.initial, *source.examples])
-        return cls(source, plan.problem.n_arms)
+        return cls(source, n_most)
 
     def arrive(self, arm: int) -> None:
         """Create the candidates up to the group of an arm, unless they exist already."""

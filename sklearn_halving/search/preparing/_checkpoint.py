@@ -126,6 +126,8 @@ def session_of(
         "random_state": _shown("", random_state) if seed is None else type(random_state).__name__,
         "initial_candidates": _shown("", list(search.initial_candidates or ()) or None),
     }
+    if plan.description.keeps_time:
+        fields["time_budget"] = "a time budget"
     if params.get("sampler") == "auto":
         fields["sampler"] = DEFAULT_SAMPLER if are_made else "random"
     if "policy" in params:

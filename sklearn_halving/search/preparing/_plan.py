@@ -152,6 +152,14 @@ def plan_table(plan: SearchPlan, resource: Resource) -> pd.DataFrame:
         (number, stage.n_arms, resource.to_amount(stage.level), stage.n_pulls)
         for number, stage in enumerate(plan.description.stages)
     ]
+    if plan.description.keeps_time:
+        levels = (plan.problem.max_level, plan.problem.min_level, plan.problem.max_level)
+        n_first = len(plan.fronts[0]) if plan.fronts else 1
+        rows = [
+            (number, n, resource.to_amount(level), n)
+            for number, (level, n) in enumerate(zip(levels, (n_first, pd.NA, pd.NA), strict=True))
+            if number != 1 or level < plan.problem.max_level
+        ]
     if not rows:
         n_fits = pd.NA if plan.n_fits is None else plan.n_fits
         rows = [(0, plan.problem.n_arms, resource.to_amount(plan.problem.max_level), n_fits)]

@@ -321,6 +321,17 @@ def search_space(parameters: SharedParameters, resource: Resource) -> SearchSpac
     return space
 
 
+def with_own_parameters(space: SearchSpace, estimator: Estimator) -> SearchSpace:
+    """Return the space with the estimator's own parameters in front, if they lie in it."""
+    own = estimator.get_params()
+    for one_dict in space.distributions:
+        if one_dict.keys() <= own.keys():
+            params = {name: own[name] for name in one_dict}
+            if Space.of(one_dict).point_of(params) is not None:
+                return SearchSpace(space.distributions, [params])
+    return space
+
+
 def estimator_with(estimator: Estimator, params: Params, message: str) -> Estimator:
     """Return a clone of the estimator with some parameters.
 

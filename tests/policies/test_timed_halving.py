@@ -1,0 +1,215 @@
+"""Halving in loops that are planned from measured times, on a virtual clock."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from sklearn_halving.policies import Problem, Pull, Pulls
+from sklearn_halving.policies._timed_halving import Standing, TimedHalving
+
+TOP, LOW = 90, 10
+SPLITS = (0, 1, 2, 3, 4)
+
+
+@dataclass
+class Play:
+    """What happened on the virtual clock."""
+
+    pulls: list[Pull] = field(default_factory=list)
+    seconds: float = 0.0
+    idle: float = 0.0
+    arm: int = -1
+    log: list[tuple[Pull, float, float]] = field(default_factory=list)
+
+    def at(self, level):
+        return [pull for pull in self.pulls if pull.level == level]
+
+
+def play(
+    budget,
+    *,
+    share=0.05,
+    seconds=None,
+    reward=None,
+    n_workers=1,
+    n_arms=5000,
+    policy=None,
+    noise=0.01,
+    seed=0,
+):
+    """Play with a full pull of one second, and screening for ``share`` of it."""
+    rng = np.random.default_rng(seed)
+    quality = rng.random(n_arms)
+    own = {"n_workers": n_workers, "refit_cost": 1.25, "screening_level": LOW}
+    policy = policy or TimedHalving(**own)
+    state = policy.start(Problem(n_arms, LOW, TOP, len(SPLITS)))
+
+    def seconds_of(pull):
+        if seconds is not None:
+            return seconds(pull)
+        return 1.0 if pull.level == TOP else share
+
+    def reward_of(pull):
+        if reward is not None:
+            return reward(pull)
+        own = np.random.default_rng([seed, *pull])
+        return quality[pull.arm] + noise * own.standard_normal()
+
+    found, running, now = Play(), [], 0.0
+    while not policy.is_finished(state):
+        for pull in policy.ask(state, n_workers - len(running)).each():
+            found.pulls.append(pull)
+            heapq.heappush(running, (now + seconds_of(pull), len(found.pulls), pull))
+        before = now
+        n_running = len(running)
+        now, _, pull = heapq.heappop(running)
+        found.idle += (n_workers - n_running) * (now - before)
+        found.log.append((pull, seconds_of(pull), budget - now))
+        policy.charge(state, pull, seconds_of(pull), budget - now, n_workers)
+        policy.tell(state, Pulls.of(pull), np.array([reward_of(pull)]))
+    found.arm, found.seconds = int(policy.recommend(state)), now
+    found.ended_by = policy.ended_by(state)
+    found.regret = float(quality.max() - quality[found.arm])
+    return found
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 4])
+@pytest.mark.parametrize("share", [0.05, 0.2, 0.6])
+@pytest.mark.parametrize("budget", [3, 10, 40])
+def test_the_budget_is_used_with_the_refit_and_not_exceeded(budget, share, n_workers):
+    found = play(float(budget), share=share, n_workers=n_workers)
+    assert found.seconds + 1.25 <= budget + 1e-9
+    assert found.seconds + 1.25 >= 0.9 * budget - (1.0 if budget <= 10 else 0)
+
+
+def test_the_first_pull_is_a_full_one_and_is_the_answer_if_there_is_no_time():
+    found = play(1.0)
+    assert found.pulls == [Pull(0, TOP, 0)]
+    assert found.arm == 0
+
+
+def test_screening_is_used_where_it_is_cheap():
+    assert len(play(30.0, share=0.05).at(LOW)) > 60
+    assert len(play(30.0, share=0.6).at(LOW)) == 1
+    # A single measurement that is close to the limit is repeated.
+    assert len(play(30.0, share=0.3).at(LOW)) == 3
+
+
+def test_one_of_nine_screened_arms_is_pulled_in_full():
+    found = play(100.0, share=0.05)
+    screened = {pull.arm for pull in found.at(LOW)}
+    promoted = screened & {pull.arm for pull in found.at(TOP)}
+    # A loop of up to 17 arms promotes one of them.
+    assert len(screened) / 17 <= len(promoted) <= len(screened) / 9 + 1
+
+
+def test_if_no_second_full_pull_fits_in_the_best_screened_arm_is_recommended():
+    found = play(2.9, share=0.05)
+    assert [pull.arm for pull in found.at(TOP)] == [0]
+    assert len(found.at(LOW)) > 5
+    assert found.regret < 0.3
+
+
+@pytest.mark.parametrize("n_workers", [2, 4])
+def test_workers_do_not_wait(n_workers):
+    found = play(30.0, n_workers=n_workers)
+    assert found.idle < 2 * n_workers  # only before the end, when nothing more would fit in
+
+
+@pytest.mark.parametrize("n_workers", [1, 3])
+def test_decisions_depend_on_the_told_times_alone(n_workers):
+    found = play(40.0, n_workers=n_workers)
+    policy = TimedHalving(LOW, n_workers=n_workers, refit_cost=1.25)
+    state, asked = policy.start(Problem(5000, LOW, TOP, len(SPLITS))), []
+    rng = np.random.default_rng(0)
+    quality = rng.random(5000)
+    for n_told, (pull, seconds, left) in enumerate(found.log):
+        policy.is_finished(state)
+        asked += policy.ask(state, n_workers - (len(asked) - n_told)).each()
+        policy.charge(state, pull, seconds, left, n_workers)
+        noise = 0.01 * np.random.default_rng([0, *pull]).standard_normal()
+        policy.tell(state, Pulls.of(pull), np.array([quality[pull.arm] + noise]))
+    assert asked == found.pulls
+    assert policy.recommend(state) == found.arm
+
+
+def test_more_time_goes_on_where_the_play_ended():
+    policy = TimedHalving(LOW)
+    state = policy.start(Problem(500, LOW, TOP, 5))
+    n_pulls = Counter()
+    for session, left in enumerate([6.0, 6.0]):
+        policy.charge(state, None, 0.0, left, 1)
+        while not policy.is_finished(state):
+            (pull,) = policy.ask(state, 1).each()
+            left -= pull.level / TOP
+            n_pulls[session] += 1
+            policy.charge(state, pull, pull.level / TOP, left, 1)
+            policy.tell(state, Pulls.of(pull), np.array([float(pull.arm % 7)]))
+    assert n_pulls[1] >= 5
+
+
+def test_noisy_arms_are_confirmed_on_further_splits_and_clear_ones_are_not():
+    noisy, clear = (play(60.0, share=0.6, noise=noise) for noise in (0.3, 1e-4))
+    n_again = [sum(pull.repetition != 0 for pull in found.pulls) for found in (noisy, clear)]
+    assert n_again[0] > n_again[1]
+
+
+def test_the_order_of_the_splits_is_kept():
+    policy = TimedHalving(LOW, refit_cost=1.25, split_order=(4, 2, 0, 1, 3))
+    found = play(60.0, policy=policy, noise=0.3)
+    assert {pull.repetition for pull in found.at(LOW)} == {4}
+    splits = [pull.repetition for pull in found.at(TOP) if pull.arm == found.arm]
+    assert splits == [4, 2, 0, 1, 3][: len(splits)]
+    assert len(splits) > 1
+
+
+def test_more_time_finds_better_arms():
+    regrets = [
+        np.mean([play(t, seed=seed).regret for seed in range(8)]) for t in (4.0, 15.0, 60.0)
+    ]
+    assert regrets[0] > regrets[1] > regrets[2]
+    assert regrets[2] < 0.01
+
+
+def test_all_of_a_small_space_is_pulled_in_full_and_then_the_play_ends():
+    found = play(1000.0, n_arms=12)
+    assert {pull.arm for pull in found.at(TOP)} == set(range(12))
+    assert found.seconds < 12 + 12 + 12 * 4
+    assert found.regret == 0
+    assert found.ended_by == ("all candidates were tried",)
+
+
+def test_the_play_ends_if_more_arms_gain_nothing():
+    found = play(1e6, share=0.9, reward=lambda pull: 0.5)
+    assert "gained less than the noise" in found.ended_by[0]
+    assert found.seconds < 1000
+
+
+def test_failed_arms_are_passed_over_and_a_play_that_only_fails_ends():
+    found = play(30.0, reward=lambda pull: np.nan if pull.arm % 2 == 0 else 1.0 * pull.arm)
+    assert found.arm % 2 == 1
+    found = play(30.0, reward=lambda pull: np.nan)
+    assert found.arm == -1
+    assert len(found.pulls) == 10
+
+
+def test_equal_arms_count_once():
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(10, 1)) + 0.5 * rng.normal(size=(10, 5))
+    twice = np.concatenate([table, np.repeat(table[:1], 30, axis=0)])
+    alone, with_copies = (Standing.of(np.arange(len(t)), t) for t in (table, twice))
+    assert with_copies.noise == pytest.approx(alone.noise)
+    assert with_copies.mean[:10] == pytest.approx(alone.mean)
+
+
+def test_split_effects_do_not_decide():
+    # The second arm was only pulled on the first split, which is an easy one.
+    table = np.array([[0.9, 0.5, 0.5], [0.88, np.nan, np.nan], [0.7, 0.3, 0.3]])
+    standing = Standing.of(np.arange(3), table)
+    assert standing.leader == 0
+    assert standing.adjusted[1] < standing.adjusted[0]

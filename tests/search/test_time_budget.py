@@ -1,0 +1,173 @@
+"""The everyday call: a model, a space and a time budget."""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+
+import numpy as np
+import pytest
+from scipy.stats import uniform
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.model_selection import GroupKFold, KFold, TimeSeriesSplit
+
+from sklearn_halving import HyperbandSearchCV
+
+N = 900
+X, Y = np.arange(float(N)).reshape(-1, 1), np.arange(N) % 2
+VALUES = {"value": uniform(0, 1)}
+
+
+class Timed(ClassifierMixin, BaseEstimator):
+    """A fit takes a time in proportion to its rows; the score is close to ``value``."""
+
+    def __init__(self, value=0.5, seconds=0.02, n_units=30):
+        self.value = value
+        self.seconds = seconds
+        self.n_units = n_units
+
+    def fit(self, X, y):
+        time.sleep(self.seconds * len(X) / N * self.n_units / 30)
+        self.classes_, self.n_rows_ = np.unique(y), len(X)
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X), dtype=int)
+
+    def score(self, X, y):
+        return self.value + 0.01 * np.sin(1e4 * self.value + X[0, 0])
+
+
+def search_of(estimator=None, space=VALUES, **params):
+    defaults = {"time_budget": 1.0, "random_state": 0}
+    return HyperbandSearchCV(estimator or Timed(), space, **defaults | params)
+
+
+def n_full(search):
+    return int((search.history_["n_resources"] == search.history_["n_resources"].max()).sum())
+
+
+@pytest.fixture(autouse=True)
+def _no_warnings():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+def test_the_everyday_call_finds_a_good_candidate_and_refits_it():
+    search = search_of(time_budget="2s").fit(X, Y)
+    assert search.stopped_by_ == "time_budget"
+    assert search.best_params_["value"] > 0.8
+    assert search.best_estimator_.n_rows_ == N
+    assert search.cv_results_["rank_test_score"][search.best_index_] == 1
+    assert search.n_fits_ > 20
+    assert "stopped by time_budget='2s'" in search.summary()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize(
+    ("cv", "groups"),
+    [
+        (KFold(3), None),
+        (GroupKFold(5), np.arange(N) // 10),
+        (TimeSeriesSplit(5), None),
+    ],
+)
+def test_there_is_a_full_fit_to_return(cv, groups, n_jobs):
+    given = {} if groups is None else {"groups": groups}
+    search = search_of(cv=cv, n_jobs=n_jobs, time_budget=0.6).fit(X, Y, **given)
+    assert n_full(search) >= 1
+    assert search.best_estimator_.n_rows_ == N
+
+
+def test_if_rows_are_ordered_the_latest_split_comes_first():
+    history = search_of(cv=TimeSeriesSplit(4)).fit(X, Y).history_
+    assert history["split"].iloc[0] == 3
+
+
+def test_the_budget_includes_the_refit():
+    began = time.monotonic()
+    search = search_of(Timed(seconds=0.3), time_budget=2.4).fit(X, Y)
+    seconds = time.monotonic() - began
+    assert search.n_fits_ >= 2
+    # A busy machine is slower than its sleep; three more fits would be 0.75 s longer.
+    assert seconds < 2.4 + 0.6
+
+
+def test_the_own_parameters_are_fitted_first_if_they_lie_in_the_space():
+    search = search_of(Timed(value=0.25)).fit(X, Y)
+    assert search.history_.sort_values("started").iloc[0]["candidate"] == 0
+    assert search.cv_results_["params"][0] == {"value": 0.25}
+    outside = search_of(Timed(value=7.0)).fit(X, Y)
+    assert outside.cv_results_["params"][0]["value"] <= 1
+
+
+def test_initial_candidates_are_fitted_in_full():
+    initial = [{"value": 0.3}, {"value": 0.9}]
+    search = search_of(initial_candidates=initial).fit(X, Y)
+    history = search.history_
+    full = history[history["n_resources"] == history["n_resources"].max()]
+    assert {0, 1} <= set(full["candidate"])
+    assert search.cv_results_["params"][:2] == initial
+
+
+def test_the_model_has_all_of_the_resource_although_there_was_time_for_part_of_it():
+    estimator = Timed(seconds=0.3)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Models are fitted from scratch")
+        search = search_of(estimator, resource="n_units", time_budget=0.9).fit(X, Y)
+    assert search.best_estimator_.n_units == 30
+    assert search.best_params_["n_units"] == 30
+
+
+def test_a_small_space_is_tried_whole_and_the_search_says_that_nothing_is_left():
+    grid = {"value": [0.1, 0.2, 0.9, 0.4]}
+    search = search_of(Timed(seconds=0.001), grid, time_budget="1h").fit(X, Y)
+    assert search.stopped_by_ == "policy"
+    assert search.best_params_ == {"value": 0.9}
+    assert search.n_fits_ <= 4 * 5
+    assert "all candidates were tried" in search.summary()
+
+
+def test_n_candidates_limits_the_search():
+    search = search_of(Timed(seconds=0.001), n_candidates=7, time_budget="1h").fit(X, Y)
+    assert len(search.cv_results_["params"]) == 7
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_resume_repeats_the_decisions_of_the_journal(n_jobs, tmp_path):
+    path = tmp_path / "journal"
+    search = search_of(checkpoint=path, n_jobs=n_jobs).fit(X, Y)
+    lines = path.read_text().splitlines(keepends=True)
+    n_kept = len(lines) // 2  # as if the process had been killed then
+    path.write_text("".join(lines[:n_kept]))
+    again = search.set_params(n_jobs=1).fit(X, Y)
+    # No fit of the journal was left aside, and none was made again.
+    assert len(pulls_in(path)) == len(set(pulls_in(path))) == again.n_fits_ > n_kept
+
+
+def pulls_in(path):
+    lines = map(json.loads, path.read_text().splitlines())
+    return [tuple(line["pull"]) for line in lines if "pull" in line]
+
+
+def test_a_search_that_used_up_its_time_goes_on_with_more(tmp_path):
+    search = search_of(checkpoint=tmp_path / "journal")
+    n_first = search.fit(X, Y).n_fits_
+    assert search.fit(X, Y).n_fits_ > n_first
+
+
+def test_a_journal_of_brackets_is_refused(tmp_path):
+    path = tmp_path / "journal"
+    fast = Timed(seconds=0)
+    search_of(fast, checkpoint=path, time_budget=None, n_candidates=9, cv=3).fit(X, Y)
+    with pytest.raises(ValueError, match="time_budget"):
+        search_of(fast, checkpoint=path, n_candidates=9, cv=3).fit(X, Y)
+
+
+def test_the_plan_says_what_the_time_decides():
+    plan = search_of().plan(X, Y)
+    assert plan["n_resources"].tolist() == [720, 200, 720]
+    assert plan["n_fits"].isna().tolist() == [False, True, True]
+    assert plan.attrs["at_most"]
