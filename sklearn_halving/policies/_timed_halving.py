@@ -10,10 +10,8 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
 
 from sklearn_halving._checks import Count, NotNegative
-from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.policies._types import (
     NO_ARM,
     ClosedRung,
@@ -22,7 +20,7 @@ from sklearn_halving.policies._types import (
     Pull,
 )
 from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState
-from sklearn_halving.policies.noise._additive_model import fit_additive_model
+from sklearn_halving.policies.noise._standing import Standing
 
 KEEPS = 9
 """One of this many screened arms is pulled at the largest level."""
@@ -42,11 +40,6 @@ RESERVE, RESERVED_SHARE = 12, 0.1
 LEAST_PROBABILITY, LEAST_AT_END = 0.03, 0.001
 """An arm that is better than the leader with a smaller probability is not pulled again: the
 second number holds if nothing else is left to do."""
-PRIOR_FREEDOM, PRIOR_NOISE = 1, 0.1
-"""The noise of a split is shrunk towards this part of the variance of the arms, with as much
-weight as this many degrees of freedom."""
-LEAST_SPREAD = 0.1
-"""Least variance of the arms, as a part of the variance of their scores."""
 MAX_FAILED = 10
 """If so many arms fail and none succeeds, the play ends."""
 N_SHARES = 100
@@ -404,7 +397,7 @@ class TimedGame:
         """Return what can still be done in the time that was kept for further splits."""
         price = self.clock.of_new.value
         if price is None or self._is_settled():
-            return self._contest(len(self.order), LEAST_AT_END)
+            return None
         pull = self._contest(len(self.order), LEAST_PROBABILITY) or self._loop(
             self._work(price, 0), price
         )
@@ -534,7 +527,7 @@ class TimedGame:
         if len(standing.arms) < N_SETTLED:
             return False
         early = standing.mean[: len(standing.arms) // 3].max()
-        return bool(standing.mean.max() - early < np.sqrt(standing.noise / len(self.order)))
+        return bool(standing.mean.max() - early <= np.sqrt(standing.noise / len(self.order)))
 
 
 def _n_screened(work: float, low: float, price: float) -> int:
@@ -547,92 +540,3 @@ def _n_screened(work: float, low: float, price: float) -> int:
         n_groups = int(work // group)
         n = n_groups * KEEPS + min(KEEPS - 1, int((work - n_groups * group) // low))
     return max(n, 0)
-
-
-@dataclass(frozen=True)
-class Standing:
-    """What the rewards at the largest level say about the arms.
-
-    Parameters
-    ----------
-    arms : ndarray of int of shape (n_arms,)
-    n_splits : ndarray of int of shape (n_arms,)
-    adjusted : ndarray of shape (n_arms,)
-        Means without the effects of the splits.
-    mean, variance : ndarray of shape (n_arms,)
-        The posterior means, which are shrunk towards the median, and their variances.
-    noise : float
-        Variance of a reward around the mean of its arm.
-    """
-
-    arms: Any
-    n_splits: Any
-    adjusted: FloatArray
-    mean: FloatArray
-    variance: FloatArray
-    noise: float
-
-    @classmethod
-    def of(cls, arms: Any, table: FloatArray) -> Standing:
-        """Return the standing for rewards of shape (n_arms, n_splits)."""
-        if not len(arms):
-            none = np.zeros(0)
-            return cls(arms, arms, none, none, none, 0.0)
-        known = ~np.isnan(table)
-        n_splits = known.sum(axis=1)
-        effects, squares, freedom = _split_effects(table[n_splits > 1])
-        values = np.where(known, table - effects, 0.0)
-        adjusted = values.sum(axis=1) / n_splits
-        different = np.unique(np.where(known, table, np.inf), axis=0, return_index=True)[1]
-        centre = float(np.median(adjusted[different]))
-        better = different[adjusted[different] >= centre]
-        spread = float(((adjusted[better] - centre) ** 2).mean())
-        noise = (squares + PRIOR_FREEDOM * PRIOR_NOISE * spread) / (freedom + PRIOR_FREEDOM)
-        of_arms = max(
-            spread - noise * float((1 / n_splits[better]).mean()), LEAST_SPREAD * spread, 1e-30
-        )
-        weight = of_arms / (of_arms + noise / n_splits)
-        mean = centre + weight * (adjusted - centre)
-        return cls(arms, n_splits, adjusted, mean, weight * noise / n_splits, noise)
-
-    @property
-    def leader(self) -> int:
-        """The arm with the largest mean of those with at least half of the most splits."""
-        if not len(self.arms):
-            return NO_ARM
-        is_known = 2 * self.n_splits >= self.n_splits.max()
-        return int(self.arms[np.where(is_known, self.mean, -np.inf).argmax()])
-
-    def means(self) -> Iterable[tuple[int, float]]:
-        """Return the arms and their means without the effects of the splits."""
-        return zip(self.arms.tolist(), self.adjusted.tolist(), strict=True)
-
-    def contender(self, most: int, least: float, n_open: dict[int, int]) -> int:
-        """Return the arm that is pulled on a further split; ``NO_ARM`` if none is in doubt.
-
-        It is the closest rival of the leader, or the leader if it has no more splits than that.
-        """
-        n_asked = self.n_splits + np.array([n_open.get(arm, 0) for arm in self.arms.tolist()])
-        first = int(self.mean.argmax())
-        gap = self.mean - self.mean[first]
-        better = ndtr(gap / np.sqrt(self.variance + self.variance[first] + 1e-300))
-        may_win = (better >= least) & (n_asked < most)
-        may_win[first] = False
-        if not may_win.any():
-            return NO_ARM
-        rival = int(np.where(may_win, better / np.sqrt(n_asked), -1.0).argmax())
-        leads = n_asked[first] <= n_asked[rival] and n_asked[first] < most
-        return int(self.arms[first if leads else rival])
-
-
-def _split_effects(table: FloatArray) -> tuple[FloatArray, float, float]:
-    """Return the effects of splits, the sum of squared residuals and its degrees of freedom."""
-    n_splits = table.shape[1]
-    table = np.unique(np.where(np.isnan(table), np.inf, table), axis=0)
-    known = np.isfinite(table)
-    if not known.any():
-        return np.zeros(n_splits), 0.0, 0.0
-    fit = fit_additive_model(np.where(known, table, 0.0), known)
-    residual = np.where(known, table - fit.mean[:, np.newaxis], 0.0)
-    effects: FloatArray = residual.sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-    return effects, float(fit.squares.sum()), float(fit.freedom.sum())

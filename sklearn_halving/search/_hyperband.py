@@ -80,8 +80,18 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     fits the most, the last one (s = 0) not at all. Candidates of later brackets are chosen by the
     scores so far.
 
+    With a **time budget**, the search plans by the measured times of its fits. The first candidate
+    is fitted in full: it is the estimator with its own parameters, if they lie in the space. Then
+    new candidates are tried in small loops. If fits with a ninth of the resource are cheap, they
+    decide which candidates are fitted in full. The best few are fitted on further splits.
+
     Parameters
     ----------
+    time_budget : float, str or None, default=None
+        Maximum time of `fit` with the refit, in seconds or as text, such as ``"30min"``. It is
+        exceeded by at most the fits that run. The search ends earlier if there is nothing left to
+        try. The result may depend on the speed of the machine. If ``brackets``, ``n_loops`` or
+        ``early_splits`` is set, the brackets are played until the time is over.
     cv : int, cross-validation generator or iterable, default=None
         As in GridSearchCV. The default is 5-fold cross-validation.
     resource : str or Resource, default="n_samples"

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from sklearn_halving.policies import Problem, Pull, Pulls
-from sklearn_halving.policies._timed_halving import Standing, TimedHalving
+from sklearn_halving.policies._timed_halving import TimedHalving
+from sklearn_halving.policies.noise._standing import Standing
 
 TOP, LOW = 90, 10
 SPLITS = (0, 1, 2, 3, 4)

@@ -216,13 +216,12 @@ def test_a_search_that_is_stopped_in_the_race_has_a_winner():
     assert search.best_params_["value"] >= 0.75
 
 
-@pytest.mark.parametrize("n_loops", [2, "auto"])
-def test_what_contradicts_one_bracket_is_refused(n_loops):
+def test_what_contradicts_one_bracket_is_refused():
     X, y = numbered(60)
-    search = HyperbandSearchCV(Recording(), grid_of(9), n_loops=n_loops, time_budget="1min")
+    search = HyperbandSearchCV(Recording(), grid_of(9), n_loops=2, time_budget="1min")
     FITS.clear()
     for call in (search.plan, search.fit):
-        with pytest.raises(ValueError, match=f"n_loops={n_loops!r} must be 1 .*brackets='all'"):
+        with pytest.raises(ValueError, match=r"n_loops=2 must be 1 .*brackets='all'"):
             call(X, y)
     assert len(FITS) == 0
     distributions = {"value": uniform(0, 1)}

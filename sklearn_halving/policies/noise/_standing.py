@@ -1,0 +1,108 @@
+"""What rewards on few splits say about many arms: posterior means, a leader and its rivals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from sklearn_halving.policies._arrays import FloatArray, IntArray
+from sklearn_halving.policies._types import NO_ARM
+from sklearn_halving.policies.noise._additive_model import fit_additive_model
+
+PRIOR_FREEDOM, PRIOR_NOISE = 1, 0.1
+"""The noise of a split is shrunk towards this part of the variance of the arms, with as much
+weight as this many degrees of freedom."""
+LEAST_SPREAD = 0.1
+"""Least variance of the arms, as a part of the variance of their scores."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What the rewards at the largest level say about the arms.
+
+    Parameters
+    ----------
+    arms : ndarray of int of shape (n_arms,)
+    n_splits : ndarray of int of shape (n_arms,)
+    adjusted : ndarray of shape (n_arms,)
+        Means without the effects of the splits.
+    mean, variance : ndarray of shape (n_arms,)
+        The posterior means, which are shrunk towards the median, and their variances.
+    noise : float
+        Variance of a reward around the mean of its arm.
+    """
+
+    arms: IntArray
+    n_splits: IntArray
+    adjusted: FloatArray
+    mean: FloatArray
+    variance: FloatArray
+    noise: float
+
+    @classmethod
+    def of(cls, arms: IntArray, table: FloatArray) -> Standing:
+        """Return the standing for rewards of shape (n_arms, n_splits)."""
+        if not len(arms):
+            none = np.zeros(0)
+            return cls(arms, arms, none, none, none, 0.0)
+        known = ~np.isnan(table)
+        n_splits = known.sum(axis=1)
+        effects, squares, freedom = _split_effects(table[n_splits > 1])
+        values = np.where(known, table - effects, 0.0)
+        adjusted = values.sum(axis=1) / n_splits
+        different = np.unique(np.where(known, table, np.inf), axis=0, return_index=True)[1]
+        centre = float(np.median(adjusted[different]))
+        better = different[adjusted[different] >= centre]
+        spread = float(((adjusted[better] - centre) ** 2).mean())
+        noise = (squares + PRIOR_FREEDOM * PRIOR_NOISE * spread) / (freedom + PRIOR_FREEDOM)
+        of_arms = max(
+            spread - noise * float((1 / n_splits[better]).mean()), LEAST_SPREAD * spread, 1e-30
+        )
+        weight = of_arms / (of_arms + noise / n_splits)
+        mean = centre + weight * (adjusted - centre)
+        return cls(arms, n_splits, adjusted, mean, weight * noise / n_splits, noise)
+
+    @property
+    def leader(self) -> int:
+        """The arm with the largest mean of those with at least half of the most splits."""
+        if not len(self.arms):
+            return NO_ARM
+        is_known = 2 * self.n_splits >= self.n_splits.max()
+        return int(self.arms[np.where(is_known, self.mean, -np.inf).argmax()])
+
+    def means(self) -> Iterable[tuple[int, float]]:
+        """Return the arms and their means without the effects of the splits."""
+        return zip(self.arms.tolist(), self.adjusted.tolist(), strict=True)
+
+    def contender(self, most: int, least: float, n_open: dict[int, int]) -> int:
+        """Return the arm that is pulled on a further split; ``NO_ARM`` if none is in doubt.
+
+        It is the closest rival of the leader, or the leader if it has no more splits than that.
+        """
+        n_asked = self.n_splits + np.array([n_open.get(arm, 0) for arm in self.arms.tolist()])
+        first = int(self.mean.argmax())
+        gap = self.mean - self.mean[first]
+        better = ndtr(gap / np.sqrt(self.variance + self.variance[first] + 1e-300))
+        may_win = (better >= least) & (n_asked < most)
+        may_win[first] = False
+        if not may_win.any():
+            return NO_ARM
+        rival = int(np.where(may_win, better / np.sqrt(n_asked), -1.0).argmax())
+        leads = n_asked[first] <= n_asked[rival] and n_asked[first] < most
+        return int(self.arms[first if leads else rival])
+
+
+def _split_effects(table: FloatArray) -> tuple[FloatArray, float, float]:
+    """Return the effects of splits, the sum of squared residuals and its degrees of freedom."""
+    n_splits = table.shape[1]
+    table = np.unique(np.where(np.isnan(table), np.inf, table), axis=0)
+    known = np.isfinite(table)
+    if not known.any():
+        return np.zeros(n_splits), 0.0, 0.0
+    fit = fit_additive_model(np.where(known, table, 0.0), known)
+    residual = np.where(known, table - fit.mean[:, np.newaxis], 0.0)
+    effects: FloatArray = residual.sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    return effects, float(fit.squares.sum()), float(fit.freedom.sum())
