@@ -1,0 +1,315 @@
+"""One line and a time budget, against random search and TPE in the same time.
+
+The clock is virtual: the time of each fit is measured once and recorded, and the searches get the
+recorded times. A budget is a number of full fits on one split, and includes the refit. Random
+search and TPE use five folds, and try at least one candidate. Choices on real tables are scored
+on rows that no search sees. On surrogates, 0 is the best of 3,000 random candidates and 1 their
+median.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import pandas as pd
+from _common import DATA, Report, one_thread, parse_options
+from _peer_spaces import for_optuna
+from _yahpo_surrogates import scenario_at
+from scipy.stats import loguniform, randint, uniform
+from sklearn.base import clone
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.svm import SVC, SVR
+
+from sklearn_halving.policies import Problem, Pulls
+from sklearn_halving.policies._timed_halving import TimedHalving
+from sklearn_halving.samplers import GaussianProcessSampler, Space, Told
+from sklearn_halving.search.preparing._arriving import MadeBySampler
+
+BUDGETS, FOLDS, REFIT = (3, 10, 30, 100), 5, 1.25
+TABLES = (
+    *("vehicle svm 500", "cmc boosting 800", "concrete forest 600", "diabetes svm 450"),
+    *("segment svm 1400", "space_ga svm 1200", "colic neighbours 220", "halloffame forest 800"),
+    *("delta.ailerons svm 1500", "optdigits neighbours 2500", "cylinder.bands svm 320"),
+    *("energy boosting 450", "soybean svm 370", "car svm 1000", "anneal forest 500"),
+    *("letter neighbours 4000", "page.blocks svm 2500", "house8L neighbours 3000"),
+    *("mushroom svm 1500", "tic-tac-toe svm 550", "pol neighbours 3000", "bike forest 2000"),
+    *("cpu.small boosting 5000", "pbcseq forest 1000", "authorship svm 500", "gas svm 1500"),
+)
+SPACES = {
+    "svm": {"C": loguniform(0.1, 1e3), "gamma": loguniform(1e-4, 1)},
+    "forest": {"max_features": uniform(0.05, 0.95), "min_samples_leaf": randint(1, 17)},
+    "neighbours": {"n_neighbors": randint(1, 51), "weights": ["uniform", "distance"], "p": [1, 2]},
+    "boosting": {
+        "learning_rate": loguniform(0.02, 0.3),
+        "max_leaf_nodes": randint(3, 64),
+        "min_samples_leaf": randint(2, 61),
+        "max_features": uniform(0.3, 0.7),
+    },
+}
+MODELS: dict[str, tuple[Any, Any]] = {
+    "svm": (SVC(), SVR()),
+    "forest": (
+        RandomForestClassifier(50, random_state=0),
+        RandomForestRegressor(50, random_state=0),
+    ),
+    "neighbours": (KNeighborsClassifier(), KNeighborsRegressor()),
+    "boosting": (
+        HistGradientBoostingClassifier(early_stopping=False, random_state=0),
+        HistGradientBoostingRegressor(early_stopping=False, random_state=0),
+    ),
+}
+Fit = Callable[[dict[str, Any], float, int], tuple[float, float]]
+"""Returns score and seconds of parameters, with a share of the resource on a split."""
+
+
+class Table:
+    """A model on some rows of a real table, with recorded fits."""
+
+    def __init__(self, name: str, seed: int, folder: Path) -> None:
+        table, model, n_rows = name.split()
+        frame = pd.read_csv(DATA / "tables" / f"{table}.csv.gz")
+        X, y = frame.iloc[:, :-1], frame.iloc[:, -1]
+        has_classes = not (pd.api.types.is_numeric_dtype(y) and y.nunique() > 20)
+        target = pd.factorize(y)[0] if has_classes else ((y - y.mean()) / y.std()).to_numpy()
+        rows = np.random.default_rng(seed).permutation(len(y))
+        train, test = np.split(rows[: int(n_rows) + 6000], [min(int(n_rows), len(y) * 6 // 10)])
+        self._data = X.iloc[train], target[train], X.iloc[test], target[test]
+        numbers = make_column_selector(dtype_include=np.number)
+        texts = make_column_selector(dtype_exclude=np.number)
+        codes: Any = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+        if model in ("svm", "neighbours"):
+            codes = OneHotEncoder(handle_unknown="ignore", max_categories=20)
+        encoder = make_column_transformer((codes, texts), (SimpleImputer(), numbers))
+        scaler = StandardScaler(with_mean=False)
+        self._pipeline = make_pipeline(encoder, scaler, MODELS[model][0 if has_classes else 1])
+        step = self._pipeline.steps[-1][0]
+        self.space = {f"{step}__{key}": values for key, values in SPACES[model].items()}
+        folds = (StratifiedKFold if has_classes else KFold)(FOLDS, shuffle=True, random_state=seed)
+        self._folds = list(folds.split(*self._data[:2]))
+        n_classes = len(np.unique(target)) if has_classes else 0
+        self.n_train = min(len(inside) for inside, _ in self._folds)
+        least = max(200, 10 * n_classes, X.shape[1], -(-self.n_train // 9))
+        self.low = least if 3 * least <= self.n_train else None
+        self._path = folder / f"{name.replace(' ', '_')}_{seed}.jsonl"
+        lines = self._path.read_text().splitlines() if self._path.exists() else []
+        self._known = {key: tuple(found) for key, found in map(json.loads, lines)}
+
+    def fit(self, params: dict[str, Any], share: float, split: int) -> tuple[float, float]:
+        """Return score and seconds; split -1 is the test score after a fit to all rows."""
+        n = round(share * self.n_train)
+        key = repr((sorted(params.items()), n, split))
+        if key not in self._known:
+            X, y, X_test, y_test = self._data
+            inside = np.arange(len(y))
+            if split >= 0:
+                inside, outside = self._folds[split]
+                inside = np.random.default_rng(split).permutation(inside)[
+                    : n if share < 1 else None
+                ]
+                X_test, y_test = X.iloc[outside], y[outside]
+            began = time.process_time()
+            model = clone(self._pipeline).set_params(**params).fit(X.iloc[inside], y[inside])
+            score = float(model.score(X_test, y_test))
+            self._known[key] = score, time.process_time() - began
+            with self._path.open("a") as file:
+                file.write(json.dumps([key, self._known[key]]) + "\n")
+        return self._known[key]
+
+    def loss(self, params: dict[str, Any]) -> float:
+        """Return what the choice of these parameters loses, in points."""
+        return -100 * self.fit(params, 1.0, -1)[0]
+
+
+class Surrogate:
+    """A surrogate with the noise of a split, where a part of a fit costs ``fixed`` at least."""
+
+    n_train, low = 27, 3
+
+    def __init__(self, scenario: str, data_set: str, fixed: float, seed: int) -> None:
+        self._scenario, self._data_set = scenario_at(str(DATA / "yahpo" / scenario)), data_set
+        self._fixed, self._seed = fixed, seed
+        self.space = self._scenario.space
+        rng, drawn = np.random.default_rng(99), Space.of(self.space)
+        values = self._value([drawn.draw(rng) for _ in range(3000)], 27)
+        self._best, self._median = values.max(), float(np.median(values))
+
+    def _value(self, candidates: list[dict[str, Any]], level: int) -> np.ndarray:
+        scale = 100 if self._scenario.name == "lcbench" else 1
+        return self._scenario.accuracy(self._data_set, candidates, level) / scale
+
+    def fit(self, params: dict[str, Any], share: float, split: int) -> tuple[float, float]:
+        """Return score and seconds."""
+        [value] = self._value([params], round(27 * share))
+        own = np.random.default_rng(
+            [self._seed, crc32(repr(sorted(params.items())).encode()), split]
+        )
+        shared = np.random.default_rng([self._seed, split])
+        noise = 0.006 * own.standard_normal() + 0.01 * shared.standard_normal()
+        return float(value + noise), self._fixed + (1 - self._fixed) * share
+
+    def loss(self, params: dict[str, Any]) -> float:
+        """Return the regret."""
+        [value] = self._value([params], 27)
+        return float((self._best - value) / (self._best - self._median))
+
+
+Found = tuple[dict[str, Any], float]
+"""The parameters that a search chose, and the seconds that it used."""
+
+
+def timed(task: Any, budget: float, n_workers: int, seed: int) -> Found:
+    """Play the plan of HyperbandSearchCV with a time budget."""
+    policy = TimedHalving(task.low, n_workers=n_workers, refit_cost=REFIT)
+    state = policy.start(Problem(10_000, task.low or task.n_train, task.n_train, FOLDS))
+    told, entropy = Told(Space.of(task.space)), [seed]
+    source = MadeBySampler(GaussianProcessSampler(), told, entropy, [])
+    source.rungs_before = partial(policy.rungs_before, state)
+    known: dict[int, dict[str, Any]] = {}
+    running: list[Any] = []
+    now, n_asked, n_groups = 0.0, 0, 0
+    while not policy.is_finished(state):
+        for pull in policy.ask(state, n_workers - len(running)).each():
+            while pull.arm not in known:
+                arms = policy.arrivals(state)[n_groups]
+                known |= zip(arms, source.create(n_groups, arms), strict=True)
+                n_groups += 1
+            found = task.fit(known[pull.arm], pull.level / task.n_train, pull.repetition)
+            n_asked += 1
+            heapq.heappush(running, (now + found[1], n_asked, pull, found))
+        now, _, pull, (score, seconds) = heapq.heappop(running)
+        policy.charge(state, pull, seconds, budget - now, n_workers)
+        policy.tell(state, Pulls.of(pull), np.array([score]))
+    chosen = known[int(policy.recommend(state))]
+    return chosen, now + REFIT * task.fit(chosen, 1.0, 0)[1]
+
+
+def on_five_folds(
+    ask: Callable[[], Any],
+    tell: Callable[[Any, float], None],
+    task: Any,
+    budget: float,
+    n_workers: int,
+) -> Found:
+    """Play a search that fits each candidate on five folds."""
+    best: tuple[float, dict[str, Any], float] = (-np.inf, {}, 0.0)
+    free, n = [0.0] * n_workers, 0
+    while True:
+        handle, params = ask()
+        scores, seconds = zip(
+            *(task.fit(params, 1.0, split) for split in range(FOLDS)), strict=True
+        )
+        to_refit = REFIT * float(np.mean(seconds))
+        if n and min(free) + sum(seconds) / n_workers + max(best[2], to_refit) > budget:
+            return best[1], max(free) + best[2]
+        for spent in seconds:
+            heapq.heapreplace(free, free[0] + spent)
+        n += 1
+        tell(handle, float(np.mean(scores)))
+        if np.mean(scores) > best[0]:
+            best = float(np.mean(scores)), params, to_refit
+
+
+def random_search(task: Any, budget: float, n_workers: int, seed: int) -> Found:
+    """Play random search."""
+    space, rng = Space.of(task.space), np.random.default_rng(seed)
+    return on_five_folds(
+        lambda: (None, space.draw(rng)), lambda handle, score: None, task, budget, n_workers
+    )
+
+
+def tpe(task: Any, budget: float, n_workers: int, seed: int) -> Found:
+    """Play Optuna's TPE."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study = optuna.create_study(
+        direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed)
+    )
+    space = for_optuna(task.space)
+
+    def ask() -> Any:
+        trial = study.ask(space)
+        return trial, trial.params
+
+    return on_five_folds(ask, study.tell, task, budget, n_workers)
+
+
+SEARCHES = {"timed": timed, "random": random_search, "TPE": tpe}
+
+
+def rows_of(tasks: list[tuple[Any, float, int]], budgets: Any, searches: Any) -> Any:
+    """Yield a row for each budget: mean losses, the differences to random search, time used."""
+    for budget in budgets:
+        losses: dict[str, list[float]] = {name: [] for name in searches}
+        used = []
+        for task, full, seed in tasks:
+            for name in searches:
+                params, seconds = SEARCHES[name](task, budget * full, 1, seed)
+                losses[name].append(task.loss(params))
+                if name == "timed":
+                    used.append(seconds / (budget * full))
+        gain = np.array(losses["random"]) - np.array(losses["timed"])
+        row = [f"{budget:g} full fits", *(float(np.mean(losses[name])) for name in searches)]
+        row += [f"{gain.mean():+.3f} ({gain.std(ddof=1) / len(gain) ** 0.5:.3f})"]
+        yield [*row, f"{(gain < 0).sum()} of {len(gain)}", f"{min(used):.2f} to {max(used):.2f}"]
+
+
+def main() -> None:
+    texts = {"tables": "part of the names of the tables"}
+    options = parse_options(__doc__, seeds=1, texts=texts)
+    report = Report("A time budget", options)
+    folder = Path.home() / ".cache" / "sklearn_halving" / "clock"
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (DATA / "tables").exists():
+        print(f"No tables in {DATA}: nothing to do. Set SKLEARN_HALVING_DATA.")
+        return
+    budgets = BUDGETS[:2] if options.quick else BUDGETS
+    n_sets = 1 if options.quick else 5
+    columns = "{} | timed | random{} | random minus timed | worse | time used"
+    with one_thread():
+        for fixed in (0.05, 0.7):
+            tasks = [
+                (Surrogate(scenario, data_set, fixed, seed), 1.0, seed)
+                for scenario in ("lcbench", "rbv2_rpart", "rbv2_xgboost")
+                for data_set in scenario_at(str(DATA / "yahpo" / scenario)).data_sets[: 2 * n_sets]
+                if int(data_set) % 2 == 0
+                for seed in range(options.seeds)
+            ]
+            title = f"Surrogates, {fixed:g} of a fit is fixed"
+            rows = rows_of(tasks, budgets, ["timed", "random"])
+            report.table(title, columns.format("regret", ""), rows)
+        names = [name for name in TABLES if options.tables in name][: 1 if options.quick else None]
+        tasks = []
+        for name in names:
+            for seed in range(options.seeds):
+                table = Table(name, seed, folder)
+                rng, space = np.random.default_rng(5), Space.of(table.space)
+                full = np.mean([table.fit(space.draw(rng), 1.0, 0)[1] for _ in range(8)])
+                tasks.append((table, float(full), seed))
+        rows, columns = rows_of(tasks, budgets, list(SEARCHES)), columns.format("points", " | TPE")
+        report.table(
+            "Real tables", columns.format("points lost", " | TPE"), rows, "time_budget.csv"
+        )
+
+
+if __name__ == "__main__":
+    main()
