@@ -12,7 +12,7 @@ Params = dict[str, Any]
 """Names and values of parameters: those of a candidate, or of a method."""
 CvResults = dict[str, Any]
 """The columns of ``cv_results_``: arrays, but for ``params``, which is a list of `Params`."""
-ParamDistributions = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+ParamDistributions = Mapping[str, Any] | Sequence[Mapping[str, Any]] | str
 """A search space: parameter names to lists of values or distributions, or several of those."""
 RandomState = int | np.random.RandomState
 FilePath = str | PathLike[str]

@@ -40,6 +40,9 @@ RESERVE, RESERVED_SHARE = 12, 0.1
 LEAST_PROBABILITY, LEAST_AT_END = 0.03, 0.001
 """An arm that is better than the leader with a smaller probability is not pulled again: the
 second number holds if nothing else is left to do."""
+LEAST_PER_LOST = 4
+"""A loop takes at least this many times as long as it takes to make its arms, but not more than
+50 full pulls."""
 MAX_FAILED = 10
 """If so many arms fail and none succeeds, the play ends."""
 N_SHARES = 100
@@ -487,9 +490,17 @@ class TimedGame:
             return work
         if work < inf:
             work -= min(n_reserved * price, (n_reserved > 0) * RESERVED_SHARE * budget * n_workers)
-        share = min(budget / N_LOOPS * n_workers, MOST_LOOP * price)
-        loop = max(share, LEAST_LOOP * price * n_workers)
+        share = max(budget / N_LOOPS, LEAST_PER_LOST * self._lost()) * n_workers
+        loop = max(min(share, MOST_LOOP * price), LEAST_LOOP * price * n_workers)
         return work if work < 1.5 * loop else loop
+
+    def _lost(self) -> float:
+        """Return the time between pulls for each loop, in which its arms are made."""
+        clock = self.clock
+        if clock.budget == inf:
+            return 0.0
+        lost = clock.budget - clock.left - clock.total / clock.n_workers
+        return max(lost, 0.0) / len(self.loops)
 
     # Further splits of known arms.
 

@@ -12,10 +12,10 @@ from scipy.linalg import solve_triangular
 from scipy.special import erfcx, ndtr
 
 from sklearn_halving._checks import CheckedFields, Share, at_least
-from sklearn_halving.samplers._dimensions import NEUTRAL, Choices, Opaque
+from sklearn_halving.samplers._dimensions import NEUTRAL, Choices, FloatArray, Opaque
 from sklearn_halving.samplers._matern_process import JITTER, Process
 from sklearn_halving.samplers._random import filled
-from sklearn_halving.samplers._space import FloatArray, IntArray, Params, Space
+from sklearn_halving.samplers._space import IntArray, Params, Space
 from sklearn_halving.samplers._types import Told
 
 MAX_POINTS = 100

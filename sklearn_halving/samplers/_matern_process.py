@@ -11,7 +11,8 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.optimize import minimize
 
-from sklearn_halving.samplers._space import FloatArray, IntArray
+from sklearn_halving.samplers._dimensions import FloatArray
+from sklearn_halving.samplers._space import IntArray
 
 MAX_ITERATIONS = 15
 """Maximum number of iterations for the hyperparameters."""

@@ -57,6 +57,8 @@ def filled(
         params = None
         if propose is not None and rng.random() >= share_random:
             params = next((one for one in propose() if space.key(one) not in known), None)
+            if params is None:  # nor for the next candidate
+                propose = None
         if params is None:
             params = _drawn(space, rng, avoided)
         candidates.append(params)

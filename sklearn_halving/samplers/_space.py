@@ -17,12 +17,12 @@ from sklearn_halving.samplers._dimensions import (
     NEUTRAL,
     Choices,
     Dimension,
+    FloatArray,
     Opaque,
     dimension_of,
     value_key,
 )
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Params = dict[str, Any]
 

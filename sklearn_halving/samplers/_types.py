@@ -8,7 +8,8 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from sklearn_halving.samplers._space import FloatArray, IntArray, Params, Space
+from sklearn_halving.samplers._dimensions import FloatArray
+from sklearn_halving.samplers._space import IntArray, Params, Space
 
 
 @dataclass

@@ -218,7 +218,7 @@ class BanditSearchCV(AdaptiveSearchCV):
                 "None. Give the name of a resource, such as 'n_samples'."
             )
         resource = self._resource()
-        space = search_space(self, resource)
+        space = search_space(self, resource, inputs)
         sampler = resolve_sampler(self.sampler)
         creates_points = described.n_dimensions is not None
         if creates_points:

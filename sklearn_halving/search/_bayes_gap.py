@@ -186,7 +186,7 @@ class BayesGapSearchCV(AdaptiveSearchCV):
         self, inputs: FitInputs, rng: np.random.RandomState, seed: np.random.SeedSequence
     ) -> Setup:
         resource = self._resource()
-        space = search_space(self, resource)
+        space = search_space(self, resource, inputs)
         sampler = resolve_sampler(self.sampler)
         splits = streamed_splits(self, inputs, resource, seed)
         levels = choose_levels((None, self.max_resources), self.estimator, resource, splits)

@@ -248,7 +248,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         self, inputs: FitInputs, rng: np.random.RandomState, seed: np.random.SeedSequence
     ) -> Setup:
         resource = resolve_resource(self.resource, self.estimator)
-        space = search_space(self, resource)
+        space = search_space(self, resource, inputs)
         name = self.sampler
         if isinstance(name, str) and name == "auto":
             name = "random" if space.is_grid else DEFAULT_SAMPLER
@@ -280,7 +280,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         levels = screening_levels(limits, self.estimator, resource, splits, self._bracket_factor)
         is_automatic = isinstance(self.sampler, str) and self.sampler == "auto"
         sampler = resolve_sampler(DEFAULT_SAMPLER if is_automatic else self.sampler)
-        if self.initial_candidates is None:
+        if self.initial_candidates is None and not space.initial:
             space = with_own_parameters(space, self.estimator)
         sizes = (size for size in (space.size, self.n_candidates) if size is not None)
         n_most = min(MAX_TIMED, *sizes, MAX_TIMED)

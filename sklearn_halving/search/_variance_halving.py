@@ -190,7 +190,7 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
         self, inputs: FitInputs, rng: np.random.RandomState, seed: np.random.SeedSequence
     ) -> Setup:
         resource = self._resource()
-        space = search_space(self, resource)
+        space = search_space(self, resource, inputs)
         sampler = resolve_sampler(self.sampler)
         splits = streamed_splits(self, inputs, resource, seed)
         limits = self.min_resources, self.max_resources

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -218,7 +218,7 @@ def candidate_covariance(
     return make_prior(kernel, candidates, _spaces(param_distributions), branch_correlation)
 
 
-def _spaces(param_distributions: ParamDistributions) -> Sequence[Space]:
+def _spaces(param_distributions: Any) -> Sequence[Space]:
     return (
         [param_distributions] if isinstance(param_distributions, Mapping) else param_distributions
     )

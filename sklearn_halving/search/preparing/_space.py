@@ -7,6 +7,7 @@ from contextlib import suppress
 from difflib import get_close_matches
 from itertools import cycle, islice, product
 from math import prod
+from numbers import Integral
 from typing import Any
 
 import joblib
@@ -24,6 +25,8 @@ from sklearn_halving.samplers import Space
 from sklearn_halving.samplers._dimensions import value_key
 from sklearn_halving.search._parameters import SharedParameters
 from sklearn_halving.search.preparing._content_hash import content_hash
+from sklearn_halving.search.preparing._inputs import FitInputs
+from sklearn_halving.spaces import first_candidates_for, space_for
 
 MAX_REDRAWS = 1000
 """If this many draws in a row give no new candidate, the space counts as exhausted."""
@@ -176,7 +179,7 @@ def _check_lists(param_distributions: object) -> None:
     if not isinstance(spaces, (list, tuple)) or not all(isinstance(s, Mapping) for s in spaces):
         raise InvalidParameterError(
             "param_distributions must be a dict of parameter names, each with a list of values or "
-            "a distribution, such as {'C': [0.1, 1, 10]}, or a list of such dicts. "
+            "a distribution, such as {'C': [0.1, 1, 10]}, a list of such dicts, or 'auto'. "
             f"Got {param_distributions!r} instead."
         )
     for space in spaces:
@@ -290,8 +293,13 @@ def _key(params: Params) -> Hashable:
     return frozenset(keys.items())
 
 
-def search_space(parameters: SharedParameters, resource: Resource) -> SearchSpace:
+def search_space(
+    parameters: SharedParameters, resource: Resource, inputs: FitInputs
+) -> SearchSpace:
     """Return the search space, with the candidates of ``initial_candidates`` in front.
+
+    With ``param_distributions="auto"``, it is the ready space of the estimator, without the
+    resource.
 
     Raises
     ------
@@ -299,8 +307,15 @@ def search_space(parameters: SharedParameters, resource: Resource) -> SearchSpac
         If they are not dicts, if the estimator lacks one of their parameters, or if the space
         does not suit the resource.
     """
-    space = SearchSpace(parameters.param_distributions)
-    given = parameters.initial_candidates
+    values, given = parameters.param_distributions, parameters.initial_candidates
+    if isinstance(values, str) and values == "auto":
+        values = space_for(parameters.estimator, inputs.X, inputs.y)
+        values = {name: v for name, v in values.items() if name not in resource.params_at(1)}
+        if given is None:
+            n_most = getattr(parameters, "n_candidates", None)
+            given = first_candidates_for(parameters.estimator)
+            given = given[:n_most] if isinstance(n_most, Integral) else given
+    space = SearchSpace(values)
     different: dict[tuple[tuple[str, str], ...], Params] = {}
     for place, params in enumerate(() if given is None else given):
         if not isinstance(params, Mapping):
@@ -316,7 +331,7 @@ def search_space(parameters: SharedParameters, resource: Resource) -> SearchSpac
         key = tuple((name, _content_of(value)) for name, value in sorted(complete.items()))
         different.setdefault(key, complete)
     if different:
-        space = SearchSpace(parameters.param_distributions, list(different.values()))
+        space = SearchSpace(values, list(different.values()))
     resource.check(parameters.estimator, space.names)
     return space
 

@@ -1,0 +1,181 @@
+"""Ready search spaces."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sklearn.utils
+from scipy.stats import kstest
+from sklearn.base import clone
+from sklearn.compose import TransformedTargetRegressor, make_column_transformer
+from sklearn.datasets import load_diabetes, load_wine
+from sklearn.ensemble import BaggingClassifier, HistGradientBoostingClassifier
+from sklearn.ensemble import RandomForestClassifier as Forest
+from sklearn.model_selection import ParameterSampler, RandomizedSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR
+
+from sklearn_halving import HyperbandSearchCV
+from sklearn_halving.samplers import GaussianProcessSampler, Space, Told
+from sklearn_halving.spaces import first_candidates_for, loguniform_int, space_for
+from sklearn_halving.spaces._tables import FAMILIES
+from tests.search.common import SEARCHES, small
+
+X, Y = load_wine(return_X_y=True)
+PAGE = Path(__file__).parents[2] / "docs" / "spaces.md"
+
+
+def instance(name):
+    """Return an estimator by the name of its package and class."""
+    package, _, kind = name.partition(".")
+    if package == "sklearn":
+        return dict(sklearn.utils.all_estimators())[kind]()
+    module = pytest.importorskip(package)
+    quiet = {"LGBM": {"verbose": -1}, "CatB": {"verbose": False}}
+    return getattr(module, kind)(**quiet.get(kind[:4], {}))
+
+
+CLASSES = [name for family in FAMILIES for name in family.classes]
+
+
+@pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.filterwarnings("ignore")
+def test_candidates_of_each_space_can_be_fitted(name):
+    estimator = instance(name)
+    data = load_diabetes if name.endswith(("Regressor", "SVR", "Ridge", "Net")) else load_wine
+    X, y = data(return_X_y=True)
+    rows = np.random.default_rng(0).permutation(len(y))[:60]
+    X, y = StandardScaler().fit_transform(X[rows]), y[rows]
+    drawn = list(ParameterSampler(space_for(estimator, X, y), 2, random_state=0))
+    for params in [*first_candidates_for(estimator), *drawn]:
+        fitted = clone(estimator).set_params(**params).fit(X, y)
+        assert len(fitted.predict(X)) == 60
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_first_candidates_lie_in_the_space(name):
+    estimator = instance(name)
+    space = Space.of(space_for(estimator))
+    own = {key: estimator.get_params()[key] for key in space_for(estimator)}
+    first = first_candidates_for(estimator)
+    assert first[0] == {}
+    assert 1 <= len(first) <= 5
+    for params in first[1:]:
+        changed = own | params
+        assert all(
+            np.isfinite(dimension.coordinate_of(changed[dimension.name]))
+            for dimension in space.dimensions
+            if dimension.name in params
+        )
+
+
+def test_steps_of_a_pipeline_and_wrappers_get_their_prefix():
+    assert sorted(space_for(make_pipeline(StandardScaler(), SVC()))) == ["svc__C", "svc__gamma"]
+    wrapped = TransformedTargetRegressor(make_pipeline(StandardScaler(), SVR()))
+    assert "regressor__svr__epsilon" in space_for(wrapped)
+    encoded = make_pipeline(make_column_transformer((StandardScaler(), [0])), SVC())
+    assert sorted(space_for(encoded)) == ["svc__C", "svc__gamma"]
+    assert first_candidates_for(encoded)[1] == {"svc__C": 680.0, "svc__gamma": 0.005}
+
+
+def test_parameters_that_cannot_be_tuned_are_left_out():
+    assert list(space_for(SVC(kernel="linear"))) == ["C"]
+    assert "bootstrap" not in space_for(Forest(oob_score=True))
+
+
+def test_neighbours_are_fewer_than_the_rows_of_small_fits():
+    assert space_for(KNeighborsClassifier(), X)["n_neighbors"].support()[1] == 17
+    assert space_for(KNeighborsClassifier())["n_neighbors"].support()[1] == 50
+
+
+@pytest.mark.parametrize("estimator", [BaggingClassifier(), StandardScaler(), "SVC"])
+def test_an_unknown_class_is_refused_with_the_known_ones(estimator):
+    name = type(estimator).__name__
+    with pytest.raises(
+        ValueError, match=rf"no ready search space for {name}; .*SVC.*Write a dict"
+    ):
+        space_for(estimator)
+
+
+def test_whole_numbers_are_evenly_spread_in_their_logarithm():
+    drawn = loguniform_int(1, 1000).rvs(size=20_000, random_state=0)
+    assert drawn.min() == 1
+    assert drawn.max() <= 1000
+    spread = np.log(drawn + np.random.default_rng(0).random(20_000)) / np.log(1001)
+    assert kstest(spread, "uniform").pvalue > 0.001
+
+
+def test_the_methods_of_the_distribution_agree():
+    numbers = loguniform_int(2, 60)
+    values = np.arange(2, 61)
+    assert numbers.pmf(values).sum() == pytest.approx(1)
+    assert np.cumsum(numbers.pmf(values)) == pytest.approx(numbers.cdf(values))
+    assert (numbers.ppf(numbers.cdf(values)) == values).all()
+    again = pickle.loads(pickle.dumps(numbers))
+    assert again.rvs(size=5, random_state=1).tolist() == numbers.rvs(5, random_state=1).tolist()
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 3), (5, 4), (1.5, 3), (1, 2.5)])
+def test_other_bounds_are_refused(low, high):
+    with pytest.raises(ValueError, match="whole numbers with 1 <= low <= high"):
+        loguniform_int(low, high)
+
+
+def test_the_samplers_know_it():
+    space = Space.of({"n": loguniform_int(1, 50)})
+    told = Told(space)
+    for arm, n in enumerate((1, 3, 9, 20, 30, 40, 45, 50)):
+        told.add({"n": n})
+        told.tell(arm, 1, -abs(np.log(n / 10)))
+    made = GaussianProcessSampler().propose(told, 4, np.random.default_rng(0))
+    assert {type(params["n"]) for params in made} == {int}
+    assert any(6 <= params["n"] <= 14 for params in made)
+
+
+@pytest.mark.parametrize("search_class", SEARCHES)
+def test_auto_is_the_ready_space_with_its_first_candidates(search_class):
+    search = small(search_class, SVC(), "auto").fit(X, Y)
+    tried = search.cv_results_["params"]
+    assert {"C": 1.0, "gamma": "scale"} in tried
+    assert {"C": 680.0, "gamma": 0.005} in tried
+    assert set(search.best_params_) == {"C", "gamma"}
+    without = small(search_class, SVC(), "auto", initial_candidates=[]).fit(X, Y)
+    assert {"C": 680.0, "gamma": 0.005} not in without.cv_results_["params"]
+
+
+def test_a_resource_leaves_the_space():
+    search = HyperbandSearchCV(
+        HistGradientBoostingClassifier(early_stopping=False),
+        "auto",
+        resource="max_iter",
+        max_resources=6,
+        n_candidates=5,
+        random_state=0,
+        cv=2,
+    ).fit(X, Y)
+    assert max(search.cv_results_["param_max_iter"]) == 6
+
+
+def test_the_space_is_for_other_searches_too():
+    search = RandomizedSearchCV(SVC(), space_for(SVC()), n_iter=3, random_state=0).fit(X, Y)
+    assert set(search.best_params_) == {"C", "gamma"}
+
+
+def test_another_text_is_refused():
+    with pytest.raises(ValueError, match="or 'auto'"):
+        HyperbandSearchCV(SVC(), "automatic").fit(X, Y)
+
+
+def test_the_page_has_every_space():
+    text = PAGE.read_text(encoding="utf-8")
+    for family in FAMILIES:
+        names = [name.partition(".")[2] for name in family.classes]
+        assert all(f"`{name}`" in text for name in names), names
+        assert family.source in text
+        assert all(re.search(rf"^\| `{name}` \|", text, re.MULTILINE) for name in family.space)
