@@ -27,7 +27,9 @@ import pytest
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 MADE_BY_SPHINX = {"_build", "auto_examples", "generated", "backreferences"}
-FOLDERS = ["plotting", "policies", "resources", "samplers", "search", "simulation", "splits"]
+FOLDERS = [
+    *("plotting", "policies", "resources", "samplers", "search", "simulation", "spaces", "splits")
+]
 
 FENCE = re.compile(r"^ *(`{3,}|~{3,}|:{3,})\s*(\S*)")
 IN_A_LIST = re.compile(r" +\S|([-*+]|\d+\.) ")

@@ -62,7 +62,7 @@ def test_candidates_of_each_space_can_be_fitted(name):
 def test_first_candidates_lie_in_the_space(name):
     estimator = instance(name)
     space = Space.of(space_for(estimator))
-    own = {key: estimator.get_params()[key] for key in space_for(estimator)}
+    own = {key: estimator.get_params().get(key) for key in space_for(estimator)}
     first = first_candidates_for(estimator)
     assert first[0] == {}
     assert 1 <= len(first) <= 5
