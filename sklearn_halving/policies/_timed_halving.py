@@ -228,11 +228,8 @@ class TimedGame:
         low, self.top = rules.screening_level, problem.max_level
         self.low = low if low is not None and low < self.top else None
         self.order = rules.split_order or tuple(range(n_splits))
-        self.n_arms, self.n_first, self.refit_cost = (
-            problem.n_arms,
-            rules.n_first,
-            rules.refit_cost,
-        )
+        self.n_arms, self.n_first = problem.n_arms, rules.n_first
+        self.refit_cost = rules.refit_cost
         self.clock = Clock(self.low, self.top, self.order[0], rules.n_workers)
         self.loops: list[range] = []
         self.in_flight: dict[Pull, None] = {}
@@ -315,7 +312,7 @@ class TimedGame:
 
     def ended_by(self) -> Sequence[str]:
         """Return why the play ended."""
-        if self.n_created >= self.n_arms:
+        if len(self.full.keys() | self.failed) >= self.n_arms:
             return ("all candidates were tried",)
         if self._is_settled():
             return ("the last two thirds of the candidates gained less than the noise",)
@@ -401,9 +398,8 @@ class TimedGame:
         price = self.clock.of_new.value
         if price is None or self._is_settled():
             return None
-        pull = self._contest(len(self.order), LEAST_PROBABILITY) or self._loop(
-            self._work(price, 0), price
-        )
+        pull = self._contest(len(self.order), LEAST_PROBABILITY)
+        pull = pull or self._loop(self._work(price, 0), price)
         pull = pull or (self._promotion() if self.full else None)
         return pull or self._contest(len(self.order), LEAST_AT_END)
 
@@ -466,12 +462,11 @@ class TimedGame:
         return self.clock.of_screening.value if is_cheap else None
 
     def _to_refit(self) -> float:
+        """Return the time of the refit of the arm that would be recommended now."""
         arm = self.best() if self.refit_cost else NO_ARM
-        return (
-            0.0
-            if arm == NO_ARM
-            else self.refit_cost * self.clock.expected(Pull(arm, self.top, -1))
-        )
+        if arm == NO_ARM:
+            return 0.0
+        return self.refit_cost * self.clock.expected(Pull(arm, self.top, self.order[0]))
 
     def _can_end(self, pull: Pull) -> bool:
         return self.clock.expected(pull) <= self.clock.left - self._to_refit()
@@ -488,8 +483,8 @@ class TimedGame:
         work -= sum(map(self.clock.expected, self.in_flight)) + self._n_due * price
         if self._n_of_budget() < SMALL_BUDGET:
             return work
-        if work < inf:
-            work -= min(n_reserved * price, (n_reserved > 0) * RESERVED_SHARE * budget * n_workers)
+        if work < inf and n_reserved:
+            work -= min(n_reserved * price, RESERVED_SHARE * budget * n_workers)
         share = max(budget / N_LOOPS, LEAST_PER_LOST * self._lost()) * n_workers
         loop = max(min(share, MOST_LOOP * price), LEAST_LOOP * price * n_workers)
         return work if work < 1.5 * loop else loop

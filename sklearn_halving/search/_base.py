@@ -166,7 +166,8 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
               so the first rungs of all brackets together have all candidates of the search;
             - ``n_initial``, those from ``initial_candidates``, if there are any;
             - ``n_resources`` of each fit, unless all fits have the full resource;
-            - ``n_fits``, for all candidates and splits, without the refit;
+            - ``n_fits``, for all candidates and splits, without the refit; missing, as the number
+              of candidates, where the time budget decides;
             - for rungs, ``full_fits`` is their cost in fits with ``max_resources``, if the cost
               of a fit is proportional to its resource, and ``of_grid_search`` is this cost as a
               fraction of that of GridSearchCV over all candidates of the search.
