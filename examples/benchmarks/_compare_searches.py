@@ -15,6 +15,7 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -139,6 +140,9 @@ def replayed(
         window=window_of(run.prepared.policy, run.prepared.plan.description),
         arrive=getattr(run.task.candidates, "arrive", None),
         first_to_tell=run.prepared.policy.first_to_tell,
+        charge=partial(run.prepared.policy.charge, run.state)
+        if run.prepared.plan.description.keeps_time
+        else None,
     )
     with contextlib.suppress(_Stopped):
         loop.run()

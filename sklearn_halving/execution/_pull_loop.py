@@ -332,7 +332,7 @@ class PullLoop:
             self.stopped_by = "policy"
 
     def _land(self, landing: Landing) -> None:
-        if self.charge is not None:
+        if self.charge is not None and landing.outcome.clock is None:
             self._has_new = True
             clock = self.signals.deadline - time.monotonic(), self.n_workers
             landing = landing._replace(outcome=replace(landing.outcome, clock=clock))
