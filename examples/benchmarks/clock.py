@@ -138,8 +138,8 @@ class Table:
         return self._known[key]
 
     def loss(self, params: dict[str, Any]) -> float:
-        """Return what the choice of these parameters loses, in points."""
-        return -100 * self.fit(params, 1.0, -1)[0]
+        """Return how far the test score is below 1, in points."""
+        return 100 - 100 * self.fit(params, 1.0, -1)[0]
 
 
 class Surrogate:
@@ -299,7 +299,8 @@ def main() -> None:
             ]
             title = f"Surrogates, {fixed:g} of a fit is fixed"
             rows = rows_of(tasks, budgets, ["timed", "random"])
-            report.table(title, columns.format("regret", ""), rows)
+            file = f"time_budget_surrogates_{fixed:g}.csv"
+            report.table(title, columns.format("regret", ""), rows, file)
         names = [name for name in TABLES if options.tables in name][: 1 if options.quick else None]
         tasks = []
         for name in names:
@@ -308,10 +309,10 @@ def main() -> None:
                 rng, space = np.random.default_rng(5), Space.of(table.space)
                 full = np.mean([table.fit(space.draw(rng), 1.0, 0)[1] for _ in range(8)])
                 tasks.append((table, float(full), seed + crc32(name.encode()) % 10**6))
-        rows, columns = rows_of(tasks, budgets, list(SEARCHES)), columns.format("points", " | TPE")
-        report.table(
-            "Real tables", columns.format("points lost", " | TPE"), rows, "time_budget.csv"
-        )
+        if tasks:
+            rows = rows_of(tasks, budgets, list(SEARCHES))
+            header = columns.format("points lost", " | TPE")
+            report.table("Real tables", header, rows, "time_budget.csv")
 
 
 if __name__ == "__main__":
