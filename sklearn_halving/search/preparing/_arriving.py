@@ -90,27 +90,6 @@ def draw_candidates(
     return candidates
 
 
-def followed_by_a_sampler(
-    estimator: Estimator,
-    space: SearchSpace,
-    sampler: Sampler,
-    drawn: Sequence[Params],
-    n_later: int,
-    rng: np.random.RandomState,
-) -> ArrivingCandidates:
-    """Return drawn candidates, followed by others that a sampler creates one by one.
-
-    The sampler proposes a candidate as a trial, to raise early if it cannot.
-    """
-    source = MadeBySampler.over(space, sampler, rng, drawn)
-    candidates = ArrivingCandidates(source, [len(drawn)] + [1] * n_later, range(1 + n_later))
-    candidates.arrive(0)
-    check_candidates(estimator, source.examples)
-    if n_later:
-        check_candidates(estimator, source.trial())
-    return candidates
-
-
 def check_candidates(estimator: Estimator, candidates: Candidates) -> None:
     """Set each combination of parameter names once, to raise early for an invalid name."""
     seen = set()
@@ -300,8 +279,10 @@ class MadeBySampler:
         n_known = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], pairs))
         self._rungs = rungs
         for rung in rungs[n_known:]:
-            for arm, mean in zip(rung.arms.tolist(), rung.means.tolist(), strict=True):
-                self.told.tell(self._number[arm], rung.level, mean)
+            variances = np.zeros(len(rung.arms)) if rung.variances is None else rung.variances
+            columns = (rung.arms.tolist(), rung.means.tolist(), variances.tolist())
+            for arm, mean, variance in zip(*columns, strict=True):
+                self.told.tell(self._number[arm], rung.level, mean, variance)
         front, self.initial = self.initial[: len(arms)], self.initial[len(arms) :]
         for params in front:
             self.told.add(params)
