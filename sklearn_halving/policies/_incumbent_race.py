@@ -41,9 +41,9 @@ class IncumbentRace(SeparateGames):
     compare the leader with a contender: the arm with the largest probability of being better than
     the leader, divided by the square root of its number of pulls. If the leader has no more
     splits than the contender, it is pulled on another one. Otherwise, the contender is pulled on a
-    random split of the leader. If no arm is better with a probability of 3 %, a new arm enters
-    instead. After n pulls, an arm has at most ``sqrt(n)`` splits, or three. A poor arm thus costs
-    one or two pulls. There is no horizon: the answer is good at any time. The policy is for arms
+    random split of the leader. After n pulls, an arm has at most ``sqrt(n)`` splits, or three. If
+    the leader has as many, and no other arm is better with a probability of 3 %, another new arm
+    enters. A poor arm thus costs one or two pulls. There is no horizon: the answer is good at any time. The policy is for arms
     in random order, and for arms that are created one after the other.
 
     Parameters
@@ -246,11 +246,11 @@ class Race:
         chance[leader] = 0.0
         contender = int(np.argmax(chance / np.sqrt(n_asked)))
         has_contender = chance[contender] >= LEAST_CHANCE
-        if new != NO_ARM and (not has_contender or self.asked.sum() % PULLS_PER_ARM == 0):
+        if new != NO_ARM and self.asked.sum() % PULLS_PER_ARM == 0:
             return new
         if has_contender and n_asked[leader] > n_asked[contender]:
             return contender
-        return leader if n_asked[leader] < n_splits else NO_ARM
+        return leader if n_asked[leader] < most else new
 
     def _split_for(self, arm: int) -> int:
         """Return the split of the next pull of an arm."""

@@ -20,7 +20,12 @@ from sklearn_halving.search.preparing._arriving import DEFAULT_SAMPLER, resolve_
 from sklearn_halving.search.preparing._inputs import check_defaults
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._setup import Setup
-from sklearn_halving.search.preparing._space import SearchSpace, check_number
+from sklearn_halving.search.preparing._space import (
+    SearchSpace,
+    check_number,
+    search_space,
+    with_own_parameters,
+)
 from sklearn_halving.search.preparing._splits import SearchSplits
 
 N_OF_DISTRIBUTIONS = 10
@@ -78,17 +83,22 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
                 )
         return WholeFit()
 
-    def _sampler(self, space: SearchSpace) -> Sampler | None:
-        """Return the sampler, whose candidates race; None if the candidates are drawn."""
+    def _space(self, resource: Resource) -> tuple[SearchSpace, Sampler | None]:
+        """Return the space and the sampler, which is None if the candidates are drawn.
+
+        The candidates of a sampler race against the estimator's own parameters.
+        """
+        space = search_space(self, resource)
         changed = [name for name, usual in self._of_drawn.items() if getattr(self, name) != usual]
         name = self.sampler
         if isinstance(name, str) and name == "auto":
             name = "random" if space.is_grid or changed else DEFAULT_SAMPLER
         sampler = resolve_sampler(name)
-        if sampler is not None:
-            other = f"sampler={self.sampler!r}, whose candidates race against the best one so far"
-            check_defaults(self, self._of_drawn, other, "sampler='random'")
-        return sampler
+        if sampler is None:
+            return space, None
+        other = f"sampler={self.sampler!r}, whose candidates race against the best one so far"
+        check_defaults(self, self._of_drawn, other, "sampler='random'")
+        return with_own_parameters(self, space), sampler
 
     def _race(self, setup: Setup) -> IncumbentRace:
         """Return the policy for candidates that a sampler creates."""

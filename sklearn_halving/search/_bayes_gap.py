@@ -23,7 +23,7 @@ from sklearn_halving.search.preparing._inputs import FitInputs
 from sklearn_halving.search.preparing._levels import choose_levels
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._setup import Setup
-from sklearn_halving.search.preparing._space import SearchSpace, search_space
+from sklearn_halving.search.preparing._space import SearchSpace
 from sklearn_halving.search.preparing._splits import SearchSplits, streamed_splits
 
 N_OF_DISTRIBUTIONS = 100
@@ -183,8 +183,7 @@ class BayesGapSearchCV(AdaptiveSearchCV):
         self, inputs: FitInputs, rng: np.random.RandomState, seed: np.random.SeedSequence
     ) -> Setup:
         resource = self._resource()
-        space = search_space(self, resource)
-        sampler = self._sampler(space)
+        space, sampler = self._space(resource)
         splits = streamed_splits(self, inputs, resource, seed)
         levels = choose_levels((None, self.max_resources), self.estimator, resource, splits)
         drawn: Sequence[t.Params] = ()

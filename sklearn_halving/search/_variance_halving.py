@@ -24,7 +24,6 @@ from sklearn_halving.search._parameters import PositiveFloat, PositiveInt, docum
 from sklearn_halving.search.preparing._inputs import FitInputs
 from sklearn_halving.search.preparing._levels import choose_levels
 from sklearn_halving.search.preparing._setup import Setup
-from sklearn_halving.search.preparing._space import search_space
 from sklearn_halving.search.preparing._splits import streamed_splits
 
 Allocation = Literal["likelihood", "pooled", "ucb", "uniform"]
@@ -189,8 +188,7 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
         self, inputs: FitInputs, rng: np.random.RandomState, seed: np.random.SeedSequence
     ) -> Setup:
         resource = self._resource()
-        space = search_space(self, resource)
-        sampler = self._sampler(space)
+        space, sampler = self._space(resource)
         splits = streamed_splits(self, inputs, resource, seed)
         limits = self.min_resources, self.max_resources
         levels = choose_levels(limits, self.estimator, resource, splits, factor=2)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate, count, takewhile
 from typing import Any, ClassVar, Protocol
@@ -86,7 +85,7 @@ def draw_candidates(
     candidates = ArrivingCandidates(source, n_of_group, order)
     if not isinstance(sampler, PointSampler):  # the policy has not started yet
         candidates.arrive(sum(n_of_group[: order[0]]))
-    check_candidates(estimator, source.examples)
+    check_candidates(estimator, [*source.examples, *candidates])
     return candidates
 
 
@@ -258,12 +257,6 @@ class MadeBySampler:
         """Random candidates of the space."""
         trial = np.random.default_rng(0)
         return [self.told.space.draw(trial) for _ in range(N_TRIED)]
-
-    def trial(self) -> Sequence[Params]:
-        """Return a candidate that is not used. The sampler and its generator do not change."""
-        told = Told(self.told.space, [*self.told.candidates], {*self.told.keys})
-        sampler = deepcopy(self.sampler)
-        return replace(self, sampler=sampler, told=told)._propose(0, 1)  # group 0 is given
 
     def follow(self, policy: BasePolicy, state: Any) -> None:
         """Use the closed rungs of a running policy, or its points."""

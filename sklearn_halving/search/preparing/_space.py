@@ -290,6 +290,18 @@ def _key(params: Params) -> Hashable:
     return frozenset(keys.items())
 
 
+def with_own_parameters(parameters: SharedParameters, space: SearchSpace) -> SearchSpace:
+    """Return the space with the estimator's own parameters in front, if they lie in the space.
+
+    Candidates of ``initial_candidates`` take their place.
+    """
+    own = _completed({}, parameters.estimator, space)
+    is_inside = Space.of(space.distributions).point_of(own) is not None
+    if parameters.initial_candidates is not None or not is_inside:
+        return space
+    return SearchSpace(parameters.param_distributions, [own])
+
+
 def search_space(parameters: SharedParameters, resource: Resource) -> SearchSpace:
     """Return the search space, with the candidates of ``initial_candidates`` in front.
 
