@@ -104,20 +104,30 @@ class GaussianProcessSampler(CheckedFields):
         """Return ``n`` candidates, by expected improvement or at random."""
         pool = self._pool(told, rng)
         if pool is None:
-            return filled(told, n, rng)
+            design = self._design(told, rng)
+            return filled(told, n, rng, lambda: design, share_random=0.0)
 
         def propose() -> Iterator[Params]:
             return (told.space.params_at(pool.points[place], rng) for place in pool.ranked())
 
         return filled(told, n, rng, propose, self.share_random)
 
+    def _design(self, told: Told, rng: np.random.Generator) -> Iterator[Params]:
+        """Yield the candidates with which a search begins: a Latin hypercube."""
+        if "design" not in told.memo:
+            shape = told.space.n_dimensions, self.min_told
+            cells = rng.permuted(np.broadcast_to(np.arange(self.min_told), shape), axis=1)
+            points = (cells + rng.random(shape)).T / self.min_told
+            told.memo["design"] = list(Axes.of(told.space).settled(points))
+        while told.memo["design"]:
+            yield told.space.params_at(told.memo["design"].pop(), rng)
+
     def _pool(self, told: Told, rng: np.random.Generator) -> Pool | None:
         """Return points to choose from; None if there are too few different scores, or no axes."""
         axes, (arms, scores, noise) = Axes.of(told.space), _known(told, self.min_told)
         if not len(arms) or scores[0] == scores[-1] or not len(axes.of_column):
             return None  # there is nothing to learn from
-        values, slopes = compressed(scores)
-        noise = noise * slopes**2
+        values, noise = compressed(scores, noise)
         n_told, split_noise = len(arms), float(noise.max())
         if n_told > MAX_POINTS:
             n_best = MAX_POINTS // 2
@@ -169,12 +179,13 @@ def _points_of(told: Told, arms: list[int]) -> FloatArray:
     return np.array(points).reshape(-1, told.space.n_dimensions)
 
 
-def compressed(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return scores minus their median, relative to the spread of the better half, and slopes.
+def compressed(scores: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return scores minus their median, relative to the spread of the better half.
 
     A score below the median by z becomes -log(1 + z). The spread is at least 0.0001 times that
     of all scores, since the better half may be equal. Different scores count once each, so that
-    candidates that give the same model do not change the scale. The slopes are the derivatives.
+    candidates that give the same model do not change the scale. The second result are the variances of the
+    first, given those of the scores.
     """
     size = np.abs(scores).max() or 1.0
     scaled = scores / size  # squares neither overflow nor underflow
@@ -185,7 +196,8 @@ def compressed(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
     spread = max(np.sqrt(better.mean()), LEAST_SPREAD * np.sqrt(squares.mean())) or 1.0
     z = (scaled - centre) / spread
     below = np.maximum(-z, 0)
-    return np.where(z < 0, -np.log1p(below), z), 1 / ((1 + below) * spread * size)
+    slopes = 1 / ((1 + below) * spread)
+    return np.where(z < 0, -np.log1p(below), z), variances / size / size * slopes**2
 
 
 @dataclass(frozen=True)
@@ -228,7 +240,7 @@ class Axes:
 
     def random(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Return random points, shape (n, n_dimensions)."""
-        return self._settled(rng.random((n, self.space.n_dimensions)))
+        return self.settled(rng.random((n, self.space.n_dimensions)))
 
     def steps(
         self,
@@ -245,9 +257,9 @@ class Axes:
         is_ordered = np.array([d.is_ordered for d in self.space.dimensions])
         chance = np.where(is_ordered, P_NUMBER, P_CATEGORY)
         other = np.where(is_ordered, near, rng.random(start.shape))
-        return self._settled(np.where(rng.random(start.shape) < chance, other, start))
+        return self.settled(np.where(rng.random(start.shape) < chance, other, start))
 
-    def _settled(self, points: FloatArray) -> FloatArray:
+    def settled(self, points: FloatArray) -> FloatArray:
         """Return points with the centres of the cells of lists, and inactive axes reset."""
         for axis, dimension in enumerate(self.space.dimensions):
             if isinstance(dimension, Choices):
