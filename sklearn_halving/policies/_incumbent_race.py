@@ -43,8 +43,9 @@ class IncumbentRace(SeparateGames):
     splits than the contender, it is pulled on another one. Otherwise, the contender is pulled on a
     random split of the leader. After n pulls, an arm has at most ``sqrt(n)`` splits, or three. If
     the leader has as many, and no other arm is better with a probability of 3 %, another new arm
-    enters. A poor arm thus costs one or two pulls. There is no horizon: the answer is good at any time. The policy is for arms
-    in random order, and for arms that are created one after the other.
+    enters. A poor arm thus costs one or two pulls. There is no horizon: the answer is good at any
+    time. The policy is for arms in random order, and for arms that are created one after the
+    other.
 
     Parameters
     ----------
@@ -112,7 +113,8 @@ class IncumbentRace(SeparateGames):
             return []
         arms = np.flatnonzero(race.has_failed[: len(belief.mean)] | (belief.n_rewards > 0))
         noise = belief.noise / np.maximum(belief.n_rewards[arms], 1)
-        return [ClosedRung(arms, race.level, belief.estimates[arms], noise)]
+        has_noise = race.rewards.shape[1] > 1  # a score on the only split is all there is to know
+        return [ClosedRung(arms, race.level, belief.estimates[arms], noise if has_noise else None)]
 
 
 class Scale(NamedTuple):
@@ -214,18 +216,23 @@ class Race:
     @property
     def belief(self) -> RaceBelief | None:
         """What is known about the arms; None before the first reward."""
+        if self._belief is None:
+            self._belief = self._updated()
+        return self._belief
+
+    def _updated(self) -> RaceBelief | None:
         table = self.rewards[: self.n_entered]
         is_known = ~np.isnan(table)
-        if self._belief is None and is_known.any():
-            n = is_known.sum(axis=1)
-            if self._scale is None or n.sum() >= GROWTH * self._n_of_scale:
-                self._scale, self._n_of_scale = scale_of(table), int(n.sum())
-            centre, spread, noise = self._scale
-            estimates = fit_additive_model(table, is_known).mean
-            weight = n * spread / (n * spread + noise)
-            mean = np.where(n > 0, centre + weight * (estimates - centre), -np.inf)
-            self._belief = RaceBelief(n, estimates, mean, (1 - weight) * spread, noise)
-        return self._belief
+        n = is_known.sum(axis=1)
+        if not n.any():
+            return None
+        if self._scale is None or n.sum() >= GROWTH * self._n_of_scale:
+            self._scale, self._n_of_scale = scale_of(table), int(n.sum())
+        centre, spread, noise = self._scale
+        estimates = fit_additive_model(table, is_known).mean
+        weight = n * spread / (n * spread + noise)
+        mean = np.where(n > 0, centre + weight * (estimates - centre), -np.inf)
+        return RaceBelief(n, estimates, mean, (1 - weight) * spread, noise)
 
     def _next_arm(self) -> int:
         """Return the next arm to pull; ``NO_ARM`` if the race has to wait, or is over."""

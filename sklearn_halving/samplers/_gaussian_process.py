@@ -27,9 +27,9 @@ STEPS = 0.05, 0.2
 """Range of the standard deviation of such a step, as a share of the range of a parameter."""
 P_NUMBER, P_CATEGORY = 0.5, 0.25
 """Probabilities that a step changes a number, and a value of an unordered list."""
-N_REFINEMENTS = 8
+N_REFINEMENTS = 5
 """Number of times that steps from the points with the largest expected improvement are added."""
-N_REFINED, N_NEAR = 10, 250
+N_REFINED, N_NEAR = 10, 100
 """Number of those points, and number of steps that are added each time."""
 NEAR_STEPS = 0.02, 0.2
 """Range of the standard deviation of these steps."""
@@ -46,16 +46,16 @@ class GaussianProcessSampler(CheckedFields):
     A Gaussian process is fitted to the scores at the largest level at which at least ``min_told``
     candidates have a score. The point with the largest expected improvement becomes a candidate.
     It is searched for among ``n_pool`` points, half of which are random and the others steps from
-    the five best candidates, and then eight times among 250 steps from the ten best points so far.
+    the five best candidates, and then five times among 100 steps from the ten best points so far.
 
     Parameters
     ----------
-    share_random : float, default=0.2
+    share_random : float, default=0.1
         Share of the candidates that are drawn at random, so that no part of the space is excluded.
         It is above 0 and at most 1.
-    min_told : int, default=8
+    min_told : int, default=5
         Minimum number of candidates with a score. All candidates are random until it is reached.
-    n_pool : int, default=1000
+    n_pool : int, default=500
         Number of points with which the maximization of the expected improvement starts.
 
     Notes
@@ -70,7 +70,8 @@ class GaussianProcessSampler(CheckedFields):
     Candidates without a score, and those of the same batch, are assumed to get the score that the
     process predicts (the "Kriging believer" [2]_). This reduces the variance around them, so that
     candidates that are proposed at the same time differ. A failed candidate counts as one with the
-    lowest score.
+    lowest score. If the scores have known variances, the improvement is the augmented one, which
+    avoids points about which another fit would teach little [4]_.
 
     References
     ----------
@@ -80,6 +81,8 @@ class GaussianProcessSampler(CheckedFields):
        In: Computational Intelligence in Expensive Optimization Problems, 2010.
     .. [3] Hvarfner, Hellsten and Nardi. Vanilla Bayesian optimization performs great in high
        dimensions. ICML 2024.
+    .. [4] Huang, Allen, Notz and Zeng. Global optimization of stochastic black-box systems via
+       sequential kriging meta-models. Journal of Global Optimization 34, 2006.
 
     Examples
     --------
@@ -96,31 +99,20 @@ class GaussianProcessSampler(CheckedFields):
     0.4
     """
 
-    share_random: Share = 0.2
-    min_told: Annotated[int, at_least(2)] = 8
-    n_pool: Annotated[int, at_least(2)] = 1000
+    share_random: Share = 0.1
+    min_told: Annotated[int, at_least(2)] = 5
+    n_pool: Annotated[int, at_least(2)] = 500
 
     def propose(self, told: Told, n: int, rng: np.random.Generator) -> list[Params]:
         """Return ``n`` candidates, by expected improvement or at random."""
         pool = self._pool(told, rng)
         if pool is None:
-            design = self._design(told, rng)
-            return filled(told, n, rng, lambda: design, share_random=0.0)
+            return filled(told, n, rng)
 
         def propose() -> Iterator[Params]:
             return (told.space.params_at(pool.points[place], rng) for place in pool.ranked())
 
         return filled(told, n, rng, propose, self.share_random)
-
-    def _design(self, told: Told, rng: np.random.Generator) -> Iterator[Params]:
-        """Yield the candidates with which a search begins: a Latin hypercube."""
-        if "design" not in told.memo:
-            shape = told.space.n_dimensions, self.min_told
-            cells = rng.permuted(np.broadcast_to(np.arange(self.min_told), shape), axis=1)
-            points = (cells + rng.random(shape)).T / self.min_told
-            told.memo["design"] = list(Axes.of(told.space).settled(points))
-        while told.memo["design"]:
-            yield told.space.params_at(told.memo["design"].pop(), rng)
 
     def _pool(self, told: Told, rng: np.random.Generator) -> Pool | None:
         """Return points to choose from; None if there are too few different scores, or no axes."""
@@ -184,8 +176,8 @@ def compressed(scores: FloatArray, variances: FloatArray) -> tuple[FloatArray, F
 
     A score below the median by z becomes -log(1 + z). The spread is at least 0.0001 times that
     of all scores, since the better half may be equal. Different scores count once each, so that
-    candidates that give the same model do not change the scale. The second result are the variances of the
-    first, given those of the scores.
+    candidates that give the same model do not change the scale. The second result are the
+    variances of the first, given those of the scores.
     """
     size = np.abs(scores).max() or 1.0
     scaled = scores / size  # squares neither overflow nor underflow
@@ -240,7 +232,7 @@ class Axes:
 
     def random(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Return random points, shape (n, n_dimensions)."""
-        return self.settled(rng.random((n, self.space.n_dimensions)))
+        return self._settled(rng.random((n, self.space.n_dimensions)))
 
     def steps(
         self,
@@ -257,9 +249,9 @@ class Axes:
         is_ordered = np.array([d.is_ordered for d in self.space.dimensions])
         chance = np.where(is_ordered, P_NUMBER, P_CATEGORY)
         other = np.where(is_ordered, near, rng.random(start.shape))
-        return self.settled(np.where(rng.random(start.shape) < chance, other, start))
+        return self._settled(np.where(rng.random(start.shape) < chance, other, start))
 
-    def settled(self, points: FloatArray) -> FloatArray:
+    def _settled(self, points: FloatArray) -> FloatArray:
         """Return points with the centres of the cells of lists, and inactive axes reset."""
         for axis, dimension in enumerate(self.space.dimensions):
             if isinstance(dimension, Choices):

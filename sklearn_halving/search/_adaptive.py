@@ -92,7 +92,9 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
         changed = [name for name, usual in self._of_drawn.items() if getattr(self, name) != usual]
         name = self.sampler
         if isinstance(name, str) and name == "auto":
-            name = "random" if space.is_grid or changed else DEFAULT_SAMPLER
+            n_fits = N_SAMPLED if isinstance(self.n_fits, str) else self.n_fits
+            is_small = space.size is not None and space.size * FITS_OF_GRID_SEARCH <= n_fits
+            name = "random" if space.is_grid or is_small or changed else DEFAULT_SAMPLER
         sampler = resolve_sampler(name)
         if sampler is None:
             return space, None

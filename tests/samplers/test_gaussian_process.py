@@ -53,7 +53,13 @@ def pool_of(process: Process, points: Any, split_noise: float = 0.0) -> Pool:
 def test_gradient_is_that_of_the_density(seed: int) -> None:
     columns, values = data(12, 2, seed)
     squares = np.array([np.subtract.outer(x, x).ravel() ** 2 for x in columns.T])
-    args = squares, values, KNOWN[:12], np.array([-0.7, -0.7, 0.0, -6.0]), np.array([1.0, 1.0, 1.0, 2.0])
+    args = (
+        squares,
+        values,
+        KNOWN[:12],
+        np.array([-0.7, -0.7, 0.0, -6.0]),
+        np.array([1.0, 1.0, 1.0, 2.0]),
+    )
     logs = np.random.default_rng(seed).normal([-0.5, -0.5, 0, -3], 0.5)
     error = check_grad(
         lambda x: negative_log_posterior(x, *args)[0],
@@ -273,14 +279,3 @@ def test_equal_scores_count_once_in_the_scale() -> None:
     with_copies = np.append(scores, np.full(20, scores[3]))
     values, _ = compressed(with_copies, np.zeros(40))
     np.testing.assert_allclose(values[:20], compressed(scores, KNOWN)[0])
-
-
-def test_the_first_candidates_are_a_latin_hypercube() -> None:
-    told = Told(Space.of({"a": uniform(0, 1), "b": uniform(0, 1), "c": list("xyz")}))
-    rng = np.random.default_rng(0)
-    for _ in range(4):
-        for params in GaussianProcessSampler().propose(told, 2, rng):
-            told.add(params)
-    for name in "ab":
-        cells = [int(8 * params[name]) for params in told.candidates]
-        assert sorted(cells) == list(range(8))
