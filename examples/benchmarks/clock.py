@@ -40,7 +40,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.svm import SVC, SVR
 
 from sklearn_halving.policies import Problem, Pulls
-from sklearn_halving.policies._timed_halving import TimedHalving
+from sklearn_halving.policies.timed._timed_halving import TimedHalving
 from sklearn_halving.samplers import GaussianProcessSampler, Space, Told
 from sklearn_halving.search.preparing._arriving import MadeBySampler
 from sklearn_halving.search.preparing._space import SearchSpace, with_own_parameters

@@ -274,11 +274,15 @@ class Stage:
 
 
 class ClosedRung(NamedTuple):
-    """The arms of a rung in increasing order, its level, and the mean rewards of the arms."""
+    """The arms of a rung in increasing order, its level, and the mean rewards of the arms.
+
+    ``variances`` are those of the noise of the means, None if they are not known.
+    """
 
     arms: IntArray
     level: int
     means: FloatArray
+    variances: FloatArray | None = None
 
 
 class Belief(NamedTuple):

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import log
 from typing import Annotated, Any, Self
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.special import erfcx, ndtr
 
 from sklearn_halving._checks import CheckedFields, Share, at_least
 from sklearn_halving.samplers._dimensions import NEUTRAL, Choices, FloatArray, Opaque
-from sklearn_halving.samplers._matern_process import JITTER, Process
+from sklearn_halving.samplers._matern_process import JITTER, Process, fit_hyperparameters
 from sklearn_halving.samplers._random import filled
 from sklearn_halving.samplers._space import IntArray, Params, Space
 from sklearn_halving.samplers._types import Told
@@ -28,12 +27,14 @@ STEPS = 0.05, 0.2
 """Range of the standard deviation of such a step, as a share of the range of a parameter."""
 P_NUMBER, P_CATEGORY = 0.5, 0.25
 """Probabilities that a step changes a number, and a value of an unordered list."""
-N_REFINEMENTS = 8
+N_REFINEMENTS = 5
 """Number of times that steps from the points with the largest expected improvement are added."""
-N_REFINED, N_NEAR = 10, 250
+N_REFINED, N_NEAR = 10, 100
 """Number of those points, and number of steps that are added each time."""
 NEAR_STEPS = 0.02, 0.2
 """Range of the standard deviation of these steps."""
+GROWTH = 1.12
+"""The hyperparameters are fitted again when there are so many times as many scores."""
 LEAST_SPREAD = 1e-4
 """Minimum spread of the better half of the scores, as a share of the spread of all of them."""
 
@@ -45,16 +46,16 @@ class GaussianProcessSampler(CheckedFields):
     A Gaussian process is fitted to the scores at the largest level at which at least ``min_told``
     candidates have a score. The point with the largest expected improvement becomes a candidate.
     It is searched for among ``n_pool`` points, half of which are random and the others steps from
-    the five best candidates, and then eight times among 250 steps from the ten best points so far.
+    the five best candidates, and then five times among 100 steps from the ten best points so far.
 
     Parameters
     ----------
-    share_random : float, default=0.2
+    share_random : float, default=0.1
         Share of the candidates that are drawn at random, so that no part of the space is excluded.
         It is above 0 and at most 1.
-    min_told : int, default=8
+    min_told : int, default=5
         Minimum number of candidates with a score. All candidates are random until it is reached.
-    n_pool : int, default=1000
+    n_pool : int, default=500
         Number of points with which the maximization of the expected improvement starts.
 
     Notes
@@ -69,7 +70,8 @@ class GaussianProcessSampler(CheckedFields):
     Candidates without a score, and those of the same batch, are assumed to get the score that the
     process predicts (the "Kriging believer" [2]_). This reduces the variance around them, so that
     candidates that are proposed at the same time differ. A failed candidate counts as one with the
-    lowest score.
+    lowest score. If the scores have known variances, the improvement is the augmented one, which
+    avoids points about which another fit would teach little [4]_.
 
     References
     ----------
@@ -79,6 +81,8 @@ class GaussianProcessSampler(CheckedFields):
        In: Computational Intelligence in Expensive Optimization Problems, 2010.
     .. [3] Hvarfner, Hellsten and Nardi. Vanilla Bayesian optimization performs great in high
        dimensions. ICML 2024.
+    .. [4] Huang, Allen, Notz and Zeng. Global optimization of stochastic black-box systems via
+       sequential kriging meta-models. Journal of Global Optimization 34, 2006.
 
     Examples
     --------
@@ -95,9 +99,9 @@ class GaussianProcessSampler(CheckedFields):
     0.4
     """
 
-    share_random: Share = 0.2
-    min_told: Annotated[int, at_least(2)] = 8
-    n_pool: Annotated[int, at_least(2)] = 1000
+    share_random: Share = 0.1
+    min_told: Annotated[int, at_least(2)] = 5
+    n_pool: Annotated[int, at_least(2)] = 500
 
     def propose(self, told: Told, n: int, rng: np.random.Generator) -> list[Params]:
         """Return ``n`` candidates, by expected improvement or at random."""
@@ -112,47 +116,53 @@ class GaussianProcessSampler(CheckedFields):
 
     def _pool(self, told: Told, rng: np.random.Generator) -> Pool | None:
         """Return points to choose from; None if there are too few different scores, or no axes."""
-        axes, (arms, scores) = Axes.of(told.space), _known(told, self.min_told)
+        axes, (arms, scores, noise) = Axes.of(told.space), _known(told, self.min_told)
         if not len(arms) or scores[0] == scores[-1] or not len(axes.of_column):
             return None  # there is nothing to learn from
-        values = compressed(scores)
-        if len(arms) > MAX_POINTS:
+        values, noise = compressed(scores, noise)
+        n_told, split_noise = len(arms), float(noise.max())
+        if n_told > MAX_POINTS:
             n_best = MAX_POINTS // 2
-            others = rng.choice(len(arms) - n_best, MAX_POINTS - n_best, replace=False)
+            others = rng.choice(n_told - n_best, MAX_POINTS - n_best, replace=False)
             kept = np.concatenate([np.arange(n_best), n_best + np.sort(others)])
-            arms, values = arms[kept], values[kept]
+            arms, values, noise = arms[kept], values[kept], noise[kept]
         known = _points_of(told, arms.tolist())
-        process = Process.fitted(axes.columns(known), axes.of_column, values)
+        own = axes.columns(known), axes.of_column, values, noise
+        if not told.memo.get("n_fitted", 0) <= n_told < GROWTH * told.memo.get("n_fitted", 0):
+            told.memo.update(n_fitted=n_told, logs=fit_hyperparameters(*own))
+        process = Process.of(told.memo["logs"], *own)
         pending = _points_of(told, told.without_score()[-MAX_PENDING:])
         process = process.believing(axes.columns(pending))
         n_steps = self.n_pool // 2
         steps = axes.steps(known[:N_PARENTS], n_steps, STEPS, rng)
-        drawn = np.concatenate([axes.random(self.n_pool - n_steps, rng), steps])
-        pool = Pool.of(process, drawn, axes.columns(drawn))
+        points = np.concatenate([axes.random(self.n_pool - n_steps, rng), steps])
+        pools = [Pool.of(process, points, axes.columns(points), split_noise)]
+        gains = pools[0].gains()
         for _ in range(N_REFINEMENTS):
-            best = np.argsort(-pool.gains(), kind="stable")[:N_REFINED]
-            near = axes.steps(pool.points[best], N_NEAR, NEAR_STEPS, rng)
-            pool = pool.joined(Pool.of(process, near, axes.columns(near)))
-        return pool
+            best = np.argsort(-gains, kind="stable")[:N_REFINED]
+            near = axes.steps(points[best], N_NEAR, NEAR_STEPS, rng)
+            pools.append(Pool.of(process, near, axes.columns(near), split_noise))
+            points, gains = np.concatenate([points, near]), np.append(gains, pools[-1].gains())
+        return Pool.joined(pools)
 
 
-def _known(told: Told, min_told: int) -> tuple[IntArray, FloatArray]:
-    """Return the arms to which the process is fitted and their scores, best first.
+def _known(told: Told, min_told: int) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Return the arms to which the process is fitted, their scores and variances, best first.
 
     They are those at the largest level with at least ``min_told`` scores. A failed candidate gets
     the lowest of the scores, so that regions in which fits fail are avoided.
     """
     for level in told.levels():
-        arms, scores = told.at_level(level)
+        (arms, scores), noise = told.at_level(level), told.variances_at(level)
         is_inside = [told.point(arm) is not None for arm in arms.tolist()]
         is_usable = np.array(is_inside, dtype=bool) & (scores < np.inf)
-        arms, scores = arms[is_usable], scores[is_usable]
+        arms, scores, noise = arms[is_usable], scores[is_usable], noise[is_usable]
         is_score = np.isfinite(scores)
         if is_score.sum() >= min_told:
             scores = np.where(is_score, scores, scores[is_score].min())
             order = np.lexsort((arms, ~is_score, -scores))
-            return arms[order], scores[order]
-    return np.zeros(0, dtype=np.int64), np.zeros(0)
+            return arms[order], scores[order], noise[order]
+    return np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)
 
 
 def _points_of(told: Told, arms: list[int]) -> FloatArray:
@@ -161,18 +171,25 @@ def _points_of(told: Told, arms: list[int]) -> FloatArray:
     return np.array(points).reshape(-1, told.space.n_dimensions)
 
 
-def compressed(scores: FloatArray) -> FloatArray:
+def compressed(scores: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return scores minus their median, relative to the spread of the better half.
 
     A score below the median by z becomes -log(1 + z). The spread is at least 0.0001 times that
-    of all scores, since the better half may be equal.
+    of all scores, since the better half may be equal. Different scores count once each, so that
+    candidates that give the same model do not change the scale. The second result are the
+    variances of the first, given those of the scores.
     """
-    scaled = scores / (np.abs(scores).max() or 1.0)  # squares neither overflow nor underflow
-    centred = scaled - np.median(scaled)
-    better = np.sort(centred)[len(centred) // 2 :]
-    spread = max(np.sqrt(np.mean(better**2)), LEAST_SPREAD * np.sqrt(np.mean(centred**2)))
-    z = centred / (spread or 1.0)
-    return np.where(z < 0, -np.log1p(np.maximum(-z, 0)), z)
+    size = np.abs(scores).max() or 1.0
+    scaled = scores / size  # squares neither overflow nor underflow
+    different = np.unique(scaled)
+    centre = np.median(different)
+    squares = (different - centre) ** 2
+    better = squares[len(different) // 2 :]
+    spread = max(np.sqrt(better.mean()), LEAST_SPREAD * np.sqrt(squares.mean())) or 1.0
+    z = (scaled - centre) / spread
+    below = np.maximum(-z, 0)
+    slopes = 1 / ((1 + below) * spread)
+    return np.where(z < 0, -np.log1p(below), z), variances / size / size * slopes**2
 
 
 @dataclass(frozen=True)
@@ -263,6 +280,8 @@ class Pool:
         The posterior covariance is the prior one minus ``factors.T @ factors``.
     best : float
         The largest posterior mean at a known or a chosen point.
+    split_noise : float
+        Known noise variance of the value of a new point.
     chosen : int or None
         The point that was chosen last, see `ranked`.
     """
@@ -274,33 +293,41 @@ class Pool:
     variance: FloatArray
     factors: FloatArray
     best: float
+    split_noise: float
     chosen: int | None = None
 
     @classmethod
-    def of(cls, process: Process, points: FloatArray, columns: FloatArray) -> Self:
+    def of(
+        cls, process: Process, points: FloatArray, columns: FloatArray, split_noise: float
+    ) -> Self:
         """Return a pool of some points."""
         inputs = columns / process.scales
         prior = process.covariance(process.inputs, inputs)
-        factors = solve_triangular(process.lower, prior, lower=True)
+        factors = process.root @ prior
         variance = process.signal - (factors**2).sum(axis=0)
         mean = process.weights @ prior
-        return cls(process, points, inputs, mean, variance, factors, process.best)
+        own = (mean, variance, factors, process.best, split_noise)
+        return cls(process, points, inputs, *own)
 
-    def joined(self, other: Pool) -> Pool:
-        """Return a pool with the points of both."""
+    @classmethod
+    def joined(cls, pools: Sequence[Self]) -> Self:
+        """Return a pool with the points of some pools."""
         of_points: dict[str, Any] = {
-            name: np.concatenate([getattr(self, name), getattr(other, name)])
+            name: np.concatenate([getattr(pool, name) for pool in pools])
             for name in ("points", "inputs", "mean", "variance")
         }
-        return replace(self, factors=np.hstack([self.factors, other.factors]), **of_points)
+        return replace(pools[0], factors=np.hstack([pool.factors for pool in pools]), **of_points)
 
     def gains(self) -> FloatArray:
-        """Return the logarithm of the expected improvement at each point."""
-        deviation = np.sqrt(np.maximum(self.variance, JITTER * self.process.signal))
+        """Return the logarithm of the augmented expected improvement at each point."""
+        variance = np.maximum(self.variance, JITTER * self.process.signal)
+        deviation = np.sqrt(variance)
         z = (self.mean - self.best) / deviation
+        useful = 1 - np.sqrt(self.split_noise / (variance + self.split_noise))
+        gains = log_improvement(z) + np.log(deviation * useful)
         # Rounded, so that rounding errors of another machine do not change the candidates.
-        gains: FloatArray = (log_improvement(z) + np.log(deviation)).round(6)
-        return gains
+        rounded: FloatArray = gains.round(6)
+        return rounded
 
     def ranked(self) -> Iterator[int]:
         """Yield the points in the order of their expected improvement, the largest first.
@@ -318,8 +345,7 @@ class Pool:
         """Condition on the predicted score of a point, which leaves all means as they are."""
         own = self.process.covariance(self.inputs[place : place + 1], self.inputs)[0]
         own -= self.factors[:, place] @ self.factors
-        noise = self.process.noise + JITTER * self.process.signal
-        row = own / np.sqrt(max(self.variance[place], 0.0) + noise)
+        row = own / np.sqrt(max(self.variance[place], 0.0) + self.process.least_noise)
         self.factors = np.vstack([self.factors, row])
         self.variance = self.variance - row**2
         self.best = max(self.best, float(self.mean[place]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -27,6 +27,8 @@ class Told:
         All candidates so far, with or without scores. Arm i is candidate i.
     keys : set
         The keys of the candidates (see `Space.key`), to avoid repeating them.
+    memo : dict
+        What a sampler wants to remember until its next call.
 
     Examples
     --------
@@ -45,7 +47,8 @@ class Told:
     space: Space
     candidates: list[Params] = field(default_factory=list)
     keys: set[Hashable] = field(default_factory=set)
-    _scores: dict[int, dict[int, float]] = field(default_factory=dict)
+    memo: dict[str, Any] = field(default_factory=dict)
+    _scores: dict[int, dict[int, tuple[float, float]]] = field(default_factory=dict)
     _pending: dict[int, None] = field(default_factory=dict)
     _points: dict[int, FloatArray | None] = field(default_factory=dict)
 
@@ -55,12 +58,13 @@ class Told:
         self.candidates.append(params)
         self.keys.add(self.space.key(params))
 
-    def tell(self, arm: int, level: int, score: float) -> None:
+    def tell(self, arm: int, level: int, score: float, variance: float = 0.0) -> None:
         """Set the mean score of an arm at a level. Larger is better, NaN is worst.
 
-        An earlier score of the same arm at the same level is replaced.
+        ``variance`` is that of the noise of the mean, if it is known. An earlier score of the same
+        arm at the same level is replaced.
         """
-        self._scores.setdefault(level, {})[arm] = score
+        self._scores.setdefault(level, {})[arm] = score, variance
         self._pending.pop(arm, None)
 
     def at_level(self, level: int) -> tuple[IntArray, FloatArray]:
@@ -74,9 +78,13 @@ class Told:
             NaN is replaced by -inf.
         """
         of_arm = self._scores.get(level, {})
-        scores = np.array(list(of_arm.values()), dtype=np.float64)
+        scores = np.array([score for score, _ in of_arm.values()], dtype=np.float64)
         arms = np.array(list(of_arm), dtype=np.int64)
         return arms, np.where(np.isnan(scores), -np.inf, scores)
+
+    def variances_at(self, level: int) -> FloatArray:
+        """Return the variances of the scores at a level, in the order of `at_level`."""
+        return np.array([variance for _, variance in self._scores.get(level, {}).values()])
 
     def without_score(self) -> list[int]:
         """Return the arms that have no score at any level yet, in the order of their creation."""

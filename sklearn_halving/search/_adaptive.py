@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Literal
+from collections.abc import Callable, Mapping
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from sklearn_halving._typing import Candidates
 from sklearn_halving._user_warnings import warn_user
+from sklearn_halving.policies import IncumbentRace
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.resources import Resource, WholeFit, resolve_resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._base import BaseBanditSearchCV
 from sklearn_halving.search._formatting import counted
 from sklearn_halving.search._parameters import PositiveFloat, PositiveInt
+from sklearn_halving.search.preparing._arriving import DEFAULT_SAMPLER, resolve_sampler
+from sklearn_halving.search.preparing._inputs import FitInputs, check_defaults
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._setup import Setup
-from sklearn_halving.search.preparing._space import SearchSpace, check_number
+from sklearn_halving.search.preparing._space import (
+    SearchSpace,
+    check_number,
+    search_space,
+    with_own_parameters,
+)
 from sklearn_halving.search.preparing._splits import SearchSplits
 
 N_OF_DISTRIBUTIONS = 10
@@ -53,8 +61,12 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
     best_corrected_score_: float
     n_fits_left_: int | None
 
+    _of_drawn: ClassVar[Mapping[str, object]]
+    """Parameters that apply only to drawn candidates, and their defaults."""
+
     n_candidates: str | int
     n_fits: Literal["auto"] | PositiveInt
+    sampler: Annotated[str | Sampler, object]
     resource: Annotated[str | Resource, object] | None
     max_resources: PositiveFloat | str
 
@@ -70,6 +82,33 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
                     f"'n_samples', or leave {name} out."
                 )
         return WholeFit()
+
+    def _space(self, resource: Resource, inputs: FitInputs) -> tuple[SearchSpace, Sampler | None]:
+        """Return the space and the sampler, which is None if the candidates are drawn.
+
+        The candidates of a sampler race against the estimator's own parameters.
+        """
+        space = search_space(self, resource, inputs)
+        changed = [name for name, usual in self._of_drawn.items() if getattr(self, name) != usual]
+        name = self.sampler
+        if isinstance(name, str) and name == "auto":
+            n_fits = N_SAMPLED if isinstance(self.n_fits, str) else self.n_fits
+            is_small = space.size is not None and space.size * FITS_OF_GRID_SEARCH <= n_fits
+            name = "random" if space.is_grid or is_small or changed else DEFAULT_SAMPLER
+        sampler = resolve_sampler(name)
+        if sampler is None:
+            return space, None
+        other = f"sampler={self.sampler!r}, whose candidates race against the best one so far"
+        check_defaults(self, self._of_drawn, other, "sampler='random'")
+        if self.initial_candidates is None and not space.initial:
+            space = with_own_parameters(space, self.estimator)
+        return space, sampler
+
+    def _race(self, setup: Setup) -> IncumbentRace:
+        """Return the policy for candidates that a sampler creates."""
+        self._check_splits(setup, setup.n_candidates)
+        n_splits = max(IncumbentRace.n_splits, setup.splits.n_named)
+        return IncumbentRace(setup.n_fits, n_splits=n_splits)
 
     def _count_candidates(
         self,

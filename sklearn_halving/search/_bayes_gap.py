@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -13,25 +14,16 @@ from sklearn_halving.policies._bayes_gap import Acquisition, BetaRule
 from sklearn_halving.policies.bases._base_policy import BasePolicy, default_window
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
-from sklearn_halving.search._adaptive import FITS_OF_GRID_SEARCH, N_SAMPLED, AdaptiveSearchCV
+from sklearn_halving.search._adaptive import FITS_OF_GRID_SEARCH, AdaptiveSearchCV
 from sklearn_halving.search._parameters import PositiveFloat, PositiveInt, document_search
 from sklearn_halving.search.candidate_model._features import draw_evenly
-from sklearn_halving.search.candidate_model._gap_then_race import (
-    make_gap_then_race,
-    most_arms,
-    n_of_gap,
-)
 from sklearn_halving.search.candidate_model._prior import NOISE, KernelName, make_prior
-from sklearn_halving.search.preparing._arriving import (
-    check_candidates,
-    followed_by_a_sampler,
-    resolve_sampler,
-)
+from sklearn_halving.search.preparing._arriving import check_candidates
 from sklearn_halving.search.preparing._inputs import FitInputs
 from sklearn_halving.search.preparing._levels import choose_levels
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._setup import Setup
-from sklearn_halving.search.preparing._space import SearchSpace, search_space
+from sklearn_halving.search.preparing._space import SearchSpace
 from sklearn_halving.search.preparing._splits import SearchSplits, streamed_splits
 
 N_OF_DISTRIBUTIONS = 100
@@ -73,11 +65,12 @@ class BayesGapSearchCV(AdaptiveSearchCV):
         Maximum number of fits that are chosen before the score of the first of them is known.
         ``"auto"`` is an eighth of ``n_fits``, at most 20. The result depends on it. Two to three
         times the number of workers keeps them busy.
-    sampler : {"random", "gaussian_process"} or Sampler, default="random"
-        Where further candidates come from, see HyperbandSearchCV. With ``"random"``, none are
-        added. Otherwise, BayesGap makes a quarter of the fits, and the candidates that may be the
-        best race against new ones (`~sklearn_halving.policies.IncumbentRace`). Not available for
-        a whole grid.
+    sampler : {"auto", "random", "gaussian_process"} or Sampler, default="auto"
+        How candidates are generated. With ``"random"``, they are drawn before the first fit, and
+        compared as described above. Otherwise, they are created one by one, and race against the
+        best one so far, as in VarianceHalvingSearchCV. ``"auto"`` is ``"gaussian_process"`` for
+        distributions, but ``"random"`` for a grid, and if ``kernel``, ``acquisition`` or ``beta``
+        is set, which a race does not have.
 
     Attributes
     ----------
@@ -91,11 +84,10 @@ class BayesGapSearchCV(AdaptiveSearchCV):
           in VarianceHalvingSearchCV;
         - ``rank_test_score``: rank by ``posterior_mean``, after the chosen candidate.
 
-        With a sampler, only fitted candidates have a row, ranked as in VarianceHalvingSearchCV,
-        whose other columns and attributes are added. Posterior and bounds are those before the
-        race. So is the table of one candidate.
+        After a race, rows, columns and attributes are those of VarianceHalvingSearchCV, and so is
+        the table of one candidate.
     best_corrected_score_ : float
-        Posterior mean of the best candidate. With a sampler, as in VarianceHalvingSearchCV.
+        Posterior mean of the best candidate. After a race, as in VarianceHalvingSearchCV.
     regret_bounds_ : ndarray of shape (n_rounds,)
         Bound of the leader's regret in each round, for ``acquisition="bayesgap"``.
 
@@ -144,12 +136,17 @@ class BayesGapSearchCV(AdaptiveSearchCV):
     True
     """
 
+    _of_drawn: ClassVar[Mapping[str, object]] = {
+        "kernel": "squared_exponential",
+        "acquisition": "bayesgap",
+        "beta": "effective",
+    }
+
     n_candidates: Literal["auto"] | PositiveInt
     kernel: KernelName
     acquisition: Acquisition
     beta: BetaRule | PositiveFloat
     fits_in_flight: Literal["auto"] | PositiveInt
-    sampler: Annotated[str | Sampler, object]
 
     def __init__(
         self,
@@ -169,7 +166,7 @@ class BayesGapSearchCV(AdaptiveSearchCV):
         acquisition: Acquisition = "bayesgap",
         beta: float | BetaRule = "effective",
         fits_in_flight: int | Literal["auto"] = "auto",
-        sampler: str | Sampler = "random",
+        sampler: str | Sampler = "auto",
         resource: str | Resource | None = None,
         max_resources: float | str = "auto",
         initial_candidates: Sequence[t.Params] | None = None,
@@ -186,32 +183,30 @@ class BayesGapSearchCV(AdaptiveSearchCV):
         self, inputs: FitInputs, rng: np.random.RandomState, seed: np.random.SeedSequence
     ) -> Setup:
         resource = self._resource()
-        space = search_space(self, resource, inputs)
-        sampler = resolve_sampler(self.sampler)
+        space, sampler = self._space(resource, inputs)
         splits = streamed_splits(self, inputs, resource, seed)
         levels = choose_levels((None, self.max_resources), self.estimator, resource, splits)
-        n_arms = n_drawn = self._count_drawn(space, has_sampler=sampler is not None)
-        n_fits = self._count_gap_fits(n_drawn, splits, has_sampler=sampler is not None)
+        drawn: Sequence[t.Params] = ()
         if sampler is not None:
-            n_arms = most_arms(n_fits, n_drawn)
-            n_arms = min(n_arms, space.size or n_arms)
-        drawn = self._draw(space, n_drawn, rng)
+            n_arms = self._count_candidates(space, sampler, lambda n_arms: 1)
+            n_fits = self._count_fits(n_arms, sampler, splits, least=1)
+        else:
+            n_arms = self._count_drawn(space)
+            n_fits = self._count_gap_fits(n_arms, splits)
+            drawn = self._draw(space, n_arms, rng)
         return Setup(inputs, space, sampler, resource, splits, levels, n_arms, n_fits, drawn=drawn)
 
-    def _count_drawn(self, space: SearchSpace, *, has_sampler: bool) -> int:
+    def _count_drawn(self, space: SearchSpace) -> int:
         """Return the number of candidates that the model knows."""
         if space.is_grid or not isinstance(self.n_candidates, str):
-            n_drawn = self._count_candidates(space, None, lambda n_arms: 1)
-            return max(n_drawn, len(space.initial)) if has_sampler else n_drawn
+            return self._count_candidates(space, None, lambda n_arms: 1)
         n_drawn = max(N_OF_DISTRIBUTIONS, len(space.initial))
         return min(n_drawn, space.size or n_drawn)
 
-    def _count_gap_fits(self, n_drawn: int, splits: SearchSplits, *, has_sampler: bool) -> int:
-        """Return the budget."""
+    def _count_gap_fits(self, n_drawn: int, splits: SearchSplits) -> int:
+        """Return the budget for drawn candidates."""
         if not isinstance(self.n_fits, str):
             return int(self.n_fits)
-        if has_sampler:
-            return N_SAMPLED
         least, most = AUTO_FITS
         n_each = min(FITS_OF_GRID_SEARCH, splits.n_repetitions or FITS_OF_GRID_SEARCH)
         return min(n_each * n_drawn, max(least, min(most, n_drawn // 4)))
@@ -232,13 +227,15 @@ class BayesGapSearchCV(AdaptiveSearchCV):
 
     def _policy(self, setup: Setup) -> BasePolicy:
         n_fits, in_flight = setup.n_fits, self.fits_in_flight
-        if isinstance(in_flight, str):
-            in_flight = default_window(n_fits)
+        if setup.sampler is not None:
+            race = self._race(setup)
+            named = {} if isinstance(in_flight, str) else {"pulls_in_flight": in_flight}
+            return replace(race, **named)
         self._check_splits(setup, least=1)
         if setup.n_candidates == 1:
             return UniformAllocation(n_fits)
-        gap = BayesGap(
-            n_fits if setup.sampler is None else n_of_gap(n_fits),
+        return BayesGap(
+            n_fits,
             covariance=make_prior(self.kernel, setup.drawn, setup.space.distributions),
             noise_variance=NOISE,
             split_variance=NOISE,
@@ -246,17 +243,13 @@ class BayesGapSearchCV(AdaptiveSearchCV):
             beta=self.beta,
             confirm=True,
             breaks_ties=True,
-            pulls_in_flight=in_flight,
+            pulls_in_flight=default_window(n_fits) if isinstance(in_flight, str) else in_flight,
         )
-        return gap if setup.sampler is None else make_gap_then_race(gap, self.sampler, setup)
 
     def _candidates(
         self, setup: Setup, policy: BasePolicy, plan: SearchPlan, rng: np.random.RandomState
     ) -> t.Candidates:
+        if setup.sampler is not None:
+            return super()._candidates(setup, policy, plan, rng)
         self._warn_of_candidates(setup)
-        if setup.sampler is None:
-            return setup.drawn
-        n_later = plan.problem.n_arms - len(setup.drawn)
-        return followed_by_a_sampler(
-            self.estimator, setup.space, setup.sampler, setup.drawn, n_later, rng
-        )
+        return setup.drawn

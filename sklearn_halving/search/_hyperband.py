@@ -13,9 +13,9 @@ from joblib import effective_n_jobs
 from sklearn_halving import _typing as t
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies import FiniteHorizonHalving, GridHalving, Hyperband
-from sklearn_halving.policies._timed_halving import TimedHalving
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._rungs import exact_factor
+from sklearn_halving.policies.timed._timed_halving import TimedHalving
 from sklearn_halving.resources import Resource, resolve_resource
 from sklearn_halving.samplers import RandomSampler, Sampler
 from sklearn_halving.search._base import BaseBanditSearchCV

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from sklearn_halving import _typing as t
 from sklearn_halving._unstable_imports import Interval
 from sklearn_halving._user_warnings import warn_user
-from sklearn_halving.policies import IncumbentRace, UniformAllocation, VarianceHalving
+from sklearn_halving.policies import UniformAllocation, VarianceHalving
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._planned_pulls import widths_of
 from sklearn_halving.policies.bases._rungs import growing_levels
@@ -21,21 +21,12 @@ from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._adaptive import FITS_OF_GRID_SEARCH, AdaptiveSearchCV
 from sklearn_halving.search._formatting import counted
 from sklearn_halving.search._parameters import PositiveFloat, PositiveInt, document_search
-from sklearn_halving.search.preparing._arriving import resolve_sampler
-from sklearn_halving.search.preparing._inputs import FitInputs, check_defaults
+from sklearn_halving.search.preparing._inputs import FitInputs
 from sklearn_halving.search.preparing._levels import choose_levels
 from sklearn_halving.search.preparing._setup import Setup
-from sklearn_halving.search.preparing._space import search_space
 from sklearn_halving.search.preparing._splits import streamed_splits
 
 Allocation = Literal["likelihood", "pooled", "ucb", "uniform"]
-NOT_FOR_SAMPLERS: dict[str, object] = {
-    "allocation": "likelihood",
-    "stop_probability": None,
-    "tolerance": None,
-    "min_resources": None,
-}
-"""Parameters that apply only to candidates that are drawn before the first fit."""
 FITS_OF_A_DRAWN = 2
 """Number of fits for which one candidate is drawn from distributions with ``"likelihood"``. On ten
 recorded tasks with five splits each, twice as many candidates with half as many fits each led to
@@ -76,11 +67,12 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
     tolerance : float or None, default=None
         Stop when no candidate can be better than the leader by more than this difference of
         scores, with a confidence of 95 % for each candidate.
-    sampler : {"random", "gaussian_process"} or Sampler, default="random"
-        How candidates are generated, see HyperbandSearchCV. Except with ``"random"``, each new
-        candidate races against the best one so far
-        (`~sklearn_halving.policies.IncumbentRace`), and ``allocation``, ``stop_probability``,
-        ``tolerance`` and ``min_resources`` must be left out.
+    sampler : {"auto", "random", "gaussian_process"} or Sampler, default="auto"
+        How candidates are generated, see HyperbandSearchCV. Except with ``"random"``, they are
+        created one by one, and race against the best one so far
+        (`~sklearn_halving.policies.IncumbentRace`). ``"auto"`` is ``"gaussian_process"`` for
+        distributions, but ``"random"`` for a grid, and if ``allocation``, ``stop_probability``,
+        ``tolerance`` or ``min_resources`` is set, which a race does not have.
     min_resources : "auto", float, str or None, default=None
         Resource of the first stage, from which it grows to ``max_resources``. With None, all fits
         use ``max_resources``. Not available for ``allocation="likelihood"``.
@@ -148,11 +140,17 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
     True
     """
 
+    _of_drawn: ClassVar[Mapping[str, object]] = {
+        "allocation": "likelihood",
+        "stop_probability": None,
+        "tolerance": None,
+        "min_resources": None,
+    }
+
     n_candidates: Literal["exhaust"] | PositiveInt
     allocation: Allocation
     stop_probability: Annotated[float, Interval(Real, 0.5, 1, closed="neither")] | None
     tolerance: PositiveFloat | None
-    sampler: Annotated[str | Sampler, object]
     min_resources: PositiveFloat | str | None
 
     def __init__(
@@ -172,7 +170,7 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
         allocation: Allocation = "likelihood",
         stop_probability: float | None = None,
         tolerance: float | None = None,
-        sampler: str | Sampler = "random",
+        sampler: str | Sampler = "auto",
         resource: str | Resource | None = None,
         min_resources: float | str | None = None,
         max_resources: float | str = "auto",
@@ -190,8 +188,7 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
         self, inputs: FitInputs, rng: np.random.RandomState, seed: np.random.SeedSequence
     ) -> Setup:
         resource = self._resource()
-        space = search_space(self, resource, inputs)
-        sampler = resolve_sampler(self.sampler)
+        space, sampler = self._space(resource, inputs)
         splits = streamed_splits(self, inputs, resource, seed)
         limits = self.min_resources, self.max_resources
         levels = choose_levels(limits, self.estimator, resource, splits, factor=2)
@@ -235,14 +232,6 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
         if self.allocation == "ucb":
             _warn_of_no_adaptation(halving, n_arms)
         return halving
-
-    def _race(self, setup: Setup) -> IncumbentRace:
-        """Return the policy for candidates that a sampler creates."""
-        other = f"sampler={self.sampler!r}, whose candidates race against the best one so far"
-        check_defaults(self, NOT_FOR_SAMPLERS, other, "sampler='random'")
-        self._check_splits(setup, setup.n_candidates)
-        n_splits = max(IncumbentRace.n_splits, setup.splits.n_named)
-        return IncumbentRace(setup.n_fits, n_splits=n_splits)
 
 
 def _warn_of_no_adaptation(halving: VarianceHalving, n_arms: int) -> None:

@@ -488,8 +488,8 @@ CASES: dict[type, list[Case]] = {
     ],
     IncumbentRace: [
         noisy(IncumbentRace(60), 9),
-        noisy(IncumbentRace(40, min_splits=1, pulls_in_flight=1), 7, n_splits=4),
-        noisy(IncumbentRace(200, n_splits=12, z=0.5, pulls_in_flight=6), 20),
+        noisy(IncumbentRace(40, pulls_in_flight=1), 7, n_splits=4),
+        noisy(IncumbentRace(200, n_splits=12, pulls_in_flight=6), 20),
         noisy(IncumbentRace(2), 1, n_splits=5),
     ],
     AsynchronousBrackets: [

@@ -1,4 +1,4 @@
-"""The race against the incumbent: who is pulled, who is dropped, and who wins."""
+"""The race without end: who is pulled, on which splits, and who wins."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sklearn_halving.policies import IncumbentRace, Problem, Pull, Pulls, UniformAllocation
-from sklearn_halving.policies._incumbent_contest import Contest, RaceRules
+from sklearn_halving.policies._incumbent_race import N_FIRST, first_of_equal, scale_of
 from sklearn_halving.simulation import GaussianArms, simulate
 
 
@@ -41,66 +41,51 @@ def noise(pull: Pull, sd: float = 1.0) -> float:
 
 
 @pytest.mark.parametrize("n_in_flight", [1, 4, 8])
-def test_the_winner_has_all_splits(n_in_flight: int) -> None:
+def test_the_winner_has_half_of_the_most_splits(n_in_flight: int) -> None:
     policy = IncumbentRace(120, pulls_in_flight=n_in_flight)
     for seed in range(20):
-        means = np.random.default_rng(seed).normal(size=30)
-        pulls, best = play(policy, 30, lambda p, m=means: m[p.arm] + noise(p), seed=seed)
-        assert len(pulls) <= 120
-        splits = {pull.repetition for pull in pulls if pull.arm == best}
-        assert splits == set(range(10))
+        means = np.random.default_rng(seed).normal(size=60)
+        pulls, best = play(policy, 60, lambda p, m=means: m[p.arm] + noise(p), seed=seed)
+        n_pulls = Counter(pull.arm for pull in pulls)
+        assert 2 * n_pulls[best] >= max(n_pulls.values()) >= 6
+
+
+def test_there_is_no_horizon() -> None:
+    """A longer race begins as a shorter one."""
+    short, long = (
+        play(IncumbentRace(n), 100, lambda pull: -abs(pull.arm - 40.0) + noise(pull, 5.0))[0]
+        for n in (60, 120)
+    )
+    assert long[:60] == short
+
+
+def test_a_quarter_of_the_pulls_is_of_new_arms_even_if_all_are_equally_good() -> None:
+    pulls, _ = play(IncumbentRace(400), 400, noise)
+    assert 90 <= len({pull.arm for pull in pulls}) <= 200
 
 
 def test_a_poor_arm_costs_few_pulls() -> None:
     """Once the size of the noise is known: half of all arms are poor by three times that."""
-    means = np.where(np.arange(60) % 2, -6.0, 0.0)
-    pulls, best = play(IncumbentRace(400), 60, lambda pull: means[pull.arm] + noise(pull))
+    means = np.where(np.arange(200) % 2, -6.0, 0.0)
+    pulls, best = play(IncumbentRace(400), 200, lambda pull: means[pull.arm] + noise(pull))
     n_pulls = Counter(pull.arm for pull in pulls)
-    assert np.mean([n_pulls[arm] for arm in range(11, 60, 2)]) < 1.5
+    assert np.mean([n for arm, n in n_pulls.items() if arm % 2]) < 1.5
     assert means[best] == 0
 
 
-def test_newcomers_do_not_all_begin_on_the_same_split() -> None:
-    pulls, _ = play(IncumbentRace(300), 100, lambda pull: -float(pull.arm) + noise(pull))
-    first: dict[int, int] = {}
-    for pull in pulls:
-        first.setdefault(pull.arm, pull.repetition)
-    assert len(set(first.values())) > 5
-
-
-def test_newcomers_are_pulled_where_the_incumbent_was() -> None:
-    told: set[int] = set()
-    pulls, _ = play(IncumbentRace(100), 50, lambda pull: -float(pull.arm), n_splits=5)
-    for pull in pulls:
-        if pull.arm == 0:
-            told.add(pull.repetition)
-        else:
-            assert pull.repetition in told
-
-
-@pytest.mark.parametrize("n_in_flight", [1, 4])
-def test_a_better_arm_takes_over_after_few_pulls(n_in_flight: int) -> None:
-    """The incumbent waits with its last splits: a good arm has to lead on all that it has."""
-    policy = IncumbentRace(100, pulls_in_flight=n_in_flight)
-    for seed in range(20):
-        pulls, best = play(policy, 50, lambda p: (p.arm == 1) + noise(p, 0.05), seed=seed)
-        assert best == 1
-        of_incumbent = [place for place, pull in enumerate(pulls) if pull.arm == 0]
-        assert of_incumbent[-1] < 15  # it is not pulled after it has lost its place
-
-
-def test_the_incumbent_gets_its_last_splits_slowly() -> None:
-    pulls, _ = play(IncumbentRace(100), 50, lambda pull: -float(pull.arm))
-    arms_before: list[int] = []
-    for place, pull in enumerate(pulls):
-        if pull.arm == 0:
-            arms_before.append(len({earlier.arm for earlier in pulls[:place]} - {0}))
-    assert arms_before == [0, 0, 0, 0, 1, 6, 11, 16, 21, 26]
+def test_arms_are_compared_on_the_splits_of_the_leader() -> None:
+    """After the first arms, a new arm is pulled on any split of the leader, not on the first."""
+    pulls, best = play(IncumbentRace(300), 100, lambda p: float(p.arm == 5) + noise(p, 0.1))
+    first_split = {pull.arm: pull.repetition for pull in reversed(pulls)}
+    of_new = [split for arm, split in first_split.items() if arm >= N_FIRST]
+    assert best == 5
+    assert len(set(of_new)) > 3
+    assert set(of_new) <= {pull.repetition for pull in pulls if pull.arm == best}
 
 
 def test_splits_that_are_hard_for_all_do_not_matter() -> None:
     """The effect of a split is a hundred times the difference of the arms."""
-    effect = 100 * np.random.default_rng(0).standard_normal(10)
+    effect = 100 * np.random.default_rng(0).standard_normal(25)
     quality = np.random.default_rng(1).permutation(20) / 20
     _, best = play(
         IncumbentRace(200),
@@ -110,82 +95,89 @@ def test_splits_that_are_hard_for_all_do_not_matter() -> None:
     assert quality[best] == quality.max()
 
 
-def test_a_lead_on_few_splits_is_not_enough() -> None:
-    """With one split for each, the winner would be who is lucky on that one."""
-    pulls, best = play(
-        IncumbentRace(500, min_splits=3), 40, lambda pull: noise(pull) - 1.5 * (pull.arm > 0)
-    )
-    assert best == 0
-    assert Counter(pull.arm for pull in pulls)[0] == 10
-
-
-def test_after_an_incumbent_that_fails_the_race_goes_on() -> None:
+def test_arms_that_fail_are_out_and_the_race_goes_on() -> None:
     def reward(pull: Pull) -> float:
-        return np.nan if pull in {Pull(0, 1, 2), Pull(3, 1, 1)} else float(pull.arm == 4)
+        has_failed = pull.arm < 10 or (pull.arm == 11 and pull.repetition == 2)
+        return np.nan if has_failed else -abs(pull.arm - 14.0) + 100.0 * (pull.arm == 11)
 
-    _, best = play(IncumbentRace(100), 8, reward)
-    assert best == 4
+    pulls, best = play(IncumbentRace(100), 20, reward)
+    assert best == 14
+    assert max(Counter(pull.arm for pull in pulls if pull.arm < 10).values()) == 1
 
 
-@pytest.mark.parametrize("n_rivals", [3, 2000])
-def test_many_arms_may_be_dropped_at_once(n_rivals: int) -> None:
-    """All rivals have rewards from before the race, and are far behind."""
+def test_a_race_of_few_arms_ends_when_the_winner_is_clear() -> None:
+    pulls, best = play(IncumbentRace(500), 6, lambda pull: float(pull.arm) + noise(pull, 0.1))
+    assert best == 5
+    assert {pull.repetition for pull in pulls if pull.arm == 5} == set(range(25))
+    assert len(pulls) < 100
+
+
+def test_with_a_single_split_every_pull_is_of_a_new_arm() -> None:
+    pulls, best = play(IncumbentRace(30), 50, lambda p: -abs(p.arm - 20.0), n_splits=1)
+    assert [pull.arm for pull in pulls] == list(range(30))
+    assert best == 20
+
+
+def test_a_sampler_is_told_means_without_the_effects_of_splits_and_their_variances() -> None:
+    policy = IncumbentRace(200)
+    state = policy.start(Problem(50), seed=np.random.SeedSequence(0))
+    while not policy.is_finished(state):
+        pulls = policy.ask(state, 4)
+        rewards = [10.0 * p.repetition + p.arm / 20 + noise(p, 0.1) for p in pulls.each()]
+        policy.tell(state, pulls, np.array(rewards))
+    [rung] = policy.rungs_before(state, 0)
+    np.testing.assert_allclose(rung.means - rung.means[0], rung.arms / 20, atol=0.5)
+    assert rung.variances is not None
+    assert rung.variances.max() == pytest.approx(0.01, rel=0.5)
+
+
+def test_equal_arms_count_once() -> None:
+    """Fifty arms that give the same model as the first must not make the noise look small."""
     rng = np.random.default_rng(0)
-    contest = Contest(RaceRules(10), 1, 50, rng, list(range(1, n_rivals + 1)), incumbent=0)
-    contest.rewards = {arm: {0: -100.0 - arm, 1: -100.0 - arm} for arm in range(1, n_rivals + 1)}
-    contest.rewards[0] = dict(enumerate(rng.normal(size=10)))
-    contest.tell(Pull(0, 1, 9), 0.0)
-    while not contest.is_finished:
-        for pull in contest.ask():
-            contest.tell(pull, -100.0)
-    assert contest.best() == 0
-    assert contest.dropped == set(range(1, n_rivals + 1))
+    table = rng.normal(size=(12, 1)) + rng.normal(size=(12, 6))
+    table[rng.random(table.shape) < 0.3] = np.nan
+    copies = np.where(rng.random((50, 6)) < 0.5, table[0], np.nan)
+    np.testing.assert_allclose(scale_of(np.vstack([table, copies])), scale_of(table))
+    assert len(first_of_equal(np.vstack([table, copies]))) == 12
 
 
-def test_an_incumbent_with_more_rewards_than_splits_is_not_pulled_again() -> None:
-    """Arm 2 is dropped with a pull in flight, when arm 1 becomes the incumbent on 6 splits."""
-    contest = Contest(RaceRules(4), 1, 50, np.random.default_rng(0), [1, 2], incumbent=0)
-    contest.rewards[0] = dict.fromkeys(range(6), 0.0)
-    (of_one,), (of_two,) = contest.ask(), contest.ask()
-    contest.rewards[2] = {split: 0.5 for split in range(6) if split != of_two.repetition}
-    left = [of_one]
-    while left:
-        (pull,) = left
-        assert pull.arm == 1
-        contest.tell(pull, 5.0 + 0.1 * pull.repetition)
-        left = contest.ask()
-    assert contest.incumbent == 1
-    assert contest.dropped == {0, 2}
-    contest.tell(of_two, 0.0)
-    assert contest.is_finished
+def test_equal_arms_leave_the_noise_of_the_others() -> None:
+    """Nine out of ten arms are the same model: without the rule all seems to be certain."""
+
+    def reward(pull: Pull) -> float:
+        if pull.arm % 10:
+            return noise(Pull(1000, 1, pull.repetition))
+        return 0.5 * (pull.arm == 40) + noise(pull)
+
+    wins = [play(IncumbentRace(400), 60, reward, seed=seed)[1] for seed in range(5)]
+    policy = IncumbentRace(400)
+    state = policy.start(Problem(60), seed=np.random.SeedSequence(0))
+    while not policy.is_finished(state):
+        pulls = policy.ask(state, 1)
+        policy.tell(state, pulls, np.array([reward(pull) for pull in pulls.each()]))
+    assert state.games[0].belief.noise == pytest.approx(1.0, rel=0.5)  # type: ignore[attr-defined]
+    assert wins.count(40) >= 3
 
 
 def test_two_seeds_race_on_other_splits() -> None:
     games = [
-        play(IncumbentRace(60), 20, lambda pull: -float(pull.arm), seed=seed)[0] for seed in (1, 2)
+        play(IncumbentRace(60), 20, lambda pull: -float(pull.arm) + noise(pull), seed=seed)[0]
+        for seed in (1, 2)
     ]
     assert games[0] != games[1]
 
 
 def test_finds_better_arms_than_equal_shares() -> None:
-    """Forty arms, 120 pulls: three for each, where the race drops most after one or two."""
+    """Forty arms, 120 pulls: three for each, where poor arms get only one or two in a race."""
     arms = GaussianArms(means=np.zeros(40), mean_sd=1.0, sds=1.0)
-    race = simulate(IncumbentRace(120), arms, n_problems=200).simple_regret
+    race = simulate(IncumbentRace(120), arms, n_problems=50).simple_regret
     uniform = simulate(UniformAllocation(120), arms, n_problems=200).simple_regret
     error = np.hypot(race.standard_error, uniform.standard_error)
     assert race.value < uniform.value - 2 * error
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"n_pulls": 0}, "n_pulls must be at least 1"),
-        ({"n_splits": 0}, "n_splits must be at least 1"),
-        ({"min_splits": 0}, "min_splits must be at least 1"),
-        ({"z": -1.0}, "z must be finite"),
-        ({"pulls_in_flight": 0}, "pulls_in_flight must be at least 1"),
-    ],
-)
-def test_refuses_parameters(wrong: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        IncumbentRace(**{"n_pulls": 10, **wrong})
+@pytest.mark.parametrize("wrong", ["n_pulls", "n_splits", "pulls_in_flight"])
+def test_refuses_parameters(wrong: str) -> None:
+    params: dict[str, Any] = {"n_pulls": 10, wrong: 0}
+    with pytest.raises(ValueError, match=f"{wrong} must be at least 1"):
+        IncumbentRace(**params)

@@ -20,7 +20,7 @@ KINDS = {
     "hyperband": (HyperbandSearchCV, {"n_candidates": 17, "n_loops": 4, "brackets": "all"}),
     "race": (BanditSearchCV, {"policy": "incumbent_race", "n_fits": 80, "cv": 4}),
     "halving": (VarianceHalvingSearchCV, {"n_fits": 80, "cv": 4}),
-    "gap then race": (BayesGapSearchCV, {"n_fits": 80, "n_candidates": 30, "cv": 4}),
+    "gap": (BayesGapSearchCV, {"n_fits": 80, "fits_in_flight": 8, "cv": 4}),
 }
 """Searches whose candidates a sampler makes, with parameters for which they take a moment."""
 

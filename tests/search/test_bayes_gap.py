@@ -343,7 +343,7 @@ def test_a_single_candidate():
 def test_distributions_are_sampled_evenly():
     X, y = numbered(60)
     space = {"a": loguniform(1e-3, 1e3), "b": uniform(0, 4), "c": ["x", "y"]}
-    search = surface_search(space, n_fits=5).fit(X, y)
+    search = surface_search(space, n_fits=5, sampler="random").fit(X, y)
     assert len(column(search, "params")) == 100
     logs = np.log10(np.array(column(search, "param_a"), dtype=float))
     counts = np.histogram(logs, 10, (-3, 3))[0]
@@ -356,7 +356,8 @@ def test_distributions_are_sampled_evenly():
 
 def test_discrete_distributions_with_few_values_are_used_whole():
     tree = DecisionTreeClassifier(random_state=0)
-    search = BayesGapSearchCV(tree, {"max_depth": randint(1, 9)}, n_fits=6, random_state=0)
+    depths = {"max_depth": randint(1, 9)}
+    search = BayesGapSearchCV(tree, depths, n_fits=6, sampler="random", random_state=0)
     assert [p["max_depth"] for p in search.fit(*data()).cv_results_["params"]] == [*range(1, 9)]
 
 

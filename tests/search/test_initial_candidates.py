@@ -125,7 +125,7 @@ def test_a_model_of_the_candidates_takes_those_with_other_parameters():
     given = [{}, {"C": 1e4}, {"C": 2.0, "shrinking": False}, {"gamma": "scale"}, {"tol": 0.1}]
     first = {"C": 1.0}  # the estimator as it is, in the dict that contains it
     search = BayesGapSearchCV(
-        SVC(), space, initial_candidates=given, n_candidates=12, random_state=0
+        SVC(), space, initial_candidates=given, n_candidates=12, sampler="random", random_state=0
     ).fit(*data())
     assert tried(search)[:5] == [first, *given[1:]]
     assert np.isfinite(search.cv_results_["posterior_mean"]).all()

@@ -25,12 +25,18 @@ import sklearn_halving
 from search.common import Constant, data
 from search.resuming import Steady, found, table
 from search.sampling import KINDS, SAMPLERS, SPACE, X, Y, sampled
-from sklearn_halving import BanditSearchCV, HyperbandSearchCV
+from sklearn_halving import (
+    BanditSearchCV,
+    BayesGapSearchCV,
+    HyperbandSearchCV,
+    VarianceHalvingSearchCV,
+)
 from sklearn_halving.policies import IncumbentRace
 from sklearn_halving.samplers import GaussianProcessSampler, RandomSampler
 
-search_of, race_of, halving_of = (
-    partial(sampled, kind) for kind in ("hyperband", "race", "halving")
+THREE_SPLITS = [*KFold(3).split(X)]
+search_of, race_of, halving_of, gap_of = (
+    partial(sampled, kind) for kind in ("hyperband", "race", "halving", "gap")
 )
 
 
@@ -141,7 +147,7 @@ def test_with_one_split_or_random_candidates_all_planned_fits_are_made():
         *(("hyperband", at) for at in (7, 40, 90)),
         ("race", 30),
         ("halving", 30),
-        *(("gap then race", at) for at in (3, 26, 60)),  # the first part, its end, and the race
+        ("gap", 60),
     ],
 )
 def test_a_search_that_was_broken_off_ends_as_one_in_one_piece(kind, at, sampler, tmp_path):
@@ -455,40 +461,117 @@ def test_a_race_that_does_not_inherit_from_the_base_class_tells_the_sampler_of_i
     assert found(wrapped) == found(own)
 
 
-# ------------------------------------------------------- the same race in VarianceHalvingSearchCV
+# ------------------------------- the same race in VarianceHalvingSearchCV and BayesGapSearchCV
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
-def test_variance_halving_with_a_sampler_is_the_race(sampler):
-    search = halving_of(sampler).fit(X, Y)
-    assert table(search) == table(race_of(sampler).fit(X, Y))
-    assert search.n_fits_ <= 80
-    assert search.plan(X, Y)["n_fits"].sum() == 80
-    assert 0 <= search.best_probability_ <= 1
+@pytest.mark.parametrize(("n_fits", "n_made"), [(80, 80), ("auto", 50)])
+def test_over_distributions_both_searches_are_the_race(n_fits, n_made):
+    """By default, and the estimator's own parameters are the first candidate."""
+    common = {"cv": 4, "n_fits": n_fits, "random_state": 0, "refit": False}
+    halving, gap = (
+        search_class(Steady(value=0.25), SPACE, **common).fit(X, Y)
+        for search_class in (VarianceHalvingSearchCV, BayesGapSearchCV)
+    )
+    race = race_of("gaussian_process", **common, initial_candidates=[{"value": 0.25}]).fit(X, Y)
+    assert table(halving) == table(gap) == table(race)
+    assert halving.cv_results_["params"][0] == {"value": 0.25}
+    assert halving.n_fits_ == halving.plan(X, Y)["n_fits"].sum() == n_made
+    assert 0 <= halving.best_probability_ <= 1
 
 
-@pytest.mark.parametrize(("cv", "n_splits"), [(4, 10), (12, 12), (None, 10)])
-@pytest.mark.parametrize("of", [halving_of, race_of])
-def test_the_winner_of_a_race_has_as_many_splits_as_cv_stands_for(of, cv, n_splits):
-    search = of("gaussian_process", cv=cv, n_fits=120).fit(X, Y)
+@pytest.mark.parametrize("search_class", [VarianceHalvingSearchCV, BayesGapSearchCV])
+def test_own_parameters_that_are_not_in_the_space_are_no_candidate(search_class):
+    search = search_class(Steady(value=7.0), SPACE, n_fits=20, cv=4, refit=False).fit(X, Y)
+    assert all(0 <= params["value"] <= 1 for params in search.cv_results_["params"])
+
+
+@pytest.mark.filterwarnings("ignore:There are only 3 candidates")
+@pytest.mark.parametrize("of", [halving_of, race_of, gap_of])
+@pytest.mark.parametrize(("cv", "n_splits"), [(4, 25), (30, 30), (None, 25), (THREE_SPLITS, 3)])
+def test_a_winner_has_at_most_25_splits_or_those_that_cv_stands_for(of, cv, n_splits):
+    space = {"value": [0.1, 0.2, 0.9]}
+    search = of("gaussian_process", space=space, cv=cv, n_fits=3 * n_splits).fit(X, Y)
     assert search.cv_results_["n_fits"][search.best_index_] == n_splits
 
 
-def test_an_initial_candidate_is_the_first_incumbent():
-    search = halving_of("gaussian_process", initial_candidates=[{"value": 1.5}]).fit(X, Y)
+@pytest.mark.parametrize("of", [halving_of, gap_of])
+def test_an_initial_candidate_outside_of_the_space_may_win(of):
+    search = of("gaussian_process", initial_candidates=[{"value": 1.5}]).fit(X, Y)
     assert search.best_params_ == {"value": 1.5}
-    assert search.best_index_ == 0
     assert search.cv_results_["params"][0] == {"value": 1.5}
+    assert "1 of them initial" in search.summary()
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
+    ("search_class", "params"),
     [
-        ("allocation", "pooled"),
-        ("stop_probability", 0.9),
-        ("tolerance", 0.1),
+        (VarianceHalvingSearchCV, {"allocation": "pooled"}),
+        (VarianceHalvingSearchCV, {"stop_probability": 0.9}),
+        (VarianceHalvingSearchCV, {"tolerance": 0.1}),
+        (BayesGapSearchCV, {"kernel": "matern"}),
+        (BayesGapSearchCV, {"acquisition": "ei"}),
+        (BayesGapSearchCV, {"beta": 2.0}),
     ],
 )
-def test_variance_halving_refuses_what_a_race_does_not_have(name, value):
+def test_what_a_race_does_not_have_is_for_drawn_candidates(search_class, params):
+    [(name, _)] = params.items()
+    options = {"n_fits": 40, "cv": 4, "random_state": 0, "refit": False, **params}
+    by_default = search_class(Steady(), SPACE, **options).fit(X, Y)
+    drawn = search_class(Steady(), SPACE, **options, sampler="random").fit(X, Y)
+    assert table(by_default) == table(drawn)
     with pytest.raises(ValueError, match=f"{name}=.* cannot be combined with sampler='gauss"):
-        halving_of("gaussian_process", **{name: value}).fit(X, Y)
+        search_class(Steady(), SPACE, **options, sampler="gaussian_process").fit(X, Y)
+
+
+@dataclass
+class Fixed:
+    """Proposes the same candidates each time."""
+
+    made: list
+
+    def propose(self, told, n, rng):
+        return self.made
+
+
+@pytest.mark.parametrize("of", [halving_of, race_of, gap_of])
+@pytest.mark.parametrize(
+    ("sampler", "space", "message"),
+    [
+        ("gaussian_process", [*[SPACE] * 9, {"value": [0.1], "wrong": [1, 2]}], "'wrong'"),
+        (Fixed([]), SPACE, "must propose 1 dicts"),
+        (Fixed([{"wrong": 1}]), SPACE, "Invalid parameter 'wrong'"),
+    ],
+)
+def test_a_sampler_that_cannot_propose_is_refused_before_any_fit(
+    of, sampler, space, message, tmp_path
+):
+    log = tmp_path / "log"
+    estimator = Steady(value="not in the space", log=str(log))
+    with pytest.raises(ValueError, match=message):
+        of(sampler, estimator, space).fit(X, Y)
+    assert not log.exists()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("of", [halving_of, gap_of])
+def test_candidates_that_fail_do_not_win(of):
+    class Fragile(Steady):
+        def fit(self, X, y=None):
+            if self.value > 0.5:
+                raise ArithmeticError("told to fail")
+            return super().fit(X, y)
+
+    search = of("gaussian_process", Fragile(value=1.0)).fit(X, Y)
+    assert 0.3 < search.best_params_["value"] <= 0.5
+    failed = np.isnan(search.cv_results_["mean_test_score"])
+    assert failed.any()
+    assert (search.cv_results_["n_fits"][failed] <= 2).all()
+
+
+@pytest.mark.parametrize("of", [halving_of, gap_of])
+def test_a_part_of_a_grid_is_searched_without_duplicates(of):
+    grid = {"value": np.linspace(0, 1, 60).tolist()}
+    search = of("gaussian_process", space=grid, n_candidates=30).fit(X, Y)
+    values = [params["value"] for params in search.cv_results_["params"]]
+    assert 10 < len(values) == len(set(values)) <= 30
+    assert search.best_params_["value"] > 0.9

@@ -301,7 +301,8 @@ def test_number_of_candidates():
     space = {"value": uniform(0, 1)}
 
     def n_candidates(space, **params):
-        search = VarianceHalvingSearchCV(Known(), space, random_state=0, **params).fit(X, y)
+        params |= {"sampler": "random", "random_state": 0}
+        search = VarianceHalvingSearchCV(Known(), space, **params).fit(X, y)
         return len(search.cv_results_["params"])
 
     assert n_candidates(space) == 10

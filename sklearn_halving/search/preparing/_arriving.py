@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate, count, takewhile
 from typing import Any, ClassVar, Protocol
@@ -86,28 +85,7 @@ def draw_candidates(
     candidates = ArrivingCandidates(source, n_of_group, order)
     if not isinstance(sampler, PointSampler):  # the policy has not started yet
         candidates.arrive(sum(n_of_group[: order[0]]))
-    check_candidates(estimator, source.examples)
-    return candidates
-
-
-def followed_by_a_sampler(
-    estimator: Estimator,
-    space: SearchSpace,
-    sampler: Sampler,
-    drawn: Sequence[Params],
-    n_later: int,
-    rng: np.random.RandomState,
-) -> ArrivingCandidates:
-    """Return drawn candidates, followed by others that a sampler creates one by one.
-
-    The sampler proposes a candidate as a trial, to raise early if it cannot.
-    """
-    source = MadeBySampler.over(space, sampler, rng, drawn)
-    candidates = ArrivingCandidates(source, [len(drawn)] + [1] * n_later, range(1 + n_later))
-    candidates.arrive(0)
-    check_candidates(estimator, source.examples)
-    if n_later:
-        check_candidates(estimator, source.trial())
+    check_candidates(estimator, [*source.examples, *candidates])
     return candidates
 
 
@@ -324,12 +302,6 @@ class MadeBySampler:
         trial = np.random.default_rng(0)
         return [self.told.space.draw(trial) for _ in range(N_TRIED)]
 
-    def trial(self) -> Sequence[Params]:
-        """Return a candidate that is not used. The sampler and its generator do not change."""
-        told = Told(self.told.space, [*self.told.candidates], {*self.told.keys})
-        sampler = deepcopy(self.sampler)
-        return replace(self, sampler=sampler, told=told)._propose(0, 1)  # group 0 is given
-
     def follow(self, policy: BasePolicy, state: Any) -> None:
         """Use the closed rungs of a running policy, or its points."""
         self.rungs_before = partial(policy.rungs_before, state)
@@ -345,8 +317,10 @@ class MadeBySampler:
         n_known = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], pairs))
         self._rungs = rungs
         for rung in rungs[n_known:]:
-            for arm, mean in zip(rung.arms.tolist(), rung.means.tolist(), strict=True):
-                self.told.tell(self._number[arm], rung.level, mean)
+            variances = np.zeros(len(rung.arms)) if rung.variances is None else rung.variances
+            columns = (rung.arms.tolist(), rung.means.tolist(), variances.tolist())
+            for arm, mean, variance in zip(*columns, strict=True):
+                self.told.tell(self._number[arm], rung.level, mean, variance)
         front, self.initial = self.initial[: len(arms)], self.initial[len(arms) :]
         for params in front:
             self.told.add(params)

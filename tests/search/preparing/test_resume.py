@@ -420,7 +420,7 @@ def test_plan_leaves_the_journal_alone(tmp_path):
 
 EXTENSIONS = [
     (HyperbandSearchCV, {}, {"n_loops": 2}),
-    (VarianceHalvingSearchCV, {"n_fits": 20}, {"n_fits": 40}),
+    (VarianceHalvingSearchCV, {"n_fits": 20, "sampler": "random"}, {"n_fits": 40}),
     (VarianceHalvingSearchCV, {"n_fits": 20, "allocation": "pooled"}, {"n_fits": 40}),
     (BanditSearchCV, {"n_fits": 12}, {"n_fits": 20}),
     (
@@ -428,7 +428,7 @@ EXTENSIONS = [
         {"policy": SuccessiveRejects(12)},
         {"policy": SuccessiveRejects(20)},
     ),
-    (SEARCHES[3], {"n_fits": 6}, {"n_fits": 12}),
+    (SEARCHES[3], {"n_fits": 6, "sampler": "random"}, {"n_fits": 12}),
 ]
 
 

@@ -20,7 +20,7 @@ from sklearn_halving.policies._types import (
     Pull,
 )
 from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState
-from sklearn_halving.policies.noise._standing import Standing
+from sklearn_halving.policies.timed._standing import Standing
 
 KEEPS = 9
 """One of this many screened arms is pulled at the largest level."""

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from sklearn_halving.policies import Problem, Pull, Pulls
-from sklearn_halving.policies._timed_halving import TimedHalving
-from sklearn_halving.policies.noise._standing import Standing
+from sklearn_halving.policies.timed._standing import Standing
+from sklearn_halving.policies.timed._timed_halving import TimedHalving
 
 TOP, LOW = 90, 10
 SPLITS = (0, 1, 2, 3, 4)

@@ -1,0 +1,1 @@
+"""The policy of a time budget, which HyperbandSearchCV plays."""
