@@ -18,8 +18,8 @@ from sklearn_halving.execution._scoring import Part, failed_scores, scores_of
 from sklearn_halving.execution._train_test_rows import Fold, Rows
 from sklearn_halving.execution._types import EvaluationTask, Job, Landing, Outcome, Scores
 from sklearn_halving.policies._types import Pull
-from sklearn_halving.resources._cloning import all_params, cloned, cloned_value, set_params
-from sklearn_halving.resources._early_stopping import evaluated_on, rounds_found, stops_early
+from sklearn_halving.resources._boosters import evaluated_on, rounds_found, stops_early
+from sklearn_halving.resources._cloning import all_params, cloned, set_params
 
 
 class Fit(NamedTuple):
@@ -110,7 +110,7 @@ def arm_estimator(task: EvaluationTask, pull: Pull) -> Estimator:
     """Return an unfitted estimator with the parameters of the arm, rescaled to the level."""
     estimator = cloned(task.estimator)
     # Parameters are cloned too, because they may be estimators and fits must not share them.
-    params = {name: cloned_value(value) for name, value in task.candidates[pull.arm].items()}
+    params = {name: cloned(value) for name, value in task.candidates[pull.arm].items()}
     set_params(estimator, params)
     set_params(estimator, task.resource.rescaled(estimator, pull.level, task.max_level))
     if task.seed is not None:

@@ -15,14 +15,14 @@ from sklearn_halving._checks import Rule, check_not_negative
 from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
 from sklearn_halving.policies.bases._parameter_checks import Exploration, RewardRange
-from sklearn_halving.policies.bases._ranking import best_of_others
+from sklearn_halving.policies.bases._ranking import gap_to_others
 
 
 def estimated_gaps(state: IndexState) -> FloatArray:
     """Return ``|best mean of the other arms - mean|``; infinite if an arm has no mean."""
     mean = state.mean
     known = np.where(np.isnan(mean), -np.inf, mean)
-    return np.abs(best_of_others(known) - known)
+    return np.abs(gap_to_others(known, known))
 
 
 def bernstein_radius(
@@ -174,7 +174,7 @@ class AdaptiveGapEV(IndexPolicy):
     def _index(self, state: IndexState) -> FloatArray:
         gap, variance = estimated_gaps(state), state.statistics.variance()
         large_gap = gap + state.width * np.sqrt(0.5 / state.n_pulls)
-        has_gap = state.alive & np.isfinite(gap) & (state.n_pulls >= self.n_first)
+        has_gap = np.isfinite(gap) & (state.n_pulls >= self.n_first)
         each = np.where(has_gap, bernstein_hardness(state, variance, large_gap), 0.0)
         hardness = np.maximum(each.sum(axis=1, keepdims=True), 1e-300)
         a = self.eta * max(self.n_pulls - 2 * state.problem.n_arms, 0) / hardness

@@ -26,7 +26,7 @@ from sklearn_halving.policies.bases._parameter_checks import (
     RewardRange,
     Tolerance,
 )
-from sklearn_halving.policies.bases._ranking import best_known, best_of_others, usable_or_first
+from sklearn_halving.policies.bases._ranking import best_known, gap_to_others, usable_or_first
 
 _Bounds = Literal["hoeffding", "bernstein"]
 Bounds = Annotated[
@@ -44,13 +44,13 @@ class _UGap(IndexPolicy):
         """Number of pulls that an arm needs before it has an interval."""
         return 2 if self.bounds == "bernstein" else 1
 
-    def _exploration(self, state: IndexState) -> FloatArray | float:
+    def _exploration(self, state: IndexState, mean: FloatArray) -> FloatArray | float:
         """Return the exploration parameter a of this round."""
         raise NotImplementedError
 
-    def _beta(self, state: IndexState, n_pulls: IntArray) -> FloatArray:
+    def _beta(self, state: IndexState, mean: FloatArray, n_pulls: IntArray) -> FloatArray:
         """Return half the width of the interval of each arm (beta_k in the paper)."""
-        a, n = self._exploration(state), n_pulls.astype(np.float64)
+        a, n = self._exploration(state, mean), n_pulls.astype(np.float64)
         if self.bounds == "bernstein":
             return bernstein_radius(state, a, n, state.statistics.variance())
         return state.width * np.sqrt(a / n)
@@ -58,7 +58,7 @@ class _UGap(IndexPolicy):
     def _select_arm(self, state: IndexState, n_pulls: IntArray, usable: BoolArray) -> GapChoice:
         """Play one round among the arms that have a mean; ``NO_ARM`` if no arm is usable."""
         mean = state.mean
-        choice = choose_by_gap(mean, self._beta(state, n_pulls), ~np.isnan(mean), usable)
+        choice = choose_by_gap(mean, self._beta(state, mean, n_pulls), ~np.isnan(mean), usable)
         # Bounds are undefined for infinite means.
         return choice._replace(arm=usable_or_first(choice.arm, usable))
 
@@ -118,7 +118,7 @@ class UGapEb(_UGap):
     def _first_memory(self, state: IndexState, seed: Seed) -> _Best:
         return _Best(np.full(len(state.rows), NO_ARM), np.full(len(state.rows), np.inf))
 
-    def _exploration(self, state: IndexState) -> float:
+    def _exploration(self, state: IndexState, mean: FloatArray) -> float:
         return self.a
 
     def _choose(self, state: IndexState, usable: BoolArray, has_first: BoolArray) -> IntArray:
@@ -178,7 +178,7 @@ class UGapEc(_UGap, ConfidentIndexPolicy):
     max_pulls: int | None = None
     reward_range: RewardRange | None = None
 
-    def _exploration(self, state: IndexState) -> FloatArray:
+    def _exploration(self, state: IndexState, mean: FloatArray) -> FloatArray:
         t = np.maximum(state.n_pulls_in_all, 1)[:, np.newaxis].astype(np.float64)
         c = 1.0 if self.bounds == "bernstein" else 0.5
         return c * np.log(4 * state.problem.n_arms * t**3 / self.delta)
@@ -194,9 +194,12 @@ class UGapEc(_UGap, ConfidentIndexPolicy):
         return choice.arm
 
     def _recommended(self, state: IndexState) -> IntArray:
-        leader = self._select_arm(state, state.n_pulls, state.can_be_pulled()).leader
-        stands = state.is_decided & state.alive[state.rows, leader]
-        return np.where(stands, leader, best_known(state.alive, state.mean))
+        best = best_known(state.alive, state.mean)
+        choice: GapChoice | None = state.memory
+        if choice is None:  # no reward so far
+            return best
+        stands = state.is_decided & state.alive[state.rows, choice.leader]
+        return np.where(stands, choice.leader, best)
 
 
 @dataclass(frozen=True)
@@ -255,27 +258,26 @@ class AdaptiveUGapEb(_UGap):
         It is infinite if an arm has too few rewards.
         """
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            beta = self._beta(state, state.n_pulls)
+            beta = self._beta(state, state.mean, state.n_pulls)
         width = np.where(state.n_pulls >= self.n_first, beta, np.inf)
         return width.reshape(*state.batch_shape, -1)
 
     def _first_memory(self, state: IndexState, seed: Seed) -> list[FloatArray]:
         return []  # the bounds of all rounds
 
-    def _exploration(self, state: IndexState) -> FloatArray:
+    def _exploration(self, state: IndexState, mean: FloatArray) -> FloatArray:
         """Return a in each problem, shape ``(n_problems, 1)``."""
-        b, mean = state.width, state.mean
-        is_known = np.isfinite(mean) & (state.n_pulls >= self.n_first)
+        b, is_known = state.width, np.isfinite(mean) & (state.n_pulls >= self.n_first)
         radius = b * np.sqrt(0.5 / state.n_pulls.astype(np.float64))
-        others = best_of_others(np.where(is_known, mean + radius, -np.inf))
+        upper = np.where(is_known, mean + radius, -np.inf)
         # The gap of an arm that is far ahead is negative.
-        gap = np.abs(others - (mean - radius))
+        gap = np.abs(gap_to_others(upper, mean - radius))
         half = np.maximum((gap + self.epsilon) / 2, max(self.epsilon, 1e-12 * b))
         if self.bounds == "bernstein":
             hardness = bernstein_hardness(state, state.statistics.variance(), half)
         else:
             hardness = (b / half) ** 2
-        has_gap = is_known & np.isfinite(others)
+        has_gap = is_known & np.isfinite(gap)
         total = np.where(has_gap, hardness, 0.0).sum(axis=1, keepdims=True)
         n_left = max(self.n_pulls - self.n_first * state.problem.n_arms, 0)
         return n_left / (4 * np.where(total > 0, total, 1.0))

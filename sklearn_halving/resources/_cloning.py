@@ -7,6 +7,8 @@ for estimators with parts, such as pipelines, or with methods of their own.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
@@ -24,30 +26,25 @@ def all_params(estimator: Estimator) -> Params:
 
 def set_params(estimator: Estimator, params: Params) -> None:
     """Do the same as ``estimator.set_params(**params)``."""
-    if not params:  # a fitted model of CatBoost refuses even none
-        return
     if _is_simple(estimator) and params.keys() <= vars(estimator).keys():
         vars(estimator).update(params)
-    else:
+    elif params:  # a fitted model of CatBoost refuses even none
         estimator.set_params(**params)
 
 
-def cloned(estimator: Estimator) -> Estimator:
-    """Return the same as ``clone(estimator)`` of an unfitted estimator."""
-    if not _is_simple(estimator):
-        return clone(estimator)
-    cls = type(estimator)
+def cloned(value: Any) -> Any:
+    """Return the same as ``clone(value, safe=False)`` of an unfitted estimator or parameter."""
+    if isinstance(value, _IMMUTABLE):
+        return value
+    if not _is_simple(value):
+        return clone(value, safe=False)
+    cls: Any = type(value)
     copied = cls.__new__(cls)
-    vars(copied).update(vars(estimator))
+    vars(copied).update(vars(value))
     return copied
 
 
-def cloned_value(value: object) -> object:
-    """Return the same as ``clone(value, safe=False)``."""
-    return value if isinstance(value, _IMMUTABLE) else clone(value, safe=False)
-
-
-def _is_simple(estimator: Estimator) -> bool:
+def _is_simple(estimator: object) -> bool:
     """Return whether an estimator is nothing but immutable parameters, kept as usual."""
     cls = type(estimator)
     for name, usual in _USUAL_METHODS:

@@ -6,15 +6,14 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 
 from sklearn_halving._typing import Estimator
-from sklearn_halving.resources._continuation import has_stopped, way_to_continue
 from sklearn_halving.resources._fitting import (
     TrainingData,
     keeps_training_rows,
     last_step,
     prefix_of_last_step,
 )
-from sklearn_halving.resources._iterations import Iterations
-from sklearn_halving.resources._parameters import check_not_searched, is_replaced, leaf_of
+from sklearn_halving.resources._iterations import Iterations, has_stopped, way_to_continue
+from sklearn_halving.resources._parameters import check_not_searched, is_replaced
 from sklearn_halving.resources._partial_fit import PartialFit
 from sklearn_halving.resources._rescaling import Rescale
 from sklearn_halving.resources._types import ContinuedResource
@@ -116,21 +115,16 @@ class FitTime(ContinuedResource):
             now = perf_counter() - begin
             per_unit, end, done = (now - end) / step, now, to
             affordable = int((seconds - end) / max(per_unit, 1e-9))
-            step = 0 if _has_stopped(estimator, count, done) else min(2 * step, affordable)
+            is_done = count is not None and has_stopped(last_step(estimator), done)
+            step = 0 if is_done else min(2 * step, affordable)
         return estimator
-
-
-def _has_stopped(estimator: Estimator, count: str | None, done: int) -> bool:
-    step = last_step(estimator)
-    return count is not None and has_stopped(step, way_to_continue(step, leaf_of(count)), done)
 
 
 def _count_of(estimator: Estimator) -> str | None:
     """Return the number of iterations with which training continues, or None."""
     step = last_step(estimator)
-    if hasattr(step, "partial_fit") or not hasattr(step, "get_params"):
-        return None
-    if not keeps_training_rows(estimator):
+    is_counted = hasattr(step, "get_params") and not hasattr(step, "partial_fit")
+    if not is_counted or not keeps_training_rows(estimator):
         return None
     names = (leaf for leaf in _COUNTS if way_to_continue(step, leaf) != "refit")
     name = next(names, None)

@@ -78,15 +78,6 @@ def owner_of(estimator: Estimator, parameter: str) -> Estimator | None:
     return None if isinstance(step, type) or not hasattr(step, "set_params") else step
 
 
-def replace_last_step(estimator: Estimator, step: Estimator) -> Estimator:
-    """Replace the last step, and return the whole estimator."""
-    if not isinstance(estimator, Pipeline):
-        return step
-    name, old = estimator.steps[-1]
-    estimator.steps[-1] = (name, replace_last_step(old, step))
-    return estimator
-
-
 def keeps_training_rows(estimator: Estimator) -> bool:
     """Return whether ``transform`` of the earlier steps reproduces the training rows.
 

@@ -2,45 +2,145 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from numbers import Integral
-from typing import Literal
+from typing import Any, Literal
+
+from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_halving._typing import Estimator, Params
-from sklearn_halving.resources._continuation import (
+from sklearn_halving.resources._boosters import (
     BOOSTING_NAMES,
-    Library,
-    Way,
+    add_trees,
+    adds_trees_exactly,
     boosting_library,
-    expected_warnings,
-    fit_first,
-    train_on,
-    way_to_continue,
 )
+from sklearn_halving.resources._cloning import set_params
 from sklearn_halving.resources._fitting import (
     TrainingData,
+    class_names,
+    fit,
     keeps_training_rows,
     last_step,
     owner_of,
     refit,
-    replace_last_step,
     to_last_step,
 )
-from sklearn_halving.resources._parameters import (
-    check_not_searched,
-    check_parameter,
-    is_replaced,
-    leaf_of,
-    number_of,
-)
+from sklearn_halving.resources._parameters import check_not_searched, check_parameter, leaf_of
 from sklearn_halving.resources._rescaling import Rescale
-from sklearn_halving.resources._types import ContinuedResource
+from sklearn_halving.resources._types import ContinuedResource, OfParameter
 
-ContinuationOption = Literal["auto", "total", "remaining", "refit"]
+Way = Literal["total", "remaining", "add trees", "refit"]
+
+_HISTOGRAM_BOOSTING = {"HistGradientBoostingClassifier", "HistGradientBoostingRegressor"}
+_GRADIENT_BOOSTING = {"GradientBoostingClassifier", "GradientBoostingRegressor"}
+_BAGGING = {"BaggingClassifier", "BaggingRegressor"}
+_NEURAL_NETWORK = {"MLPClassifier", "MLPRegressor"}
+_EPOCHS = _NEURAL_NETWORK | {
+    "SGDClassifier",
+    "SGDRegressor",
+    "SGDOneClassSVM",
+    "Perceptron",
+    "PassiveAggressiveClassifier",
+    "PassiveAggressiveRegressor",
+}
+_UNITS_ASKED = "_halving_units_asked"
+
+
+def way_to_continue(step: Any, parameter: str) -> Way:
+    """Return how training of ``step`` continues when its own ``parameter`` grows."""
+    library = boosting_library(step)
+    if library is not None:
+        return "add trees" if adds_trees_exactly(step, parameter, library) else "refit"
+    if not hasattr(step, "warm_start") or not hasattr(step, parameter):
+        return "refit"
+    names = class_names(step)
+    if parameter == "n_estimators":
+        return "total" if _extends_exactly(names, step) else "refit"
+    if parameter == "max_iter" and names & _HISTOGRAM_BOOSTING:
+        return "total"
+    if parameter == "max_iter" and names & _EPOCHS:
+        is_batch_solver = names & _NEURAL_NETWORK and step.solver == "lbfgs"
+        return "refit" if is_batch_solver else "remaining"
+    if _has_word(parameter, ("iter", "epoch")) and not _is_from_scikit_learn(step):
+        return "remaining"
+    # Other solvers of scikit-learn start from the earlier solution but restart their state.
+    return "refit"
+
+
+def is_number_of_rounds(parameter: str) -> bool:
+    """Return whether the name of a parameter is that of a number of boosting rounds."""
+    return any(leaf_of(parameter) in names for names in BOOSTING_NAMES.values())
+
+
+def is_iteration_name(parameter: str) -> bool:
+    """Return whether the name of a parameter is that of a number of iterations."""
+    is_some_count = _has_word(leaf_of(parameter), ("iter", "epoch", "round"))
+    return is_some_count or is_number_of_rounds(parameter)
+
+
+def _has_word(parameter: str, starts: tuple[str, ...]) -> bool:
+    # Whole words only: n_iter_no_change, criterion and max_iter_predict do not count.
+    words = parameter.split("_")
+    is_other = words[-1] in ("change", "predict")
+    return not is_other and any(word.startswith(starts) for word in words)
+
+
+def has_stopped(step: Any, level: int) -> bool:
+    """Return whether a model at ``level`` stopped early, so that more iterations change nothing.
+
+    A fit from scratch with more iterations would stop at the same place. A continued fit would
+    restart the count of iterations without improvement.
+    """
+    names = class_names(step)
+    if names & _EPOCHS:
+        return bool(step.n_iter_ < getattr(step, _UNITS_ASKED, level))
+    if names & _HISTOGRAM_BOOSTING and step.do_early_stopping_:
+        return bool(step.n_iter_ < level) or _had_no_improvement(step)
+    return False
+
+
+@contextmanager
+def _warm_start(step: Estimator, parameter: str, more: int, way: Way) -> Iterator[None]:
+    """Set the parameters for a fit that runs ``more`` iterations, and restore them afterwards."""
+    temporary: Params = {"warm_start": True} if way in ("total", "remaining") else {}
+    if way == "remaining":
+        temporary[parameter] = more
+        setattr(step, _UNITS_ASKED, more)
+    before = {name: getattr(step, name) for name in temporary}
+    try:
+        set_params(step, temporary)
+        yield
+    finally:
+        set_params(step, before)
+
+
+def _extends_exactly(names: frozenset[str], step: Any) -> bool:
+    if names & _GRADIENT_BOOSTING:
+        # warm_start discards the losses that early stopping compares
+        return step.n_iter_no_change is None
+    # scikit-learn raises an error for this with warm_start
+    return not (names & _BAGGING and step.oob_score)
+
+
+def _is_from_scikit_learn(step: Estimator) -> bool:
+    modules = [cls.__module__ for cls in type(step).__mro__]
+    shared = ("sklearn.base", "sklearn.utils")
+    return any(m.startswith("sklearn.") and not m.startswith(shared) for m in modules)
+
+
+def _had_no_improvement(step: Any) -> bool:
+    """Apply the stopping rule of HistGradientBoosting to the recorded scores."""
+    scores = step.train_score_ if step.validation_fraction is None else step.validation_score_
+    patience = step.n_iter_no_change
+    has_waited = len(scores) > patience
+    return has_waited and max(scores[-patience:]) <= scores[-patience - 1] + step.tol
 
 
 @dataclass(frozen=True)
-class Iterations(ContinuedResource):
+class Iterations(OfParameter, ContinuedResource):
     """Train for more and more iterations, continuing from the previous level if possible.
 
     A level is the value of an integer parameter. If training can be continued, only the missing
@@ -87,36 +187,25 @@ class Iterations(ContinuedResource):
     """
 
     parameter: str
-    continuation: ContinuationOption = "auto"
+    continuation: Literal["auto", "total", "remaining", "refit"] = "auto"
     rescale: Rescale | None = None
-
-    @property
-    def name(self) -> str:
-        """The name of the parameter."""
-        return self.parameter
 
     def check(self, estimator: Estimator, searched: frozenset[str]) -> None:
         """Raise a ValueError if the parameter is unknown, also searched, or set under an alias."""
         check_not_searched(self.parameter, searched)
-        owner = owner_of(estimator, self.parameter)
-        library = boosting_library(owner)
-        if library is not None and leaf_of(self.parameter) in BOOSTING_NAMES[library]:
-            _check_aliases(self.parameter, estimator, library, searched)
-        else:
+        leaf = leaf_of(self.parameter)
+        library = boosting_library(owner_of(estimator, self.parameter))
+        if library is None or leaf not in BOOSTING_NAMES[library]:
             check_parameter(self.parameter, estimator, searched)
-            self._check_warm_start(owner, searched)
-
-    def level_range(
-        self, estimator: Estimator, n_train: int, n_rows_needed: int
-    ) -> tuple[int, int]:
-        """Return 1 and the estimator's own value, or 0 if that is not a positive integer."""
-        value = number_of(estimator.get_params().get(self.parameter))
-        is_count = isinstance(value, Integral) and value > 0
-        return 1, int(value) if value is not None and is_count else 0
-
-    def params_at(self, level: int) -> Params:
-        """Return the parameter, set to the level."""
-        return {self.parameter: level}
+            return
+        # n_estimators has a default, which every other name overrides.
+        others = BOOSTING_NAMES[library] - {leaf, "n_estimators"}
+        aliases = {self.parameter.removesuffix(leaf) + name for name in others}
+        if given := aliases & {*searched, *estimator.get_params()}:
+            raise ValueError(
+                f"Cannot use parameter {self.parameter!r} as the resource: the number of trees is "
+                f"also set by {sorted(given)}. Use one name only."
+            )
 
     def can_continue(self, estimator: Estimator) -> bool:
         """Return whether training of this estimator can be continued."""
@@ -127,47 +216,29 @@ class Iterations(ContinuedResource):
     ) -> Estimator:
         """Continue training if possible, else fit from scratch."""
         way, leaf = self._way(estimator), leaf_of(self.parameter)
-        with expected_warnings():
+        with warnings.catch_warnings():  # that training stops at a level is no cause for warnings
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.filterwarnings("ignore", message=r"class_weight presets .* warm_start")
             if way == "refit":
                 return refit(estimator, self.params_at(level), data, is_fitted=previous_level > 0)
-            if previous_level == 0:
-                return fit_first(last_step(estimator), estimator, data, leaf, level, way)
-            step, step_data = to_last_step(estimator, data, first=False)
-            trained = train_on(step, step_data, leaf, level, previous_level, way)
-        return replace_last_step(estimator, trained)
-
-    def _check_warm_start(self, owner: Estimator | None, searched: frozenset[str]) -> None:
-        if self.continuation in ("auto", "refit") or is_replaced(self.parameter, searched):
-            return
-        if not hasattr(owner, "warm_start"):
-            raise ValueError(
-                f"continuation={self.continuation!r} of Iterations({self.parameter!r}) needs a "
-                "parameter of the last step, which must have warm_start. Use continuation='auto'."
-            )
+            step, is_fitted = last_step(estimator), previous_level > 0
+            if is_fitted:
+                step, data = to_last_step(estimator, data, first=False)
+            more = level - previous_level
+            if is_fitted and way == "add trees":
+                longer = add_trees(step, data, leaf, level, more)
+                place = self.parameter.rpartition("__")[0]
+                return estimator.set_params(**{place: longer}) if place else longer
+            set_params(step, {leaf: level})
+            if not is_fitted or not has_stopped(step, previous_level):
+                with _warm_start(step, leaf, more, way):
+                    fit(step if is_fitted else estimator, data)
+        return estimator
 
     def _way(self, estimator: Estimator) -> Way:
         step = owner_of(estimator, self.parameter)
-        is_refit = self.continuation == "refit" or self.rescale or step is None
-        if is_refit or not keeps_training_rows(estimator):
+        if step is None or self.rescale or not keeps_training_rows(estimator):
             return "refit"
-        if self.continuation in ("total", "remaining"):
-            return self.continuation if hasattr(step, "warm_start") else "refit"
-        return way_to_continue(step, leaf_of(self.parameter))
-
-
-def _check_aliases(
-    parameter: str, estimator: Estimator, library: Library, searched: frozenset[str]
-) -> None:
-    """Raise a ValueError if the number of trees is also set under another name."""
-    leaf, params = leaf_of(parameter), estimator.get_params()
-    prefix = parameter.removesuffix(leaf)
-    others = {prefix + name for name in BOOSTING_NAMES[library] - {leaf}}
-    given = {name for name in others if params.get(name) is not None}
-    if library == "lightgbm":
-        given -= {prefix + "n_estimators"}  # has a default, which every other name overrides
-    given |= others & searched
-    if given:
-        raise ValueError(
-            f"Cannot use parameter {parameter!r} as the resource: the number of trees is also "
-            f"set by {sorted(given)}. Use one name only."
-        )
+        if self.continuation == "auto":
+            return way_to_continue(step, leaf_of(self.parameter))
+        return self.continuation if hasattr(step, "warm_start") else "refit"

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from numbers import Integral
 
-from sklearn_halving._checks import CheckedFields, Positive
-from sklearn_halving._typing import Estimator, Params
+from sklearn_halving._checks import Positive
+from sklearn_halving._typing import Estimator
 from sklearn_halving.resources._parameters import check_not_searched, check_parameter, number_of
 from sklearn_halving.resources._rescaling import Rescale
-from sklearn_halving.resources._types import Resource
+from sklearn_halving.resources._types import OfParameter
 
 FRACTION = 1e-3
 
 
 @dataclass(frozen=True)
-class ParameterValue(CheckedFields, Resource):
+class ParameterValue(OfParameter):
     """Refit with an increasing value of an integer or float parameter.
 
     The typical example is the number of random features of a kernel approximation.
@@ -45,13 +45,6 @@ class ParameterValue(CheckedFields, Resource):
     unit: Positive | None = None
     rescale: Rescale | None = None
 
-    subsamples_rows = False
-
-    @property
-    def name(self) -> str:
-        """The name of the parameter."""
-        return self.parameter
-
     def for_estimator(self, estimator: Estimator) -> ParameterValue:
         """Return the resource, with a unit if the estimator's parameter is a float."""
         value = number_of(estimator.get_params().get(self.parameter))
@@ -69,13 +62,6 @@ class ParameterValue(CheckedFields, Resource):
                 f"{value!r}. Use 'n_samples', or a number of iterations or features."
             )
 
-    def level_range(
-        self, estimator: Estimator, n_train: int, n_rows_needed: int
-    ) -> tuple[int, int]:
-        """Return 1 and the level of the estimator's value, or 0 if that is not positive."""
-        value = number_of(estimator.get_params().get(self.parameter))
-        return 1, 0 if value is None or value <= 0 else self.to_level(value)
-
     def to_level(self, amount: float) -> int:
         """Return the amount in units, rounded."""
         return round(amount if self.unit is None else amount / self.unit)
@@ -84,7 +70,3 @@ class ParameterValue(CheckedFields, Resource):
         """Return the value of the parameter."""
         # Rounded to twelve digits, because 3 * 0.1 is 0.30000000000000004.
         return level if self.unit is None else float(f"{level * self.unit:.12g}")
-
-    def params_at(self, level: int) -> Params:
-        """Return the parameter, set to the amount."""
-        return {self.parameter: self.to_amount(level)}

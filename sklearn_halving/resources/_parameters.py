@@ -47,8 +47,7 @@ def number_of(value: object) -> float | None:
     """Return the value of a parameter if it is a number, else None."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return None
-    number: float = value  # type: ignore[assignment]  # an int stays an int
-    return number
+    return value  # type: ignore[return-value]  # an int stays an int
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from inspect import signature
-from math import isnan
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Annotated, Any
 
 from sklearn_halving._checks import Rule, refuse_unless
@@ -59,12 +58,11 @@ def rescaled_params(
         return rescaled
     for name, value in rescaled.items():
         rule = rescale[name]
-        owner, _, parameter = name.rpartition("__")
-        is_whole = _is_whole(value, own.get(owner, estimator), parameter)
         if callable(rule):
-            rescaled[name] = result = rule(value, amount, max_amount)
-            _check_result(name, value, result, is_whole)
+            rescaled[name] = rule(value, amount, max_amount)
         else:
+            owner, _, parameter = name.rpartition("__")
+            is_whole = _is_whole(value, own.get(owner, estimator), parameter)
             scaled = _scaled(name, rule, value, amount, max_amount)
             rescaled[name] = max(round(scaled), min(value, 1)) if is_whole else scaled
     return rescaled
@@ -84,17 +82,3 @@ def _scaled(name: str, rule: str, value: object, amount: float, max_amount: floa
             f"rescale[{name!r}]={rule!r} needs a numeric {name}, got {value!r}. Use a callable."
         )
     return number * max_amount / amount if rule == "inverse" else number * amount / max_amount
-
-
-def _check_result(name: str, value: object, result: object, is_whole: bool) -> None:
-    """Raise unless a callable has returned a number, or an object like the value."""
-    if number_of(value) is None:
-        kind = f"a number or a {type(value).__name__}"
-        is_valid = isinstance(result, (Real, type(value)))
-    else:
-        kind = "a whole number" if is_whole else "a number"
-        number = number_of(result)
-        is_number = number is not None and not isnan(number)
-        is_valid = is_number and (isinstance(result, Integral) or not is_whole)
-    got = f"{result!r} for {value!r}"
-    refuse_unless(is_valid, f"The result of rescale[{name!r}]", f"be {kind}", got)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sklearn_halving._typing import Estimator
-from sklearn_halving.resources._continuation import is_iteration_name
 from sklearn_halving.resources._fit_time import FitTime
-from sklearn_halving.resources._iterations import Iterations
+from sklearn_halving.resources._iterations import Iterations, is_iteration_name
 from sklearn_halving.resources._parameter_value import ParameterValue
 from sklearn_halving.resources._parameters import suggestion
 from sklearn_halving.resources._partial_fit import PartialFit
@@ -49,19 +48,19 @@ def resolve_resource(resource: object, estimator: Estimator) -> Resource:
     """
     if isinstance(resource, ParameterValue):
         return resource.for_estimator(estimator)
+    if isinstance(resource, Resource) and not isinstance(resource, type):
+        return resource
+    known = estimator.get_params()
     if isinstance(resource, str):
         if resource in _BY_NAME:
             return _BY_NAME[resource]()
-        iterations, params = Iterations(resource), estimator.get_params()
+        iterations = Iterations(resource)
         # A candidate may replace the step. Only `check` knows the searched parameters.
-        is_known = resource in params or resource.rpartition("__")[0] in params
+        is_known = resource in known or resource.rpartition("__")[0] in known
         if iterations.can_continue(estimator) or (is_known and is_iteration_name(resource)):
             return iterations
         if is_known:
             return ParameterValue(resource).for_estimator(estimator)
-    elif isinstance(resource, Resource) and not isinstance(resource, type):
-        return resource
-    known = estimator.get_params()
     raise ValueError(
         "resource must be 'n_samples', 'partial_fit', 'fit_time', a parameter of "
         f"{type(estimator).__name__}, or a Resource object; got {resource!r}."

@@ -84,7 +84,6 @@ class WholeFit(Resource):
     """
 
     name = "whole_fit"
-    subsamples_rows = False
 
     def level_range(
         self, estimator: Estimator, n_train: int, n_rows_needed: int
@@ -163,10 +162,8 @@ def rows_needed(order: Rows, y: object, min_per_class: int) -> int:
     >>> rows_needed(np.array([3, 0, 1, 2]), ["a", "a", "a", "b"], min_per_class=2)
     3
     """
-    if len(order) == 0:
-        return 0
     place, _ = _places_in_strata(class_codes(y)[order], np.arange(len(order)))
-    return int(np.flatnonzero(place < min_per_class)[-1]) + 1
+    return int(np.flatnonzero(place < min_per_class).max(initial=-1)) + 1
 
 
 def training_rows(train: Rows, order: Rows, level: int) -> Rows:
@@ -202,13 +199,8 @@ def class_codes(y: object) -> Rows:
     values = y.to_numpy() if hasattr(y, "to_numpy") else y
     values = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
     if values.ndim > 1:
-        columns = values.reshape(len(values), -1).T
-        codes = np.zeros(len(values), dtype=np.intp)
-        for column in columns:  # renumbered for every column to avoid integer overflow
-            column_codes = class_codes(column)
-            joint = codes * (int(column_codes.max(initial=0)) + 1) + column_codes
-            codes = np.unique(joint, return_inverse=True)[1]
-        return codes
+        columns = [class_codes(column) for column in values.reshape(len(values), -1).T]
+        return np.unique(np.column_stack(columns), axis=0, return_inverse=True)[1].reshape(-1)
     try:
         return np.unique(values, return_inverse=True)[1].astype(np.intp, copy=False)
     except TypeError:  # values that cannot be sorted: mixed types, or missing values of pandas

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Protocol, runtime_checkable
 
 from sklearn_halving._checks import CheckedFields
 from sklearn_halving._typing import Estimator, Params
 from sklearn_halving.resources._fitting import TrainingData, refit
+from sklearn_halving.resources._parameters import number_of
 from sklearn_halving.resources._rescaling import Rescale, rescaled_params
 
 
@@ -17,8 +17,8 @@ class Resource(Protocol):
 
     A level is a whole number of units, so that schedules are exact and every pull has an exact
     name. Resources measured in fractions (a float parameter, seconds) choose a unit. A subclass
-    needs ``name``, ``subsamples_rows`` and ``level_range``; the other methods have defaults. An
-    object with all of these methods works without subclassing.
+    needs ``name`` and ``level_range``; the other members have defaults. An object with all of
+    these members works without subclassing.
 
     Examples
     --------
@@ -38,16 +38,14 @@ class Resource(Protocol):
     9
     """
 
+    subsamples_rows: bool = False
+    """Whether the level is a number of rows of the training fold."""
     rescale: Rescale | None = None
     """Rules for parameters that depend on the amount, as in `TrainingSize`; see `rescaled`."""
 
     @property
     def name(self) -> str:
         """The name of the resource in messages and tables."""
-
-    @property
-    def subsamples_rows(self) -> bool:
-        """Whether the level is a number of rows of the training fold."""
 
     def check(self, estimator: Estimator, searched: frozenset[str]) -> None:
         """Raise a ValueError if the resource does not suit the estimator or the search space.
@@ -127,19 +125,17 @@ class ContinuedResource(CheckedFields, Resource):
     A subclass defines `_train_to`.
     """
 
-    subsamples_rows = False
-
     def level_range(
         self, estimator: Estimator, n_train: int, n_rows_needed: int
     ) -> tuple[int, int]:
         """Return 1 and 0: the user must set the largest level."""
         return 1, 0
 
-    @abstractmethod
     def _train_to(
         self, estimator: Estimator, data: TrainingData, level: int, previous_level: int
     ) -> Estimator:
         """Train up to ``level``, which is larger than ``previous_level``."""
+        raise NotImplementedError
 
     def train(
         self,
@@ -154,3 +150,25 @@ class ContinuedResource(CheckedFields, Resource):
         if level <= previous_level:
             return estimator
         return self._train_to(estimator, TrainingData(X, y, fit_params), level, previous_level)
+
+
+class OfParameter(CheckedFields, Resource):
+    """Base class of resources that are the value of a parameter of the estimator."""
+
+    parameter: str
+
+    @property
+    def name(self) -> str:
+        """The name of the parameter."""
+        return self.parameter
+
+    def level_range(
+        self, estimator: Estimator, n_train: int, n_rows_needed: int
+    ) -> tuple[int, int]:
+        """Return 1 and the level of the estimator's value, or 0 if that is not positive."""
+        value = number_of(estimator.get_params().get(self.parameter))
+        return 1, 0 if value is None or value <= 0 else self.to_level(value)
+
+    def params_at(self, level: int) -> Params:
+        """Return the parameter, set to the amount."""
+        return {self.parameter: self.to_amount(level)}

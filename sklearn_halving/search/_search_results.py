@@ -26,8 +26,8 @@ from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._types import NO_ARM, Pull
 from sklearn_halving.policies.bases._base_policy import name_of
 from sklearn_halving.policies.bases._parameter_checks import is_outside
-from sklearn_halving.resources._continuation import is_number_of_rounds
-from sklearn_halving.resources._early_stopping import fix_rounds
+from sklearn_halving.resources._boosters import fix_rounds
+from sklearn_halving.resources._iterations import is_number_of_rounds
 from sklearn_halving.search._formatting import score_text
 from sklearn_halving.search._result_table import make_result_table
 from sklearn_halving.search._run import Run

@@ -247,8 +247,8 @@ class Games:
         rewards = np.full(pulls.arm.shape, np.nan)
         if len(place):
             flat = Pulls(*(np.take(column, place) for column in pulls))
-            for extreme in (np.min, np.max):
-                self.problem.check(policy, Pull(*(int(extreme(column)) for column in flat)))
+            for smallest_and_largest in zip(*((c.min(), c.max()) for c in flat), strict=True):
+                self.problem.check(policy, Pull(*map(int, smallest_and_largest)))
             rewards.put(place, self.arms.rewards(row, flat))
             self.n_pulls += counts
             self._count_units(row, flat)

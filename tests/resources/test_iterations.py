@@ -257,8 +257,4 @@ def test_errors():
         Iterations("n_estimator").check(forest, frozenset())
     with pytest.raises(ValueError, match=r"continuation must be one of .*got .warm"):
         Iterations("n_estimators", "warm")
-    with pytest.raises(ValueError, match="needs a parameter of the last step"):
-        Iterations("estimator__max_depth", "total").check(
-            BaggingClassifier(RandomForestClassifier()), frozenset()
-        )
     FORESTS.check(forest, frozenset({"max_depth"}))

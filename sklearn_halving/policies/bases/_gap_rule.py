@@ -9,7 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
-from sklearn_halving.policies.bases._ranking import largest_of_each, places
+from sklearn_halving.policies.bases._ranking import (
+    gap_to_others,
+    largest_of_each,
+    places,
+    two_largest,
+)
 
 TIE = 1e-9
 """Relative tolerance for ties, so that rounding errors do not affect the choice."""
@@ -78,12 +83,10 @@ def choose_by_gap(
     upper, lower = mean + half_width, mean - half_width
     if not alive.all():
         upper[~alive] = lower[~alive] = NOWHERE
-    best, others, place = _two_largest(upper)
-    gap = lower - best[:, np.newaxis]
-    gap.put(place, lower.take(place) - others)
-    leader = first_largest(gap, priority)
-    start = places(gap, np.zeros_like(leader))  # of each row in the flat arrays
-    bound = -gap.take(start + leader)
+    regret = gap_to_others(upper, lower, NOWHERE)
+    leader = first_largest(-regret, priority)
+    start = places(regret, np.zeros_like(leader))  # of each row in the flat arrays
+    bound = regret.take(start + leader)
     upper.put(start + leader, NOWHERE)
     runner_up = first_largest(upper, priority)
     first, second = np.minimum(leader, runner_up), np.maximum(leader, runner_up)
@@ -185,7 +188,7 @@ def _hardness(
     if not alive.all():
         upper[~alive] = NOWHERE
         lower[~alive] = -NOWHERE  # an infinite gap, which adds nothing
-    best, others, place = _two_largest(upper)
+    best, others, place = two_largest(upper, NOWHERE)
     gap = np.subtract(best[:, np.newaxis], lower, out=lower)
     gap.put(place, others - (best - 2 * wide.take(place)))
     # The gap of an arm that leads by more than three standard deviations is negative.
@@ -195,13 +198,3 @@ def _hardness(
     np.maximum(gap, np.maximum(epsilon, floor)[:, np.newaxis], out=gap)
     np.reciprocal(gap, out=gap)
     return np.vecdot(gap, gap)
-
-
-def _two_largest(values: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return the two largest values of each row, and the place of the largest in the array."""
-    place = places(values, values.argmax(axis=1))
-    best = values.take(place)
-    values.put(place, NOWHERE)
-    others = largest_of_each(values)
-    values.put(place, best)
-    return best, others, place

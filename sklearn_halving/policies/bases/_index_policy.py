@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf, prod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -109,6 +109,8 @@ class IndexPolicy(BasePolicy):
 
     n_first: ClassVar[int] = 1
     """Number of pulls that an arm needs before it has an index."""
+    budget: ClassVar[Literal["n_pulls", "max_pulls"]] = "n_pulls"
+    """The field with the maximum number of pulls; ``max_pulls`` may be None."""
     goes_on_when_decided: ClassVar[bool] = False
     """Whether an arm without rivals is still pulled, to collect rewards."""
 
@@ -148,18 +150,19 @@ class IndexPolicy(BasePolicy):
         Raises ValueError if the parameters do not suit the problem.
         """
         width = width_of_range(self, self.reward_range)
-        name = "n_pulls" if hasattr(self, "n_pulls") else "max_pulls"
-        most = getattr(self, name)
-        if name == "n_pulls" or most is not None:
+        most = getattr(self, self.budget)
+        if most is None and self.budget == "max_pulls":
+            most = inf
+        else:
             why = f"to pull each of {problem.n_arms} candidates {self.n_first} times"
             least = 1 if problem.n_arms == 1 else max(1, self.n_first * problem.n_arms)
-            check_budget(name, most, least, why)
+            check_budget(self.budget, most, least, why)
         shape = prod(batch_shape), problem.n_arms
         state = IndexState(
             problem,
             batch_shape,
             width,
-            inf if most is None else most,
+            most,
             ArmStatistics.zeros(shape),
             n_asked=np.zeros(shape, dtype=np.int64),
             is_open=np.ones(shape[0], dtype=bool),
@@ -187,8 +190,8 @@ class IndexPolicy(BasePolicy):
         place = row * state.problem.n_arms + arm[row]
         n_asked = state.n_asked.reshape(-1)  # the same memory, which is faster to index
         repetition = np.zeros_like(arm)
-        repetition[row] = n_asked[place]
-        n_asked[place] += 1
+        repetition[row] = before = n_asked[place]
+        n_asked[place] = before + 1
         level = np.full_like(arm, state.problem.max_level)
         shape = (*state.batch_shape, int(len(row) > 0))
         return Pulls(arm.reshape(shape), level.reshape(shape), repetition.reshape(shape))
@@ -257,6 +260,8 @@ class IndexPolicy(BasePolicy):
 class ConfidentIndexPolicy(ConfidentPolicy, IndexPolicy):
     """Base class of index policies with a stopping rule, `_is_decided`."""
 
+    budget = "max_pulls"
+
     max_pulls: int | None
 
     def _learn(self, state: IndexState, row: IntArray, pulled: Pulls, rewards: FloatArray) -> None:
@@ -277,7 +282,6 @@ def add_singly(statistics: ArmStatistics, place: IntArray, rewards: FloatArray) 
     n_pulls, reward_sum = statistics.n_pulls.reshape(-1), statistics.reward_sum.reshape(-1)
     n, total = n_pulls[place], reward_sum[place]
     before = np.where(n > 0, rewards - total / np.maximum(n, 1), 0.0)
-    after = rewards - (total + rewards) / (n + 1)
+    n_pulls[place], reward_sum[place] = n + 1, total + rewards
+    after = rewards - reward_sum[place] / n_pulls[place]
     statistics.squared_deviation_sum.reshape(-1)[place] += before * after
-    n_pulls[place] += 1
-    reward_sum[place] += rewards

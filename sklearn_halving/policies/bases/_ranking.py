@@ -92,23 +92,33 @@ def running_sums(values: FloatArray) -> FloatArray:
     return sums
 
 
-def best_of_others(value: FloatArray) -> FloatArray:
-    """Return the largest value of all other arms for each arm, in the same shape.
+def gap_to_others(upper: FloatArray, lower: FloatArray, nothing: float = -np.inf) -> FloatArray:
+    """Return the largest ``upper`` of all other arms minus ``lower``, for each arm.
 
-    NaN is not allowed. If there is only one arm, the result is minus infinity.
+    NaN is not allowed in ``upper``. The others of a single arm are ``nothing``.
 
     Examples
     --------
     >>> import numpy as np
-    >>> best_of_others(np.array([[1.0, 5.0, 3.0]]))
-    array([[5., 3., 5.]])
+    >>> gap_to_others(np.array([[1.0, 5.0, 3.0]]), np.array([[0.0, 2.0, 1.0]]))
+    array([[5., 1., 4.]])
     """
-    first = places(value, value.argmax(axis=1))
-    rest, others = value.copy(), np.empty_like(value)
-    rest.put(first, -np.inf)
-    others[...] = value.take(first)[:, np.newaxis]
-    others.put(first, largest_of_each(rest))
-    return others
+    best, others, place = two_largest(upper, nothing)
+    gap: FloatArray = best[:, np.newaxis] - lower
+    gap.put(place, others - lower.take(place))
+    return gap
+
+
+def two_largest(
+    values: FloatArray, nothing: float = -np.inf
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Return the two largest values of each row, and the place of the largest in the array."""
+    place = places(values, values.argmax(axis=1))
+    best = values.take(place)
+    values.put(place, nothing)
+    others = largest_of_each(values)
+    values.put(place, best)
+    return best, others, place
 
 
 def places(values: AnyArray, column: IntArray) -> IntArray:

@@ -24,7 +24,7 @@ from sklearn_halving.execution._train_test_rows import (
 )
 from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.resources import Resource
-from sklearn_halving.resources._continuation import BOOSTING_NAMES
+from sklearn_halving.resources._boosters import BOOSTING_NAMES
 from sklearn_halving.resources._training_size import class_codes
 from sklearn_halving.search._parameters import SharedParameters
 from sklearn_halving.search.preparing._inputs import FitInputs

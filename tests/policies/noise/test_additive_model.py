@@ -10,31 +10,47 @@ from hypothesis import strategies as st
 from sklearn_halving.policies.noise._additive_model import fit_additive_model
 
 
-def test_equal_splits_give_plain_means_and_two_way_residuals() -> None:
-    rng = np.random.default_rng(0)
-    rewards = rng.normal(size=(4, 6))
-    residual = rewards - rewards.mean(1, keepdims=True) - rewards.mean(0) + rewards.mean()
-    rewards += 1e3 * rng.normal(size=6)  # random effects that are so large are nearly fixed
-    fit = fit_additive_model(rewards, np.ones((4, 6), bool))
-    np.testing.assert_allclose(fit.mean, rewards.mean(axis=1), atol=1e-6)
-    np.testing.assert_allclose(fit.freedom, 5 * 3 / 4)
-    np.testing.assert_allclose(fit.squares, (residual**2).sum(axis=1), rtol=1e-3)
+def by_generalized_least_squares(
+    rewards: np.ndarray, observed: np.ndarray, freedom: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and sum of squares of each arm, by the dense formulas of the mixed model.
 
-
-@pytest.mark.parametrize("shape", [(3, 8), (8, 3)], ids=["arms solved", "splits solved"])
-def test_large_effects_are_those_of_least_squares(shape: tuple[int, int]) -> None:
-    n_arms, n_splits = shape
-    rng = np.random.default_rng(1)
-    observed = rng.random(shape) < 0.7
-    observed[0] = observed[:, 0] = True
-    rewards = rng.normal(5, 1, shape) + 1e3 * rng.normal(size=n_splits)
-    rewards = np.where(observed, rewards, np.nan)
+    The noise is what least squares leaves. The variance of the splits is what it lacks to the
+    variance within the arms. Rewards are centred, as the effects of the splits have mean 0.
+    """
     arm, split = np.nonzero(observed)
-    design = np.zeros((len(arm), n_arms + n_splits))
-    design[np.arange(len(arm)), arm] = design[np.arange(len(arm)), n_arms + split] = 1
-    expected = np.linalg.lstsq(design, rewards[observed], rcond=None)[0][:n_arms]
+    of_arm, of_split = np.eye(len(rewards))[arm], np.eye(rewards.shape[1])[split]
+    y = rewards[observed]
+    design = np.hstack([of_arm, of_split])
+    noise = ((y - design @ np.linalg.lstsq(design, y)[0]) ** 2).sum() / freedom
+    plain = np.linalg.lstsq(of_arm, y)[0]
+    within = ((y - of_arm @ plain) ** 2).sum() / (len(y) - len(rewards))
+    ratio = max(within - noise, 0) / noise
+    covariance = np.eye(len(y)) + ratio * of_split @ of_split.T
+    weighted = np.linalg.solve(covariance, of_arm)
+    mean = np.linalg.solve(weighted.T @ of_arm, weighted.T @ y)
+    effect = ratio * of_split.T @ np.linalg.solve(covariance, y - of_arm @ mean)
+    squares = (y - of_arm @ mean - of_split @ effect) ** 2
+    return mean, np.bincount(arm, squares)
+
+
+@pytest.mark.parametrize("size", [0.0, 2.0, 30.0])
+@pytest.mark.parametrize("shape", [(4, 6), (3, 8), (8, 3)])
+@pytest.mark.parametrize("share", [1.0, 0.7])
+def test_the_mixed_model_by_dense_formulas(
+    shape: tuple[int, int], share: float, size: float
+) -> None:
+    rng = np.random.default_rng(1)
+    observed = rng.random(shape) < share
+    observed[0] = observed[:, 0] = True
+    rewards = rng.normal(5, 1, shape) + size * rng.normal(size=shape[1])
     fit = fit_additive_model(rewards, observed)
-    np.testing.assert_allclose(np.diff(fit.mean), np.diff(expected), atol=2e-3)
+    mean, squares = by_generalized_least_squares(rewards, observed, fit.freedom.sum())
+    np.testing.assert_allclose(fit.mean, mean, rtol=1e-5)
+    np.testing.assert_allclose(fit.squares, squares, rtol=1e-5)
+    if share == 1:
+        np.testing.assert_allclose(fit.mean, rewards.mean(axis=1))
+        np.testing.assert_allclose(fit.freedom, (shape[0] - 1) * (shape[1] - 1) / shape[0])
 
 
 def test_without_noise_nothing_is_left() -> None:

@@ -1,21 +1,84 @@
-"""Early stopping of LightGBM, XGBoost and CatBoost on rows that were held out for it."""
+"""LightGBM, XGBoost and CatBoost: trees that are added, and early stopping on held-out rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from inspect import signature
-from typing import Any
+from typing import Any, Literal
+
+from sklearn.base import clone
 
 from sklearn_halving._typing import Estimator, Params
-from sklearn_halving.resources._continuation import (
-    BOOSTING_NAMES,
-    EARLY_STOPPING_NAMES,
-    boosting_library,
+from sklearn_halving.resources._fitting import (
+    TrainingData,
+    class_names,
+    fit,
+    last_step,
+    to_last_step,
 )
-from sklearn_halving.resources._fitting import TrainingData, last_step, to_last_step
+
+Library = Literal["lightgbm", "xgboost", "catboost"]
+
+# All names of the number of trees. get_params does not list them all: CatBoost, for example,
+# returns only parameters that were set.
+BOOSTING_NAMES: dict[Library, frozenset[str]] = {
+    "lightgbm": frozenset(
+        {"n_estimators", "num_boost_round", "num_iterations", "num_iteration", "n_iter"}
+        | {"num_tree", "num_trees", "num_round", "num_rounds", "nrounds", "max_iter"}
+    ),
+    "xgboost": frozenset({"n_estimators"}),
+    "catboost": frozenset({"iterations", "num_boost_round", "n_estimators", "num_trees"}),
+}
+
+EARLY_STOPPING_NAMES: dict[Library, frozenset[str]] = {
+    "lightgbm": frozenset(
+        {"early_stopping_rounds", "early_stopping_round", "early_stopping", "n_iter_no_change"}
+    ),
+    "xgboost": frozenset({"early_stopping_rounds"}),
+    "catboost": frozenset({"early_stopping_rounds", "od_type", "od_wait", "od_pval"}),
+}
+"""Parameters that ask for early stopping."""
 
 _CALLBACKS = ("EarlyStopping", "_EarlyStoppingCallback")
+
+
+def boosting_library(estimator: object) -> Library | None:
+    """Return the boosting library of the estimator, without importing any."""
+    packages = {cls.__module__.partition(".")[0] for cls in type(estimator).__mro__}
+    return next((library for library in BOOSTING_NAMES if library in packages), None)
+
+
+def adds_trees_exactly(step: Any, parameter: str, library: Library) -> bool:
+    """Return whether a model to which trees are added is equal to a single long fit."""
+    params = step.get_params()
+    # With early stopping, the number of trees differs from the level.
+    stops_early = any(params.get(name) is not None for name in EARLY_STOPPING_NAMES[library])
+    if parameter not in BOOSTING_NAMES[library] or stops_early:
+        return False
+    if library == "lightgbm":
+        return bool(params.get("boosting", params.get("boosting_type", "gbdt")) == "gbdt")
+    if library == "xgboost":
+        is_forest = bool({"XGBRFClassifier", "XGBRFRegressor"} & class_names(step))
+        return params.get("booster") in (None, "gbtree") and not is_forest
+    is_encoded = any(params.get(name) for name in ("cat_features", "text_features"))
+    # CatBoost's automatic learning rate depends on the requested number of iterations
+    has_rate = any(params.get(name) is not None for name in ("learning_rate", "eta"))
+    return has_rate and not is_encoded
+
+
+def add_trees(step: Any, data: TrainingData, parameter: str, level: int, more: int) -> Estimator:
+    """Return a boosted model with ``more`` trees, and its parameter set to ``level``."""
+    library = boosting_library(step)
+    start = {"xgb_model": step.get_booster()} if library == "xgboost" else {"init_model": step}
+    longer = clone(step).set_params(**{parameter: more})
+    fit(longer, data._replace(fit_params=data.fit_params | start))
+    if library == "lightgbm":
+        longer.set_params(**{parameter: level})
+    elif library == "xgboost":
+        # set_params would also pass all parameters to the fitted booster
+        setattr(longer, parameter, level)
+    return longer  # a fitted model of CatBoost refuses set_params
 
 
 def stops_early(estimator: Estimator, fit_params: Params) -> bool:
