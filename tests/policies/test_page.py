@@ -69,7 +69,7 @@ def test_policies_without_a_name_need_more_than_a_number_of_fits() -> None:
     unnamed = {*PUBLIC} - NAMED - {"BayesGap", "Hyperband"}
     for name in unnamed:
         needed = [f.name for f in fields(getattr(policies, name)) if f.default is MISSING]
-        assert {*needed} - {"n_pulls"}, f"{name} can be created by name"
+        assert {*needed} - {"n_pulls"}, f"{name} must have a name in search/_bandit.py"
 
 
 def test_the_examples_run() -> None:
