@@ -76,22 +76,20 @@ class HyperbandSearchCV(BaseBanditSearchCV):
 
     For **distributions**, the default is Hyperband [1]_. Bracket s starts with
     ``max_resources / factor ** s`` of the resource. From rung to rung, one of every ``factor``
-    candidates is kept and gets ``factor`` times the resource. The first bracket relies on cheap
-    fits the most, the last one (s = 0) not at all. Candidates of later brackets are chosen by the
-    scores so far.
+    candidates is kept and gets ``factor`` times the resource.
 
-    With a **time budget**, the search plans by the measured times of its fits. The first candidate
-    is fitted in full: it is the estimator with its own parameters, if they lie in the space. Then
-    new candidates are tried in small loops. If fits with a ninth of the resource are cheap, they
-    decide which candidates are fitted in full. The best few are fitted on further splits.
+    With a **time budget**, the search plans by the measured times of its fits. The estimator with
+    its own parameters, if they lie in the space, or a random candidate is fitted in full. Then new
+    candidates are tried in small loops: where fits with a ninth of the resource are cheap, they
+    decide which are fitted in full. The best few are fitted on further splits.
 
     Parameters
     ----------
     time_budget : float, str or None, default=None
         Maximum time of `fit` with the refit, in seconds or as text, such as ``"30min"``. It is
-        exceeded by at most the fits that run. The search ends earlier if there is nothing left to
-        try. The result may depend on the speed of the machine. If ``brackets``, ``n_loops`` or
-        ``early_splits`` is set, the brackets are played until the time is over.
+        exceeded by at most the fits that run. The result may depend on the speed of the machine.
+        If ``brackets``, ``n_loops`` or ``early_splits`` is set, the brackets are played until
+        the time is over.
     cv : int, cross-validation generator or iterable, default=None
         As in GridSearchCV. The default is 5-fold cross-validation.
     resource : str or Resource, default="n_samples"
@@ -128,15 +126,15 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         How candidates are generated:
 
         - ``"auto"``: ``"gaussian_process"`` for distributions and ``"random"`` for a grid.
-        - ``"random"``: at random before the first fit, as in the paper.
+        - ``"random"``: at random, as in the paper.
         - ``"gaussian_process"``: most have a large expected improvement.
         - an object from `sklearn_halving.samplers`, or of your own.
 
     Attributes
     ----------
     cv_results_ : dict of ndarrays
-        As in GridSearchCV, with one row for each candidate and amount of resource, and the
-        columns ``bracket`` (s), ``iter`` (the rung), ``n_resources``, ``candidate`` and ``loop``.
+        As in GridSearchCV, with one row for each candidate and amount of resource, or with a
+        time budget, for each candidate.
     best_probability_ : float
         Probability that the chosen candidate is the best of the finalists. NaN, like
         ``best_regret_``, if these are too few.

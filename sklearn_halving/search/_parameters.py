@@ -57,7 +57,7 @@ class SharedParameters:
     param_distributions : dict, list of dict or "auto"
         Parameter names as keys, and lists of values or distributions with a method ``rvs`` as
         values. If all values are lists, this is a grid. Each dict of a list is a search space of
-        its own. A tuple is a list of values. ``"auto"`` is `spaces.space_for` of the estimator.
+        its own. ``"auto"`` is `spaces.space_for` of the estimator.
     time_budget : float, str or None, default=None
         Maximum time for all fits, in seconds or as text, such as ``"30min"``. When it is over,
         the best candidate so far is refitted.
@@ -78,8 +78,8 @@ class SharedParameters:
         1 prints progress and the remaining time, 2 also the lines of GridSearchCV for each fit,
         3 also scores.
     initial_candidates : list of dict or None, default=None
-        Candidates to try first, such as ``{}`` for the estimator as it is. With
-        ``param_distributions="auto"``, None stands for those of the ready space.
+        Candidates to try first, such as ``{}`` for the estimator as it is. None is those of the
+        ready space, if there is one.
     checkpoint : str, path-like or None, default=None
         File to which every fit is written. The same search on the same data resumes from it.
     fit_timeout : float, str or None, default=None
@@ -93,7 +93,7 @@ class SharedParameters:
     return_train_score : bool, default=False
         Whether ``cv_results_`` includes training scores.
     pre_dispatch : int or str, default="2*n_jobs"
-        Number of tasks that are sent to the workers at a time.
+        As in GridSearchCV.
 
     Attributes
     ----------

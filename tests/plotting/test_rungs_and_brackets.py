@@ -64,7 +64,7 @@ def test_line_of_the_winner(rungs) -> None:
     display = RungDisplay.from_estimator(rungs)
     lines = [line for axes in display.axes_ for line in axes.lines if len(line.get_xdata())]
     (winner,) = (line for line in lines if to_hex(line.get_color()) == WINNER)
-    assert winner.get_ydata()[-1] == rungs.best_score_
+    assert winner.get_ydata()[-1] == pytest.approx(rungs.best_score_)
     assert winner.get_linewidth() > max(line.get_linewidth() for line in lines if line != winner)
 
 

@@ -367,7 +367,9 @@ def test_a_name_may_belong_to_an_object_of_the_same_candidate(search_class):
 @parametrize_searches
 @pytest.mark.parametrize("space", ["abc", None, ["abc"], SVC(), 3])
 def test_a_wrong_space_says_what_is_accepted(search_class, space):
-    with pytest.raises(ValueError, match=r"must be a dict .*'C': .* list of such dicts, or 'auto'. Got "):
+    with pytest.raises(
+        ValueError, match=r"must be a dict .*'C': .* list of such dicts, or 'auto'. Got "
+    ):
         small(search_class, SVC(), space).fit(*data())
 
 
