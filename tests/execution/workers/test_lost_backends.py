@@ -49,6 +49,7 @@ def search_in(folder: Path, **options: Any) -> HyperbandSearchCV:
         min_resources=4,
         max_resources=36,
         cv=3,
+        early_splits="all",  # the brackets are played, also with a time budget
         random_state=0,
         checkpoint=folder / "journal",
     )

@@ -456,20 +456,9 @@ def test_the_rule_that_ended_a_search_is_named(capsys):
 SEVERAL = {"value": uniform(0, 1)}
 
 
-@pytest.mark.parametrize(
-    ("search_class", "options", "n_drawn"),
-    [
-        (VarianceHalvingSearchCV, {"sampler": "gaussian_process", "n_fits": 40}, 0),
-        (
-            BayesGapSearchCV,
-            {"sampler": "gaussian_process", "n_fits": 60, "n_candidates": 20},
-            20,
-        ),
-    ],
-)
-def test_why_a_candidate_with_fewer_fits_can_be_more_probable_than_the_winner(
-    search_class, options, n_drawn
-):
+@pytest.mark.parametrize("search_class", [VarianceHalvingSearchCV, BayesGapSearchCV])
+def test_why_a_candidate_with_fewer_fits_can_be_more_probable_than_the_winner(search_class):
+    options = {"sampler": "gaussian_process", "n_fits": 40, "initial_candidates": []}
     n_explained = 0
     for seed in range(8):
         estimator = Noisy(noise_sd=0.3, split_sd=0.1)
@@ -481,12 +470,7 @@ def test_why_a_candidate_with_fewer_fits_can_be_more_probable_than_the_winner(
         n_explained += is_less
         text = " ".join(search.summary().split())
         assert ("can have a larger P(best)" in text) == is_less
-        n_made = int((results["candidate"] >= n_drawn).sum())
-        if not n_drawn:
-            assert f"{n_made} candidates; full fits only" in text
-        else:
-            were_made = f" were fitted and {n_made} were made by the sampler; full fits only"
-            assert (were_made in text) == (n_made > 0)
+        assert f"{len(results['candidate'])} candidates; full fits only" in text
     assert n_explained
 
 
