@@ -26,7 +26,10 @@ X, y = load_digits(return_X_y=True)
 space = {"C": loguniform(1e-2, 1e4), "gamma": loguniform(1e-6, 1e1)}
 folder = tempfile.TemporaryDirectory()
 journal = Path(folder.name) / "digits.jsonl"
-search = HyperbandSearchCV(SVC(), space, n_candidates=49, cv=3, random_state=0, checkpoint=journal)
+# With ``early_splits``, the search plays its brackets although there is a time budget.
+search = HyperbandSearchCV(
+    SVC(), space, n_candidates=49, cv=3, early_splits="all", random_state=0, checkpoint=journal
+)
 planned = search.plan(X, y)["n_fits"].sum()
 print(f"planned: {planned} fits")
 
