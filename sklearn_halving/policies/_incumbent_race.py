@@ -242,10 +242,11 @@ class Race:
             return new
         if belief is None:
             return NO_ARM if self.open else new
-        n_splits, n_asked = self.rewards.shape[1], self.asked.sum(axis=1)[: len(belief.mean)]
-        most = n_splits
+        of_arm = self.asked[: self.n_entered].sum(axis=1)
+        n_asked, n_total = of_arm[: len(belief.mean)], int(of_arm.sum())
+        most = n_splits = self.rewards.shape[1]
         if new != NO_ARM:
-            most = min(max(LEAST_SPLITS, round(sqrt(self.asked.sum()))), n_splits)
+            most = min(max(LEAST_SPLITS, round(sqrt(n_total))), n_splits)
         leader = int(np.argmax(belief.mean))
         error = np.sqrt(belief.variance + belief.variance[leader])
         chance = ndtr((belief.mean - belief.mean[leader]) / error)
@@ -253,7 +254,7 @@ class Race:
         chance[leader] = 0.0
         contender = int(np.argmax(chance / np.sqrt(n_asked)))
         has_contender = chance[contender] >= LEAST_CHANCE
-        if new != NO_ARM and self.asked.sum() % PULLS_PER_ARM == 0:
+        if new != NO_ARM and n_total % PULLS_PER_ARM == 0:
             return new
         if has_contender and n_asked[leader] > n_asked[contender]:
             return contender

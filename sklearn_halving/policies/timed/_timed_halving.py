@@ -464,12 +464,15 @@ class TimedGame:
     def _to_refit(self) -> float:
         """Return the time of the refit of the arm that would be recommended now."""
         arm = self.best() if self.refit_cost else NO_ARM
-        if arm == NO_ARM:
-            return 0.0
-        return self.refit_cost * self.clock.expected(Pull(arm, self.top, self.order[0]))
+        return 0.0 if arm == NO_ARM else self.refit_cost * self._in_full(arm)
+
+    def _in_full(self, arm: int) -> float:
+        return self.clock.expected(Pull(arm, self.top, self.order[0]))
 
     def _can_end(self, pull: Pull) -> bool:
-        return self.clock.expected(pull) <= self.clock.left - self._to_refit()
+        """Return whether a pull and the refit can end in time, also that of its own arm."""
+        to_refit = max(self._to_refit(), self.refit_cost * self._in_full(pull.arm))
+        return self.clock.expected(pull) <= self.clock.left - to_refit
 
     def _n_of_budget(self) -> float:
         """Return the budget in full pulls, of all workers."""
