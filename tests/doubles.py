@@ -266,7 +266,7 @@ def make_task(
         X=X,
         y=y,
         candidates=tuple({"quality": float(quality)} for quality in qualities),
-        splits=ListedFolds(tuple(folds)),
+        splits=ListedFolds(tuple(folds), tuple(range(n_splits))),
         resource=Steps(),
         scorer=scorer,
         n_repetitions=n_splits,

@@ -43,13 +43,12 @@ def end_message(task: EvaluationTask, outcome: Outcome) -> str:
 def pull_text(task: EvaluationTask, pull: Pull) -> str:
     """Return a text that identifies a pull within the search."""
     amount = task.resource.to_amount(pull.level)
-    return (
-        f"{pull.arm} at n_resources={amount}, split {pull.repetition}: {task.candidates[pull.arm]}"
-    )
+    split = task.splits.number(pull.repetition)
+    return f"{pull.arm} at n_resources={amount}, split {split}: {task.candidates[pull.arm]}"
 
 
 def _progress(task: EvaluationTask, pull: Pull) -> str:
-    text = f" {pull.repetition + 1}"
+    text = f" {task.splits.number(pull.repetition) + 1}"
     if task.n_repetitions is not None:
         text += f"/{task.n_repetitions}"
     if task.verbose > 9:

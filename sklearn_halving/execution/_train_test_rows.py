@@ -75,6 +75,9 @@ class Folds(Protocol):
     def fold(self, repetition: int) -> Fold:
         """Return the fold of a repetition; the result is the same at every call."""
 
+    def number(self, repetition: int) -> int:
+        """Return the number that the split of a repetition has in the results."""
+
 
 @dataclass(frozen=True)
 class SubsetOrders:
@@ -149,13 +152,18 @@ def _is_enough(target: Rows | None, kept: npt.NDArray[np.bool_]) -> bool:
 
 @dataclass(frozen=True)
 class ListedFolds:
-    """A fixed number of folds, in the order of a scikit-learn splitter."""
+    """A fixed number of folds, and the number that each has in a scikit-learn splitter."""
 
     folds: tuple[Fold, ...]
+    numbers: tuple[int, ...]
 
     def fold(self, repetition: int) -> Fold:
         """Return the fold of a repetition."""
         return self.folds[repetition]
+
+    def number(self, repetition: int) -> int:
+        """Return the number of the split in the splitter."""
+        return self.numbers[repetition]
 
     def __len__(self) -> int:
         return len(self.folds)
@@ -185,3 +193,7 @@ class StreamedFolds:
         if self.orders is None:
             return Fold(train, test)
         return Fold(train, test, self.orders.order(repetition, train), self.full_level)
+
+    def number(self, repetition: int) -> int:
+        """Return the repetition, which is the number of its split."""
+        return repetition

@@ -12,7 +12,7 @@ from joblib import effective_n_jobs
 
 from sklearn_halving import _typing as t
 from sklearn_halving._user_warnings import warn_user
-from sklearn_halving.policies import FiniteHorizonHalving, GridHalving, Hyperband
+from sklearn_halving.policies import GridHalving, Hyperband
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._rungs import exact_factor
 from sklearn_halving.policies.timed._timed_halving import TimedHalving
@@ -52,9 +52,9 @@ MIN_LOOP_COST = (MAX_ELIMINATIONS + 1) ** 2
 """Cost of Hyperband's five brackets in full pulls. If there are fewer because of the minimum
 number of rows, they start more candidates than in the paper: with the paper's numbers, the scores
 of the winners were lower on small tables than with five brackets, and with these they were not."""
-N_WITHOUT_HALVING = 10
-"""Number of candidates that are drawn from distributions if only one level is possible: the
-default ``n_iter`` of RandomizedSearchCV."""
+N_WITHOUT_HALVING = 40
+"""Number of candidates that are drawn from distributions if only one level is possible. With five
+splits, they cost as much as Hyperband's five brackets, or 25 candidates on all splits."""
 USUAL_FACTOR = 10
 """Larger factors cause a warning."""
 MAX_STARTED = 2**16
@@ -292,9 +292,13 @@ class HyperbandSearchCV(BaseBanditSearchCV):
                 n_first=max(1, len(setup.space.initial)),
                 n_workers=effective_n_jobs(self.n_jobs),
                 refit_cost=splits.n_rows / splits.n_train if self.refit else 0.0,
-                split_order=splits.order,
             )
         if self._halves_grid(setup.space, setup.sampler):
+            if self.n_loops != 1:
+                raise ValueError(
+                    f"n_loops={self.n_loops!r} must be 1 for a grid with brackets='auto', whose "
+                    "one bracket starts every candidate. Use brackets='all', or leave n_loops out."
+                )
             return self._grid_policy(setup)
         loop = Hyperband(
             factor=self._bracket_factor,
@@ -313,7 +317,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
             widest = _widest_bracket(loop, setup, n_most)
             loop, can_halve = replace(loop, max_candidates=widest), widest >= eta
         if isinstance(self.brackets, str) and not can_halve:
-            return self._policy_of_one_level(setup)
+            return self._grid_policy(setup)
         return replace(loop, n_loops=self.n_loops)
 
     def _may_be_short(self, resource: Resource) -> bool:
@@ -321,27 +325,11 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         is_automatic = self._chooses_plan and self.min_resources == "auto"
         return is_automatic and resource.subsamples_rows
 
-    def _policy_of_one_level(self, setup: Setup) -> FiniteHorizonHalving:
-        """Return the policy if nothing can be halved: all candidates are fitted in full.
-
-        Algorithm 1 would try a single candidate.
-        """
-        space, level = setup.space, setup.levels.largest
-        n_arms = N_WITHOUT_HALVING
-        if space.size is not None:
-            n_arms = space.size if space.is_grid else min(n_arms, space.size)
-        if self.n_candidates is not None:
-            n_arms = min(self.n_candidates, space.size or self.n_candidates)
-        check_number(n_arms)
-        return FiniteHorizonHalving(n_arms, n_arms * level, float(self._bracket_factor))
-
     def _grid_policy(self, setup: Setup) -> GridHalving:
-        """Return the policy for a grid, with the minimum numbers of rows if rows count."""
-        if self.n_loops != 1:
-            raise ValueError(
-                f"n_loops={self.n_loops!r} must be 1 for a grid with brackets='auto', whose one "
-                "bracket starts every candidate. Use brackets='all', or leave n_loops out."
-            )
+        """Return the policy for a grid, or for candidates that are compared at one level.
+
+        It has the minimum numbers of rows if rows count.
+        """
         splits = setup.splits
         n_splits = splits.n_repetitions or 1
         if self.early_splits == "auto":
@@ -352,8 +340,9 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         first_floor = deep_floor = 1
         if setup.resource.subsamples_rows and self.min_resources == "auto":
             first_floor, deep_floor = splits.early.row_floors(setup.levels.largest)
-        size = setup.space.size or 1
-        n_arms = min(size, self.n_candidates or size)
+        space = setup.space
+        n_most = self.n_candidates or (None if space.is_grid else N_WITHOUT_HALVING)
+        n_arms = min(n for n in (n_most, space.size) if n is not None)
         check_number(n_arms)
         return GridHalving(
             n_arms=n_arms,

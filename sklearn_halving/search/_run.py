@@ -103,6 +103,7 @@ class Run:
         return SearchRecord(
             task.resource,
             list(self.log.outcomes.values()),
+            {pull.repetition: task.splits.number(pull.repetition) for pull in self.log.outcomes},
             self.prepared.plan,
             self.log.stages,
             n_candidates=sum(1 for _ in task.candidates),  # some may not exist yet

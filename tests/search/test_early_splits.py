@@ -74,12 +74,23 @@ def test_auto_takes_as_many_splits_as_have_ten_rows_of_the_rarest_class():
     assert early == [0, 1, 2]
 
 
-@pytest.mark.parametrize("cv", [GroupKFold(4), TimeSeriesSplit(4)])
-def test_auto_takes_all_splits_where_folds_are_not_alike(cv):
-    X, y = data(800)
-    groups = np.arange(800) // 20 if isinstance(cv, GroupKFold) else None
+def test_if_rows_are_ordered_early_rungs_use_the_latest_split():
+    early, last = splits_of_rungs(search(cv=TimeSeriesSplit(4), n_candidates=17).fit(*data(800)))
+    assert early == [3]
+    assert last == [0, 1, 2, 3]
+
+
+def test_with_groups_early_rungs_use_the_splits_that_are_most_like_all_rows():
+    X, y = data(1000)
+    groups = np.repeat(range(4), 250)
+    y[groups == 0], y[groups == 1] = 0, 1
+    cv = GroupKFold(4)
+    unlike = {i for i, (_, test) in enumerate(cv.split(X, y, groups)) if len(set(y[test])) == 1}
     early, last = splits_of_rungs(search(cv=cv, n_candidates=17).fit(X, y, groups=groups))
-    assert early == last == [0, 1, 2, 3]
+    assert last == [0, 1, 2, 3]
+    assert len(unlike) == 2
+    assert 1 <= len(early) <= 2
+    assert not unlike & set(early)
 
 
 def test_a_policy_object_takes_all_splits_unless_it_says_how_many():

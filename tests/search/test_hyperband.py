@@ -206,7 +206,7 @@ def test_tiny_data_have_one_rung_and_say_so():
     with pytest.warns(UserWarning, match="are therefore fitted on all rows"):
         search.fit(X, y)
     assert set(search.cv_results_["n_resources"]) == {3}
-    assert len(search.cv_results_["params"]) == 10
+    assert len(search.cv_results_["params"]) == 40
 
 
 @pytest.mark.parametrize("space", [{"value": [0.1, 0.2, 0.3]}, {"value": randint(0, 3)}])
@@ -763,9 +763,9 @@ def test_neighbours_and_components_do_not_fail_on_a_small_table(model, space):
     assert set(search.history_["outcome"]) == {"ok"}
 
 
-def test_with_one_rung_the_candidates_are_as_many_as_in_randomized_search():
+def test_with_one_level_candidates_race_and_cost_as_much_as_the_brackets_of_large_data():
     search = HyperbandSearchCV(LogisticRegression(), RATES_OF_C, random_state=0)
     with pytest.warns(UserWarning, match=r"has 80 rows, .* at least 50. All candidates are"):
         plan = search.plan(*table(100))
-    assert plan["n_candidates"].tolist() == [10]
-    assert plan["n_fits"].tolist() == [50]
+    assert plan["n_candidates"].tolist() == [40, 14]
+    assert plan["n_fits"].tolist() == [80, 42]

@@ -45,6 +45,8 @@ LEAST_PER_LOST = 4
 50 full pulls."""
 MAX_FAILED = 10
 """If so many arms fail and none succeeds, the play ends."""
+FIRST = 0
+"""The split on which all arms are compared."""
 N_SHARES = 100
 """Number of latest arms from which the relative cost of screening is known."""
 N_SETTLED = 300
@@ -73,8 +75,6 @@ class TimedHalving(SeparateGames):
         Number of pulls in flight, until `charge` tells another number.
     refit_cost : float, default=0.0
         Time that is kept back at the end, in full pulls of the arm to recommend.
-    split_order : tuple of int, default=()
-        The repetitions in the order in which an arm is pulled on them. Empty for 0, 1, 2, ...
 
     Notes
     -----
@@ -91,7 +91,6 @@ class TimedHalving(SeparateGames):
     n_first: Count = 1
     n_workers: Count = 1
     refit_cost: NotNegative = 0.0
-    split_order: tuple[int, ...] = ()
 
     def describe(self, problem: Problem | None = None) -> PolicyDescription:
         """Return the description of the policy. Arms are created when first pulled."""
@@ -153,7 +152,6 @@ class Clock:
 
     low: int | None
     top: int
-    first_split: int
     n_workers: int
     left: float = inf
     budget: float = inf
@@ -184,7 +182,7 @@ class Clock:
         if self._told != pull:
             self._add(pull, float(pull.level))
         arm, low = pull.arm, self.screening.get(pull.arm)
-        if pull.repetition == self.first_split and not has_failed and arm in self.full:
+        if pull.repetition == FIRST and not has_failed and arm in self.full:
             if pull.level == self.top:
                 self.of_new.add(self.full[arm].total)
             if low is not None:
@@ -196,7 +194,7 @@ class Clock:
             self.of_screening.add(seconds)
         else:
             self.full.setdefault(pull.arm, Mean()).add(seconds)
-            self.again += seconds * (pull.repetition != self.first_split)
+            self.again += seconds * (pull.repetition != FIRST)
 
     @property
     def total(self) -> float:
@@ -224,13 +222,12 @@ class TimedGame:
     """The state of a single problem."""
 
     def __init__(self, rules: TimedHalving, problem: Problem) -> None:
-        n_splits = problem.max_repetitions or len(rules.split_order) or 1
         low, self.top = rules.screening_level, problem.max_level
         self.low = low if low is not None and low < self.top else None
-        self.order = rules.split_order or tuple(range(n_splits))
+        self.n_splits = problem.max_repetitions or 1
         self.n_arms, self.n_first = problem.n_arms, rules.n_first
         self.refit_cost = rules.refit_cost
-        self.clock = Clock(self.low, self.top, self.order[0], rules.n_workers)
+        self.clock = Clock(self.low, self.top, rules.n_workers)
         self.loops: list[range] = []
         self.in_flight: dict[Pull, None] = {}
         self.failed: set[int] = set()
@@ -328,7 +325,7 @@ class TimedGame:
         """What the rewards at the largest level say."""
         if self._standing is None:
             arms = sorted(self.full.keys() - self.failed)
-            table = np.full((len(arms), len(self.order)), np.nan)
+            table = np.full((len(arms), self.n_splits), np.nan)
             for row, arm in zip(table, arms, strict=True):
                 row[list(self.full[arm])] = list(self.full[arm].values())
             self._standing = Standing.of(np.array(arms, dtype=np.int64), table)
@@ -372,7 +369,7 @@ class TimedGame:
         return pull
 
     def _promotion(self) -> Pull | None:
-        pulls = (Pull(arm, self.top, self.order[0]) for arm in self._best_of_pool())
+        pulls = (Pull(arm, self.top, FIRST) for arm in self._best_of_pool())
         pull = next((pull for pull in pulls if self._can_end(pull)), None)
         if pull is not None:
             self._pool.discard(pull.arm)
@@ -398,10 +395,10 @@ class TimedGame:
         price = self.clock.of_new.value
         if price is None or self._is_settled():
             return None
-        pull = self._contest(len(self.order), LEAST_PROBABILITY)
+        pull = self._contest(self.n_splits, LEAST_PROBABILITY)
         pull = pull or self._loop(self._work(price, 0), price)
         pull = pull or (self._promotion() if self.full else None)
-        return pull or self._contest(len(self.order), LEAST_AT_END)
+        return pull or self._contest(self.n_splits, LEAST_AT_END)
 
     # Loops of new arms.
 
@@ -413,7 +410,7 @@ class TimedGame:
         self.loops.append(arms)
         if n_promoted:
             self._screens.append((set(arms), n_promoted))
-        self._queue.extend(Pull(arm, level, self.order[0]) for arm in arms)
+        self._queue.extend(Pull(arm, level, FIRST) for arm in arms)
         return self._queued()
 
     def _close(self, arm: int) -> None:
@@ -467,7 +464,7 @@ class TimedGame:
         return 0.0 if arm == NO_ARM else self.refit_cost * self._in_full(arm)
 
     def _in_full(self, arm: int) -> float:
-        return self.clock.expected(Pull(arm, self.top, self.order[0]))
+        return self.clock.expected(Pull(arm, self.top, FIRST))
 
     def _can_end(self, pull: Pull) -> bool:
         """Return whether a pull and the refit can end in time, also that of its own arm."""
@@ -511,7 +508,7 @@ class TimedGame:
         standing = self.standing
         if len(standing.arms) < 2:
             return None
-        arm = standing.contender(min(most, len(self.order)), least, self._n_open())
+        arm = standing.contender(min(most, self.n_splits), least, self._n_open())
         pull = None if arm == NO_ARM else Pull(arm, self.top, self._next_split(arm))
         return pull if pull is not None and self._can_end(pull) else None
 
@@ -526,7 +523,7 @@ class TimedGame:
         known = self.full[arm]
         return next(
             split
-            for split in self.order
+            for split in range(self.n_splits)
             if split not in known and Pull(arm, self.top, split) not in self.in_flight
         )
 
@@ -536,7 +533,7 @@ class TimedGame:
         if len(standing.arms) < N_SETTLED:
             return False
         early = standing.mean[: len(standing.arms) // 3].max()
-        return bool(standing.mean.max() - early <= np.sqrt(standing.noise / len(self.order)))
+        return bool(standing.mean.max() - early <= np.sqrt(standing.noise / self.n_splits))
 
 
 def _n_screened(work: float, low: float, price: float) -> int:

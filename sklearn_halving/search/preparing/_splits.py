@@ -76,7 +76,7 @@ class EarlyRungs:
         classes: Rows | None,
         tests: Sequence[Rows],
         *,
-        is_special: bool,
+        are_drawn: bool,
     ) -> EarlyRungs:
         """Return the properties of some data.
 
@@ -88,18 +88,17 @@ class EarlyRungs:
             The target as class indices; None if it has no classes.
         tests : sequence of ndarray of int
             The test rows of each split.
-        is_special : bool
-            Whether all splits are needed: because of groups, the order of rows, or a type of
-            target that is not known.
+        are_drawn : bool
+            Whether the rows of the splits do not depend on groups or on the order of the rows.
+            Then the target of the first test folds should be distributed as that of all rows.
         """
         shape: tuple[int, ...] = getattr(X, "shape", ())
         n_columns = int(shape[-1]) if len(shape) == 2 else 0
-        if is_special:
-            return cls(len(tests), has_like_folds=False, n_columns=n_columns)
         n_classes = 0 if classes is None else int(classes.max()) + 1
-        target = _numeric_target(y) if classes is None else None
+        target = _numeric_target(y) if classes is None and are_drawn else None
         n_telling = _n_telling_splits(classes, n_classes, target, tests)
-        return cls(n_telling, _has_like_folds(classes, target, tests), n_columns, n_classes)
+        has_like_folds = not are_drawn or _has_like_folds(classes, target, tests)
+        return cls(n_telling, has_like_folds, n_columns, n_classes)
 
     def row_floors(self, n_train: int) -> tuple[int, int]:
         """Return the minimum number of rows for the rung below the largest level, and below that.
@@ -139,9 +138,6 @@ class SearchSplits:
     """Number of splits that ``cv`` stands for, such as 5 for ``cv=5``."""
     held_out: HeldOutRows | None = None
     """Holds out training rows for the early stopping of boosters."""
-    order: tuple[int, ...] = ()
-    """The splits in the order in which a candidate is fitted on them if time is limited: the
-    latest first if the rows are ordered, else those first that are the most like all rows."""
 
     @property
     def overlap(self) -> float:
@@ -176,6 +172,8 @@ def fixed_splits(
     """Return the splits of the splitter, as in GridSearchCV."""
     _check_rows(inputs)
     pairs = _ask_splitter(search, inputs)
+    numbers = _order_of(search, inputs, pairs)
+    pairs = [pairs[number] for number in numbers]
     orders = _subset_orders(search, inputs, pairs, seed) if resource.subsamples_rows else None
     n_train, n_test = _smallest(pairs)
     folds = tuple(
@@ -185,7 +183,7 @@ def fixed_splits(
         for repetition, (train, test) in enumerate(pairs)
     )
     return SearchSplits(
-        ListedFolds(folds),
+        ListedFolds(folds, numbers),
         len(pairs),
         n_train,
         n_test,
@@ -193,7 +191,6 @@ def fixed_splits(
         1 if orders is None else _needed(orders, folds),
         _early_rungs(search, inputs, pairs),
         held_out=_held_out(search, inputs, pairs, seed),
-        order=_order_of(search, inputs, pairs),
     )
 
 
@@ -232,19 +229,23 @@ def streamed_splits(
 
 
 def _early_rungs(search: SharedParameters, inputs: FitInputs, pairs: Pairs) -> EarlyRungs:
-    is_special = inputs.split_params.get("groups") is not None or _goes_forward(pairs)
+    tests = [test for _, test in pairs]
     try:
         classes = _class_target(search, inputs)
     except ValueError:  # scikit-learn does not know this type of target, but the estimator may
-        is_special, classes = True, None
-    tests = [test for _, test in pairs]
-    return EarlyRungs.of(inputs.X, inputs.y, classes, tests, is_special=is_special)
+        return EarlyRungs(len(tests), has_like_folds=False)
+    are_drawn = inputs.split_params.get("groups") is None and not _goes_forward(pairs)
+    return EarlyRungs.of(inputs.X, inputs.y, classes, tests, are_drawn=are_drawn)
 
 
 def _order_of(
     search: SharedParameters, inputs: FitInputs, pairs: Sequence[tuple[Rows, Rows]]
 ) -> tuple[int, ...]:
-    """Return the splits in the order in which they are used if time is limited."""
+    """Return the splits in the order in which a candidate is fitted on them.
+
+    It is the latest split first if the rows are ordered. With groups, it is the split first whose
+    test rows are the most like all rows in number and target.
+    """
     if _goes_forward(pairs):
         return tuple(reversed(range(len(pairs))))
     if inputs.split_params.get("groups") is None:

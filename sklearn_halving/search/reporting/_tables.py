@@ -209,6 +209,7 @@ def make_cv_results(
         Function that returns the mean score of each row.
     """
     pulls = _Cells.of(outcomes, rows, task.n_repetitions)
+    numbers = list(map(task.splits.number, range(pulls.is_pulled.shape[1])))
     results: CvResults = dict(rows.places)
     if not isinstance(task.resource, WholeFit):
         amounts = [task.resource.to_amount(level) for level in rows.level.tolist()]
@@ -223,11 +224,11 @@ def make_cv_results(
     results.update(_rescaled_columns(task, rows))
     results["params"] = params
     for metric, table in pulls.scores("test_scores").items():
-        _add_scores(results, f"test_{metric}", table, means, pulls)
+        _add_scores(results, f"test_{metric}", table, means, pulls, numbers)
         results[f"rank_test_{metric}"] = ranks(results[f"mean_test_{metric}"], rows.rank_group)
     if task.return_train_score:
         for metric, table in pulls.scores("train_scores").items():
-            _add_scores(results, f"train_{metric}", table, means, pulls)
+            _add_scores(results, f"train_{metric}", table, means, pulls, numbers)
     return results
 
 
@@ -355,10 +356,16 @@ def _add_times(results: CvResults, pulls: _Cells) -> None:
 
 
 def _add_scores(
-    results: CvResults, key: str, table: FloatArray, means: Means, pulls: _Cells
+    results: CvResults,
+    key: str,
+    table: FloatArray,
+    means: Means,
+    pulls: _Cells,
+    numbers: Sequence[int],
 ) -> None:
-    for split, column in enumerate(table.T):
-        results[f"split{split}_{key}"] = column
+    """Add the scores of the splits, which have these numbers, their means and deviations."""
+    for place in np.argsort(numbers).tolist():
+        results[f"split{numbers[place]}_{key}"] = table[:, place]
     results[f"mean_{key}"] = means(table, pulls.is_pulled)
     results[f"std_{key}"] = _deviations(table, pulls.is_pulled)
 
@@ -391,6 +398,8 @@ class SearchRecord:
     """The resource, which defines the meaning of a level."""
     outcomes: list[Outcome]
     """The outcomes in the order in which the pulls returned."""
+    numbers: dict[int, int]
+    """The number of the split of each repetition."""
     plan: SearchPlan
     """The plan of the search."""
     stages: dict[Pull, int]
@@ -471,7 +480,7 @@ def _row(record: SearchRecord, outcome: Outcome, metrics: list[str]) -> dict[str
         row["n_resources"] = resource.to_amount(level)
     error = outcome.error or outcome.score_error
     row |= {
-        "split": repetition,
+        "split": record.numbers[repetition],
         "started": outcome.started,
         "ended": outcome.started + outcome.fit_seconds + outcome.score_seconds,
         "fit_time": outcome.fit_seconds,

@@ -160,15 +160,6 @@ def test_noisy_arms_are_confirmed_on_further_splits_and_clear_ones_are_not():
     assert n_again[0] > n_again[1]
 
 
-def test_the_order_of_the_splits_is_kept():
-    policy = TimedHalving(LOW, refit_cost=1.25, split_order=(4, 2, 0, 1, 3))
-    found = play(60.0, policy=policy, noise=0.3)
-    assert {pull.repetition for pull in found.at(LOW)} == {4}
-    splits = [pull.repetition for pull in found.at(TOP) if pull.arm == found.arm]
-    assert splits == [4, 2, 0, 1, 3][: len(splits)]
-    assert len(splits) > 1
-
-
 def test_more_time_finds_better_arms():
     regrets = [
         np.mean([play(t, seed=seed).regret for seed in range(8)]) for t in (4.0, 15.0, 60.0)
