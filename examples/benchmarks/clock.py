@@ -19,25 +19,12 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-import pandas as pd
 from _common import DATA, Report, one_thread, parse_options
 from _peer_spaces import for_optuna
+from _tables import table_task
 from _yahpo_surrogates import scenario_at
 from scipy.stats import loguniform, randint, uniform
 from sklearn.base import clone
-from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
-from sklearn.impute import SimpleImputer
-from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
-from sklearn.svm import SVC, SVR
 
 from sklearn_halving.policies import Problem, Pulls
 from sklearn_halving.policies.timed._timed_halving import TimedHalving
@@ -66,18 +53,6 @@ SPACES = {
         "max_features": uniform(0.3, 0.7),
     },
 }
-MODELS: dict[str, tuple[Any, Any]] = {
-    "svm": (SVC(), SVR()),
-    "forest": (
-        RandomForestClassifier(50, random_state=0),
-        RandomForestRegressor(50, random_state=0),
-    ),
-    "neighbours": (KNeighborsClassifier(), KNeighborsRegressor()),
-    "boosting": (
-        HistGradientBoostingClassifier(early_stopping=False, random_state=0),
-        HistGradientBoostingRegressor(early_stopping=False, random_state=0),
-    ),
-}
 Fit = Callable[[dict[str, Any], float, int], tuple[float, float]]
 """Returns score and seconds of parameters, with a share of the resource on a split."""
 
@@ -87,30 +62,13 @@ class Table:
 
     def __init__(self, name: str, seed: int, folder: Path) -> None:
         table, model, n_rows = name.split()
-        frame = pd.read_csv(DATA / "tables" / f"{table}.csv.gz")
-        X, y = frame.iloc[:, :-1], frame.iloc[:, -1]
-        has_classes = not (pd.api.types.is_numeric_dtype(y) and y.nunique() > 20)
-        target = pd.factorize(y)[0] if has_classes else ((y - y.mean()) / y.std()).to_numpy()
-        rows = np.random.default_rng(seed).permutation(len(y))
-        train, test = np.split(rows[: int(n_rows) + 6000], [min(int(n_rows), len(y) * 6 // 10)])
-        self._data = X.iloc[train], target[train], X.iloc[test], target[test]
-        numbers = make_column_selector(dtype_include=np.number)
-        texts = make_column_selector(dtype_exclude=np.number)
-        codes: Any = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
-        if model in ("svm", "neighbours"):
-            codes = OneHotEncoder(handle_unknown="ignore", max_categories=20)
-        encoder = make_column_transformer((codes, texts), (SimpleImputer(), numbers))
-        scaler = StandardScaler(with_mean=False)
-        self._pipeline = make_pipeline(encoder, scaler, MODELS[model][0 if has_classes else 1])
-        step = self._pipeline.steps[-1][0]
-        self.space = {f"{step}__{key}": values for key, values in SPACES[model].items()}
-        space = with_own_parameters(SearchSpace(self.space), self._pipeline)
-        self.own = space.initial
-        folds = (StratifiedKFold if has_classes else KFold)(FOLDS, shuffle=True, random_state=seed)
-        self._folds = list(folds.split(*self._data[:2]))
-        n_classes = len(np.unique(target)) if has_classes else 0
+        self._task = task = table_task(table, model, int(n_rows), seed)
+        self.space = {task.prefix + key: values for key, values in SPACES[model].items()}
+        self.own = with_own_parameters(SearchSpace(self.space), task.pipeline).initial
+        self._folds = task.folds(FOLDS, seed)
+        n_classes = len(np.unique(task.y)) if task.has_classes else 0
         self.n_train = min(len(inside) for inside, _ in self._folds)
-        least = max(200, 10 * n_classes, X.shape[1], -(-self.n_train // 9))
+        least = max(200, 10 * n_classes, task.X.shape[1], -(-self.n_train // 9))
         self.low = least if 3 * least <= self.n_train else None
         self._path = folder / f"{name.replace(' ', '_')}_{seed}.jsonl"
         lines = self._path.read_text().splitlines() if self._path.exists() else []
@@ -121,7 +79,8 @@ class Table:
         n = round(share * self.n_train)
         key = repr((sorted(params.items()), n, split))
         if key not in self._known:
-            X, y, X_test, y_test = self._data
+            X, y = self._task.X, self._task.y
+            X_test, y_test = self._task.X_test, self._task.y_test
             inside = np.arange(len(y))
             if split >= 0:
                 inside, outside = self._folds[split]
@@ -130,7 +89,7 @@ class Table:
                 ]
                 X_test, y_test = X.iloc[outside], y[outside]
             began = time.process_time()
-            model = clone(self._pipeline).set_params(**params).fit(X.iloc[inside], y[inside])
+            model = clone(self._task.pipeline).set_params(**params).fit(X.iloc[inside], y[inside])
             score = float(model.score(X_test, y_test))
             self._known[key] = score, time.process_time() - began
             with self._path.open("a") as file:

@@ -337,14 +337,24 @@ def search_space(
 
 
 def with_own_parameters(space: SearchSpace, estimator: Estimator) -> SearchSpace:
-    """Return the space with the estimator's own parameters in front, if they lie in it."""
-    own = estimator.get_params()
-    for one_dict in space.distributions:
-        if one_dict.keys() <= own.keys():
-            params = {name: own[name] for name in one_dict}
-            if Space.of(one_dict).point_of(params) is not None:
-                return SearchSpace(space.distributions, [params])
-    return space
+    """Return the space with a first candidate that is as close to the estimator as possible.
+
+    A parameter whose value in the estimator lies outside of its range has the middle of the range.
+    With a list of dicts, it is in the dict that has the fewest of these.
+    """
+    nearest = [_nearest(one_dict, estimator.get_params()) for one_dict in space.distributions]
+    return SearchSpace(space.distributions, [min(nearest, key=lambda found: found[0])[1]])
+
+
+def _nearest(values: Params, own: Params) -> tuple[int, Params]:
+    """Return a candidate close to some parameters, and how many values are not the same."""
+    space, n_others = Space.of(values), len(values)
+    params = space.params_at(np.full(space.n_dimensions, 0.5))
+    for name in values.keys() & own.keys():
+        nearer = params | {name: own[name]}
+        if space.point_of(nearer) is not None:
+            params, n_others = nearer, n_others - 1
+    return n_others, params
 
 
 def estimator_with(estimator: Estimator, params: Params, message: str) -> Estimator:

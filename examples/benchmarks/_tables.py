@@ -1,0 +1,85 @@
+"""Real tables as tasks: a model in a pipeline, rows to train on, and rows to test on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from _common import DATA
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.svm import SVC, SVR
+
+MODELS: dict[str, tuple[Any, Any]] = {
+    "svm": (SVC(), SVR()),
+    "forest": (
+        RandomForestClassifier(50, random_state=0),
+        RandomForestRegressor(50, random_state=0),
+    ),
+    "neighbours": (KNeighborsClassifier(), KNeighborsRegressor()),
+    "boosting": (
+        HistGradientBoostingClassifier(early_stopping=False, random_state=0),
+        HistGradientBoostingRegressor(early_stopping=False, random_state=0),
+    ),
+    "neural network": (
+        MLPClassifier(max_iter=100, random_state=0),
+        MLPRegressor(max_iter=100, random_state=0),
+    ),
+    "linear": (LogisticRegression(max_iter=300), Ridge()),
+}
+ONE_HOT = ("svm", "neighbours", "neural network", "linear")
+N_TEST = 6000
+
+
+@dataclass
+class TableTask:
+    """A model in a pipeline, and the rows of a table. Numeric targets have mean 0, variance 1."""
+
+    pipeline: Any
+    prefix: str
+    """The prefix of the parameters of the model."""
+    X: Any
+    y: np.ndarray
+    X_test: Any
+    y_test: np.ndarray
+    has_classes: bool
+
+    def folds(self, n_folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return shuffled folds."""
+        kind = StratifiedKFold if self.has_classes else KFold
+        return list(kind(n_folds, shuffle=True, random_state=seed).split(self.X, self.y))
+
+
+def table_task(table: str, model: str, n_rows: int, seed: int) -> TableTask:
+    """Return a model on ``n_rows`` rows of a table, but at most 60 % of them."""
+    frame = pd.read_csv(DATA / "tables" / f"{table}.csv.gz")
+    X, y = frame.iloc[:, :-1], frame.iloc[:, -1]
+    has_classes = not (pd.api.types.is_numeric_dtype(y) and y.nunique() > 20)
+    target = pd.factorize(y)[0] if has_classes else ((y - y.mean()) / y.std()).to_numpy()
+    rows = np.random.default_rng(seed).permutation(len(y))
+    train, test = np.split(rows[: n_rows + N_TEST], [min(n_rows, len(y) * 6 // 10)])
+    numbers = make_column_selector(dtype_include=np.number)
+    texts = make_column_selector(dtype_exclude=np.number)
+    codes: Any = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+    if model in ONE_HOT:
+        codes = OneHotEncoder(handle_unknown="ignore", max_categories=20)
+    encoder = make_column_transformer((codes, texts), (SimpleImputer(), numbers))
+    scaler = StandardScaler(with_mean=False)
+    pipeline = make_pipeline(encoder, scaler, MODELS[model][0 if has_classes else 1])
+    prefix = f"{pipeline.steps[-1][0]}__"
+    data = X.iloc[train], target[train], X.iloc[test], target[test]
+    return TableTask(pipeline, prefix, *data, has_classes)
