@@ -136,6 +136,8 @@ def main() -> None:
     small = [(table, 600) for table in NEW] + [(table, 1200) for table in KNOWN]
     large = [(table, 4000) for table in LARGE]
     for title, tables, families in (("small", small, FAMILIES), ("large", large, OF_LARGE)):
+        if options.only not in title:
+            continue
         chosen = [f for f in families if f in (options.families or f).split(",")]
         if options.quick:
             tables, chosen = tables[:2], [f for f in chosen if f == "svm"]

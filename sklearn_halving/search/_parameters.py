@@ -78,8 +78,8 @@ class SharedParameters:
         1 prints progress and the remaining time, 2 also the lines of GridSearchCV for each fit,
         3 also scores.
     initial_candidates : list of dict or None, default=None
-        Candidates to try first, such as ``{}`` for the estimator as it is. None is those of the
-        ready space, if there is one.
+        Candidates to try in any case, such as ``{}`` for the estimator as it is. None is those of
+        the ready space, if there is one.
     checkpoint : str, path-like or None, default=None
         File to which every fit is written. The same search on the same data resumes from it.
     fit_timeout : float, str or None, default=None

@@ -104,6 +104,7 @@ class Run:
             task.resource,
             list(self.log.outcomes.values()),
             {pull.repetition: task.splits.number(pull.repetition) for pull in self.log.outcomes},
+            setup.space.distributions,
             self.prepared.plan,
             self.log.stages,
             n_candidates=sum(1 for _ in task.candidates),  # some may not exist yet

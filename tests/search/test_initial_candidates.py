@@ -83,7 +83,7 @@ def test_a_number_of_another_type_does_not_replace_a_candidate_of_the_grid(searc
         search_class, tree, {"max_features": values}, initial_candidates=[{"max_features": 1}]
     )
     given = dict.fromkeys(repr(params["max_features"]) for params in tried(search.fit(X, Y)))
-    assert list(given) == ["1", *(repr(value) for value in values if repr(value) != "1")]
+    assert sorted(given) == sorted({"1", *map(repr, values)})
 
 
 def test_what_a_dict_leaves_out_has_the_value_of_the_estimator():
@@ -147,7 +147,7 @@ def test_rows_of_another_search_without_its_resource():
 
 
 @pytest.mark.parametrize("sampler", ["random", "gaussian_process"])
-def test_they_fill_the_brackets_in_the_order_of_play(sampler):
+def test_they_are_in_the_brackets_that_eliminate_the_fewest(sampler):
     given = [{"value": 2.0 + i} for i in range(7)]
     search = HyperbandSearchCV(
         Steady(), {"value": uniform(0, 1)}, sampler=sampler, initial_candidates=given, cv=3,
@@ -157,19 +157,13 @@ def test_they_fill_the_brackets_in_the_order_of_play(sampler):
     firsts = plan.groupby("bracket")[["n_candidates", "n_initial"]].first()
     assert firsts.to_dict() == {
         "n_candidates": {0: 3, 1: 5, 2: 9},
-        "n_initial": {0: 0, 1: 5, 2: 2},
+        "n_initial": {0: 3, 1: 4, 2: 0},
     }
     search.fit(X, Y)
-    assert plan["n_fits"].sum() == search.n_fits_
-    assert search.best_params_["value"] in (6.0, 8.0)
-    starts = search.history_.query("rung == 0")["candidate"].unique()
-    assert {search_value(search, arm) for arm in starts[:5]} == {2.0, 3.0, 4.0, 5.0, 6.0}
-
-
-def search_value(search, arm):
-    return dict(zip(search.cv_results_["candidate"], search.cv_results_["params"], strict=True))[
-        arm
-    ]["value"]
+    in_full = search.history_.query("bracket == 0")["candidate"]
+    params = dict(zip(search.cv_results_["candidate"], search.cv_results_["params"], strict=True))
+    assert {params[arm]["value"] for arm in in_full} == {2.0, 3.0, 4.0}
+    assert search.best_params_["value"] in (4.0, 8.0)
 
 
 def test_a_small_grid_in_several_brackets_has_them_once_in_each():

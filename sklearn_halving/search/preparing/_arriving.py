@@ -77,7 +77,9 @@ def draw_candidates(
         n_of_group: Sequence[int] = [sum(sizes) for sizes in source.n_of_bracket]
         order: Sequence[int] = range(plan.n_loops)
     else:
-        source = MadeBySampler.over(space, sampler, rng, space.initial)
+        source = MadeBySampler.over(
+            space, sampler, rng, () if plan.schedule is None else plan.fronts
+        )
         if plan.schedule is None:
             n_of_group, order = [1] * plan.problem.n_arms, range(plan.problem.n_arms)
         else:
@@ -193,7 +195,7 @@ class ArrivingInLoops(ArrivingCandidates):
         rng: np.random.RandomState,
     ) -> ArrivingInLoops:
         """Return candidates of a search space; raise if the estimator lacks a parameter."""
-        source = MadeBySampler.over(space, sampler, rng, space.initial)
+        source = MadeBySampler.over(space, sampler, rng)
         check_candidates(estimator, [*space.initial, *source.examples])
         return cls(source, n_most)
 
@@ -273,7 +275,9 @@ class MadeBySampler:
     seed: list[int]
     """Seed of the sampler. It is combined with the index of the bracket."""
     initial: list[Params]
-    """Candidates with which the first brackets in the order of play begin."""
+    """Candidates with which the groups begin."""
+    fronts: Sequence[range] = ()
+    """The indices of those of each group; if empty, the first groups begin with them."""
     rungs_before: Callable[[int], Iterable[ClosedRung]] = _nothing
     """Returns the closed rungs that a bracket may use, given its index."""
     arrivals: Callable[[], Sequence[range]] = _no_arrivals
@@ -290,17 +294,20 @@ class MadeBySampler:
         space: SearchSpace,
         sampler: Sampler,
         rng: np.random.RandomState,
-        initial: Sequence[Params],
+        fronts: Sequence[range] = (),
     ) -> MadeBySampler:
         """Return the source for a search space, with a seed from a generator."""
         seed = rng.randint(2**31 - 1, size=4).tolist()
-        return cls(sampler, Told(Space.of(space.distributions)), seed, list(initial))
+        told = Told(Space.of(space.distributions))
+        return cls(sampler, told, seed, list(space.initial), fronts)
 
     @property
     def examples(self) -> Sequence[Params]:
-        """Random candidates of the space."""
-        trial = np.random.default_rng(0)
-        return [self.told.space.draw(trial) for _ in range(N_TRIED)]
+        """Random candidates of the space, and one that the sampler proposes without scores."""
+        trial, space = np.random.default_rng(0), self.told.space
+        drawn = [space.draw(trial) for _ in range(N_TRIED)]
+        n_proposed = 0 if isinstance(self.sampler, PointSampler) else 1
+        return [*drawn, *self._proposed(Told(space), n_proposed, trial)]
 
     def follow(self, policy: BasePolicy, state: Any) -> None:
         """Use the closed rungs of a running policy, or its points."""
@@ -321,21 +328,23 @@ class MadeBySampler:
             columns = (rung.arms.tolist(), rung.means.tolist(), variances.tolist())
             for arm, mean, variance in zip(*columns, strict=True):
                 self.told.tell(self._number[arm], rung.level, mean, variance)
-        front, self.initial = self.initial[: len(arms)], self.initial[len(arms) :]
+        n_before = len(self._number)
+        place = self.fronts[group] if self.fronts else range(n_before, n_before + len(arms))
+        front = self.initial[place.start : place.stop]
         for params in front:
             self.told.add(params)
-        made = self._propose(group, len(arms) - len(front))
+        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(group,)))
+        made = self._proposed(self.told, len(arms) - len(front), rng)
         self.n_made += len(made)
         for params in made:
             self.told.add(params)
         self._number |= zip(arms, count(len(self._number)), strict=False)
         return [*front, *made]
 
-    def _propose(self, group: int, n: int) -> list[Params]:
+    def _proposed(self, told: Told, n: int, rng: np.random.Generator) -> list[Params]:
         if n == 0:
             return []
-        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(group,)))
-        made = list(self.sampler.propose(self.told, n, rng))
+        made = list(self.sampler.propose(told, n, rng))
         if len(made) != n or not all(isinstance(params, dict) for params in made):
             raise ValueError(
                 f"sampler={self.sampler!r} must propose {n} dicts of parameters, one for each "

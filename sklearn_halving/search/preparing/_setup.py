@@ -103,7 +103,10 @@ def make_plan(policy: BasePolicy, setup: Setup) -> SearchPlan:
     )
     if not space.initial:
         return plan
-    order = [0] if schedule is None else list(policy.order_of_play(schedule))
+    order = [0]
+    if schedule is not None:  # brackets that eliminate the fewest candidates early
+        brackets = schedule.brackets
+        order = sorted(range(len(brackets)), key=lambda i: (brackets[i].loop, brackets[i].label))
     return replace(plan, fronts=fronts_of(len(space.initial), plan.n_of_bracket, order))
 
 

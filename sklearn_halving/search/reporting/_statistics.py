@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any
 
 import numpy as np
 
-from sklearn_halving._typing import CvResults
+from sklearn_halving._typing import CvResults, Params
 from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies.noise._additive_model import fit_additive_model
@@ -23,6 +26,11 @@ from sklearn_halving.policies.noise._noise_estimates import (
 )
 from sklearn_halving.search.reporting._tables import pulled_means
 from sklearn_halving.splits import corrected_variance_of_mean
+
+AT_END = 0.02
+"""A value in the first or last part of a distribution, of this size, is at an end of its range."""
+MAX_LISTED = 1000
+"""Longer lists of values are not looked at."""
 
 
 def additive_means(
@@ -164,3 +172,31 @@ def split_scores(results: CvResults, side: str) -> FloatArray:
     while (key := f"split{len(columns)}_{side}") in results:
         columns.append(results[key])
     return np.column_stack(columns)
+
+
+def edges(params: Params, distributions: Sequence[Params]) -> Iterator[str]:
+    """Yield which numbers lie at an end of their range, and which values to try.
+
+    0 and 1 are left out, as they are often limits of the parameter itself.
+    """
+    for name, values in {name: v for space in distributions for name, v in space.items()}.items():
+        ends = _ends(values) if name in params and params[name] not in (0, 1) else None
+        if ends is None or not _is_number(params[name]):
+            continue
+        if params[name] <= ends[0]:
+            yield f"{name} is at the lower end of its range: try smaller values, too"
+        elif params[name] >= ends[1]:
+            yield f"{name} is at the upper end of its range: try larger values, too"
+
+
+def _ends(values: Any) -> tuple[float, float] | None:
+    """Return the ends of a range of numbers, which are small parts of a distribution."""
+    if hasattr(values, "ppf"):
+        return values.ppf(AT_END), values.ppf(1 - AT_END)
+    if hasattr(values, "rvs") or not 2 < len(values) <= MAX_LISTED:
+        return None
+    return (min(values), max(values)) if all(map(_is_number, values)) else None
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)

@@ -25,6 +25,7 @@ from sklearn_halving.search._formatting import (
     shortened,
     without_addresses,
 )
+from sklearn_halving.search.reporting._statistics import edges
 from sklearn_halving.search.reporting._tables import SearchRecord, make_history
 
 if TYPE_CHECKING:
@@ -367,6 +368,7 @@ class Findings:
         place = f"candidate {winner['candidate']}, rank {winner['rank']:,} of {len(self.rows):,}"
         yield f"{place} in cv_results_: {self._scored(winner)}"
         yield self._params(winner)
+        yield from edges(results["params"][winner["row"]], self.record.distributions)
         others = [
             f"{name} {score_text(results[f'mean_test_{name}'][winner['row']])}"
             for name in self.metrics

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.stats import rankdata
 
-from sklearn_halving._typing import CvResults
+from sklearn_halving._typing import CvResults, Params
 from sklearn_halving._unstable_imports import param_columns
 from sklearn_halving.execution._evaluation import arm_estimator
 from sklearn_halving.execution._types import EvaluationTask, Outcome, Scores
@@ -400,6 +400,8 @@ class SearchRecord:
     """The outcomes in the order in which the pulls returned."""
     numbers: dict[int, int]
     """The number of the split of each repetition."""
+    distributions: list[Params]
+    """The search space."""
     plan: SearchPlan
     """The plan of the search."""
     stages: dict[Pull, int]

@@ -23,6 +23,7 @@ from sklearn_halving import (
     HyperbandSearchCV,
     VarianceHalvingSearchCV,
 )
+from sklearn_halving.search.reporting._statistics import edges
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::UserWarning", "ignore::sklearn.exceptions.FitFailedWarning"
@@ -56,6 +57,7 @@ HyperbandSearchCV of Known()
   winner     candidate 1, rank 1 of 6 in cv_results_: score 0.7 (standard deviation 0
                over 3 fits) at n_samples=40
              value=0.7
+             value is at the upper end of its range: try larger values, too
              probability of being the best of the 3 finalists > 0.99, expected regret 0,
                score corrected for being chosen 0.7
   runner-up  candidate 4, 0.2 behind
@@ -87,6 +89,7 @@ BanditSearchCV of Known()
   winner     candidate 3, rank 1 of 4 in cv_results_: score 0.7 (standard deviation 0
                over 6 fits)
              value=0.7
+             value is at the upper end of its range: try larger values, too
              probability of being the best of the 4 candidates > 0.99, expected regret
                0, score corrected for being chosen 0.7
   runner-up  candidate 2, 0.2 behind
@@ -528,3 +531,27 @@ def test_many_stages_that_do_not_fit_side_by_side():
         refit=False,
     )
     assert "stages in between\n" in search.fit(*data()).summary()
+
+
+@pytest.mark.parametrize(
+    ("values", "side"),
+    [
+        ([0.3, 0.5, 0.7], "upper"),
+        ([0.7, 0.8, 0.9], "lower"),
+        ([0.5, 0.7, 0.9], None),
+        ([0.2, 0.7], None),
+        ([0.2, "0.7", 0.7], None),
+        (uniform(0.2, 0.505), "upper"),
+        (uniform(0.2, 0.9), None),
+        (range(10**9), None),
+    ],
+)
+def test_a_number_at_the_end_of_its_range_is_named(values, side):
+    found = list(edges({"value": 0.7, "kind": "a"}, [{"value": values, "kind": ["a", "b", "c"]}]))
+    assert [line.split(":")[0] for line in found] == (
+        [f"value is at the {side} end of its range"] if side else []
+    )
+
+
+def test_limits_of_parameters_are_not_named():
+    assert not list(edges({"value": 1.0}, [{"value": uniform(0.3, 0.7)}]))
