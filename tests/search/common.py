@@ -85,6 +85,21 @@ class Known(Constant):
         return np.nan if self.n_rows_ < self.nan_below else self.value
 
 
+class Noisy(Constant):
+    """Scores its value, plus what the test rows are worth, plus noise of its own."""
+
+    def __init__(self, value=0.0, split_sd=0.0, noise_sd=0.0):
+        self.value = value
+        self.split_sd = split_sd
+        self.noise_sd = noise_sd
+
+    def score(self, X, y=None):
+        rows = [int(row) for row in X[:, 0]]
+        of_split = np.random.default_rng(rows).normal()
+        own = np.random.default_rng([*rows, int(1e6 * self.value)]).normal()
+        return self.value + self.split_sd * of_split + self.noise_sd * own
+
+
 class Interrupting(Known):
     """Sends Ctrl-C to the search in its third fit."""
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from joblib import parallel_config
-from scipy.stats import loguniform, uniform
-from sklearn.linear_model import SGDClassifier
+from scipy.stats import uniform
 
 from search.common import Constant, numbered, small
 from sklearn_halving import HyperbandSearchCV
@@ -136,28 +135,3 @@ def crashing(search_class, folder, **params):
     if search_class is not HyperbandSearchCV:
         params["n_candidates"] = 4
     return small(search_class, estimator, space, checkpoint=path, refit=False, **params)
-
-
-def deadly(estimator, X, y):
-    """Return the score, or kill the search when its journal has ``KILL_AT`` fits."""
-    if "KILL_AT" in os.environ:
-        journal = Path(os.environ["JOURNAL"])
-        if journal.read_bytes().count(b"\n") > int(os.environ["KILL_AT"]):
-            os.kill(search_process(), signal.SIGKILL)
-            time.sleep(60)
-    return estimator.score(X, y)
-
-
-def continuing(path, **params):
-    """Return a search whose models are trained further from rung to rung."""
-    space = {"alpha": loguniform(1e-5, 1)}
-    params |= {"resource": "partial_fit", "max_resources": 18, "min_resources": 2}
-    params |= {"scoring": deadly, "checkpoint": path}
-    return small(HyperbandSearchCV, SGDClassifier(), space, **params)
-
-
-def continue_and_die(path, backend, n_jobs, kill_at):
-    """Run this search in a process of its own, which is killed."""
-    os.environ |= {"KILL_AT": str(kill_at), "JOURNAL": str(path)}
-    with parallel_config(backend, n_jobs=n_jobs):
-        continuing(path).fit(X, Y)

@@ -83,7 +83,7 @@ class _WithoutRungs(_Hyperband):
     """Gives every candidate all rows, and has no columns that say on how many it was tried."""
 
     resource = WholeFold()
-    brackets = "all"  # on one level it compares every candidate on all splits
+    early_splits = "all"  # on one level it compares every candidate on all splits
 
     def fit(self, X, y=None, **params):
         super().fit(X, y, **params)

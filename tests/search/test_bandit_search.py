@@ -4,35 +4,27 @@ from __future__ import annotations
 
 import inspect
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 import pytest
 from joblib import parallel_config
-from scipy.stats import uniform
 from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.linear_model import Ridge, SGDClassifier
 from sklearn.tree import DecisionTreeClassifier
-from threadpoolctl import threadpool_info, threadpool_limits
 
 from search.common import FITS, Known, Recording, data, numbered
-from sklearn_halving import BanditSearchCV, HyperbandSearchCV
+from sklearn_halving import BanditSearchCV
 from sklearn_halving.policies import (
-    EXP3,
     NO_ARM,
     UCB1,
     AsynchronousBrackets,
-    FiniteHorizonHalving,
-    GapE,
-    GrowingHyperband,
     Hyperband,
-    InfiniteHyperband,
     Pull,
     Pulls,
-    UGapEc,
     UniformAllocation,
 )
 from sklearn_halving.search._bandit import NAMES, POLICIES
@@ -58,34 +50,6 @@ def test_every_named_policy_finds_the_best_within_the_budget(name):
     assert search.cv_results_["n_fits"].min() >= 1
 
 
-def test_the_default_policy_is_successive_rejects():
-    default = BanditSearchCV(Known(), KNOWN, random_state=0).fit(*data())
-    named = search_by("successive_rejects").fit(*data())
-    assert default.cv_results_["n_fits"].tolist() == named.cv_results_["n_fits"].tolist()
-    assert default.cv_results_["stage"].tolist() == named.cv_results_["stage"].tolist()
-    assert default.best_params_ == {"value": 0.9}
-
-
-def test_results_are_computed_with_one_thread_as_more_are_slow_for_small_matrices():
-    seen = []
-
-    class Watching(UniformAllocation):
-        def belief(self, state):
-            seen.extend(threadpool_info())
-            return super().belief(state)
-
-    with threadpool_limits(2, "blas"):
-        search_by(Watching(8)).fit(*data())
-    assert {pool["num_threads"] for pool in seen if pool["user_api"] == "blas"} == {1}
-
-
-@pytest.mark.parametrize("name", POLICIES)
-def test_a_single_candidate_is_evaluated(name):
-    search = search_by(name, space={"value": [0.4]}).fit(*data())
-    assert search.best_score_ == pytest.approx(0.4)
-    assert 1 <= search.n_fits_ <= 5
-
-
 @ignore_doubt
 @pytest.mark.parametrize("name", POLICIES)
 def test_the_result_does_not_depend_on_the_workers(name):
@@ -98,53 +62,6 @@ def test_the_result_does_not_depend_on_the_workers(name):
     for key in ("n_fits", "mean_test_score"):
         np.testing.assert_array_equal(one.cv_results_[key], three.cv_results_[key])
     assert one.best_params_ == three.best_params_
-
-
-@pytest.mark.parametrize(
-    "policy",
-    [
-        UniformAllocation(12),
-        GapE(n_pulls=30, a=1.0),
-        EXP3(n_pulls=30),
-        UGapEc(epsilon=0.3, max_pulls=300),
-    ],
-)
-def test_policy_objects(policy):
-    search = search_by(policy).fit(*data())
-    assert search.best_params_ == {"value": 0.9}
-    assert search.n_fits_ <= getattr(policy, "n_pulls", 300)
-
-
-@pytest.mark.filterwarnings("ignore:1 of the 6 candidates of the grid are left out")
-def test_policies_that_play_rungs():
-    X, y = data(120)
-    tree, space = DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2, 3, 4, 5, 6]}
-    policy = Hyperband(max_candidates=3)
-    search = search_by(policy, tree, space, resource="n_samples", min_resources=10)
-    reference = HyperbandSearchCV(
-        tree, space, brackets="all", n_candidates=5, min_resources=10, random_state=0
-    ).fit(X, y)
-    search.fit(X, y)
-    for key, column in reference.cv_results_.items():
-        if not key.endswith("_time"):
-            np.testing.assert_array_equal(search.cv_results_[key], column)
-    assert search.plan(X, y).equals(reference.plan(X, y))
-    with pytest.raises(ValueError, match="resource must be given"):
-        search_by(policy, tree, space).fit(X, y)
-    halving = FiniteHorizonHalving(6, 4 * 96)
-    found = search_by(halving, tree, space, resource="n_samples", min_resources=10).fit(X, y)
-    assert found.n_splits_ == 5
-
-
-@pytest.mark.parametrize(
-    "policy", [InfiniteHyperband(300), GrowingHyperband(200), AsynchronousBrackets(Hyperband())]
-)
-def test_rounds_of_unequal_brackets_draw_a_candidate_for_each_arm(policy):
-    search = search_by(policy, space={"value": uniform()}, resource="n_samples", min_resources=6)
-    X, y = data(24)
-    search.fit(X, y)
-    n_arms = policy.schedule(6, int(search.cv_results_["n_resources"].max())).n_arms
-    assert len({params["value"] for params in search.cv_results_["params"]}) == n_arms
 
 
 @dataclass(frozen=True)
@@ -179,16 +96,29 @@ class TwoEach:
         return NO_ARM if np.isnan(sums).all() else np.nanargmax(sums)
 
 
-def test_asynchronous_halving_by_name_gives_the_same_for_any_workers(tmp_path):
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"policy": "asynchronous_halving", "n_fits": 120},
+        {
+            "policy": AsynchronousBrackets(Hyperband(max_candidates=9, early_repetitions=2)),
+            "sampler": "gaussian_process",
+        },
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*left out", "ignore:At least")
+def test_asynchronous_promotion_gives_the_same_for_any_workers_and_after_a_resume(
+    options, tmp_path
+):
     X, y = load_wine(return_X_y=True)
     space = {"max_depth": list(range(1, 13)), "min_samples_leaf": [1, 2, 4, 8]}
     searches = [
         BanditSearchCV(
             DecisionTreeClassifier(random_state=0),
             space,
-            policy="asynchronous_halving",
             resource="n_samples",
-            n_fits=120,
+            min_resources=10,
+            **options,
             cv=3,
             n_jobs=n_jobs,
             checkpoint=tmp_path / f"{n_jobs}.jsonl",
@@ -197,7 +127,7 @@ def test_asynchronous_halving_by_name_gives_the_same_for_any_workers(tmp_path):
         for n_jobs in (1, 2)
     ]
     first, second = searches
-    assert first.n_fits_ <= 120
+    assert first.n_fits_ <= first.plan(X, y)["n_fits"].sum()
     results = first.cv_results_
     assert results["n_resources"][first.best_index_] == results["n_resources"].max()
     assert len(set(first.history_["n_resources"])) > 1
@@ -212,14 +142,6 @@ def test_asynchronous_halving_by_name_gives_the_same_for_any_workers(tmp_path):
     resumed = clone(first).fit(X, y)
     assert resumed.n_fits_ == first.n_fits_
     assert resumed.best_params_ == first.best_params_
-
-
-def test_asynchronous_halving_needs_a_resource():
-    search = BanditSearchCV(
-        DecisionTreeClassifier(), {"max_depth": [1, 2]}, policy="asynchronous_halving"
-    )
-    with pytest.raises(ValueError, match=r"^resource must be given"):
-        search.fit(*load_wine(return_X_y=True))
 
 
 def test_a_policy_of_the_users_own():
@@ -291,12 +213,6 @@ def test_every_name_is_in_the_documentation():
     assert set(re.findall(r'``"(\w+)"``', listed)) == set(NAMES)
 
 
-def test_an_object_is_not_changed():
-    policy = EXP3(n_pulls=20)
-    search_by(policy).fit(*data())
-    assert policy == replace(policy, reward_range=None)
-
-
 def test_the_plan_of_a_policy_without_stages_is_one_row():
     search = BanditSearchCV(
         Known(), {"value": [0.1, 0.2, 0.3]}, policy="ucb1", scoring="accuracy", n_fits=12
@@ -306,7 +222,7 @@ def test_the_plan_of_a_policy_without_stages_is_one_row():
     assert search.fit(*data()).n_fits_ == 12
 
 
-@pytest.mark.parametrize("policy", ["ucb1", "lil_ucb", "adaptive_ucb_e", "successive_rejects"])
+@pytest.mark.parametrize("policy", ["ucb1", "successive_rejects"])
 def test_a_budget_too_small_for_a_huge_grid_is_refused_before_the_grid_is_listed(policy):
     grid = {name: np.linspace(0.01, 0.99, 1000) for name in ("alpha", "l1_ratio", "eta0")}
     search = BanditSearchCV(SGDClassifier(), grid, policy=policy, n_fits=50, scoring="accuracy")

@@ -7,20 +7,18 @@ import warnings
 from inspect import signature
 from typing import ClassVar
 
-import joblib
 import numpy as np
 import pytest
 from joblib import parallel_backend
 from scipy.stats import randint as uniform_int
-from scipy.stats import rv_discrete
 from sklearn import config_context
 from sklearn.base import clone, is_regressor
 from sklearn.datasets import make_classification
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.exceptions import FitFailedWarning, NotFittedError
-from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
-from sklearn.metrics import accuracy_score, make_scorer, recall_score
+from sklearn.exceptions import FitFailedWarning
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -45,9 +43,7 @@ from search.common import (
 )
 from sklearn_halving import (
     BanditSearchCV,
-    BayesGapSearchCV,
     HyperbandSearchCV,
-    VarianceHalvingSearchCV,
 )
 from sklearn_halving.policies import Hyperband
 
@@ -111,15 +107,6 @@ def test_checks_in_which_fits_fail_pass_with_the_default_parameters(search_class
     check(search_class.__name__, search_class(LogisticRegression(), {"C": [0.1, 1.0]}))
 
 
-@parametrize_searches
-def test_the_error_says_that_all_fits_failed_with_a_type_error(search_class):
-    X, y = data()
-    search = small(search_class, LogisticRegression(), {"C": [0.1, 1.0, 2.0, 3.0]})
-    for error in (TypeError, ValueError):  # GridSearchCV raises the latter
-        with pytest.raises(error, match=r"All the \d+ fits failed[^$]*not 'dict'"):
-            search.fit([[{"a": 1}] * 5] * len(X), y)
-
-
 def result(search):
     """Return all that two equal searches have in common."""
     table = {
@@ -131,19 +118,6 @@ def result(search):
 
 
 # ---------------------------------------------------------------------------- the estimator API
-
-
-@parametrize_searches
-def test_constructor_arguments_are_stored_untouched(search_class):
-    given = {
-        name: object()
-        for name, parameter in signature(search_class).parameters.items()
-        if parameter.kind is not parameter.VAR_KEYWORD
-    }
-    search = search_class(**given)
-    for name, value in given.items():
-        assert getattr(search, name) is value
-    assert set(search.get_params(deep=False)) == set(given)
 
 
 @parametrize_searches
@@ -182,16 +156,6 @@ def test_fit_does_not_change_the_estimator_or_the_candidates(search_class):
     assert pipeline.named_steps["clf"] is tree
 
 
-@parametrize_searches
-def test_refitting_forgets_the_first_fit(search_class):
-    X, y = data()
-    search = small(search_class, DecisionTreeClassifier(random_state=0), SPACE)
-    first = result(search.fit(X, y))
-    search.fit(X[:, :3], y)
-    assert search.n_features_in_ == 3
-    assert result(search.fit(X, y)) == first
-
-
 # ------------------------------------------------------------------------------- reproducibility
 
 
@@ -215,30 +179,6 @@ def test_result_does_not_depend_on_the_workers(search_class, backend, forest_res
     with parallel_backend(backend, n_jobs=2):
         search = forest_search(search_class).fit(X, y)
     assert result(search) == forest_results[search_class]
-
-
-@pytest.mark.walk
-@parametrize_searches
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_result_does_not_depend_on_n_jobs(search_class, n_jobs, forest_results):
-    X, y = data()
-    search = forest_search(search_class, n_jobs=n_jobs).fit(X, y)
-    assert result(search) == forest_results[search_class]
-
-
-@parametrize_searches
-def test_another_seed_gives_another_result(search_class, forest_results):
-    X, y = data()
-    search = forest_search(search_class, random_state=1).fit(X, y)
-    assert result(search) != forest_results[search_class]
-
-
-@parametrize_searches
-def test_a_random_state_instance_goes_on(search_class):
-    X, y = data()
-    rng = np.random.RandomState(0)
-    searches = [forest_search(search_class, random_state=rng).fit(X, y) for _ in range(2)]
-    assert result(searches[0]) != result(searches[1])
 
 
 # ------------------------------------------------------------------------------------- failures
@@ -265,17 +205,6 @@ def test_a_failing_fit_counts_and_is_named(search_class):
     assert set(search.cv_results_["rank_test_score"][failing]) == {last}
 
 
-@parametrize_searches
-def test_a_failing_fit_scores_the_number_given(search_class):
-    X, y = data()
-    space = [{"fails": [True], "value": [0.9]}, {"value": [0.1, 0.2, 0.3]}]
-    search = small(search_class, Known(), space, error_score=-1, random_state=2)
-    with pytest.warns(FitFailedWarning, match=r"will be set to -1\."):
-        search.fit(X, y)
-    failing = ["fails" in params for params in search.cv_results_["params"]]
-    assert search.cv_results_["mean_test_score"][failing] == pytest.approx(-1)
-
-
 @pytest.mark.walk
 @parametrize_searches
 @pytest.mark.parametrize("n_jobs", [None, 2])
@@ -294,24 +223,6 @@ def test_if_all_fits_fail_it_says_so(search_class, error_score):
     with pytest.raises(ValueError, match=r"All the \d+ fits failed\.\n(.|\n)*told to fail"):
         search.fit(X, y)
     assert not hasattr(search, "best_estimator_")
-
-
-@parametrize_with_rungs
-def test_a_rung_without_any_number_stops_its_bracket(search_class):
-    X, y = data()
-    search = small(search_class, Known(nan_below=40), KNOWN)
-    with pytest.warns() as caught:
-        search.fit(X, y)
-    stopped = [str(w.message) for w in caught if "was stopped" in str(w.message)]
-    assert len(stopped) == 1
-    assert "s=1" in stopped[0]
-    results = search.cv_results_
-    small_rung = np.isnan(results["mean_test_score"])
-    assert small_rung.any()
-    # nobody was chosen among candidates of which nothing is known
-    assert not set(results["candidate"][small_rung]) & set(results["candidate"][~small_rung])
-    assert not np.isnan(search.best_score_)
-    assert results["rank_test_score"][search.best_index_] == 1
 
 
 @parametrize_searches
@@ -340,18 +251,6 @@ def test_if_all_scores_are_nan_the_first_candidate_is_chosen_as_in_grid_search(
     assert ": no score in" in search.summary()
 
 
-@parametrize_searches
-@pytest.mark.filterwarnings("ignore:One or more", "ignore:Bracket")
-def test_if_the_metric_of_refit_is_always_nan_the_first_candidate_is_chosen(search_class):
-    nothing = make_scorer(lambda y_true, y_pred: np.nan)
-    search = small(search_class, Known(), KNOWN, refit="nothing")
-    search.set_params(scoring={"accuracy": "accuracy", "nothing": nothing})
-    with pytest.warns(UserWarning, match="of nothing is NaN, .*: the scorer returns NaN for"):
-        search.fit(*data())
-    assert np.isnan(search.best_score_)
-    assert not np.isnan(search.cv_results_["mean_test_accuracy"][search.best_index_])
-
-
 @pytest.mark.filterwarnings("ignore:One or more", "ignore:Bracket")
 def test_no_candidate_is_chosen_if_none_has_a_score_with_the_largest_resource():
     def score(estimator, X, y):
@@ -372,24 +271,6 @@ def test_no_candidate_is_chosen_if_none_has_a_score_with_the_largest_resource():
         random_state=0,
     )
     assert among_all.fit(*data()).best_score_ > 0
-
-
-@parametrize_searches
-@pytest.mark.parametrize("refit", [True, False])
-def test_if_every_fit_fails_the_error_is_that_of_grid_search(search_class, refit):
-    search = small(search_class, Known(fails=True), KNOWN, refit=refit)
-    with pytest.raises(ValueError, match=r"All the \d+ fits failed.\nIt is very likely"):
-        search.fit(*data())
-
-
-@parametrize_searches
-def test_none_is_a_value_of_a_parameter(search_class):
-    X, y = data()
-    space = {"max_depth": [None, 2], "min_samples_leaf": [1, 5]}
-    search = small(search_class, DecisionTreeClassifier(random_state=0), space).fit(X, y)
-    column = search.cv_results_["param_max_depth"]
-    assert [p["max_depth"] for p in search.cv_results_["params"]] == column.tolist()
-    assert None in column.tolist()
 
 
 @parametrize_searches
@@ -416,49 +297,6 @@ def test_our_warnings_point_at_this_file_and_come_once(search_class):
 # ------------------------------------------------------------------------------- scores and refit
 
 
-def two_numbers(estimator, X, y):
-    accuracy = accuracy_score(y, estimator.predict(X))
-    return {"accuracy": accuracy, "error": 1 - accuracy}
-
-
-@pytest.mark.walk
-@parametrize_searches
-@pytest.mark.parametrize(
-    "scoring",
-    [
-        ["accuracy", "f1"],
-        {"accuracy": "accuracy", "f1": make_scorer(accuracy_score)},
-        two_numbers,
-    ],
-    ids=["list", "dict", "callable"],
-)
-def test_several_metrics(search_class, scoring):
-    X, y = data()
-    tree = DecisionTreeClassifier(random_state=0)
-    search = small(search_class, tree, SPACE, scoring=scoring, refit="accuracy")
-    search.fit(X, y)
-    assert search.multimetric_
-    plain = small(search_class, tree, SPACE, scoring="accuracy").fit(X, y)
-    assert search.best_params_ == plain.best_params_
-    assert search.best_score_ == plain.best_score_
-    assert search.score(X, y) == pytest.approx(plain.score(X, y))
-    for name in ("accuracy", "f1", "error"):
-        known = f"mean_test_{name}" in search.cv_results_
-        assert known == (f"rank_test_{name}" in search.cv_results_)
-
-
-def one_number_in_a_dict(estimator, X, y):
-    return {"value": estimator.value}
-
-
-@parametrize_searches
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning", "ignore:One or more")
-def test_a_failed_fit_before_all_others_under_a_callable_that_returns_a_dict(search_class):
-    space = [{"fails": [True], "value": [0.9]}, {"value": [0.1, 0.2, 0.3]}]
-    search = small(search_class, Known(), space, scoring=one_number_in_a_dict, refit="value")
-    assert search.fit(*data()).best_params_ == {"value": 0.3}
-
-
 @parametrize_searches
 def test_a_fit_that_breaks_off_leaves_nothing_of_the_one_before(search_class):
     search = small(search_class, Known(), KNOWN).fit(*data())
@@ -467,31 +305,6 @@ def test_a_fit_that_breaks_off_leaves_nothing_of_the_one_before(search_class):
         search.fit(*data())
     for name in ("cv_results_", "best_estimator_", "best_score_", "history_"):
         assert not hasattr(search, name), name
-
-
-@parametrize_searches
-def test_several_metrics_without_refit_have_no_best(search_class):
-    X, y = data()
-    search = small(
-        search_class, DecisionTreeClassifier(), SPACE, scoring=["accuracy", "f1"], refit=False
-    ).fit(X, y)
-    for name in ("best_index_", "best_params_", "best_score_", "best_estimator_"):
-        assert not hasattr(search, name)
-    assert not hasattr(search, "predict")
-    with pytest.raises(AttributeError) as missing:
-        search.predict(X)
-    assert "refit=False" in str(missing.value.__cause__)
-
-
-@parametrize_searches
-@pytest.mark.parametrize("refit", [True, "recall_of_nothing"])
-def test_several_metrics_need_the_name_of_one(search_class, refit):
-    X, y = numbered(60)
-    search = small(search_class, Recording(), KNOWN, scoring=["accuracy", "f1"], refit=refit)
-    FITS.clear()
-    with pytest.raises(ValueError, match="refit must be set to a scorer key"):
-        search.fit(X, y)
-    assert len(FITS) == 0
 
 
 @parametrize_searches
@@ -508,43 +321,6 @@ def test_the_metric_of_refit_steers(search_class):
     else:
         kept = [table["n_fits"].tolist() for table in tables]
     assert kept[0] != kept[1]
-
-
-@parametrize_searches
-def test_refit_false(search_class):
-    X, y = data()
-    search = small(search_class, Known(), KNOWN, refit=False).fit(X, y)
-    best = np.nanmax(search.cv_results_["mean_test_score"])
-    assert search.best_score_ == best == pytest.approx(search.best_params_["value"])
-    for name in ("best_estimator_", "refit_time_", "classes_", "n_features_in_"):
-        assert not hasattr(search, name)
-
-
-@parametrize_searches
-def test_a_callable_refit_is_obeyed(search_class):
-    X, y = data()
-    refit = lambda results: results["mean_test_score"].argmin()  # noqa: E731
-    search = small(search_class, Known(), KNOWN, refit=refit).fit(X, y)
-    assert search.best_params_ == search.cv_results_["params"][search.best_index_]
-    usual = clone(search).set_params(refit=True).fit(X, y)
-    assert search.best_params_["value"] < usual.best_params_["value"]
-    assert search.best_estimator_.value == search.best_params_["value"]
-    assert search.best_estimator_.n_rows_ == len(X)
-    assert not hasattr(search, "best_score_")
-    for bad, error in ((lambda results: "1", TypeError), (lambda results: 99, IndexError)):
-        with pytest.raises(error, match="best_index_"):
-            clone(search).set_params(refit=bad).fit(X, y)
-
-
-@parametrize_searches
-def test_train_scores(search_class):
-    X, y = data()
-    tree = DecisionTreeClassifier(random_state=0)
-    search = small(search_class, tree, {"max_depth": [20, 30, 40, 50]}, return_train_score=True)
-    search.fit(X, y)
-    assert (search.cv_results_["mean_train_score"] == 1).all()
-    assert (search.cv_results_["std_train_score"] == 0).all()
-    assert (search.cv_results_["mean_test_score"] < 1).any()
 
 
 @parametrize_searches
@@ -569,12 +345,6 @@ def test_attributes_are_those_of_grid_search(search_class):
     assert not hasattr(search, "decision_function")
 
 
-@parametrize_searches
-def test_not_fitted(search_class):
-    with pytest.raises(NotFittedError):
-        small(search_class, DecisionTreeClassifier(), SPACE).predict([[1]])
-
-
 # ------------------------------------------------------------------------ weights, groups, routing
 
 
@@ -588,29 +358,6 @@ def test_weights_are_cut_to_the_rows_in_use(search_class):
     for rows, params in zip(FITS.rows, FITS.params, strict=True):
         np.testing.assert_array_equal(params["sample_weight"], rows)
         assert params["scalar"] == 7
-
-
-@parametrize_searches
-def test_groups_reach_the_splitter(search_class):
-    X, y = numbered(60)
-    groups = np.repeat(np.arange(10), 6)
-    search = small(search_class, Recording(), KNOWN, cv=GroupKFold(5))
-    FITS.clear()
-    search.fit(X, y, groups=groups)
-    tested = [set(range(60)) - set(rows) for rows in FITS.rows[:-1] if len(rows) == 48]
-    assert tested
-    for rows in tested:  # whole groups, two in each fold
-        assert len({groups[row] for row in rows}) == 2
-
-
-@parametrize_searches
-def test_missing_groups_are_the_splitters_error(search_class):
-    X, y = numbered(60)
-    FITS.clear()
-    search = small(search_class, Recording(), KNOWN, cv=GroupKFold(5))
-    with pytest.raises(ValueError, match="'groups' parameter should not be None"):
-        search.fit(X, y)
-    assert len(FITS) == 0
 
 
 @parametrize_with_rungs
@@ -648,149 +395,7 @@ def test_metadata_routing(search_class):
         assert np.isfinite(weighted).all()
 
 
-@parametrize_searches
-def test_weights_reach_the_scorer_as_in_grid_search(search_class):
-    X, y = data()
-    weights = np.arange(len(y)) % 3 + 0.5
-    with config_context(enable_metadata_routing=True):
-        scorer = make_scorer(accuracy_score).set_score_request(sample_weight=True)
-        estimator = SGDClassifier(random_state=0).set_fit_request(sample_weight=False)
-        space = {"alpha": [1e-4, 1e-3, 1e-2, 1e-1]}
-        cv = KFold(3)
-        search = small(search_class, estimator, space, scoring=scorer, cv=cv)
-        search.fit(X, y, sample_weight=weights)
-        reference = GridSearchCV(estimator, space, scoring=scorer, cv=cv)
-        reference.fit(X, y, sample_weight=weights)
-    table, expected = search.cv_results_, reference.cv_results_
-    row_of = {params["alpha"]: row for row, params in enumerate(expected["params"])}
-    level = table.get("n_resources", np.ones(len(table["params"])))
-    for row in np.flatnonzero(level == level.max()):
-        same = row_of[table["params"][row]["alpha"]]
-        for key in (f"split{split}_test_score" for split in range(3)):
-            assert table[key][row] == expected[key][same] or np.isnan(table[key][row])
-    assert not np.isnan(table["split0_test_score"]).all()
-
-
 # ------------------------------------------------------------------ inside and around other things
-
-
-@parametrize_searches
-def test_nested_cross_validation(search_class):
-    X, y = data()
-    search = small(search_class, DecisionTreeClassifier(random_state=0), SPACE)
-    scores = cross_val_score(search, X, y, cv=3)
-    assert scores.shape == (3,)
-    np.testing.assert_array_equal(scores, cross_val_score(search, X, y, cv=3, n_jobs=2))
-
-
-@parametrize_searches
-def test_inside_and_around_a_pipeline(search_class):
-    X, y = data()
-    inside = make_pipeline(
-        StandardScaler(), small(search_class, SVC(), {"C": [0.1, 1.0, 10.0, 100.0]})
-    ).fit(X, y)
-    assert inside.score(X, y) > 0.5
-    around = small(
-        search_class,
-        make_pipeline(StandardScaler(), SVC(), memory=joblib.Memory(location=None)),
-        [{"svc__C": [0.1, 1.0]}, {"standardscaler": ["passthrough"], "svc__C": [1.0, 10.0]}],
-    ).fit(X, y)
-    best = around.best_estimator_[-1]
-    assert around.best_params_["svc__C"] == best.C
-    mask = np.ma.getmaskarray(around.cv_results_["param_standardscaler"])
-    assert mask.tolist() == ["standardscaler" not in p for p in around.cv_results_["params"]]
-
-
-@parametrize_searches
-def test_candidates_that_are_estimators(search_class):
-    X, y = data()
-    space = [
-        {"clf": [SVC(random_state=0), RandomForestClassifier(n_estimators=3, random_state=0)]},
-        {"clf": [SVC()], "clf__C": [0.1, 10.0]},
-    ]
-    search = small(search_class, Pipeline([("clf", SVC())]), space).fit(X, y)
-    assert type(search.best_estimator_["clf"]) is type(search.best_params_["clf"])
-    assert search.best_estimator_["clf"] is not search.best_params_["clf"]
-
-
-@parametrize_searches
-def test_html_and_text(search_class):
-    search = small(search_class, make_pipeline(StandardScaler(), SVC()), {"svc__C": [1, 2, 3, 4]})
-    for html in (search._repr_html_(), search.fit(*data())._repr_html_()):
-        assert search_class.__name__ in html
-        assert "StandardScaler" in html
-    assert repr(search).startswith(search_class.__name__)
-
-
-@parametrize_searches
-def test_set_output(search_class):
-    X, _ = data()
-    # GridSearchCV has no set_output either: what is set inside holds in all clones.
-    inside = make_pipeline(StandardScaler(), PCA()).set_output(transform="pandas")
-    search = small(search_class, inside, {"pca__n_components": [1, 2, 3, 4]}).fit(X)
-    n_components = search.best_params_["pca__n_components"]
-    assert list(search.transform(X).columns) == [f"pca{i}" for i in range(n_components)]
-    with config_context(transform_output="polars"):
-        search = small(search_class, PCA(), {"n_components": [1, 2, 3, 4]}).fit(X)
-        assert type(search.transform(X)).__module__.startswith("polars")
-
-
-def printed(search, capsys, n_jobs):
-    with parallel_backend("threading", n_jobs=n_jobs):
-        clone(search).fit(*data())
-    return capsys.readouterr().out.splitlines()
-
-
-@pytest.mark.walk
-@parametrize_searches
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_verbose_output(search_class, capsys, n_jobs):
-    search = small(search_class, Known(), KNOWN)
-    assert printed(search, capsys, n_jobs) == []
-    first, n_fits, mark, n_of_split_0 = {
-        HyperbandSearchCV: (
-            "Fitting 5 candidates in 2 brackets on up to 3 splits, totalling 18 fits",
-            18,
-            "[CV 1/3] END",
-            6,
-        ),
-        VarianceHalvingSearchCV: (
-            "Fitting 4 candidates, totalling at most 20 fits",
-            20,
-            "[CV 1] END",
-            4,
-        ),
-        BanditSearchCV: (
-            "Fitting 4 candidates, totalling at most 20 fits",
-            19,
-            "[CV 1] END",
-            4,
-        ),
-        BayesGapSearchCV: (
-            "Fitting 4 candidates, totalling at most 20 fits",
-            20,
-            "[CV 1] END",
-            4,
-        ),
-    }[search_class]
-    progress = printed(search.set_params(verbose=1), capsys, n_jobs)  # see test_progress.py
-    assert progress[0] == first
-    assert progress[-1].startswith(f"Done: {n_fits} fits in 0:0")
-    assert not any("[CV" in line for line in progress)
-    lines = printed(search.set_params(verbose=2), capsys, n_jobs)
-    fits = [line.partition(" total time")[0] for line in lines if line.startswith("[CV")]
-    # Candidate, resource and split identify a fit. One candidate is in both of the brackets.
-    assert len(fits) == n_fits
-    n_twice = 3 if search_class is HyperbandSearchCV else 0
-    assert len({line.replace(".", "") for line in fits}) >= n_fits - n_twice
-    lines = printed(search.set_params(verbose=3, return_train_score=True), capsys, n_jobs)
-    assert len(lines) == len(progress) + n_fits
-    assert sum(mark in line and "score=(train=0." in line for line in lines) == n_of_split_0
-    of_fits = [line for line in lines if line.startswith("[CV")]
-    assert len(of_fits) == n_fits
-    assert all("value=0." in line and "total time=" in line for line in of_fits)
-    lines = printed(search.set_params(verbose=10), capsys, n_jobs)
-    assert sum("START" in line for line in lines) == n_fits
 
 
 class Seeded(Known):
@@ -822,22 +427,6 @@ def test_each_candidate_and_split_has_its_own_random_numbers(search_class):
         assert set(Seeded.seen) == {random_state}
 
 
-def depth_and_recall(estimator, X, y):
-    depth = estimator.get_depth()
-    return {"shallow": -depth, "recall": recall_score(y, estimator.predict(X))}
-
-
-def test_refit_names_the_metric_of_a_callable_that_returns_several():
-    X, y = make_classification(300, weights=[0.7], flip_y=0.2, random_state=0)
-    grid = {"max_depth": [1, 2, 3, 4, 5, 6, 8, 10, 12]}
-    tree = DecisionTreeClassifier(random_state=0)
-    search = HyperbandSearchCV(
-        tree, grid, scoring=depth_and_recall, refit="recall", random_state=0
-    )
-    search.fit(X, y)
-    assert search.cv_results_["rank_test_recall"][search.best_index_] == 1
-
-
 def test_plan_leaves_the_splits_and_candidates_of_fit_alone():
     X, y = make_classification(120, random_state=0)
     scores = []
@@ -856,12 +445,3 @@ def test_plan_leaves_the_splits_and_candidates_of_fit_alone():
     np.testing.assert_array_equal(*scores)
     with pytest.raises(ValueError, match="exhaust the iterator"):
         search.set_params(cv=KFold(3).split(X)).plan(X, y)
-
-
-def test_values_of_a_discrete_distribution_need_not_be_whole_numbers():
-    C = rv_discrete(values=([0.1, 0.5, 1.0], [0.3, 0.3, 0.4]))
-    X, y = make_classification(120, random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        search = HyperbandSearchCV(LogisticRegression(), {"C": C}, random_state=0).fit(X, y)
-    assert set(search.cv_results_["param_C"]) == {0.1, 0.5, 1.0}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import warnings
 
 import numpy as np
@@ -14,7 +13,7 @@ from scipy.stats import uniform
 from sklearn.datasets import load_digits, load_wine
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, TimeSeriesSplit
+from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -91,25 +90,6 @@ def test_the_order_of_the_grid_does_not_change_who_survives(values, n_rows, seed
     assert survivors(space) == survivors(space[::-1])
 
 
-def test_another_seed_breaks_ties_in_another_way():
-    def finalists(seed):
-        search = HyperbandSearchCV(Known(), {"value": [0.5], "fails": [False]}, random_state=seed)
-        search.set_params(param_distributions={"nan_below": list(range(30))})
-        results = search.fit(*numbered(700)).cv_results_
-        return set(results["candidate"][results["iter"] == results["iter"].max()].tolist())
-
-    assert len({frozenset(finalists(seed)) for seed in range(4)}) > 1
-
-
-def test_the_winner_among_equals_is_the_first_in_the_grid():
-    X, y = numbered(60)
-    grid = {"value": [0.1, 0.7, 0.3, 0.7, 0.7]}
-    assert HyperbandSearchCV(Known(), grid, random_state=0).fit(X, y).best_params_["value"] == 0.7
-    grid = {"nan_below": [0, 1, 2]}
-    search = HyperbandSearchCV(Known(), grid, cv=KFold(2), random_state=0).fit(X, y)
-    assert search.best_params_ == {"nan_below": 0}
-
-
 @pytest.mark.parametrize("grid", [{"max_depth": [2]}, {"max_depth": [2, 4]}])
 def test_one_or_two_candidates_are_searched_as_by_grid_search(grid):
     X, y = load_wine(return_X_y=True)
@@ -132,17 +112,6 @@ def test_a_race_has_one_row_a_candidate_and_ranks_the_finalists_first():
     assert search.n_fits_ == 9 * 2 + 3 * 3
 
 
-@pytest.mark.parametrize(
-    ("cv", "groups"),
-    [(TimeSeriesSplit(4), None), (GroupKFold(4), np.repeat(np.arange(50), 8))],
-)
-def test_groups_and_forward_splits_are_no_dearer_than_others(cv, groups):
-    X, y = numbered(400)
-    plan = HyperbandSearchCV(Known(), grid_of(12), cv=cv).plan(X, y, groups=groups)
-    plain = HyperbandSearchCV(Known(), grid_of(12), cv=4).plan(X, y)
-    assert plan["n_fits"].sum() <= plain["n_fits"].sum() < 48
-
-
 def test_sorted_targets_are_compared_on_all_splits():
     X, y = np.arange(400.0).reshape(-1, 1), np.arange(400.0)
     search = HyperbandSearchCV(Ridge(), {"alpha": np.logspace(-3, 3, 12)}, cv=KFold(5))
@@ -163,12 +132,6 @@ def test_subsets_have_as_many_rows_as_columns_and_some_of_each_class():
     assert levels(5, 50) == [800, 1600]
 
 
-def test_min_resources_is_the_floor_if_it_is_given():
-    X, y = numbered(100)
-    search = HyperbandSearchCV(Known(), grid_of(30), min_resources=10)
-    assert search.plan(X, y)["n_resources"].unique().tolist() == [10, 20, 40, 80]
-
-
 def test_iterations_have_the_same_plan_in_their_units():
     X, y = load_wine(return_X_y=True)
     forest = RandomForestClassifier(n_estimators=40, random_state=0)
@@ -179,42 +142,6 @@ def test_iterations_have_the_same_plan_in_their_units():
     # Forests grow from rung to rung: on two splits 5, 5, 10 and 20 trees, on three splits 40.
     assert plan["full_fits"].tolist() == [6, 3, 3, 3 * (2 * 0.5 + 3)]
     assert search.fit(X, y).n_resources_spent_ == 40 * plan["full_fits"].sum()
-
-
-def test_large_test_folds_need_one_split_below_all_rows():
-    X, y = numbered(10_000)
-    plan = HyperbandSearchCV(Known(), grid_of(27)).plan(X, y)
-    assert plan["n_fits"].tolist() == [27, 14, 7, 4, 15]
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_same_result_for_any_number_of_jobs_and_after_a_resume(tmp_path, n_jobs):
-    X, y = load_wine(return_X_y=True)
-    path = tmp_path / "journal.jsonl"
-    search = HyperbandSearchCV(TREE, DEPTHS, random_state=3, n_jobs=n_jobs, checkpoint=path)
-    first = search.fit(X, y).cv_results_
-    lines = path.read_text().splitlines()
-    path.write_text("\n".join(lines[: len(lines) // 2]) + "\n")
-    again = search.fit(X, y).cv_results_
-    alone = HyperbandSearchCV(TREE, DEPTHS, random_state=3).fit(X, y).cv_results_
-    for other in (again, alone):
-        np.testing.assert_array_equal(first["mean_test_score"], other["mean_test_score"])
-        np.testing.assert_array_equal(first["rank_test_score"], other["rank_test_score"])
-
-
-def test_a_search_that_is_stopped_in_the_race_has_a_winner():
-    class Slow(Known):
-        def score(self, X, y=None):
-            if self.value == 1.0 and len(FITS) > 20:
-                signal.raise_signal(signal.SIGINT)
-            FITS.rows.append(X)
-            return super().score(X, y)
-
-    FITS.clear()
-    search = HyperbandSearchCV(Slow(), grid_of(9), random_state=0)
-    with pytest.raises(KeyboardInterrupt):
-        search.fit(*numbered(60))
-    assert search.best_params_["value"] >= 0.75
 
 
 def test_what_contradicts_one_bracket_is_refused():
@@ -229,23 +156,6 @@ def test_what_contradicts_one_bracket_is_refused():
     search.set_params(param_distributions=distributions, random_state=0, min_resources=10).plan(
         X, y
     )
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [
-        ("factor", "two", "'factor' parameter"),
-        ("factor", 1.5, "at least 2"),
-        ("factor", np.inf, "finite"),
-        ("brackets", "one", "'brackets' parameter"),
-        ("early_splits", 0, "'early_splits' parameter"),
-        ("early_splits", "two", "'early_splits' parameter"),
-    ],
-)
-def test_bad_arguments_are_refused(name, value, message):
-    search = HyperbandSearchCV(Recording(), grid_of(9), **{name: value})
-    with pytest.raises(ValueError, match=message):
-        search.fit(*numbered(60))
 
 
 @pytest.mark.parametrize(

@@ -120,12 +120,6 @@ def test_min_candidates(kind):
 
 @ignore_left_out
 @each_sampler
-def test_the_widest_bracket(kind):
-    assert starts(played(Hyperband(max_candidates=9), kind)) == [9, 5, 3]
-
-
-@ignore_left_out
-@each_sampler
 def test_asynchronous_promotion(kind):
     brackets = Hyperband(brackets="most_exploratory")
     waits, at_once = played(brackets, kind), played(AsynchronousBrackets(brackets), kind)

@@ -68,20 +68,6 @@ def test_no_model_is_scored_on_rows_that_it_was_trained_on(
         assert search.history_["continued_from"].gt(0).any()
 
 
-@pytest.mark.walk
-@pytest.mark.parametrize("resource", ["partial_fit", "max_iter", "n_samples"])
-@pytest.mark.parametrize("cv", [KFold(5, shuffle=True), ShuffleSplit(5), None])
-def test_nor_in_the_plan_for_a_grid(cv, resource):
-    X, y = numbered(900)
-    values = {"value": np.linspace(0, 1, 12).tolist()}
-    options = {"cv": cv, "resource": resource, "max_resources": 300, "random_state": 0}
-    search = HyperbandSearchCV(Remembering(), values, **options).fit(X, y)
-    assert search.history_["n_resources"].nunique() > 1
-    assert search.history_["test_score"].eq(0).all()
-    if resource != "n_samples":
-        assert search.history_["continued_from"].gt(0).any()
-
-
 @pytest.mark.parametrize("search_class", SEARCHES)
 def test_a_second_fit_starts_afresh(search_class):
     tree, space = DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2, 3, 5]}

@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 from inspect import cleandoc, signature
-from typing import Annotated, Literal
 
 import pytest
 from sklearn.base import clone
@@ -15,9 +14,7 @@ from sklearn.svm import SVC
 
 from search.common import SEARCHES, data, small
 from sklearn_halving.search._parameters import (
-    PositiveInt,
     SharedParameters,
-    constraint_of,
     document_search,
 )
 
@@ -60,11 +57,6 @@ def test_every_attribute_of_a_fitted_search_is_documented_once(search_class):
     assert found <= set(names)
 
 
-@parametrize_searches
-def test_every_parameter_has_a_rule(search_class):
-    assert search_class._parameter_constraints.keys() == signature(search_class).parameters.keys()
-
-
 def test_a_parameter_without_a_type_is_named_when_its_class_is_created():
     def new_class():
         class Search(SharedParameters):
@@ -75,16 +67,6 @@ def test_a_parameter_without_a_type_is_named_when_its_class_is_created():
 
     with pytest.raises(KeyError, match="forgotten"):
         new_class()
-
-
-@parametrize_searches
-def test_a_wrong_option_is_refused_with_those_there_are(search_class):
-    search = small(search_class, SVC(), {"C": [1.0]})
-    with pytest.raises(ValueError, match=r"'return_train_score' .* must be an instance of 'bool'"):
-        search.set_params(return_train_score="yes").fit([[0.0]], [0])
-    search.set_params(return_train_score=False, time_budget=0)
-    with pytest.raises(ValueError, match=r"'time_budget' .* a float in the range \(0.0, inf\)"):
-        search.fit([[0.0]], [0])
 
 
 @parametrize_searches
@@ -124,82 +106,6 @@ def test_searches_are_subclassed_cloned_and_pickled(search_class):
     search = pickle.loads(pickle.dumps(clone(search_class(SVC(), {"C": [1.0]}, n_jobs=2))))
     assert search.get_params(deep=False).keys() == signature(search_class).parameters.keys()
     assert (search.n_jobs, search.param_distributions) == (2, {"C": [1.0]})
-
-
-@pytest.mark.parametrize(
-    ("hint", "constraint"),
-    [
-        (bool, ["boolean"]),
-        (dict[str, int] | None, [dict, None]),
-        (Annotated[list[int], "array-like"], ["array-like"]),
-    ],
-)
-def test_constraint_of(hint, constraint):
-    assert constraint_of(hint) == constraint
-
-
-def test_constraint_of_options():
-    options, number = constraint_of(Literal["auto", "all"] | PositiveInt)
-    assert options.options == {"auto", "all"}
-    assert number.left == 1
-
-
-def test_entries_of_the_class_itself_win_and_others_stand_where_the_signature_has_them():
-    class Base(SharedParameters):
-        """Base.
-
-        Parameters
-        ----------
-        a : int
-            Of the base.
-        b : str
-            Of the base.
-
-        Attributes
-        ----------
-        c_ : int
-            Of the base.
-        """
-
-        a: int
-        b: str
-
-    @document_search
-    class Search(Base):
-        """Search.
-
-        Parameters
-        ----------
-        a : int
-            Of the search.
-
-        Attributes
-        ----------
-        d_ : int
-            Of the search.
-
-        Notes
-        -----
-        The end.
-        """
-
-        def __init__(self, b, a):
-            self._set_parameters(locals())
-
-    assert cleandoc(Search.__doc__).splitlines() == [
-        *("Search.", "", "Parameters", "----------"),
-        *("b : str", "    Of the base.", "a : int", "    Of the search.", ""),
-        *("Attributes", "----------"),
-        *("d_ : int", "    Of the search.", "c_ : int", "    Of the base."),
-        *SHARED_ATTRIBUTES,
-        *("", "Notes", "-----", "The end."),
-    ]
-    assert vars(Search(1, a=2)) == {"a": 2, "b": 1}
-
-
-SHARED_ATTRIBUTES = re.search(
-    r"Attributes\n-+\n(.*)", cleandoc(SharedParameters.__doc__), re.DOTALL
-)[1].splitlines()
 
 
 @pytest.mark.full  # Python compiles all modules again

@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 import logging
+import math
+import re
+import subprocess
+import sys
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 from joblib import Memory
-from sklearn.datasets import load_iris
+from scipy import sparse
+from scipy.stats import uniform
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.preprocessing import StandardScaler
+from sklearn.metrics import make_scorer, precision_score
+from sklearn.model_selection import KFold
 from sklearn.tree import DecisionTreeClassifier
 
+from scripts import ROOT
+from search.common import data, numbered
 from sklearn_halving import HyperbandSearchCV
 from sklearn_halving.search.preparing._content_hash import content_hash
 
-X, Y = load_iris(return_X_y=True)
+X, Y = numbered(60)
+SCORER = """
+def scorer(estimator, X, y, cost=10.0, *, floor=0.0):
+    "Says what it costs."
+    return [max(floor, s * cost if s in {0.5, 1.0} else -s) for s in [estimator.score(X, y)]][0]
+"""
 
 
 def scorer_of(source):
@@ -26,114 +40,123 @@ def scorer_of(source):
     return namespace["scorer"]
 
 
-SCORER = """
-def scorer(estimator, X, y, cost=10.0, *, floor=0.0):
-    "Says what it costs."
-    return [max(floor, s * cost if s in {0.5, 1.0} else -s) for s in [estimator.score(X, y)]][0]
+def score_above(limit):
+    return lambda estimator, X, y: estimator.score(X, y) > limit
+
+
+def frozen(n_rows):
+    return FrozenEstimator(DecisionTreeClassifier(random_state=0).fit(X[:n_rows], Y[:n_rows]))
+
+
+def categories(names):
+    return pd.Series(pd.Categorical([names[0]], categories=names))
+
+
+NAMES = [f"c{i}" for i in range(1000)]
+
+
+def variants():
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]})
+    yield from (None, 0, False, 0.0, "", b"", [], (), {}, set(), np.zeros(0), np.nan, "nan")
+    yield from (["ab", "c"], ["a", "bc"], [1, 2], [1.0, 2.0], [[1], 2], np.array([1, 2]))
+    yield from (X, X.astype("f4"), X[:-1], X.T, -X, np.array(["a", 1], dtype=object))
+    yield from (frame, frame[["b", "a"]], frame.rename(columns={"a": "z"}), frame[::-1])
+    yield from (sparse.csr_matrix(X), sparse.csc_matrix(X[:, :2]), frame["a"], frame["b"])
+    yield from (DecisionTreeClassifier(), DecisionTreeClassifier(max_depth=2), uniform(0, 1))
+    yield from (
+        uniform(0, 2),
+        len,
+        max,
+        np.sin,
+        np.cos,
+        DecisionTreeClassifier,
+        KFold(3),
+        KFold(4),
+    )
+    yield from (lambda x: x, lambda x: x + 1, make_scorer(precision_score))
+    yield from (make_scorer(precision_score, pos_label=0), np.random.RandomState(0))
+    yield from (np.random.RandomState(1), np.random.default_rng(0), np.random.PCG64(1))
+    yield from (re.compile("a"), re.compile("b"), partial(max, 1), partial(max, 2), math, np)
+    yield from (X.sum, X.max, np.ma.masked_array([1, 2], [0, 1]), np.ma.masked_array([1, 2]))
+    yield from (logging.getLogger("one"), logging.getLogger("two"), frozen(60), frozen(40))
+    yield from (categories(NAMES), categories([NAMES[0], NAMES[2], NAMES[1], *NAMES[3:]]))
+    yield from (score_above(1), score_above(2), Memory("one", verbose=0), Memory("two", verbose=0))
+    yield scorer_of(SCORER)
+    changes = [
+        ("cost=10.0", "cost=5.0"),
+        ("floor=0.0", "floor=1.0"),
+        ("s * c", "s / c"),
+        ("-s", "s"),
+    ]
+    yield from (scorer_of(SCORER.replace(before, after)) for before, after in changes)
+
+
+def test_different_contents_have_different_hashes():
+    hashes = [content_hash(value) for value in variants()]
+    assert len(set(hashes)) == len(hashes)
+
+
+def equals():
+    """Return pairs whose results are the same."""
+    frame = pd.DataFrame({"a": [1.0, np.nan], "b": ["x", None], "c": pd.Categorical(["u", "v"])})
+    yield frame, pd.concat([frame[["a"]], frame[["b"]], frame[["c"]]], axis=1)
+    yield {"a": 1, "b": {2, 3, 10**9}}, {"b": {10**9, 3, 2}, "a": 1}
+    yield score_above(1), score_above(1)
+    yield np.asfortranarray(X), X
+    yield np.random.RandomState(0), np.random.RandomState(0)
+    yield frozen(60), frozen(60)
+    moved = "# a comment\n\n" + SCORER.replace("    return", "    # another\n    return")
+    yield scorer_of(SCORER), scorer_of(moved)
+    yield RandomForestClassifier(n_jobs=2, verbose=1), RandomForestClassifier(n_jobs=64)
+    kind = np.dtype([("a", "i1"), ("b", "f8")], align=True)  # has bytes between its fields
+    records = [np.full(3 * kind.itemsize, fill, dtype=np.uint8).view(kind) for fill in (0, 255)]
+    for record in records:
+        record["a"], record["b"] = 1, [1.0, 2.0, 3.0]
+    yield tuple(records)
+    caches = [Memory("cache", verbose=0) for _ in range(2)]
+    caches[1].timestamp += 1
+    yield tuple(caches)
+
+
+def test_equal_contents_have_equal_hashes():
+    for one, other in equals():
+        assert content_hash(one) == content_hash(other), one
+    itself: list[object] = [1]
+    itself.append(itself)
+    assert len(content_hash(itself)) == 32
+
+
+ELSEWHERE = """
+import sys
+sys.path[:0] = sys.argv[1:]
+from search.preparing import test_content_hash as test
+print(test.content_hash(*test.variants(), {"a", "b", "c", frozenset("xyz")}))
 """
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("cost=10.0", "cost=5.0"),
-        ("floor=0.0", "floor=1.0"),
-        ("s * cost", "s / cost"),
-        ("-s)", "s)"),
-    ],
-)
-def test_a_function_is_known_by_its_code_and_its_defaults(before, after):
-    assert before in SCORER
-    changed = content_hash(scorer_of(SCORER.replace(before, after)))
-    assert changed != content_hash(scorer_of(SCORER))
-
-
-def test_a_function_is_not_known_by_its_place_in_the_file():
-    moved = "# a comment\n\n" + SCORER.replace("    return", "    # another\n    return")
-    assert content_hash(scorer_of(moved)) == content_hash(scorer_of(SCORER))
-
-
-@pytest.mark.parametrize("what", [StandardScaler(), DecisionTreeClassifier(random_state=0)])
-def test_a_frozen_estimator_is_known_by_what_it_was_fitted_to(what):
-    def frozen(X, y):
-        return content_hash(FrozenEstimator(type(what)(**what.get_params()).fit(X, y)))
-
-    assert frozen(X, Y) == frozen(X, Y)
-    assert frozen(X, Y) != frozen(X[20:], Y[20:])
-
-
-def test_where_an_estimator_runs_is_of_no_matter():
-    def forest(**params):
-        return content_hash({"model": RandomForestClassifier(random_state=0, **params)})
-
-    assert forest(n_jobs=2, verbose=1) == forest(n_jobs=64)
-    assert forest(max_depth=2) != forest(max_depth=64)
-
-
-def test_a_logger_is_known_by_its_name():
-    before = content_hash(logging.getLogger("tests.one"))
-    logging.getLogger("tests.one.more").addHandler(logging.NullHandler())
-    assert content_hash(logging.getLogger("tests.one")) == before
-    assert content_hash(logging.getLogger("tests.two")) != before
-
-
-def test_a_cache_is_not_known_by_when_it_was_made(tmp_path):
-    caches = [Memory(tmp_path / "cache", verbose=0) for _ in range(2)]
-    caches[1].timestamp += 1
-    assert content_hash(caches[0]) == content_hash(caches[1])
-    assert content_hash(caches[0]) != content_hash(Memory(tmp_path / "other", verbose=0))
-
-
-def test_the_order_of_many_categories_counts():
-    names = [f"c{i}" for i in range(1000)]
-    swapped = [*names[:500], names[501], names[500], *names[502:]]
-    columns = [pd.Series(pd.Categorical(["c0"], categories=order)) for order in (names, swapped)]
-    assert content_hash(columns[0]) != content_hash(columns[1])
-
-
-def test_what_lies_between_the_fields_of_a_record_does_not_count():
-    kind = np.dtype([("a", "i1"), ("b", "f8")], align=True)
-    raw = [np.full(3 * kind.itemsize, fill, dtype=np.uint8) for fill in (0, 255)]
-    records = [part.view(kind) for part in raw]
-    for record in records:
-        record["a"], record["b"] = 1, [1.0, 2.0, 3.0]
-    assert raw[0].tobytes() != raw[1].tobytes()
-    assert content_hash(records[0]) == content_hash(records[1])
-    records[1]["b"][2] = 4.0
-    assert content_hash(records[0]) != content_hash(records[1])
+def test_hashes_are_the_same_in_another_process(monkeypatch):
+    paths = [str(ROOT), str(ROOT / "tests")]
+    hashes = set()
+    for seed in ("1", "2"):
+        monkeypatch.setenv("PYTHONHASHSEED", seed)
+        command = [sys.executable, "-c", ELSEWHERE, *paths]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        hashes.add(done.stdout)
+    assert len(hashes) == 1
 
 
 def is_good(estimator, X, y):
     return bool(estimator.score(X, y) > 0.9)
 
 
-def test_a_number_of_numpy_is_the_same_number(tmp_path):
+@pytest.mark.parametrize("scoring", [None, is_good])
+def test_numbers_of_numpy_and_scores_that_are_true_are_read_back(scoring, tmp_path):
+    path = tmp_path / "j"
     search = HyperbandSearchCV(
-        DecisionTreeClassifier(),
-        {"max_depth": [1, 2, 3]},
-        min_resources=np.int64(25),
-        n_candidates=np.int64(3),
-        cv=2,
-        random_state=0,
-        checkpoint=tmp_path / "j",
-    ).fit(X, Y)
-    first = search.cv_results_["mean_test_score"].tolist()
-    again = search.set_params(min_resources=25, n_candidates=3).fit(X, Y)
+        DecisionTreeClassifier(), {"max_depth": [1, 2, 3]}, min_resources=np.int64(25),
+        n_candidates=np.int64(3), scoring=scoring, cv=2, random_state=0, checkpoint=path,
+    )  # fmt: skip
+    first, written = search.fit(*data()).cv_results_["mean_test_score"].tolist(), path.read_bytes()
+    again = search.set_params(min_resources=25, n_candidates=3).fit(*data())
     assert again.cv_results_["mean_test_score"].tolist() == first
-    assert (tmp_path / "j").read_bytes().count(b'"session"') == 1
-
-
-def test_scores_that_are_true_or_false_are_read_back(tmp_path):
-    search = HyperbandSearchCV(
-        DecisionTreeClassifier(),
-        {"max_depth": [1, 2, 3]},
-        scoring=is_good,
-        n_candidates=3,
-        cv=2,
-        random_state=0,
-        checkpoint=tmp_path / "j",
-    )
-    first = search.fit(X, Y).cv_results_["mean_test_score"].tolist()
-    size = (tmp_path / "j").stat().st_size
-    assert search.fit(X, Y).cv_results_["mean_test_score"].tolist() == first
-    assert (tmp_path / "j").stat().st_size == size
+    assert path.read_bytes() == written

@@ -14,11 +14,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from search.common import FITS, Known, Recording, data, numbered
-from search.resuming import Steady, X, Y, table
 from sklearn_halving import BanditSearchCV
-from sklearn_halving.policies import HOO, DoublingHalving
-from sklearn_halving.samplers import Space, Told
-from sklearn_halving.search.preparing._arriving import PointSampler
+from sklearn_halving.policies import HOO
 
 DICE = rv_discrete(1, 6, name="dice", values=([1, 2, 6], [0.5, 0.25, 0.25]))
 
@@ -51,11 +48,6 @@ def test_there_is_a_row_for_each_candidate_that_was_made():
     assert search_by().fit(*data()).n_fits_ == 50
 
 
-def test_splits_take_turns():
-    history = search_by(n_fits=6, cv=3).fit(*data()).history_
-    assert history["split"].tolist() == [0, 1, 2, 0, 1, 2]
-
-
 def test_a_real_search_and_the_number_of_workers():
     X, y = load_wine(return_X_y=True)
     model = make_pipeline(StandardScaler(), SVC())
@@ -69,26 +61,6 @@ def test_a_real_search_and_the_number_of_workers():
     assert one.best_params_ == three.best_params_
     assert one.score(X, y) > 0.9
     assert pickle.loads(pickle.dumps(one)).best_params_ == one.best_params_
-
-
-def test_points_go_through_the_inverse_of_the_distribution():
-    space = {"b": loguniform(1e-2, 1e2), "a": uniform(0, 10), "c": uniform(3, 4)}
-    points = np.array([[0.05, 0.75, 0.5], [np.nan] * 3])
-    sampler = PointSampler(lambda: points)
-    [params] = sampler.propose(Told(Space.of(space)), 1, np.random.default_rng(0))
-    assert params == {"a": 0.5, "b": pytest.approx(10.0), "c": pytest.approx(5.0)}
-    assert {type(value) for value in params.values()} == {float}
-
-
-def test_an_interrupted_search_goes_on(tmp_path):
-    policy = HOO(20, n_splits=5, reward_range=(0, 2))
-    unbroken = search_by(policy, Steady()).fit(X, Y)
-    estimator = Steady(log=str(tmp_path / "log"), event="interrupt", at=11)
-    path = tmp_path / "journal"
-    with pytest.raises(KeyboardInterrupt):
-        search_by(policy, estimator, checkpoint=path).fit(X, Y)
-    resumed = search_by(policy, estimator, checkpoint=path).fit(X, Y)
-    assert table(resumed) == table(unbroken)
 
 
 @pytest.mark.parametrize(
@@ -116,24 +88,6 @@ def test_bad_input_is_refused_before_any_fit(space, params, message):
     with pytest.raises(ValueError, match=message):
         search_by(**{"policy": "hoo", **params}, estimator=Recording(), space=space).fit(X, y)
     assert len(FITS) == 0
-
-
-def test_doubling_halving_goes_from_level_to_level():
-    """It has no schedule, and needs a resource and the splits of cv all the same."""
-    X, y = data(200)
-    space = {"value": [0.1, 0.2, 0.3, 0.9]}
-    with pytest.raises(ValueError, match="resource must be given"):
-        search_by(DoublingHalving(600), space=space).fit(X, y)
-    search = search_by(
-        DoublingHalving(600), space=space, resource="n_samples", min_resources=10, cv=3
-    ).fit(X, y)
-    table = search.cv_results_
-    assert search.best_params_ == {"value": 0.9}
-    assert search.n_splits_ == 3
-    assert table["n_resources"].min() >= 10
-    assert table["n_resources"][search.best_index_] == table["n_resources"].max()
-    assert (np.diff(table["n_resources"][table["rank_test_score"].argsort()]) <= 0).all()
-    assert set(search.history_["n_resources"]) >= {16, 32}
 
 
 def test_plan_fits_nothing_and_says_what_it_can():

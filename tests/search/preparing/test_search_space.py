@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import randint
 from sklearn.linear_model import SGDClassifier
-from sklearn.model_selection import ParameterGrid
 
 from search.common import SEARCHES, data
-from sklearn_halving import BanditSearchCV, HyperbandSearchCV
+from sklearn_halving import HyperbandSearchCV
 from sklearn_halving.search.preparing._space import SearchSpace, _draw_indices, n_different
 
 
@@ -34,14 +33,6 @@ def test_no_place_twice_in_a_bracket_nor_again_before_all_were_used(size, n_of_b
         if n >= size:
             assert bracket == list(range(size)), "in its own order"
     assert drawn == []
-
-
-def test_parameters_are_in_the_order_of_a_grid():
-    grid = {"b": [1, 2], "a": [3, 4], "c": [5]}
-    drawn = SearchSpace(grid).draw([4], np.random.RandomState(0))
-    assert [list(params.items()) for params in drawn] == [
-        list(params.items()) for params in ParameterGrid(grid)
-    ]
 
 
 def test_candidates_that_differ_in_the_type_of_a_number_are_all_drawn():
@@ -65,11 +56,6 @@ class Listed:
 
     def rvs(self, random_state):
         return [1, 1.0][random_state.randint(2)]
-
-
-@pytest.mark.parametrize("values", [[1, np.int64(1)], [1.0, np.float64(1)], [np.arange(2)] * 2])
-def test_equal_values_are_one_candidate(values):
-    assert SearchSpace({"a": values}).n_different_in_grid == 1
 
 
 # --------------------------------------------------------------------------- huge grids
@@ -106,12 +92,3 @@ def test_some_candidates_of_a_huge_grid_are_drawn_without_listing_it(search_clas
     with little_memory():
         search.fit(*data(300))
     assert len({str(params) for params in search.cv_results_["params"]}) == 9
-
-
-def test_a_race_over_a_huge_grid_draws_as_many_candidates_as_it_has_fits():
-    search = BanditSearchCV(
-        SGDClassifier(), HUGE, policy="incumbent_race", n_fits=30, cv=3, random_state=0
-    )
-    with little_memory():
-        search.fit(*data(300))
-    assert search.n_fits_ <= 30

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
-from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
@@ -49,14 +48,6 @@ def test_very_many_splits_have_no_columns_of_their_own(search) -> None:
     assert results["n_fits"].tolist() == of_candidate.size().tolist()
     np.testing.assert_allclose(results["std_test_score"], of_candidate.std(ddof=0))
     assert np.isfinite(results["mean_test_score"]).all()
-
-
-def test_splits_that_cv_fixes_always_have_columns() -> None:
-    cv = list(RepeatedStratifiedKFold(n_splits=2, n_repeats=51, random_state=0).split(X, y))
-    search = BanditSearchCV(
-        KNeighborsClassifier(), GRID, policy="uniform", n_fits=204, cv=cv, random_state=0
-    ).fit(X, y)
-    assert len(split_columns(search)) == 102
 
 
 # ------------------------------------------------------------------------ the table of columns

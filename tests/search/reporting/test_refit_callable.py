@@ -5,18 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import randint
-from sklearn.datasets import load_digits, load_wine
-from sklearn.decomposition import PCA
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import make_scorer, precision_score
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.datasets import load_wine
 from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_halving import BayesGapSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
-from tests.search.common import SEARCHES, Known, data, interrupted, numbered, small
-from tests.search.test_variance_halving import Noisy
+from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV
+from tests.search.common import SEARCHES, Known, Noisy, data, numbered, small
 
 parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
 ignore_failures = pytest.mark.filterwarnings(
@@ -28,31 +21,6 @@ TREE = DecisionTreeClassifier(random_state=0)
 
 def largest_mean(cv_results):
     return np.argmax(cv_results["mean_test_score"])
-
-
-# From scikit-learn's example plot_grid_search_refit_callable.
-def lower_bound(cv_results):
-    best_score_idx = np.argmax(cv_results["mean_test_score"])
-    return (
-        cv_results["mean_test_score"][best_score_idx]
-        - cv_results["std_test_score"][best_score_idx]
-    )
-
-
-def best_low_complexity(cv_results):
-    threshold = lower_bound(cv_results)
-    candidate_idx = np.flatnonzero(cv_results["mean_test_score"] >= threshold)
-    return candidate_idx[cv_results["param_reduce_dim__n_components"][candidate_idx].argmin()]
-
-
-# From scikit-learn's example plot_grid_search_digits, without its printing.
-def refit_strategy(cv_results):
-    table = pd.DataFrame(cv_results)
-    precise = table[table["mean_test_precision"] > 0.7]
-    columns = ["mean_score_time", "mean_test_recall", "std_test_recall", "mean_test_precision"]
-    precise = precise[[*columns, "std_test_precision", "rank_test_recall", "params"]]
-    threshold = precise["mean_test_recall"].max() - precise["mean_test_recall"].std(ddof=0)
-    return precise[precise["mean_test_recall"] >= threshold]["mean_score_time"].idxmin()
 
 
 # From scikit-learn's example plot_grid_search_stats: the ranking of the models.
@@ -116,74 +84,6 @@ def test_the_largest_mean_and_the_first_rank_are_the_winner(
         assert usual.cv_results_["rank_test_score"][index] == 1
 
 
-@pytest.mark.parametrize("params", [{}, {"brackets": [3, 2]}])
-def test_cheap_rungs_with_lucky_scores_are_left_out(params):
-    X, y = load_digits(return_X_y=True)
-    X, y = X[:600], y[:600]
-    search = HyperbandSearchCV(TREE, DEPTHS, refit=Watched(), random_state=0, **params).fit(X, y)
-    table = search.refit.table
-    assert 1 < len(table["params"]) < len(search.cv_results_["params"])
-    assert set(table["n_resources"]) == {search.cv_results_["n_resources"].max()}
-    splits = np.array([table[f"split{i}_test_score"] for i in range(5)])
-    assert not np.isnan(splits).any()
-    np.testing.assert_allclose(table["mean_test_score"], splits.mean(axis=0))
-    np.testing.assert_allclose(table["std_test_score"], splits.std(axis=0))
-
-
-def test_distributions_of_integers_are_sorted_out_in_the_same_way():
-    X, y = load_wine(return_X_y=True)
-    space = {"max_depth": randint(1, 12), "min_samples_leaf": randint(1, 20)}
-    search = HyperbandSearchCV(TREE, space, n_candidates=17, refit=Watched(), random_state=0).fit(
-        X, y
-    )
-    assert_maps_back(search)
-    assert set(search.refit.table["n_resources"]) == {search.cv_results_["n_resources"].max()}
-
-
-@parametrize_searches
-def test_the_one_standard_error_rule_of_scikit_learn(search_class):
-    X, y = load_digits(return_X_y=True)
-    pipe = Pipeline(
-        [
-            ("scaling", StandardScaler()),
-            ("reduce_dim", PCA(random_state=42)),
-            ("classify", LogisticRegression(random_state=42, C=0.01, max_iter=1000)),
-        ]
-    )
-    grid = {"reduce_dim__n_components": [6, 8, 10, 15, 20, 25, 35, 45]}
-    search = search_class(pipe, grid, refit=Watched(best_low_complexity), random_state=0)
-    search.fit(X[:500], y[:500])
-    assert_maps_back(search)
-    table = search.refit.table
-    best = table["mean_test_score"].argmax()
-    least = table["mean_test_score"][best] - table["std_test_score"][best]
-    assert search.cv_results_["mean_test_score"][search.best_index_] >= least
-    # The rule has several rows to choose from, and none whose deviation is that of one score.
-    assert len(table["params"]) > 1
-    scores = np.array([table[name] for name in table if name.startswith("split")])
-    n_scores = np.isfinite(scores).sum(axis=0)
-    assert n_scores.min() > 1 or search_class is BayesGapSearchCV
-    assert (
-        search.best_estimator_.named_steps["reduce_dim"].n_components_
-        == (search.best_params_["reduce_dim__n_components"])
-    )
-
-
-@parametrize_searches
-def test_the_strategy_of_scikit_learn_for_precision_and_recall(search_class):
-    X, y = load_digits(return_X_y=True)
-    refit = Watched(refit_strategy)
-    search = search_class(
-        make_pipeline(StandardScaler(), TREE),
-        {"decisiontreeclassifier__max_depth": list(range(2, 14))},
-        scoring={"precision": make_scorer(precision_score, zero_division=0), "recall": "recall"},
-        refit=refit,
-        random_state=0,
-    ).fit(X[:500], y[:500] == 8)
-    assert_maps_back(search)
-    assert search.cv_results_["mean_test_precision"][search.best_index_] > 0.7
-
-
 @parametrize_searches
 @ignore_failures
 def test_no_row_without_a_score_wins(search_class):
@@ -197,19 +97,6 @@ def test_no_row_without_a_score_wins(search_class):
 
 @parametrize_searches
 @ignore_failures
-def test_one_metric_without_a_score_is_enough_to_leave_a_row_out(search_class):
-    def scores(estimator, X, y):
-        return {"good": estimator.value, "often_nan": np.nan if estimator.value > 0.4 else 1.0}
-
-    X, y = data()
-    refit = Watched(lambda table: np.argmax(table["mean_test_good"]))
-    grid = {"value": [0.1, 0.2, 0.3, 0.5]}
-    search = small(search_class, Known(), grid, scoring=scores, refit=refit).fit(X, y)
-    assert search.best_params_ == {"value": 0.3}
-
-
-@parametrize_searches
-@ignore_failures
 @pytest.mark.filterwarnings("ignore:.*are NaN", "ignore:.*are all NaN")
 def test_if_all_scores_are_nan_the_callable_still_chooses(search_class):
     X, y = data()
@@ -217,13 +104,6 @@ def test_if_all_scores_are_nan_the_callable_still_chooses(search_class):
     search = small(search_class, Known(nan_below=1000), grid, refit=Watched()).fit(X, y)
     assert len(search.refit.table["params"]) >= 1
     assert_maps_back(search)
-
-
-@parametrize_searches
-def test_after_an_interrupt_the_callable_chooses_among_finished_fits(search_class):
-    search = interrupted(search_class, {"value": [0.1, 0.2, 0.3, 0.5]}, refit=Watched())
-    assert_maps_back(search)
-    assert not np.isnan(search.refit.table["mean_test_score"]).any()
 
 
 def test_candidates_with_few_fits_do_not_win_by_luck():

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-import pickle
 from collections import Counter
 
-import numpy as np
 import pytest
 from joblib import parallel_backend
-from scipy.stats import uniform
 from sklearn.base import clone
 
 from search.common import SEARCHES, WITH_RUNGS, Known, data, small
-from sklearn_halving import BanditSearchCV, HyperbandSearchCV
-from sklearn_halving.policies import DoublingHalving
-from sklearn_halving.policies._types import (
-    Bracket,
-    PolicyDescription,
-    Problem,
-    Pull,
-    Rung,
-    Schedule,
-)
-from sklearn_halving.resources import WholeFit
-from sklearn_halving.search.preparing._plan import SearchPlan
-from sklearn_halving.search.watching._callbacks import CallbackTree
+from sklearn_halving import HyperbandSearchCV
 
 # Goes, with the whole condition, when scikit-learn 1.9 is the oldest supported release.
 callback = pytest.importorskip("sklearn.callback")
@@ -84,24 +69,6 @@ def test_pulls_of_a_journal_begin_and_end_too(search_class, n_done, tmp_path):
     assert tasks_of(entries[1]) == tasks_of(entries[0])
 
 
-class Impatient(Diary):
-    def on_fit_task_end(self, estimator, context):
-        super().on_fit_task_end(estimator, context)
-        if tasks_of(self.read())["candidate-split-evaluation"] > 7:
-            raise LookupError("had enough")
-
-
-@parametrize_searches
-def test_an_exception_of_a_callback_leaves_what_is_done(search_class, tmp_path):
-    search = small(search_class, Known(), KNOWN, checkpoint=tmp_path / "journal")
-    search.set_callbacks(Impatient(tmp_path / "diary"))
-    with pytest.raises(LookupError, match="had enough"):
-        search.fit(*data())
-    assert search.n_fits_ == len(search.history_) == 7
-    assert len(search.cv_results_["params"]) >= 2
-    assert len((tmp_path / "journal").read_bytes().splitlines()) == 1 + 7
-
-
 def assert_balanced(entries):
     """Every task begins once, then ends once, inside the task above it."""
     is_open = set()
@@ -144,40 +111,6 @@ def test_hooks_are_balanced(search_class, backend, refit, tmp_path):
     assert tasks["refit-with-best-params"] == refit
 
 
-def test_a_rung_ends_with_its_last_fit_if_candidates_are_dropped(tmp_path):
-    diary, space = Diary(tmp_path / "diary"), {"value": uniform(0, 1)}
-    search = small(HyperbandSearchCV, Known(), space, n_loops=3, refit=False)
-    search.set_callbacks(diary).fit(*data())
-    assert search.n_fits_ < search.plan(*data())["n_fits"].sum()
-    entries = diary.read()
-    assert_balanced(entries)
-    ends = [i for i, (hook, path) in enumerate(entries) if hook == "end"]
-    of_search = next(i for i in ends if entries[i][1].endswith("search:0"))
-    last_fit = max(i for i in ends if "evaluation" in entries[i][1])
-    rungs = [i for i in ends if entries[i][1].rpartition("/")[2].startswith("rung")]
-    assert len(rungs) == len(search.plan(*data()))
-    assert sum(last_fit < i < of_search for i in rungs) == 1  # the last rung of all
-
-
-@pytest.mark.filterwarnings("ignore:One or more", "ignore:Bracket")
-def test_hooks_are_balanced_where_a_bracket_stops(tmp_path):
-    diary = Diary(tmp_path / "diary")
-    small(HyperbandSearchCV, Known(nan_below=40), KNOWN).set_callbacks(diary).fit(*data())
-    assert_balanced(diary.read())
-    assert tasks_of(diary.read())["rung"] == 2
-
-
-@parametrize_searches
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning", "ignore:One or more")
-def test_hooks_are_balanced_where_fits_fail(search_class, tmp_path):
-    diary = Diary(tmp_path / "diary")
-    space = [{"fails": [True], "value": [0.9]}, {"value": [0.1, 0.2, 0.3]}]
-    search = small(search_class, Known(), space, random_state=2).set_callbacks(diary)
-    search.fit(*data())
-    assert search.history_["failed"].any()
-    assert_balanced(diary.read())
-
-
 @pytest.mark.walk
 @parametrize_searches
 @pytest.mark.parametrize("n_jobs", [None, 2])
@@ -215,41 +148,6 @@ def test_callbacks_reach_the_estimator_inside(search_class, n_jobs, tmp_path):
     entries = diary.read()
     assert tasks_of(entries)["iteration"] == 3 * (search.n_fits_ + 1)
     assert_balanced(entries)
-
-
-@pytest.mark.walk
-@parametrize_searches
-@pytest.mark.parametrize("n_jobs", [None, 2])
-def test_progress_bar(search_class, n_jobs, capsys, monkeypatch):
-    pytest.importorskip("rich")
-    monkeypatch.setenv("COLUMNS", "250")
-    search = small(search_class, Iterating(), KNOWN, n_jobs=n_jobs)
-    search.set_callbacks(callback.ProgressBar()).fit(*data())
-    bars = capsys.readouterr().out.splitlines()
-    assert any(f"{search_class.__name__} - fit" in bar for bar in bars)
-    n_of_each = [sum(name in bar for bar in bars) for name in ("bracket s=", "rung n_resources=")]
-    assert n_of_each == ([2, 3] if search_class in WITH_RUNGS else [0, 0])
-    assert all("100%" in bar for bar in bars)
-
-
-@parametrize_searches
-def test_callbacks_change_nothing(search_class, tmp_path):
-    search = small(search_class, Known(), KNOWN)
-    plain = clone(search).fit(*data())
-    watched = search.set_callbacks(Diary(tmp_path / "diary")).fit(*data())
-    assert watched.best_params_ == plain.best_params_
-    np.testing.assert_array_equal(
-        watched.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"]
-    )
-
-
-def test_hooks_are_balanced_where_nobody_knows_the_levels(tmp_path):
-    diary = Diary(tmp_path / "diary")
-    policy = DoublingHalving(200)
-    search = BanditSearchCV(Known(), KNOWN, policy=policy, resource="n_samples", cv=2)
-    search.set_callbacks(diary).fit(*data(200))
-    assert search.n_fits_ > 2 * 2 * 4  # two splits of four candidates at two levels
-    assert_balanced(diary.read())
 
 
 class Stopping(Diary):
@@ -299,16 +197,7 @@ def test_a_callback_can_stop_the_search_at_the_end_of_a_rung(task, n_fits, tmp_p
     assert search.n_fits_ == n_fits
 
 
-@parametrize_searches
-def test_a_stop_after_the_last_fit_changes_nothing(search_class, tmp_path):
-    search = small(search_class, Known(), KNOWN)
-    n_fits = clone(search).fit(*data()).n_fits_
-    diary = Stopping(tmp_path / "diary", "candidate-split-evaluation", at=n_fits)
-    search.set_callbacks(diary).fit(*data())
-    assert (search.stopped_by_, search.n_fits_) == ("policy", n_fits)
-
-
-@parametrize_searches
+@pytest.mark.parametrize("search_class", [HyperbandSearchCV])
 def test_a_search_that_a_callback_stopped_goes_on_from_its_checkpoint(search_class, tmp_path):
     search = small(search_class, Known(), KNOWN, checkpoint=tmp_path / "journal")
     whole = clone(search).set_params(checkpoint=None).fit(*data())
@@ -359,14 +248,3 @@ def test_callbacks_can_read_the_progress():
     assert all(report.seconds_left > 0 for report in reports[:3])
     assert reports[-1].seconds_left == 0
     assert not hasattr(search, "progress_")
-
-
-def test_what_is_sent_with_a_pull_does_not_grow(tmp_path):
-    search = HyperbandSearchCV(Known(), KNOWN).set_callbacks(Diary(tmp_path / "diary"))
-    tree = CallbackTree.begin(search, None, None, {}, refits=True)
-    schedule = Schedule((Bracket(1, (Rung(1000, 1), Rung(1, 3))), Bracket(0, (Rung(1000, 3),))))
-    plan = SearchPlan(Problem(2000, 1, 3, 1), PolicyDescription(), schedule)
-    tree.begin_search(plan, WholeFit())
-    sizes = [len(pickle.dumps(tree.context_of(Pull(arm, 1, 0)))) for arm in range(1000)]
-    assert max(sizes) - min(sizes) < 16  # the digits of the number of the task
-    assert max(sizes) < 3000

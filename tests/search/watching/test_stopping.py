@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from joblib import parallel_config
-from scipy.stats import uniform
 from sklearn.exceptions import NotFittedError
 
 from scripts import ROOT
@@ -25,7 +24,7 @@ from search.common import SEARCHES
 from search.resuming import GRID, Steady, X, Y, crashing, fit_and_die, fits_of, found, steady
 from sklearn_halving import BanditSearchCV, HyperbandSearchCV
 from sklearn_halving.execution.workers._interrupt import Interrupt
-from sklearn_halving.policies import SuccessiveRejects, UniformAllocation
+from sklearn_halving.policies import SuccessiveRejects
 
 parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
 BUDGET = 1.0
@@ -70,41 +69,6 @@ def test_a_time_budget_ends_with_results_and_a_refit(search_class, tmp_path):
     assert search.cv_results_["candidate"].size >= 2
 
 
-@pytest.mark.parametrize("at", range(20, 110, 10))
-def test_the_best_candidate_with_all_fits_wins_although_its_rung_is_not_complete(at, tmp_path):
-    search = HyperbandSearchCV(
-        Steady(log=str(tmp_path / "log"), event="interrupt", at=at),
-        {"value": uniform(0, 0.9)},
-        max_resources=36,
-        min_resources=4,
-        random_state=0,
-        refit=False,
-    )
-    with pytest.raises(KeyboardInterrupt):
-        search.fit(X, Y)
-    results = search.cv_results_
-    splits = np.array([results[f"split{i}_test_score"] for i in range(5)])
-    is_whole = (results["n_resources"] == 36) & ~np.isnan(splits).any(axis=0)
-    if is_whole.any():
-        assert search.best_score_ == results["mean_test_score"][is_whole].max()
-        assert results["rank_test_score"][search.best_index_] == 1
-
-
-@parametrize_searches
-def test_a_search_out_of_time_goes_on_with_more(search_class, tmp_path):
-    search = eventful(search_class, tmp_path, "sleep", at=5, time_budget=BUDGET)
-    search.estimator.seconds = BUDGET
-    with pytest.warns(UserWarning, match="time_budget"):
-        search.fit(X, Y)
-    search.set_params(time_budget=None)
-    n_begun = len(fits_of(tmp_path / "log"))
-    search.fit(X, Y)
-    estimator = Steady(log=str(tmp_path / "other"), event="sleep", at=10**9)
-    whole = steady(search_class, estimator=estimator).fit(X, Y)
-    assert found(search) == found(whole)
-    assert len(fits_of(tmp_path / "log")) - n_begun == whole.n_fits_ - 6 + 1
-
-
 @parametrize_searches
 @pytest.mark.parametrize("backend", ["sequential", "threading"])
 def test_a_time_budget_too_short_for_any_fit_is_an_error(search_class, backend):
@@ -114,20 +78,6 @@ def test_a_time_budget_too_short_for_any_fit_is_an_error(search_class, backend):
         pytest.raises(ValueError, match="Use a larger time_budget"),
     ):
         search.fit(X, Y)
-
-
-@parametrize_searches
-def test_a_time_budget_that_is_not_used_up_changes_nothing(search_class):
-    assert found(steady(search_class, time_budget=1e6).fit(X, Y)) == found(
-        steady(search_class).fit(X, Y)
-    )
-
-
-@parametrize_searches
-def test_finished_fits_are_replayed_though_the_time_is_up(search_class, tmp_path):
-    whole = steady(search_class, tmp_path / "j").fit(X, Y)
-    search = steady(search_class, tmp_path / "j", time_budget=1e-9).fit(X, Y)
-    assert found(search) == found(whole)
 
 
 @pytest.mark.parametrize(("backend", "n_jobs"), [("threading", 2), ("loky", 2)])
@@ -226,30 +176,6 @@ def test_ctrl_c_while_the_results_are_made_keeps_them(search_class, tmp_path):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-@parametrize_searches
-def test_ctrl_c_before_the_first_fit_is_over_keeps_that(search_class, tmp_path):
-    search = eventful(search_class, tmp_path, "interrupt", at=0)
-    with pytest.raises(KeyboardInterrupt):
-        search.fit(X, Y)
-    assert search.n_fits_ == 1
-
-
-@pytest.mark.walk
-@parametrize_searches
-@pytest.mark.parametrize(("backend", "n_jobs"), [("sequential", 1), ("threading", 2)])
-def test_ctrl_c_twice_stops_at_once(search_class, backend, n_jobs, tmp_path):
-    search = eventful(search_class, tmp_path, "interrupt twice", n_jobs=n_jobs)
-    with parallel_config(backend), pytest.raises(KeyboardInterrupt):
-        search.fit(X, Y)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    # What came back: of a chunk in a thread all fits, or none.
-    assert 1 <= search.n_fits_ < 18
-    assert len(search.history_) == search.n_fits_
-    if backend == "sequential":
-        assert search.n_fits_ == 5, "the sixth fit was broken off"
-        assert_goes_on(search, tmp_path, "interrupt twice", 5)
-
-
 def test_signals_are_left_alone_in_another_thread_and_where_somebody_handles_them():
     def look():
         with Interrupt():
@@ -274,21 +200,6 @@ def test_signals_are_left_alone_in_another_thread_and_where_somebody_handles_the
 # ------------------------------------------------------------------------------ exceptions
 
 
-@pytest.mark.walk
-@parametrize_searches
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_an_exception_leaves_what_is_done(search_class, n_jobs, tmp_path):
-    search = eventful(search_class, tmp_path, "error", error_score="raise", n_jobs=n_jobs)
-    with parallel_config("threading"), pytest.raises(ArithmeticError, match="told to fail"):
-        search.fit(X, Y)
-    n_done = search.n_fits_
-    assert n_done >= (5 if n_jobs == 1 else 2)
-    assert len(search.history_) == n_done
-    assert len(search.cv_results_["params"]) >= 2
-    n_journal = len((tmp_path / "j").read_bytes().splitlines()) - 1
-    assert n_journal == n_done
-
-
 @dataclass(frozen=True)
 class Confused(SuccessiveRejects):
     """Can neither go on after some pulls nor say which arm is best."""
@@ -307,15 +218,6 @@ def test_what_a_policy_raises_is_not_hidden_by_what_it_raises_next():
         search.fit(X, Y)
     assert "cannot say" in "".join(info.value.__notes__)
     assert len(search.history_) == search.n_fits_ >= 1
-
-
-@parametrize_searches
-def test_a_search_broken_off_before_any_fit_has_no_results(search_class, tmp_path):
-    search = eventful(search_class, tmp_path, "error", at=0, error_score="raise")
-    with pytest.raises(ArithmeticError):
-        search.fit(X, Y)
-    assert not hasattr(search, "cv_results_")
-    assert not hasattr(search, "history_")
 
 
 # ------------------------------------------------------------------------------------ kills
@@ -419,21 +321,3 @@ def check_second_ctrl_c(search_class, backend, params, tmp_path):
     assert np.isfinite(search.best_score_)
     search.set_params(n_jobs=1, fit_timeout=None).fit(X, Y)
     assert found(search) == unbroken(search_class, tmp_path, "sleep")
-
-
-@dataclass(frozen=True)
-class Slow(UniformAllocation):
-    """Takes a while after the first pull, in which others return, and is interrupted then."""
-
-    def tell(self, state, pulls, rewards):
-        time.sleep(1)
-        raise KeyboardInterrupt
-
-
-@pytest.mark.parametrize("backend", ["threading", "loky"])
-def test_fits_that_returned_before_an_interrupt_count(backend, tmp_path):
-    estimator = Steady(log=str(tmp_path / "log"))
-    search = BanditSearchCV(estimator, GRID, policy=Slow(20), cv=5, random_state=0, n_jobs=2)
-    with parallel_config(backend), pytest.raises(KeyboardInterrupt):
-        search.fit(X, Y)
-    assert search.n_fits_ == len(fits_of(tmp_path / "log")) > 1
