@@ -31,6 +31,7 @@ from sklearn.model_selection._validation import _score as score
 
 # The constraints with which scikit-learn's estimators validate their parameters, and their error.
 from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
+from sklearn.utils._param_validation import validate_parameter_constraints as _validate
 
 # Selects rows of DataFrames, sparse matrices, lists and precomputed kernels.
 from sklearn.utils.metaestimators import _safe_split as safe_split
@@ -61,6 +62,7 @@ __all__ = [
     "one_blas_thread",
     "param_columns",
     "propagated_callbacks",
+    "refuses",
     "routed_fit_params",
     "safe_split",
     "score",
@@ -130,6 +132,18 @@ def scorers_of(search: BaseSearchCV) -> tuple[Any, Any]:
 def validate_params(search: BaseSearchCV) -> None:
     """Raise if a parameter of the search has the wrong type or is out of range."""
     search._validate_params()
+
+
+def refuses(estimator: object, name: str, value: object) -> bool:
+    """Return whether the constraints of an estimator of scikit-learn exclude a value."""
+    constraints = getattr(estimator, "_parameter_constraints", {})
+    if name not in constraints:
+        return False
+    try:
+        _validate({name: constraints[name]}, {name: value}, "")
+    except InvalidParameterError:
+        return True
+    return False
 
 
 def check_refit_metric(search: BaseSearchCV, metrics: Iterable[str]) -> None:

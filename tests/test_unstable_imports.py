@@ -17,6 +17,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from sklearn_halving import _unstable_imports as unstable
@@ -66,6 +67,15 @@ def test_refit_is_checked_as_grid_search_checks_it() -> None:
     unstable.validate_params(search)
     with pytest.raises(ValueError, match="'verbose' parameter"):
         unstable.validate_params(search.set_params(verbose=-1))
+
+
+def test_values_that_the_constraints_of_an_estimator_exclude() -> None:
+    tree = DecisionTreeClassifier()
+    assert unstable.refuses(tree, "max_depth", 1.5)
+    assert not unstable.refuses(tree, "max_depth", 2)
+    assert not unstable.refuses(tree, "min_samples_leaf", 0.5)
+    assert not unstable.refuses(tree, "other", 1.5)
+    assert not unstable.refuses(object(), "other", 1.5)
 
 
 def test_a_search_without_callbacks_has_none() -> None:

@@ -74,6 +74,16 @@ class FitInputs:
 def check_inputs(search: BaseSearchCV, X: object, y: object, params: Params) -> FitInputs:
     """Return the arguments of `fit`, routed to the estimator, the scorer and the splitter."""
     scorers, refit_metric = scorers_of(search)
+    is_single = search.scoring is None or isinstance(search.scoring, str)
+    if (
+        is_single
+        and isinstance(search.refit, str)
+        and search.refit not in ("score", search.scoring)
+    ):
+        raise ValueError(
+            f"refit={search.refit!r} must be True, False or a callable if there is one metric. A "
+            "text is the name of one of several metrics."
+        )
     X, y = indexable(X, y)
     routed = routed_fit_params(search, method_params(X, params=params))
     return FitInputs(

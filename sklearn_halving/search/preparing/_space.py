@@ -18,11 +18,11 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils.random import sample_without_replacement
 
 from sklearn_halving._typing import Estimator, ParamDistributions, Params
-from sklearn_halving._unstable_imports import InvalidParameterError
+from sklearn_halving._unstable_imports import InvalidParameterError, refuses
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Space
-from sklearn_halving.samplers._dimensions import value_key
+from sklearn_halving.samplers._dimensions import dimension_of, value_key
 from sklearn_halving.search._parameters import SharedParameters
 from sklearn_halving.search.preparing._content_hash import content_hash
 from sklearn_halving.search.preparing._inputs import FitInputs
@@ -104,8 +104,7 @@ class SearchSpace:
         if may_repeat and len(grid) <= MAX_LISTED:
             return n_different(grid) + self._n_outside
         return self._n_outside + sum(
-            prod(n_different({name: v} for v in values) for name, values in space.items())
-            for space in spaces
+            prod(_n_values(name, values) for name, values in space.items()) for space in spaces
         )
 
     def draw(
@@ -172,6 +171,13 @@ class SearchSpace:
         return list(islice(cycle(different), n))
 
 
+def _n_values(name: str, values: Sequence[object]) -> int:
+    """Return the number of different values, or of all values if the list is very long."""
+    if len(values) > MAX_LISTED:
+        return len(values)
+    return n_different({name: value} for value in values)
+
+
 def _check_lists(param_distributions: object) -> None:
     """Raise unless there are dicts of lists and distributions, and if a list is empty."""
     is_one = isinstance(param_distributions, Mapping)
@@ -184,10 +190,31 @@ def _check_lists(param_distributions: object) -> None:
         )
     for space in spaces:
         for name, values in space.items():
+            if not isinstance(name, str):
+                raise InvalidParameterError(
+                    f"The names in param_distributions must be text; got {name!r}."
+                )
+            form = None if hasattr(values, "rvs") else _scipy_form(values)
+            if form is not None:
+                raise InvalidParameterError(
+                    f"{name}={values!r} in param_distributions is neither a list of values nor a "
+                    f"distribution of SciPy. Use scipy.stats.{form}."
+                )
             if not hasattr(values, "rvs"):
                 # ParameterGrid raises the same errors as GridSearchCV. ParameterSampler does so
                 # only if all values are lists.
                 ParameterGrid({name: values})
+
+
+def _scipy_form(values: Any) -> str | None:
+    """Return SciPy's distribution for a range in the form of another library; None if not one."""
+    if isinstance(values, tuple) and len(values) == 3 and "uniform" in str(values[2]):
+        low, high, is_log = values[0], values[1], "log" in values[2]
+    elif hasattr(values, "low") and hasattr(values, "high"):
+        low, high, is_log = values.low, values.high, getattr(values, "log", False)
+    else:
+        return None
+    return f"loguniform({low}, {high})" if is_log else f"uniform({low}, {high - low})"
 
 
 def _grid_of(spaces: Iterable[Mapping[str, object]], is_grid: bool) -> ParameterGrid | None:
@@ -333,7 +360,27 @@ def search_space(
     if different:
         space = SearchSpace(values, list(different.values()))
     resource.check(parameters.estimator, space.names)
+    _check_whole_numbers(parameters.estimator, space)
     return space
+
+
+def _check_whole_numbers(estimator: Estimator, space: SearchSpace) -> None:
+    """Raise if a parameter takes whole numbers only and its distribution has none."""
+    own = estimator.get_params()
+    for name, values in ((n, v) for one in space.distributions for n, v in one.items()):
+        if not hasattr(values, "ppf") or is_discrete(values) or not hasattr(values, "support"):
+            continue
+        prefix, _, last = name.rpartition("__")
+        owner, middle = own.get(prefix) if prefix else estimator, float(values.ppf(0.5))
+        if refuses(owner, last, middle) and not refuses(owner, last, round(middle)):
+            low, high = (round(end) for end in values.support())
+            form = f"scipy.stats.randint({low}, {high + 1})"
+            if getattr(dimension_of(name, values), "is_log", False):
+                form = f"sklearn_halving.spaces.loguniform_int({low}, {high})"
+            raise ValueError(
+                f"{name} must be a whole number, but its distribution in param_distributions is "
+                f"continuous. Use {form}."
+            )
 
 
 def with_own_parameters(space: SearchSpace, estimator: Estimator) -> SearchSpace:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import tracemalloc
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import randint
+from scipy.stats import loguniform, randint, uniform
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import SGDClassifier
+from sklearn.pipeline import make_pipeline
 
-from search.common import SEARCHES, data
+from search.common import SEARCHES, data, small
 from sklearn_halving import HyperbandSearchCV
 from sklearn_halving.search.preparing._space import SearchSpace, _draw_indices, n_different
 
@@ -92,3 +96,34 @@ def test_some_candidates_of_a_huge_grid_are_drawn_without_listing_it(search_clas
     with little_memory():
         search.fit(*data(300))
     assert len({str(params) for params in search.cv_results_["params"]}) == 9
+
+
+FOREST = make_pipeline(RandomForestClassifier(2))
+
+
+@pytest.mark.parametrize(
+    ("values", "right"),
+    [
+        ((1e-3, 1, "log-uniform"), "scipy.stats.loguniform(0.001, 1)"),
+        (SimpleNamespace(low=2, high=5), "scipy.stats.uniform(2, 3)"),
+        (loguniform(2, 64), "sklearn_halving.spaces.loguniform_int(2, 64)"),
+        (uniform(2, 8), "scipy.stats.randint(2, 11)"),
+    ],
+)
+@pytest.mark.parametrize("search_class", SEARCHES)
+def test_a_range_in_the_wrong_form_gets_the_right_one(search_class, values, right):
+    space = {"randomforestclassifier__max_depth": values}
+    with pytest.raises(ValueError, match=re.escape(f"Use {right}.")):
+        small(search_class, FOREST, space).fit(*data())
+
+
+def test_a_number_that_may_be_a_share_can_be_continuous():
+    space = {"randomforestclassifier__min_samples_leaf": uniform(0.01, 0.2)}
+    assert len(small(HyperbandSearchCV, FOREST, space).plan(*data()))
+
+
+@pytest.mark.parametrize("refit", ["one_standard_error", "f1"])
+@pytest.mark.parametrize("search_class", SEARCHES)
+def test_a_name_of_a_metric_is_refused_if_there_is_only_one(search_class, refit):
+    with pytest.raises(ValueError, match=f"refit='{refit}' must be True, False or a callable"):
+        small(search_class, FOREST, {}, refit=refit).fit(*data())
