@@ -76,10 +76,9 @@ def table_task(table: str, model: str, n_rows: int, seed: int) -> TableTask:
     texts = make_column_selector(dtype_exclude=np.number)
     codes: Any = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
     if model in ONE_HOT:
-        codes = OneHotEncoder(handle_unknown="ignore", max_categories=20)
+        codes = OneHotEncoder(handle_unknown="ignore", max_categories=20, sparse_output=False)
     encoder = make_column_transformer((codes, texts), (SimpleImputer(), numbers))
-    scaler = StandardScaler(with_mean=False)
-    pipeline = make_pipeline(encoder, scaler, MODELS[model][0 if has_classes else 1])
+    pipeline = make_pipeline(encoder, StandardScaler(), MODELS[model][0 if has_classes else 1])
     prefix = f"{pipeline.steps[-1][0]}__"
     data = X.iloc[train], target[train], X.iloc[test], target[test]
     return TableTask(pipeline, prefix, *data, has_classes)

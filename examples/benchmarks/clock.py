@@ -31,6 +31,7 @@ from sklearn_halving.policies.timed._timed_halving import TimedHalving
 from sklearn_halving.samplers import GaussianProcessSampler, Space, Told
 from sklearn_halving.search.preparing._arriving import MadeBySampler
 from sklearn_halving.search.preparing._space import SearchSpace, with_own_parameters
+from sklearn_halving.spaces import first_candidates_for, space_for
 
 BUDGETS, FOLDS, REFIT = (3, 10, 30, 100), 5, 1.25
 TABLES = (
@@ -60,11 +61,15 @@ Fit = Callable[[dict[str, Any], float, int], tuple[float, float]]
 class Table:
     """A model on some rows of a real table, with recorded fits."""
 
-    def __init__(self, name: str, seed: int, folder: Path) -> None:
+    def __init__(self, name: str, seed: int, folder: Path, *, is_auto: bool = False) -> None:
         table, model, n_rows = name.split()
         self._task = task = table_task(table, model, int(n_rows), seed)
         self.space = {task.prefix + key: values for key, values in SPACES[model].items()}
         self.own = with_own_parameters(SearchSpace(self.space), task.pipeline).initial
+        if is_auto:
+            self.space = space_for(task.pipeline, task.X, task.y)
+            own = {name: task.pipeline.get_params()[name] for name in self.space}
+            self.own = tuple(own | params for params in first_candidates_for(task.pipeline))
         self._folds = task.folds(FOLDS, seed)
         n_classes = len(np.unique(task.y)) if task.has_classes else 0
         self.n_train = min(len(inside) for inside, _ in self._folds)
@@ -140,7 +145,8 @@ Found = tuple[dict[str, Any], float]
 
 def timed(task: Any, budget: float, n_workers: int, seed: int) -> Found:
     """Play the plan of HyperbandSearchCV with a time budget."""
-    policy = TimedHalving(task.low, n_workers=n_workers, refit_cost=REFIT)
+    n_first = max(1, len(task.own))
+    policy = TimedHalving(task.low, n_first, n_workers=n_workers, refit_cost=REFIT)
     state = policy.start(Problem(10_000, task.low or task.n_train, task.n_train, FOLDS))
     told, entropy = Told(Space.of(task.space)), [seed]
     source = MadeBySampler(GaussianProcessSampler(), told, entropy, list(task.own))
@@ -237,7 +243,8 @@ def rows_of(tasks: list[tuple[Any, float, int]], budgets: Any, searches: Any) ->
 
 def main() -> None:
     texts = {"tables": "part of the names of the tables"}
-    options = parse_options(__doc__, seeds=1, texts=texts)
+    auto = "the ready spaces, with their first candidates"
+    options = parse_options(__doc__, seeds=1, texts=texts, auto=auto)
     report = Report("A time budget", options)
     folder = Path.home() / ".cache" / "sklearn_halving" / "clock"
     folder.mkdir(parents=True, exist_ok=True)
@@ -264,14 +271,15 @@ def main() -> None:
         tasks = []
         for name in names:
             for seed in range(options.seeds):
-                table = Table(name, seed, folder)
+                table = Table(name, seed, folder, is_auto=options.auto)
                 rng, space = np.random.default_rng(5), Space.of(table.space)
                 full = np.mean([table.fit(space.draw(rng), 1.0, 0)[1] for _ in range(8)])
                 tasks.append((table, float(full), seed + crc32(name.encode()) % 10**6))
         if tasks:
             rows = rows_of(tasks, budgets, list(SEARCHES))
             header = columns.format("points lost", " | TPE")
-            report.table("Real tables", header, rows, "time_budget.csv")
+            file = f"time_budget{'_auto' * options.auto}.csv"
+            report.table("Real tables", header, rows, file)
 
 
 if __name__ == "__main__":
