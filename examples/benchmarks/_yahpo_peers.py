@@ -17,7 +17,7 @@ def optuna_tpe(task: Task, seed: int) -> list[Params | None]:
     tries: list[Try] = []
 
     def objective(trial: Any) -> float:
-        params = _suggested(trial, task.scenario)
+        params = suggested(trial, task.scenario)
         score = task.mean_score(params)
         tries.append((params, 1.0, score, float(task.n_splits)))
         return score
@@ -28,7 +28,7 @@ def optuna_tpe(task: Task, seed: int) -> list[Params | None]:
     return choices(tries, task)
 
 
-def _suggested(trial: Any, scenario: Scenario) -> Params:
+def suggested(trial: Any, scenario: Scenario) -> Params:
     """Return the parameters of a trial, those that a parent switches off left out."""
     spaces, params = scenario.space, {}
     by_name = {p["name"]: p for p in scenario.parameters}

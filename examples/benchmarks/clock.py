@@ -4,7 +4,8 @@ The clock is virtual: the time of each fit is measured once and recorded, and th
 recorded times. A budget is a number of full fits on one split, and includes the refit. Random
 search and TPE use five folds, and try at least one candidate. Choices on real tables are scored
 on rows that no search sees. On surrogates, 0 is the best of 3,000 random candidates and 1 their
-median.
+median. Tasks count as worse if random search is ahead by more than two standard errors over the
+seeds.
 """
 
 from __future__ import annotations
@@ -12,19 +13,23 @@ from __future__ import annotations
 import heapq
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 import numpy as np
+import pandas as pd
 from _common import DATA, Report, one_thread, parse_options
 from _peer_spaces import for_optuna
 from _tables import table_task
+from _yahpo_peers import suggested
 from _yahpo_surrogates import scenario_at
 from scipy.stats import loguniform, randint, uniform
 from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
 
 from sklearn_halving.policies import Problem, Pulls
 from sklearn_halving.policies.timed._timed_halving import TimedHalving
@@ -34,6 +39,8 @@ from sklearn_halving.search.preparing._space import SearchSpace, with_own_parame
 from sklearn_halving.spaces import first_candidates_for, space_for
 
 BUDGETS, FOLDS, REFIT = (3, 10, 30, 100), 5, 1.25
+SLOW = ("letter", "house8L", "pol", "bike", "cpu.small", "pbcseq")
+"""Tables on which budgets end at 30 full fits."""
 TABLES = (
     *("vehicle svm 500", "cmc boosting 800", "concrete forest 600", "diabetes svm 450"),
     *("segment svm 1400", "space_ga svm 1200", "colic neighbours 220", "halloffame forest 800"),
@@ -109,19 +116,21 @@ class Table:
 class Surrogate:
     """A surrogate with the noise of a split, where a part of a fit costs ``fixed`` at least."""
 
-    n_train, low, own = 27, 3, ()
+    n_train, low = 27, 3
 
     def __init__(self, scenario: str, data_set: str, fixed: float, seed: int) -> None:
-        self._scenario, self._data_set = scenario_at(str(DATA / "yahpo" / scenario)), data_set
+        self.scenario, self._data_set = scenario_at(str(DATA / "yahpo" / scenario)), data_set
         self._fixed, self._seed = fixed, seed
-        self.space = self._scenario.space
+        self.space = self.scenario.space
+        # Parameters of their own are not known.
+        self.own = with_own_parameters(SearchSpace(self.space), DummyClassifier()).initial
         rng, drawn = np.random.default_rng(99), Space.of(self.space)
         values = self._value([drawn.draw(rng) for _ in range(3000)], 27)
         self._best, self._median = values.max(), float(np.median(values))
 
     def _value(self, candidates: list[dict[str, Any]], level: int) -> np.ndarray:
-        scale = 100 if self._scenario.name == "lcbench" else 1
-        return self._scenario.accuracy(self._data_set, candidates, level) / scale
+        scale = 100 if self.scenario.name == "lcbench" else 1
+        return self.scenario.accuracy(self._data_set, candidates, level) / scale
 
     def fit(self, params: dict[str, Any], share: float, split: int) -> tuple[float, float]:
         """Return score and seconds."""
@@ -209,13 +218,14 @@ def tpe(task: Any, budget: float, n_workers: int, seed: int) -> Found:
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    study = optuna.create_study(
-        direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed)
-    )
-    space = for_optuna(task.space)
+    sampler = optuna.samplers.TPESampler(seed=seed)
+    study = optuna.create_study(direction="maximize", sampler=sampler)
 
     def ask() -> Any:
-        trial = study.ask(space)
+        if isinstance(task, Surrogate):
+            trial = study.ask()
+            return trial, suggested(trial, task.scenario)
+        trial = study.ask(for_optuna(task.space))
         return trial, trial.params
 
     return on_five_folds(ask, study.tell, task, budget, n_workers)
@@ -224,27 +234,45 @@ def tpe(task: Any, budget: float, n_workers: int, seed: int) -> Found:
 SEARCHES = {"timed": timed, "random": random_search, "TPE": tpe}
 
 
-def rows_of(tasks: list[tuple[Any, float, int]], budgets: Any, searches: Any) -> Any:
-    """Yield a row for each budget: mean losses, the differences to random search, time used."""
+@dataclass(frozen=True)
+class Play:
+    """A task with a seed, and the mean time of its full fits."""
+
+    name: str
+    task: Any
+    full: float
+    seed: int
+    largest: float = np.inf
+    """Largest budget in full fits."""
+
+
+def rows_of(plays: list[Play], budgets: Any, n_workers: int) -> Iterator[list[Any]]:
+    """Yield a row for each budget: mean losses, differences, and the time that was used."""
     for budget in budgets:
-        losses: dict[str, list[float]] = {name: [] for name in searches}
+        chosen = [play for play in plays if budget <= play.largest]
+        losses: dict[str, list[float]] = {name: [] for name in SEARCHES}
         used = []
-        for task, full, seed in tasks:
-            for name in searches:
-                params, seconds = SEARCHES[name](task, budget * full, 1, seed)
-                losses[name].append(task.loss(params))
-                if name == "timed":
-                    used.append(seconds / (budget * full))
-        gain = np.array(losses["random"]) - np.array(losses["timed"])
-        row = [f"{budget:g} full fits", *(float(np.mean(losses[name])) for name in searches)]
-        row += [f"{gain.mean():+.3f} ({gain.std(ddof=1) / len(gain) ** 0.5:.3f})"]
-        yield [*row, f"{(gain < 0).sum()} of {len(gain)}", f"{min(used):.2f} to {max(used):.2f}"]
+        for play in chosen:
+            for name, search in SEARCHES.items():
+                params, seconds = search(play.task, budget * play.full, n_workers, play.seed)
+                losses[name].append(play.task.loss(params))
+                used += [seconds / (budget * play.full)] * (name == "timed")
+        table = pd.DataFrame(losses, index=[play.name for play in chosen])
+        row = [f"{budget:g} full fits", *map(float, table.mean())]
+        for other in ("random", "TPE"):
+            gain = (table[other] - table["timed"]).groupby(level=0)
+            error = gain.mean().sem()
+            row.append(f"{gain.mean().mean():+.3f} ({error:.3f})")
+            if other == "random":
+                n_worse = int((gain.mean() < -2 * gain.sem()).sum())
+        low, high = np.quantile(used, [0.05, 0.95])
+        yield [*row, f"{n_worse} of {len(gain)}", f"{low:.2f} to {high:.2f}"]
 
 
 def main() -> None:
     texts = {"tables": "part of the names of the tables"}
     auto = "the ready spaces, with their first candidates"
-    options = parse_options(__doc__, seeds=1, texts=texts, auto=auto)
+    options = parse_options(__doc__, seeds=1, texts=texts, auto=auto, two="two workers")
     report = Report("A time budget", options)
     folder = Path.home() / ".cache" / "sklearn_halving" / "clock"
     folder.mkdir(parents=True, exist_ok=True)
@@ -252,34 +280,43 @@ def main() -> None:
         print(f"No tables in {DATA}: nothing to do. Set SKLEARN_HALVING_DATA.")
         return
     budgets = BUDGETS[:2] if options.quick else BUDGETS
-    n_sets = 1 if options.quick else 5
-    columns = "{} | timed | random{} | random minus timed | worse | time used"
+    n_sets, n_workers = 1 if options.quick else 5, 1 + options.two
+    columns = (
+        "{} | timed | random | TPE | random minus timed | TPE minus timed | worse | time used"
+    )
     with one_thread():
         for fixed in (0.05, 0.7):
-            tasks = [
-                (Surrogate(scenario, data_set, fixed, seed), 1.0, seed + 100 * int(data_set))
+            plays = [
+                Play(
+                    f"{scenario} {data_set}",
+                    Surrogate(scenario, data_set, fixed, seed),
+                    1.0,
+                    seed + 100 * int(data_set),
+                )
                 for scenario in ("lcbench", "rbv2_rpart", "rbv2_xgboost")
                 for data_set in scenario_at(str(DATA / "yahpo" / scenario)).data_sets[: 2 * n_sets]
-                if int(data_set) % 2 == 0
+                if int(data_set) % 2 == 0 and options.only in "surrogates"
                 for seed in range(options.seeds)
             ]
-            title = f"Surrogates, {fixed:g} of a fit is fixed"
-            rows = rows_of(tasks, budgets, ["timed", "random"])
-            file = f"time_budget_surrogates_{fixed:g}.csv"
-            report.table(title, columns.format("regret", ""), rows, file)
+            if plays:
+                title = f"Surrogates, {fixed:g} of a fit is fixed"
+                rows = rows_of(plays, budgets, n_workers)
+                file = f"time_budget_surrogates_{fixed:g}.csv"
+                report.table(title, columns.format("regret"), rows, file)
         names = [name for name in TABLES if options.tables in name][: 1 if options.quick else None]
-        tasks = []
-        for name in names:
+        plays = []
+        for name in names if options.only in "tables" else ():
             for seed in range(options.seeds):
                 table = Table(name, seed, folder, is_auto=options.auto)
                 rng, space = np.random.default_rng(5), Space.of(table.space)
                 full = np.mean([table.fit(space.draw(rng), 1.0, 0)[1] for _ in range(8)])
-                tasks.append((table, float(full), seed + crc32(name.encode()) % 10**6))
-        if tasks:
-            rows = rows_of(tasks, budgets, list(SEARCHES))
-            header = columns.format("points lost", " | TPE")
-            file = f"time_budget{'_auto' * options.auto}.csv"
-            report.table("Real tables", header, rows, file)
+                own = seed + crc32(name.encode()) % 10**6
+                largest = 30 if name.split()[0] in SLOW else np.inf
+                plays.append(Play(name, table, float(full), own, largest))
+        if plays:
+            rows = rows_of(plays, budgets, n_workers)
+            file = f"time_budget{'_auto' * options.auto}{'_2' * (n_workers > 1)}.csv"
+            report.table("Real tables", columns.format("points lost"), rows, file)
 
 
 if __name__ == "__main__":
