@@ -4,16 +4,14 @@
 something is drawn. Install it with ``pip install sklearn-halving[plot]``.
 """
 
-from sklearn_halving.plotting._brackets import BracketDisplay
-from sklearn_halving.plotting._confidence import ConfidenceDisplay
-from sklearn_halving.plotting._importance import ImportanceDisplay
-from sklearn_halving.plotting._parallel_coordinates import ParallelCoordinatesDisplay
-from sklearn_halving.plotting._parameter import ParameterDisplay
-from sklearn_halving.plotting._parameter_pair import ParameterPairDisplay
-from sklearn_halving.plotting._pulls import PullsDisplay
-from sklearn_halving.plotting._regret import RegretDisplay
-from sklearn_halving.plotting._rungs import RungDisplay
-from sklearn_halving.plotting._workers import WorkerDisplay
+from sklearn_halving.plotting._candidates import ConfidenceDisplay, ParameterDisplay, PullsDisplay
+from sklearn_halving.plotting._cost import RegretDisplay, WorkerDisplay
+from sklearn_halving.plotting._rungs_and_brackets import BracketDisplay, RungDisplay
+from sklearn_halving.plotting._several_parameters import (
+    ImportanceDisplay,
+    ParallelCoordinatesDisplay,
+    ParameterPairDisplay,
+)
 
 __all__ = [
     "BracketDisplay",

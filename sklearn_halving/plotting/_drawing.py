@@ -1,18 +1,104 @@
-"""Drawing helpers shared by the displays: axes, colours, legends and notes."""
+"""What displays share in drawing: axes, colours, legends, notes, and text that is short enough."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sklearn_halving._typing import Params
-from sklearn_halving.plotting._labels import shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
+
+MAX_VALUE = 24
+"""Characters of one value."""
+MAX_DISTINCT_VALUE = 60
+"""Characters of one value, if values would otherwise look the same."""
+MAX_CANDIDATE = 48
+"""Characters of a candidate."""
+
+
+def shortened(text: str, length: int) -> str:
+    """Return the text without its middle if it is too long, because names differ at the ends."""
+    if len(text) <= length:
+        return text
+    head = (length - 1) // 2
+    return f"{text[:head]}…{text[len(text) - (length - 1 - head) :]}"
+
+
+def value_text(value: object) -> str:
+    """Return a value of a parameter as a reader would write it."""
+    if isinstance(value, bool | np.bool_) or value is None:
+        return str(value)
+    if isinstance(value, Integral):
+        return str(int(value))
+    if isinstance(value, Real):
+        return f"{float(value):.3g}"
+    # An estimator with default parameters is shown as its class.
+    return " ".join(str(value).split()).removesuffix("()")
+
+
+def value_texts(values: Sequence[object]) -> list[str]:
+    """Return values of one parameter as text, as short as it can be to tell them apart."""
+    full = [value_text(value) for value in values]
+    for length in range(MAX_VALUE, MAX_DISTINCT_VALUE + 1, 6):
+        cut = [shortened(text, length) for text in full]
+        if len(set(cut)) == len(set(full)):
+            break
+    return cut
+
+
+def short_names(names: Iterable[str]) -> dict[str, str]:
+    """Return for each parameter the shortest end of its name that no other has."""
+    parts = {name: name.split("__") for name in names}
+    short = {}
+    for name, own in parts.items():
+        for n_parts in range(1, len(own) + 1):
+            end = own[-n_parts:]
+            if sum(other[-n_parts:] == end for other in parts.values()) == 1:
+                break
+        short[name] = "__".join(end)
+    return short
+
+
+def candidate_labels(numbers: Sequence[int], params: Sequence[Params]) -> list[str]:
+    """Return the number of each candidate and the values in which it differs from others.
+
+    If this is too long, the last parameters are left out.
+
+    Parameters
+    ----------
+    numbers : sequence of int
+        Their numbers in ``cv_results_["candidate"]``.
+    params : sequence of dict
+        Their parameters.
+    """
+    names = list(dict.fromkeys(name for one in params for name in one))
+    texts: list[dict[str, str]] = [{} for _ in params]
+    for name in names:
+        places = [place for place, one in enumerate(params) if name in one]
+        values = value_texts([params[place][name] for place in places])
+        for place, value in zip(places, values, strict=True):
+            texts[place][name] = value
+    differ = [n for n in names if len({one.get(n) for one in texts}) > 1] or names
+    short = short_names(differ)
+    labels = [_joined([f"{short[n]}={one[n]}" for n in differ if n in one]) for one in texts]
+    return [f"{label}  #{number}" for number, label in zip(numbers, labels, strict=True)]
+
+
+def _joined(parts: list[str]) -> str:
+    """Return the parts that fit, and an ellipsis if some do not."""
+    text = ", ".join(parts)
+    for n_kept in range(len(parts) - 1, 0, -1):
+        if len(text) <= MAX_CANDIDATE:
+            break
+        text = ", ".join([*parts[:n_kept], "…"])
+    return text
+
 
 OTHERS = "#4477aa"
 WINNER = "#d55e00"

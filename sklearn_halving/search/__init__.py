@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sklearn_halving.search._bandit import BanditSearchCV
     from sklearn_halving.search._bayes_gap import BayesGapSearchCV
-    from sklearn_halving.search._hyperband import HyperbandSearchCV
-    from sklearn_halving.search._variance_halving import VarianceHalvingSearchCV
-    from sklearn_halving.search.candidate_model._prior import (
+    from sklearn_halving.search._candidate_model import (
         candidate_covariance,
         candidate_features,
     )
+    from sklearn_halving.search._hyperband import HyperbandSearchCV
+    from sklearn_halving.search._variance_halving import VarianceHalvingSearchCV
 
 __all__ = [
     "BanditSearchCV",
@@ -30,8 +30,8 @@ _MODULE_OF = {
     "BayesGapSearchCV": "_bayes_gap",
     "HyperbandSearchCV": "_hyperband",
     "VarianceHalvingSearchCV": "_variance_halving",
-    "candidate_covariance": "candidate_model._prior",
-    "candidate_features": "candidate_model._prior",
+    "candidate_covariance": "_candidate_model",
+    "candidate_features": "_candidate_model",
 }
 
 

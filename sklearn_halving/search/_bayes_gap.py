@@ -15,9 +15,8 @@ from sklearn_halving.policies.bases._base_policy import BasePolicy, default_wind
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._adaptive import FITS_OF_GRID_SEARCH, AdaptiveSearchCV
+from sklearn_halving.search._candidate_model import NOISE, KernelName, draw_evenly, make_prior
 from sklearn_halving.search._parameters import PositiveFloat, PositiveInt, document_search
-from sklearn_halving.search.candidate_model._features import draw_evenly
-from sklearn_halving.search.candidate_model._prior import NOISE, KernelName, make_prior
 from sklearn_halving.search.preparing._arriving import check_candidates
 from sklearn_halving.search.preparing._inputs import FitInputs
 from sklearn_halving.search.preparing._levels import choose_levels

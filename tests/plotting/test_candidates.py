@@ -6,24 +6,20 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 from scipy.stats import loguniform
-from sklearn.datasets import load_wine
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
+from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 from doubles import Known
 from plotting.searches import bayes_gap, hyperband, noisy_score, variance_halving
-from sklearn_halving import BayesGapSearchCV
 from sklearn_halving.plotting import (
     ConfidenceDisplay,
     ParameterDisplay,
     PullsDisplay,
-    RegretDisplay,
 )
-from sklearn_halving.plotting._drawing import WINNER, score_range
-from sklearn_halving.plotting._labels import (
+from sklearn_halving.plotting._drawing import (
+    WINNER,
     candidate_labels,
+    score_range,
     short_names,
     shortened,
     value_text,
@@ -314,34 +310,6 @@ def test_step_of_a_pipeline_as_parameter() -> None:
     assert names == ["DecisionTreeClassifier", "Known(quality=0.1)", "Known(quality=0.3)"]
 
 
-def test_long_labels_keep_their_values_and_what_tells_names_apart() -> None:
-    params = [
-        {"tree__max_depth": depth, "tree__min_samples_leaf": 1, "tree__min_samples_split": split}
-        for depth, split in [(6, 2), (7, 20)]
-    ]
-    params[0]["tree__min_samples_leaf"] = 5
-    assert candidate_labels([0, 1], params) == [
-        "…depth=6, …leaf=5, …split=2  #0",
-        "…depth=7, …leaf=1, …split=20  #1",
-    ]
-    many = [{f"parameter_{i}": 10**i + one for i in range(9)} for one in (0, 1)]
-    for label, one in zip(candidate_labels([3, 4], many), many, strict=True):
-        parts = label.split(", ")
-        values = [part.split("=")[1] for part in parts[:-1]]
-        assert values == [str(one[f"parameter_{i}"]) for i in range(len(values))]
-        assert parts[-1].startswith("…  #")
-
-
-def test_estimators_are_their_class_and_what_differs() -> None:
-    trees = [DecisionTreeClassifier(max_depth=2, min_samples_leaf=3) for _ in range(2)]
-    known = [Known(0.1), Known(0.3)]
-    assert value_texts([*trees, *known]) == [
-        *["DecisionTreeClassifier"] * 2,
-        "Known(quality=0.1)",
-        "Known(quality=0.3)",
-    ]
-
-
 def test_values_that_differ_in_the_middle_stay_apart() -> None:
     texts = value_texts(["x" * 15 + "a" + "y" * 20, "x" * 15 + "b" + "y" * 20])
     assert len(set(texts)) == 2
@@ -364,19 +332,3 @@ def test_scores_that_are_all_equal_are_not_drawn_as_certain() -> None:
     labels = display.ax_.get_legend_handles_labels()[1]
     assert any("all scores equal: width 0" in label for label in labels)
     assert display.interval_label not in labels
-
-
-def test_winner_that_was_never_fitted_is_told_of() -> None:
-    features, classes = load_wine(return_X_y=True)
-    grid = {"svc__C": np.logspace(-1, 3, 6), "svc__gamma": np.logspace(-4, 0, 4)}
-    search = BayesGapSearchCV(
-        make_pipeline(StandardScaler(), SVC()), grid, n_fits=6, random_state=0
-    ).fit(features, classes)
-    # A search chooses a fitted candidate; one that was saved by an earlier version may not have.
-    search.best_index_ = int(np.flatnonzero(search.cv_results_["n_fits"] == 0)[0])
-    for display_class in (PullsDisplay, ConfidenceDisplay, ParameterDisplay):
-        which = ("svc__C",) if display_class is ParameterDisplay else ()
-        display = display_class.from_estimator(search, *which)
-        legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-        assert "winner, never fitted" in [text.replace("\n", " ") for text in legend]
-    RegretDisplay.from_estimator(search).figure_.canvas.draw()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,13 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.colors import to_hex
 
-from doubles import Known
-from plotting.searches import X, Y, hyperband, variance_halving
-from sklearn_halving import HyperbandSearchCV
+from plotting.searches import hyperband
 from sklearn_halving.plotting import RegretDisplay, WorkerDisplay
+from sklearn_halving.plotting._cost import (
+    SCORING,
+    _lanes,
+    _leaders_of_pulls,
+    _leaders_of_rungs,
+    _without_pauses,
+)
 from sklearn_halving.plotting._drawing import OTHERS
-from sklearn_halving.plotting._regret import _leaders_of_pulls, _leaders_of_rungs
-from sklearn_halving.plotting._workers import SCORING, _lanes, _without_pauses
 
 
 @pytest.mark.parametrize("name", ["rungs", "halving", "gap", "ucb", "metrics", "failing_rungs"])
@@ -70,20 +71,6 @@ def test_wrong_choices(halving) -> None:
         RegretDisplay.from_estimator(halving, cost="resources")
 
 
-def test_no_score_at_all() -> None:
-    def always_nan(estimator, X, y):
-        return np.nan
-
-    search = HyperbandSearchCV(
-        Known(), {"quality": [0.1]}, scoring=always_nan, cv=2, brackets=[0], random_state=0
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        search.fit(X, Y)
-    with pytest.raises(ValueError, match="RegretDisplay shows the best of its scores"):
-        RegretDisplay.from_estimator(search)
-
-
 def history_of(candidates: np.ndarray, scores: np.ndarray, levels: np.ndarray) -> pd.DataFrame:
     return pd.DataFrame({"candidate": candidates, "score": scores, "n_resources": levels})
 
@@ -115,14 +102,6 @@ def test_leader_of_pulls_is_not_a_lucky_first_split() -> None:
     # Mean of all 0.828: 0 has (2.94 + 0.828) / 4 = 0.942, and 1 has (1 + 0.828) / 2 = 0.914.
     found = _leaders_of_pulls(history_of(candidates, scores, np.zeros(5)))
     assert found.tolist() == [0, 1, 1, 0, 0]
-
-
-def test_leader_of_pulls_needs_a_score_and_the_most_resource() -> None:
-    nan = float("nan")
-    candidates, levels = np.array([0, 1, 0, 2]), np.array([1.0, 1.0, 2.0, 2.0])
-    scores = np.array([0.9, 0.8, 0.1, nan])
-    found = _leaders_of_pulls(history_of(candidates, scores, levels))
-    assert found.tolist() == [0, 0, 0, 0]
 
 
 # ------------------------------------------------------------------------------- workers
@@ -158,14 +137,6 @@ def test_lanes_are_numbered_and_pauses_marked() -> None:
     legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert legend == ["fit", "scoring", "pause cut out"]
     assert display.ax_.get_title(loc="right") == "2 fits; lanes busy 100% of the time"
-
-
-def test_fits_that_failed_are_named(halving) -> None:
-    # Three steps are one too many.
-    failing = variance_halving({"n_steps": [1, 2, 3]}, estimator=Known(fails_at=2))
-    for search, expected in ((failing, True), (halving, False)):
-        legend = WorkerDisplay.from_estimator(search).ax_.get_legend()
-        assert ("failed fit" in [text.get_text() for text in legend.get_texts()]) == expected
 
 
 spans = st.lists(st.tuples(st.floats(0, 100), st.floats(0.01, 50)), min_size=1, max_size=30).map(

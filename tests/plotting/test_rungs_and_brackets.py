@@ -68,13 +68,6 @@ def test_line_of_the_winner(rungs) -> None:
     assert winner.get_linewidth() > max(line.get_linewidth() for line in lines if line != winner)
 
 
-def test_levels_are_evenly_spaced_and_named(rungs) -> None:
-    axes = RungDisplay.from_estimator(rungs).axes_[0]
-    assert axes.get_xscale() == "log"
-    levels = np.unique(rungs.cv_results_["n_resources"])
-    assert [text.get_text() for text in axes.get_xticklabels()] == [str(n) for n in levels]
-
-
 def test_candidates_without_a_score_are_counted(failing_rungs) -> None:
     display = RungDisplay.from_estimator(failing_rungs)
     results = failing_rungs.cv_results_
@@ -122,20 +115,6 @@ def test_points_of_dropped_candidates_are_hollow(raced) -> None:
     assert sum(len(marks.get_offsets()) for marks in hollow) == len(dropped)
     legend = [text.get_text() for text in display.axes_[-1].get_legend().get_texts()]
     assert legend[-1] == "fewer splits"
-
-
-def test_many_candidates_share_axes() -> None:
-    search = hyperband(
-        resource="n_steps",
-        min_resources=1,
-        max_resources=27,
-        brackets=[3],
-        n_candidates=None,
-        cv=2,
-    )
-    display = RungDisplay.from_estimator(search)
-    assert len(curves(display.ax_)) == len(np.unique(search.cv_results_["candidate"])) >= 27
-    display.figure_.canvas.draw()
 
 
 def test_search_without_brackets_has_curves_too() -> None:
@@ -186,15 +165,6 @@ def test_height_of_a_box_goes_with_the_root_of_its_number(rungs) -> None:
     np.testing.assert_allclose(np.square(heights[:5:2]), [9, 3, 1])
 
 
-def test_stages_are_a_lane(halving) -> None:
-    display = BracketDisplay.from_estimator(halving)
-    stage = halving.cv_results_["stage"]
-    expected = [(stage >= number).sum() for number in range(stage.max() + 1)]
-    assert [lane.n_candidates.tolist() for lane in display.lanes] == [expected]
-    assert expected[0] == 6
-    assert display.ax_.get_xlabel() == "stage"
-
-
 def test_many_stages_are_drawn_without_boxes() -> None:
     space = {"quality": np.linspace(0, 1, 20).tolist()}
     search = fitted(
@@ -208,16 +178,6 @@ def test_many_stages_are_drawn_without_boxes() -> None:
     assert len(display.ax_.collections) == 1
     assert len(display.ax_.texts) <= 7
     display.figure_.canvas.draw()
-
-
-def test_bracket_without_a_score() -> None:
-    def score(estimator, X, y):
-        return np.nan if estimator.quality > 0.5 else 0.3
-
-    search = hyperband({"quality": [0.1, 0.9]}, scoring=score, brackets=[1, 0], factor=2)
-    display = BracketDisplay.from_estimator(search)
-    display.figure_.canvas.draw()
-    assert sum(lane.has_winner for lane in display.lanes) == 1
 
 
 def test_error_says_what_to_use_instead(ucb) -> None:

@@ -14,11 +14,8 @@ from sklearn_halving.plotting import (
     ParallelCoordinatesDisplay,
     ParameterDisplay,
     ParameterPairDisplay,
-    WorkerDisplay,
 )
 from sklearn_halving.plotting._drawing import score_range
-from sklearn_halving.plotting._labels import candidate_labels
-from sklearn_halving.plotting._space import Axis
 
 SPACE = {"quality": uniform(0, 1), "seconds": loguniform(1e-9, 1e-6), "n_steps": [1, 2, 3]}
 CONDITIONS = [{"quality": uniform(0, 1)}, {"quality": uniform(0, 1), "n_steps": [1, 2, 3]}]
@@ -76,22 +73,11 @@ def test_a_pair_of_other_parameters_is_refused(search, pair):
         ParameterPairDisplay.from_estimator(search, pair)
 
 
-def test_a_pair_is_drawn_on_given_axes(search, pyplot):
-    axes = pyplot.subplots()[1]
-    assert ParameterPairDisplay.from_estimator(search, ax=axes).ax_ is axes
-
-
 def test_candidates_without_a_parameter_are_left_out_of_a_pair(conditional):
     pair = ParameterPairDisplay.from_estimator(conditional, ("quality", "n_steps"))
     assert pair.n_left_out > 0
     assert "left out" in pair.ax_.get_title(loc="right")
     assert len(pair.score) == len(ParameterDisplay.from_estimator(conditional, "n_steps").score)
-
-
-def test_categories_have_their_names_on_the_axis_of_a_pair():
-    search = hyperband({"quality": uniform(0, 1), "n_steps": [1, 2], "tail": [True, False]})
-    display = ParameterPairDisplay.from_estimator(search, ("quality", "tail"))
-    assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["False", "True"]
 
 
 def test_lines_of_parallel_coordinates_are_candidates(search):
@@ -155,54 +141,9 @@ def test_whole_numbers_have_ticks_at_whole_numbers(search):
         assert (axes.get_xticks() % 1 == 0).all()
 
 
-def test_many_fits_are_bars_of_busy_time():
-    """300 fits of 10 ms, one after another, with a gap of a second in the middle."""
-    start = 0.01 * np.arange(300) + (np.arange(300) >= 150)
-    display = WorkerDisplay(
-        start=start,
-        fit_time=np.full(300, 0.008),
-        score_time=np.full(300, 0.002),
-        lane=np.zeros(300, dtype=int),
-        failed=np.zeros(300, dtype=bool),
-        pauses=np.zeros(0),
-    ).plot()
-    spans = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in display.ax_.patches]
-    np.testing.assert_allclose(spans, [(0, 1.5), (2.5, 4)])
-    labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert labels == ["fits and scoring"]
-
-
 def test_outliers_do_not_squash_the_axis_and_accuracies_are_never_cut():
     losses = np.array([-1.0, -1.1, -1.2, -1.3, -1.4, -1.5, -1.6, -12.0])
     low, high = score_range(losses)
     assert low > -3
     assert high > -1
     assert score_range(np.array([0.98, 0.97, 0.96, 0.5, 0.0])) is None
-
-
-def test_labels_keep_the_category_in_which_candidates_differ():
-    names = ("regularization", "width_of_window", "degree_of_poly", "tolerance_of_fit")
-    numbers = [dict.fromkeys(names, 0.1234 * place) for place in (1, 2)]
-    params = [
-        one | {"kernel": kernel} for one, kernel in zip(numbers, ["rbf", "poly"], strict=True)
-    ]
-    labels = candidate_labels([0, 1], params)
-    assert "rbf" in labels[0]
-    assert "poly" in labels[1]
-
-
-def test_ticks_of_a_pair_do_not_overlap():
-    names = [f"a_category_with_a_long_name_{number}" for number in range(6)]
-    axes = (
-        Axis("x", "x", np.arange(6), tuple(names), is_log=False),
-        Axis("y", "y", np.geomspace(1.0, 25.0, 6), (), is_log=True),
-    )
-    none = np.zeros(6, dtype=bool)
-    display = ParameterPairDisplay(
-        axes=axes, score=np.arange(6.0), best=none, has_fewer_splits=none
-    ).plot()
-    display.figure_.canvas.draw()
-    assert {label.get_rotation() for label in display.ax_.get_xticklabels()} == {40}
-    assert not any(label.get_text() for label in display.ax_.get_yticklabels(minor=True))
-    low, high = display.ax_.get_ylim()
-    assert sum(low <= tick <= high for tick in display.ax_.get_yticks()) >= 3

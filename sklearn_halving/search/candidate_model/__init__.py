@@ -1,1 +1,0 @@
-"""The model of candidates behind BayesGapSearchCV: features, prior and posterior."""
