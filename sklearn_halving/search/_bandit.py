@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -414,51 +414,18 @@ def range_of_steering_score(search: SharedParameters) -> tuple[float, float] | N
     return range_of_score(scoring, classifies=classifies)
 
 
-def check_continuous(space: SearchSpace, policy: str) -> int:
-    """Return the number of parameters of a space of numbers, for a policy that creates points.
+def check_continuous(space: SearchSpace, policy: str) -> None:
+    """Raise unless the space is one dict of continuous distributions with a method ``ppf``.
 
     With a discrete distribution, different points could be equal candidates, fitted on the same
     splits.
-
-    Raises
-    ------
-    ValueError
-        Unless the space is one dict of continuous distributions, each with a method ``ppf``.
     """
     spaces = space.distributions
-    way_out = (
-        "Give continuous scipy.stats distributions, such as loguniform(1e-3, 1e3) or "
-        "uniform(0, 1), and set other parameters in the estimator; or use another policy, such "
-        "as 'successive_rejects'."
-    )
-    if len(spaces) > 1:
+    bad = [n for n, v in spaces[0].items() if not hasattr(v, "ppf") or is_discrete(v)]
+    if len(spaces) > 1 or bad or not spaces[0]:
+        got = f"other values of {', '.join(map(repr, bad))}" if bad else f"{len(spaces)} dicts"
         raise ValueError(
-            f"param_distributions must be one dict for policy={policy!r}, which searches one "
-            f"space of numbers; got a list of {len(spaces)}. {way_out}"
+            "param_distributions must be one dict of continuous distributions for policy="
+            f"{policy!r}, which halves ranges of numbers; got {got if spaces[0] else {}}. Give "
+            "distributions such as scipy.stats.loguniform(1e-3, 1e3), or use another policy."
         )
-    if not spaces[0]:
-        raise ValueError(
-            f"param_distributions must have at least one parameter for policy={policy!r}, which "
-            f"searches a space of numbers; got {{}}. {way_out}"
-        )
-    bad = [
-        f"{name!r}: {_shown(values)}"
-        for name, values in sorted(spaces[0].items())
-        if not hasattr(values, "ppf") or is_discrete(values)
-    ]
-    if bad:
-        raise ValueError(
-            f"param_distributions must be continuous distributions for policy={policy!r}, "
-            f"which halves ranges of numbers; got {', '.join(bad)}. {way_out}"
-        )
-    return len(spaces[0])
-
-
-def _shown(values: Any) -> str:
-    """Return a text for a distribution: discrete distributions have no informative repr."""
-    if not is_discrete(values):
-        return repr(values)
-    if not hasattr(values, "dist"):
-        return f"the discrete distribution {values.name}"
-    arguments = [*map(repr, values.args), *(f"{k}={v!r}" for k, v in values.kwds.items())]
-    return f"the discrete distribution {values.dist.name}({', '.join(arguments)})"

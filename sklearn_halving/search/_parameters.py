@@ -36,8 +36,8 @@ NOT_ZERO = (
 Fraction = Annotated[float, Interval(Real, 0, 1, closed="neither")]
 
 NAMES_OF_GRID_SEARCH = {
-    "param_grid": {"param_distributions": "a grid or distributions"},
-    "n_iter": {"n_candidates": "the number of different candidates"},
+    "param_grid": "param_distributions, a grid or distributions",
+    "n_iter": "n_candidates, the number of different candidates",
 }
 """Parameters of GridSearchCV and RandomizedSearchCV that have another name in a search."""
 
@@ -199,10 +199,9 @@ def _naming_parameters(init: Callable[..., None], names: Collection[str]) -> Cal
     def checked(self: object, *args: object, **params: object) -> None:
         for unknown, known in NAMES_OF_GRID_SEARCH.items():
             if unknown in params and unknown not in names:
-                uses = [f"; use {name}, {what}" for name, what in known.items() if name in names]
                 raise TypeError(
-                    f"{init.__qualname__}() got an unexpected keyword argument {unknown!r}"
-                    f"{''.join(uses)}"
+                    f"{init.__qualname__}() got an unexpected keyword argument {unknown!r}; use "
+                    f"{known}"
                 )
         init(self, *args, **params)
 

@@ -16,7 +16,6 @@ from sklearn_halving._typing import CrossValidation
 from sklearn_halving.execution._pull_loop import PullLog
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._types import Pull
-from sklearn_halving.search.preparing._arriving import MadeBySampler, PointSampler
 from sklearn_halving.search.preparing._checkpoint import Checkpoint
 from sklearn_halving.search.preparing._inputs import Reward
 from sklearn_halving.search.preparing._setup import Prepared
@@ -119,7 +118,6 @@ class Run:
             is_resumed=bool(self.earlier),
             is_timed=self.prepared.plan.description.keeps_time,
             n_dropped=self._n_dropped(),
-            n_made=self._n_made(),
             ended_by=self.ended_by,
         )
 
@@ -140,13 +138,6 @@ class Run:
         """Return what a search did before it was stopped, and what it did not do."""
         has_checkpoint = self.checkpoint.journal is not None
         return stopped_message(self.task, self.outcomes, self.ended_by, has_checkpoint)
-
-    def _n_made(self) -> int:
-        """Return how many candidates the sampler of the user made."""
-        source = getattr(self.task.candidates, "source", None)
-        if not isinstance(source, MadeBySampler) or isinstance(source.sampler, PointSampler):
-            return 0
-        return source.n_made
 
     def _n_dropped(self) -> int:
         """Return how many candidates were dropped in races."""

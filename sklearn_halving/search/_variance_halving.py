@@ -11,7 +11,6 @@ import numpy as np
 
 from sklearn_halving import _typing as t
 from sklearn_halving._unstable_imports import Interval
-from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies import UniformAllocation, VarianceHalving
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._planned_pulls import widths_of
@@ -60,7 +59,7 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
           to be as good as the leader. A candidate that is left out may return in a later stage.
         - ``"pooled"``: sequential halving, with more fits for candidates with noisier scores.
         - ``"ucb"``: the same with upper bounds of the variances (SHAdaVar [1]_, Algorithm 4),
-          which need many fits.
+          which need 13 fits for each candidate in a stage to adapt.
         - ``"uniform"``: sequential halving [2]_, with equal numbers of fits in a stage.
     stop_probability : float or None, default=None
         Stop when the leader is the best candidate with this probability, between 0.5 and 1.
@@ -106,8 +105,7 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
     Warns
     -----
     UserWarning
-        If ``n_fits`` is too small for ``allocation="ucb"``, or if there are fewer candidates than
-        ``n_candidates``.
+        If there are fewer candidates than ``n_candidates``.
 
     See Also
     --------
@@ -229,19 +227,4 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
         self._check_splits(setup, least, n_levels=len(set(halving.levels or (1,))))
         if n_arms == 1:
             return UniformAllocation(halving.n_pulls)
-        if self.allocation == "ucb":
-            _warn_of_no_adaptation(halving, n_arms)
         return halving
-
-
-def _warn_of_no_adaptation(halving: VarianceHalving, n_arms: int) -> None:
-    """Warn if SHAdaVar equals plain sequential halving because there are too few pulls."""
-    first, least = halving.first_adaptive_stage(n_arms), halving.least_n_pulls_to_adapt(n_arms)
-    if first == 0:
-        return
-    where = "any stage" if first is None else f"the first {first} stages"
-    warn_user(
-        f"n_fits={halving.n_pulls} is too small for allocation='ucb' to adapt in {where}, where "
-        f"it equals allocation='uniform'. With {n_arms} candidates, it needs n_fits={least}; "
-        "allocation='pooled' adapts from 3 fits per candidate."
-    )

@@ -8,16 +8,14 @@ sampler are created when their bracket starts.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import accumulate, count, takewhile
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from sklearn_halving._typing import Candidates, Estimator, Params
-from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.policies._types import ClosedRung
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.samplers import (
@@ -250,16 +248,6 @@ class DrawnByLoop:
         return self._space.draw(self.n_of_bracket[loop], rng, self._fronts[loop])
 
 
-def _nothing(group: int) -> Iterable[ClosedRung]:
-    """Return no rungs, before there is a policy."""
-    return ()
-
-
-def _no_arrivals() -> Sequence[range]:
-    """Return no groups, before there is a policy."""
-    return ()
-
-
 @dataclass
 class MadeBySampler:
     """Creates the candidates of each bracket by a sampler.
@@ -278,12 +266,8 @@ class MadeBySampler:
     """Candidates with which the groups begin."""
     fronts: Sequence[range] = ()
     """The indices of those of each group; if empty, the first groups begin with them."""
-    rungs_before: Callable[[int], Iterable[ClosedRung]] = _nothing
-    """Returns the closed rungs that a bracket may use, given its index."""
-    arrivals: Callable[[], Sequence[range]] = _no_arrivals
-    """Returns the groups of arms that a policy which keeps time has created."""
-    n_made: int = 0
-    """Number of candidates that the sampler made."""
+    running: tuple[BasePolicy, Any] | None = None
+    """The policy and its state, from the start of the search on."""
     depends_on_scores: ClassVar[bool] = True
     _number: dict[int, int] = field(default_factory=dict)
     _rungs: list[ClosedRung] = field(default_factory=list)
@@ -311,14 +295,18 @@ class MadeBySampler:
 
     def follow(self, policy: BasePolicy, state: Any) -> None:
         """Use the closed rungs of a running policy, or its points."""
-        self.rungs_before = partial(policy.rungs_before, state)
-        self.arrivals = partial(policy.arrivals, state)
+        self.running = policy, state
         if isinstance(self.sampler, PointSampler):
-            self.sampler.points = partial(policy.points, state)
+            self.sampler.running = policy, state
+
+    def arrivals(self) -> Sequence[range]:
+        """Return the groups of arms that a policy which keeps time has created."""
+        return () if self.running is None else self.running[0].arrivals(self.running[1])
 
     def create(self, group: int, arms: range) -> Sequence[Params]:
         """Return the candidates of a bracket, the first of which are initial ones."""
-        rungs = list(self.rungs_before(group))
+        policy, state = self.running or (None, None)
+        rungs = [] if policy is None else list(policy.rungs_before(state, group))
         # Rungs that the bracket before used are not told again, which would take quadratic time.
         pairs = zip(rungs, self._rungs, strict=False)
         n_known = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], pairs))
@@ -335,7 +323,6 @@ class MadeBySampler:
             self.told.add(params)
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(group,)))
         made = self._proposed(self.told, len(arms) - len(front), rng)
-        self.n_made += len(made)
         for params in made:
             self.told.add(params)
         self._number |= zip(arms, count(len(self._number)), strict=False)
@@ -354,24 +341,23 @@ class MadeBySampler:
 
     def __getstate__(self) -> dict[str, object]:
         """Return the candidates, without the policy."""
-        without = {"rungs_before": _nothing, "arrivals": _no_arrivals, "_rungs": []}
-        return {**vars(self), **without}
+        return {**vars(self), "running": None, "_rungs": []}
 
 
 @dataclass
 class PointSampler:
     """Sampler of the points that a policy creates itself, in the order of their creation."""
 
-    points: Callable[[], FloatArray | None] | None = None
-    """Returns the points of the running policy, of shape (n_points, n_dimensions)."""
+    running: tuple[BasePolicy, Any] | None = None
+    """The policy and its state, from the start of the search on."""
 
     def propose(self, told: Told, n: int, rng: np.random.Generator) -> list[Params]:
         """Return the candidates at the next ``n`` points."""
-        points = None if self.points is None else self.points()
+        points = None if self.running is None else self.running[0].points(self.running[1])
         first = len(told.candidates)
         known = () if points is None else points[first : first + n]
         return [told.space.params_at(point) for point in known]
 
     def __getstate__(self) -> dict[str, object]:
         """Return an empty state, without the policy."""
-        return {"points": None}
+        return {"running": None}

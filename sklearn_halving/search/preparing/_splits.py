@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -28,7 +27,7 @@ from sklearn_halving.resources._boosters import BOOSTING_NAMES
 from sklearn_halving.resources._training_size import class_codes
 from sklearn_halving.search._parameters import SharedParameters
 from sklearn_halving.search.preparing._inputs import FitInputs
-from sklearn_halving.splits import SplitStream, split_stream
+from sklearn_halving.splits import split_stream
 from sklearn_halving.splits._split_stream import Reshuffles, check_groups, listed_splits
 from sklearn_halving.splits._stream import narrow
 
@@ -145,25 +144,8 @@ class SearchSplits:
         return self.n_test / max(1, self.n_rows - self.n_test)
 
 
-class Pairs(Protocol):
-    """Train and test rows of splits."""
-
-    def __len__(self) -> int: ...
-    def __iter__(self) -> Iterator[tuple[Rows, Rows]]: ...
-
-
-@dataclass(frozen=True)
-class _FirstSplits:
-    """The first splits of a stream. They are requested when they are used, and not kept."""
-
-    stream: SplitStream
-    n_splits: int
-
-    def __len__(self) -> int:
-        return self.n_splits
-
-    def __iter__(self) -> Iterator[tuple[Rows, Rows]]:
-        return map(self.stream.split, range(self.n_splits))
+Pairs = Sequence[tuple[Rows, Rows]]
+"""Train and test rows of splits."""
 
 
 def fixed_splits(
@@ -208,7 +190,7 @@ def streamed_splits(
         **inputs.split_params,
     )
     n_known = stream.n_repetitions
-    pairs = _FirstSplits(stream, N_LOOKED_AT if n_known is None else n_known)
+    pairs = [stream.split(number) for number in range(n_known or N_LOOKED_AT)]
     _check_sides(pairs)
     n_named = SearchSplits.n_named if n_known is None else n_known
     if isinstance(stream.make_block, Reshuffles):

@@ -219,13 +219,8 @@ class Findings:
         n_initial = sum(map(len, record.plan.fronts))
         if n_initial:
             text += f", {n_initial:,} of them initial"
-        facts = []
         if self.n_fitted < record.n_candidates:
-            facts.append(f"{self.n_fitted:,} were fitted")
-        if 0 < record.n_made < record.n_candidates:
-            facts.append(f"{record.n_made:,} were made by the sampler")
-        if facts:
-            text += f", of which {' and '.join(facts)}"
+            text += f", of which {self.n_fitted:,} were fitted"
         if self.resource is None:
             return f"{text}; full fits only"
         amounts = self.history["n_resources"]
@@ -325,14 +320,13 @@ class Findings:
                 rows[-1].append(number_text(own["n_resources"].max()))
         head = [key if key == "stage" else str(self.resource), "candidates", "fits"]
         head += [str(self.resource)] * (len(rows[0]) - len(head))
-        n_left, half = len(rows) - MAX_ROWS, MAX_ROWS // 2
-        if n_left > 0:
-            rows[half:-half] = [[f"and {counted(n_left, 'stage')} in between"]]
+        if len(rows) > MAX_ROWS:
+            rows[MAX_ROWS:] = [[f"and {counted(len(rows) - MAX_ROWS, 'other stage')}"]]
         return ["candidates and fits", *_aligned([head, *rows])]
 
     def _leaders(self) -> list[str]:
         """Return a table of the candidates that rank best, with their parameters."""
-        leaders, winner = self.leaders[:N_LEADERS], self.winner
+        leaders = self.leaders[:N_LEADERS]
         is_known = self.choice.n_compared >= LEAST_COMPARED
         is_known &= bool(np.isfinite([leader["probability"] for leader in leaders]).any())
         probability = ["P(best)"] if is_known else []
@@ -348,17 +342,7 @@ class Findings:
         ]
         title = f"{len(leaders)} of {counted(self.record.n_candidates, 'candidate')}"
         title += "; * marks the winner" * any(leader["is_best"] for leader in leaders)
-        lines = [title, *_aligned(table)]
-        if any(leader["rank"] > place for place, leader in enumerate(leaders, start=1)):
-            lines.append(
-                "candidates that were not fitted, or have equal scores, take up other ranks"
-            )
-        own = inf if winner is None else winner["probability"]
-        if is_known and any(leader["probability"] > own for leader in leaders):
-            lines.append(
-                "a candidate with fewer fits can have a larger P(best): its score is less certain"
-            )
-        return lines
+        return [title, *_aligned(table)]
 
     def _chosen(self) -> Iterator[str]:
         winner, results, choice = self.winner, self.results, self.choice
@@ -378,16 +362,15 @@ class Findings:
             yield f"also: {', '.join(others)}"
         if choice.n_compared >= LEAST_COMPARED:
             those = "finalists" if "bracket" in results else "candidates"
-            known = {
-                f"probability of being the best of the {choice.n_compared} {those}": (
-                    _probability_text(choice.probability)
-                ),
-                "expected regret": score_text(choice.regret),
-                "score corrected for being chosen": score_text(choice.corrected_score),
-            }
-            texts = [f"{name} {text}" for name, text in known.items() if text != "no score"]
-            if texts:
-                yield ", ".join(texts)
+            those = f"of being the best of the {choice.n_compared} {those}"
+            texts = [
+                f"probability {those} {_probability_text(choice.probability)}",
+                f"expected regret {score_text(choice.regret)}",
+                f"score corrected for being chosen {score_text(choice.corrected_score)}",
+            ]
+            known = [text for text in texts if not text.endswith("no score")]
+            if known:
+                yield ", ".join(known)
 
     def _no_winner(self) -> str:
         """Return why there is no winner, and which candidate is the best by each metric."""
@@ -469,10 +452,7 @@ def _rung_text(rung: DataFrame, most_splits: Series) -> str:
 def _distance(winner: Row, other: Row) -> str:
     """Return the distance of a candidate from the winner, whose score may not be the best."""
     gap = other["score"] - winner["score"]
-    text = f"{abs(gap):.2g} {'behind' if gap < 0 else 'ahead'}" if gap else "with the same score"
-    if other["n_fits"] < winner["n_fits"]:
-        text += f" with {counted(other['n_fits'], 'fit')} instead of {winner['n_fits']:,}"
-    return text + (", yet ranked behind" if gap > 0 and other["rank"] > winner["rank"] else "")
+    return f"{abs(gap):.2g} {'behind' if gap < 0 else 'ahead'}" if gap else "with the same score"
 
 
 def _aligned(table: list[list[str]]) -> list[str]:

@@ -424,8 +424,6 @@ class SearchRecord:
     """Whether the time budget decides how many loops are played."""
     n_dropped: int = 0
     """Number of candidates that were dropped in races."""
-    n_made: int = 0
-    """Number of candidates that the sampler made."""
     ended_by: str = ""
     """What ended the search before its plan was complete; empty if nothing did."""
 

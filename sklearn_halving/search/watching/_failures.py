@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -12,7 +12,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn_halving._typing import CvResults
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._types import EvaluationTask, Outcome
-from sklearn_halving.policies._types import Policy, Pull
+from sklearn_halving.policies._types import Policy
 from sklearn_halving.search._formatting import counted
 from sklearn_halving.search.preparing._plan import SearchPlan
 
@@ -20,9 +20,6 @@ MAX_ERRORS = 5
 """Maximum number of errors in a message."""
 DEBUG = "you can try to debug them by setting error_score='raise'.\n"
 RESUME = "Call fit again to resume the search from its checkpoint."
-LIMITS = ("TimeoutError", "MemoryError")
-"""Errors that fits with more of the resource have all the more."""
-LARGER = "A larger min_resources avoids errors that only small fits have."
 
 
 class FitTypeError(ValueError, TypeError):
@@ -46,13 +43,8 @@ def warn_of_first_failures(n_fits: int, error: str) -> None:
     )
 
 
-def report_failures(
-    task: EvaluationTask, outcomes: Sequence[Outcome], earlier: Container[Pull]
-) -> None:
-    """Warn of failed fits and scorers in the words of GridSearchCV; raise if all fits failed.
-
-    ``earlier`` has the pulls of earlier sessions, which are in the checkpoint.
-    """
+def report_failures(task: EvaluationTask, outcomes: Sequence[Outcome]) -> None:
+    """Warn of failed fits and scorers in the words of GridSearchCV; raise if all fits failed."""
     failed = [outcome for outcome in outcomes if outcome.error is not None]
     if failed and len(failed) == len(outcomes):
         causes = {last_line(_error_of(outcome)).partition(":")[0] for outcome in failed}
@@ -72,16 +64,10 @@ def report_failures(
             warn_user(
                 f"{head} on these train-test partitions for these parameters will be set to "
                 f"{task.error_score}.\nIf these failures are not expected, {DEBUG}"
-                f"{_n_earlier(own, earlier)}\nBelow are more details about the failures:\n"
+                "\nBelow are more details about the failures:\n"
                 f"{_details(task, outcomes, own)}",
                 category,
             )
-
-
-def _n_earlier(failed: Sequence[Outcome], earlier: Container[Pull]) -> str:
-    """Return how many of the failures are not new, because they are in the checkpoint."""
-    n_old = sum(outcome.pull in earlier for outcome in failed)
-    return f"{n_old} of them are from an earlier session of this checkpoint.\n" if n_old else ""
 
 
 def _details(task: EvaluationTask, outcomes: Sequence[Outcome], failed: Sequence[Outcome]) -> str:
@@ -89,13 +75,11 @@ def _details(task: EvaluationTask, outcomes: Sequence[Outcome], failed: Sequence
     by_kind: dict[str, list[Outcome]] = defaultdict(list)
     for outcome in failed:
         by_kind[last_line(_error_of(outcome))].append(outcome)
-    entries = []
-    largest, is_small = max(outcome.pull.level for outcome in outcomes), False
+    entries, largest = [], max(outcome.pull.level for outcome in outcomes)
     for same in list(by_kind.values())[:MAX_ERRORS]:
         arm, level = same[0].pull.arm, max(outcome.pull.level for outcome in same)
         what, where = "fits" if same[0].error else "scores", ""
         if level < largest:
-            is_small |= not last_line(_error_of(same[0])).startswith(LIMITS)
             where = f" with at most {task.resource.name}={task.resource.to_amount(level)}"
         entries.append(
             f"{'-' * 80}\n{len(same)} {what} failed{where} with the following error, the first "
@@ -103,7 +87,7 @@ def _details(task: EvaluationTask, outcomes: Sequence[Outcome], failed: Sequence
         )
     if len(by_kind) > MAX_ERRORS:
         entries.append(f"and {counted(len(by_kind) - MAX_ERRORS, 'other error')}\n")
-    return "\n".join([*entries, *([LARGER] if is_small else [])])
+    return "\n".join(entries)
 
 
 def _error_of(outcome: Outcome) -> str:
@@ -196,15 +180,10 @@ def no_score_message(*, has_rungs: bool) -> str:
 
 def no_fit_message(policy: Policy, n_candidates: int, budget: str) -> str:
     """Return why a search ended before its first fit."""
-    if budget:
-        return (
-            f"{budget} must be enough for the first fit; none of {n_candidates} candidates was "
-            "fitted in that time. Use a larger time_budget."
-        )
-    return (
-        f"{policy!r} ended without a single fit for {n_candidates} candidates. Use more "
-        "candidates, or another policy."
+    cause, way_out = (
+        (budget, "a larger time_budget") if budget else (repr(policy), "another policy")
     )
+    return f"{cause} ended before the first fit of {n_candidates} candidates. Use {way_out}."
 
 
 def no_refit_message(name: str, stopped_by: str, has_choice: bool, has_checkpoint: bool) -> str:

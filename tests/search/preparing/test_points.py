@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from joblib import parallel_config
-from scipy.stats import loguniform, poisson, randint, rv_discrete, uniform
+from scipy.stats import loguniform, randint, uniform
 from sklearn.datasets import load_wine
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -16,8 +16,6 @@ from sklearn.svm import SVC
 from search.common import FITS, Known, Recording, data, numbered
 from sklearn_halving import BanditSearchCV
 from sklearn_halving.policies import HOO
-
-DICE = rv_discrete(1, 6, name="dice", values=([1, 2, 6], [0.5, 0.25, 0.25]))
 
 
 def search_by(policy="hoo", estimator=None, space=None, **params):
@@ -66,12 +64,10 @@ def test_a_real_search_and_the_number_of_workers():
 @pytest.mark.parametrize(
     ("space", "params", "message"),
     [
-        ({"value": [0.1, 0.2]}, {}, r"must be continuous .* for policy='hoo'.*\[0.1, 0.2"),
-        ({"value": randint(1, 4)}, {}, r"continuous .* got 'value': .* randint\(1, 4\)\. Give"),
-        ({"value": poisson(mu=2)}, {"policy": HOO(9)}, r"got 'value': .* poisson\(mu=2\)"),
-        ({"value": DICE}, {}, "got 'value': the discrete distribution dice"),
-        ({}, {}, "must have at least one parameter for policy='hoo'.* got {}"),
-        ([{"value": uniform(0, 1)}] * 2, {}, "must be one dict for policy='hoo'.* list of 2"),
+        ({"value": [0.1, 0.2]}, {}, "continuous .* for policy='hoo'.* other values of 'value'"),
+        ({"value": randint(1, 4)}, {}, "other values of 'value'"),
+        ({}, {}, "must be one dict .* got {}"),
+        ([{"value": uniform(0, 1)}] * 2, {}, "must be one dict .* got 2 dicts"),
         ({"value": uniform(0, 1)}, {"n_candidates": 5}, "n_candidates=5 must be left out"),
         ({"valve": uniform(0, 1)}, {}, "Invalid parameter 'valve'"),
         ({"value": uniform(0, 1)}, {"policy": HOO(9, 2)}, "n_dimensions must be 1, the number"),
