@@ -8,15 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import ceil, inf, isnan, nan
 
-import numpy as np
-
 from sklearn_halving._typing import CallbackContext
 from sklearn_halving.execution._messages import write_line
 from sklearn_halving.execution._pull_loop import PullObserver
 from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies._types import Pull
 from sklearn_halving.policies.bases._base_policy import BasePolicy
-from sklearn_halving.resources import Resource
+from sklearn_halving.resources import Resource, WholeFit
 from sklearn_halving.search._formatting import clock_text, counted, number_text, score_text
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.watching._callbacks import CallbackTree
@@ -129,11 +127,9 @@ class Progress(PullObserver):
     """Numbers of splits on which candidates are compared at each level."""
     _sums: dict[tuple[int, int], tuple[float, int]] = field(default_factory=dict)
     """Sum and number of the scores of each level and arm."""
-    _seconds: dict[int, tuple[float, int]] = field(default_factory=dict)
-    """Sum of the seconds and number of fits at each level."""
-    _busy: float = 0.0
-    _first_began: float | None = None
-    """Seconds of the fits of this session, and the time when the first one began."""
+    _done: float = 0.0
+    _first_began: float = 0.0
+    """Resource of the fits of this session, and the time when the first one began."""
     _level: int = 1
     _part: Part | None = None
     """Level of the latest fit, and its part."""
@@ -189,7 +185,7 @@ class Progress(PullObserver):
                 self._end_rung(path, self._part)
         elif not self.parts and self.n_fits >= self._next_line:
             self._next_line = next_line(self.n_fits, self.n_planned)
-            self._write_milestone()
+            self._write_line()
         return self._stops
 
     def tell(self) -> None:
@@ -212,15 +208,13 @@ class Progress(PullObserver):
         self._n_replayed += is_replayed
         self._is_replaying = is_replayed and self._n_replayed < self.n_in_checkpoint
         self._level = pull.level
-        score, seconds = self.reward(outcome), outcome.fit_seconds + outcome.score_seconds
         total, n = self._sums.get((pull.level, pull.arm), (0.0, 0))
-        self._sums[pull.level, pull.arm] = total + score, n + 1
-        total, n = self._seconds.get(pull.level, (0.0, 0))
-        self._seconds[pull.level] = total + seconds, n + 1
+        self._sums[pull.level, pull.arm] = total + self.reward(outcome), n + 1
         if not is_replayed:
-            self._busy += seconds
-            if self._first_began is None:  # the start of the workers does not count
+            if self._done == 0:  # the start of the workers does not count
+                seconds = outcome.fit_seconds + outcome.score_seconds
                 self._first_began = time.monotonic() - seconds
+            self._done += self.resource.to_amount(pull.level)
 
     def _end_rung(self, path: tuple[int, ...], part: Part) -> None:
         """Plan later rungs for those that can be promoted, and tell of the end of a rung."""
@@ -232,7 +226,7 @@ class Progress(PullObserver):
             rung.n_candidates -= n_lost
             self._drop(later, n_lost * rung.n_each)
             later = (later[0], later[1] + 1)
-        self._write_part(part)
+        self._write_line(part)
         self._stops |= self.callbacks.end_rung(path)
 
     def _drop(self, path: tuple[int, ...], n_fits: int) -> None:
@@ -252,7 +246,7 @@ class Progress(PullObserver):
         for number, part in enumerate(self.parts.values()):
             if stage is None or number < stage:
                 part.n_left = 0  # fits planned for earlier stages are no longer needed
-        self._write_part(before)
+        self._write_line(before)
 
     def report(self) -> ProgressReport:
         """Return the current state."""
@@ -290,56 +284,48 @@ class Progress(PullObserver):
     def _seconds_left(self, now: float) -> float | None:
         """Return an estimate of the remaining time.
 
-        A fit is assumed to take as long as those so far at its level, and at a level that has not
-        been reached, as much longer as it has more of the resource. As many fits run at a time
-        as so far.
+        The time of a fit is assumed to be in proportion to its resource.
         """
         if self._is_replaying:
             return None  # some of the remaining fits are in the checkpoint
         left = [] if self.deadline == inf else [max(0.0, self.deadline - now)]
-        if self.n_planned is not None and self._first_began is not None:
-            n_at_a_time = self._busy / max(now - self._first_began, 1e-9)
-            left.append(self._work_left(self.n_planned) / max(n_at_a_time, 1e-9))
+        if self.n_planned is not None and self._done > 0:
+            amount = self.resource.to_amount
+            to_do = sum(part.n_left * amount(part.level) for part in self.parts.values())
+            if not self.parts:
+                to_do = max(0, self.n_planned - self.n_fits) * amount(self._level)
+            left.append((now - self._first_began) * to_do / self._done)
         return min(left, default=None)
-
-    def _work_left(self, n_planned: int) -> float:
-        """Return the seconds of all fits that are left."""
-        if not self.parts:
-            return max(0, n_planned - self.n_fits) * self._seconds_of(self._level)
-        return sum(part.n_left * self._seconds_of(part.level) for part in self.parts.values())
-
-    def _seconds_of(self, level: int) -> float:
-        """Return the seconds of a fit at a level."""
-        seen = sorted(self._seconds)
-        means = [total / n for total, n in map(self._seconds.__getitem__, seen)]
-        amount = self.resource.to_amount
-        beyond = max(1.0, amount(level) / amount(seen[-1]))
-        return beyond * float(np.interp(level, seen, means))
 
     def _write(self, line: str) -> None:
         if self.verbose > 0:
             write_line(line)
 
-    def _write_part(self, part: Part) -> None:
-        """Write the line for the end of a rung or stage."""
+    def _write_line(self, part: Part | None = None) -> None:
+        """Write the line for the end of a rung or stage, or else for a number of fits."""
         if self.verbose <= 0:
             return
-        report, amount = self.report(), self.resource.to_amount(part.level)
-        what, said = counted(len(part.arms), "candidate"), resource_text(self.resource, amount)
+        report = self.report()
+        fits = counted(report.n_fits if self.n_planned is None else self.n_planned, "fit")
+        if self.n_planned is not None:
+            fits = f"{report.n_fits:,} of {fits}"
+        best = "no score yet"
+        if not isnan(report.best_score):
+            best = f"best mean so far {score_text(report.best_score)}"
+            if not self._n_compared:
+                best += f" ({counted(report.best_n_splits, 'split')})"
+        times = f"{clock_text(report.seconds)} elapsed"
+        if report.seconds_left:
+            times += f", about {clock_text(max(1.0, report.seconds_left))} left"
+        if part is None:
+            tried = f"{counted(report.n_candidates, 'candidate')} tried"
+            self._write(f"{fits}: {tried}; {best}; {times}")
+            return
+        what = counted(len(part.arms), "candidate")
         if part.n_splits:
             what += f" on {'up to ' * part.has_dropped}{counted(part.n_splits, 'split')}"
-        what += f" at {said}" if said else ""
-        fits = fits_text(report)
-        best = best_text(report, self.resource, (amount, part.n_splits))
-        self._write(f"{part.name}: {what}; {best}; {fits}, {times_text(report)}")
-
-    def _write_milestone(self) -> None:
-        """Write the line for a number of fits."""
-        if self.verbose > 0:
-            report = self.report()
-            tried = f"{counted(report.n_candidates, 'candidate')} tried"
-            best = best_text(report, self.resource)
-            self._write(f"{fits_text(report)}: {tried}; {best}; {times_text(report)}")
+        what += resource_text(self.resource, self.resource.to_amount(part.level))
+        self._write(f"{part.name}: {what}; {best}; {fits}, {times}")
 
     def write_end(self, ended_by: str, chosen: str) -> None:
         """Write the last line, with the candidate that was chosen, before the refit."""
@@ -376,44 +362,9 @@ def headline(plan: SearchPlan, at_most: str) -> str:
 
 
 def resource_text(resource: Resource, amount: float) -> str:
-    """Return an amount of resource with its unit; empty without a resource."""
-    number = number_text(amount)
-    if resource.name == "whole_fit":
+    """Return at which amount of resource fits were made; empty without a resource."""
+    if isinstance(resource, WholeFit):
         return ""
-    units = {"partial_fit": "epoch", "fit_time": "second"}
-    unit = "row" if resource.subsamples_rows else units.get(resource.name)
-    if unit is None:
-        return f"{resource.name}={number}"
-    return f"{number} {unit}{'' if amount == 1 else 's'}"
-
-
-def best_text(
-    report: ProgressReport, resource: Resource, said: tuple[float, int] = (nan, 0)
-) -> str:
-    """Return the best mean so far, with its number of splits and its amount of resource.
-
-    ``said`` has the amount and the number of splits that the line has already given.
-    """
-    if isnan(report.best_score):
-        return "no score yet"
-    amount, n_splits = report.best_resources, report.best_n_splits
-    texts = [] if (amount, n_splits) == said else [counted(n_splits, "split")]
-    if amount != said[0] and resource_text(resource, amount):
-        texts.append(resource_text(resource, amount))
-    text = f"best mean so far {score_text(report.best_score)}"
-    return f"{text} ({', '.join(texts)})" if texts else text
-
-
-def fits_text(report: ProgressReport) -> str:
-    """Return the number of fits, of those that are planned."""
-    if report.n_planned is None:
-        return counted(report.n_fits, "fit")
-    return f"{report.n_fits:,} of {counted(report.n_planned, 'fit')}"
-
-
-def times_text(report: ProgressReport) -> str:
-    """Return the time that has passed, and an estimate of what is left."""
-    text = f"{clock_text(report.seconds)} elapsed"
-    if not report.seconds_left:
-        return text
-    return f"{text}, about {clock_text(max(1.0, report.seconds_left))} left"
+    if resource.subsamples_rows:
+        return f" at {counted(int(amount), 'row')}"
+    return f" at {resource.name}={number_text(amount)}"
