@@ -53,11 +53,11 @@ class SharedParameters:
     Parameters
     ----------
     estimator : estimator object
-        The estimator to tune, with a method ``score`` unless ``scoring`` is given.
+        The estimator, with a ``score`` unless ``scoring`` is given.
     param_distributions : dict, list of dict or "auto"
-        Parameter names as keys, and lists of values or distributions with a method ``rvs`` as
-        values. If all values are lists, this is a grid. Each dict of a list is a search space of
-        its own. ``"auto"`` is `spaces.space_for` of the estimator.
+        Parameter names, and lists of values or distributions with a method ``rvs``. If all values
+        are lists, it is a grid. Each dict of a list is a space of its own. ``"auto"`` is
+        `spaces.space_for` of the estimator.
     time_budget : float, str or None, default=None
         Maximum time for all fits, in seconds or as text, such as ``"30min"``. When it is over,
         the best candidate so far is refitted.
@@ -75,20 +75,18 @@ class SharedParameters:
     random_state : int, RandomState instance or None, default=None
         Pass an int for reproducible results. It also seeds estimators without a seed.
     verbose : int, default=0
-        1 prints progress and the remaining time, 2 also the lines of GridSearchCV for each fit,
-        3 also scores.
+        1 prints progress, 2 also a line for each fit, 3 also scores.
     initial_candidates : list of dict or None, default=None
         Candidates to try in any case, such as ``{}`` for the estimator as it is. None is those of
-        the ready space, if there is one.
+        a ready space.
     checkpoint : str, path-like or None, default=None
         File to which every fit is written. The same search on the same data resumes from it.
     fit_timeout : float, str or None, default=None
         Maximum time for one fit and its scoring, in seconds or as text. A longer fit fails.
     memory_limit : int, str or None, default=None
-        Maximum memory that one fit may allocate, in bytes or as text, such as ``"1GB"``. A larger
-        fit fails. Linux only.
+        Maximum memory of one fit, in bytes or as text, such as ``"1GB"``. Linux only.
     error_score : "raise" or float, default=np.nan
-        Score of a failed fit, with a ``FitFailedWarning``. NaN is worse than any number.
+        Score of a failed fit. NaN is worse than any number.
         ``"raise"`` raises the error.
     return_train_score : bool, default=False
         Whether ``cv_results_`` includes training scores.

@@ -117,7 +117,6 @@ class Run:
             seconds=time.monotonic() - self.began,
             is_resumed=bool(self.earlier),
             is_timed=self.prepared.plan.description.keeps_time,
-            n_dropped=self._n_dropped(),
             ended_by=self.ended_by,
         )
 
@@ -138,14 +137,6 @@ class Run:
         """Return what a search did before it was stopped, and what it did not do."""
         has_checkpoint = self.checkpoint.journal is not None
         return stopped_message(self.task, self.outcomes, self.ended_by, has_checkpoint)
-
-    def _n_dropped(self) -> int:
-        """Return how many candidates were dropped in races."""
-        plan, policy = self.prepared.plan, self.prepared.policy
-        if not plan.description.races:
-            return 0
-        places = {plan.path_of(pull)[0] for pull in self.log.outcomes}
-        return sum(policy.n_dropped(self.state, place) or 0 for place in places)
 
     @property
     def outcomes(self) -> list[Outcome]:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -25,7 +24,7 @@ from sklearn_halving._unstable_imports import (
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._evaluation import arm_estimator
 from sklearn_halving.execution._types import EvaluationTask, Outcome
-from sklearn_halving.policies._arrays import FloatArray, IntArray
+from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.policies._types import NO_ARM, Belief, Pull
 from sklearn_halving.policies.bases._base_policy import name_of
 from sklearn_halving.policies.bases._parameter_checks import is_outside
@@ -45,7 +44,7 @@ from sklearn_halving.search.reporting._tables import (
     finalists,
     make_cv_results,
     make_history,
-    planned_means,
+    pulled_means,
     ranks,
     result_rows,
     take_rows,
@@ -107,7 +106,7 @@ def _of_brackets(run: Run, rows: ResultRows) -> ResultTable:
     """Return the results of rungs, and statistics of the finalists."""
     means = run.comparable_means(rows)
     if run.stopped_by == "policy":  # otherwise, most candidates lack splits
-        means = partial(planned_means, n_splits=cast(IntArray, rows.n_splits))
+        means = pulled_means
     results = make_cv_results(run.task, run.outcomes, rows, means)
     index, name = finalists(results, rows, run.best_arm), f"mean_test_{run.metric}"
     # Equal candidates count once, or they would share the probability; the winner stays.

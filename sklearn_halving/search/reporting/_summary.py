@@ -301,9 +301,6 @@ class Findings:
             lines.append(f"{name}:  {',  '.join(rungs)}")
         if len(groups) > len(shown):
             lines.append(f"and {counted(len(groups) - len(shown), 'other bracket')}")
-        if self.record.n_dropped:
-            dropped = counted(self.record.n_dropped, "candidate")
-            lines.append(f"{dropped} dropped after one split of the last rung")
         return lines
 
     def _stages(self) -> list[str]:

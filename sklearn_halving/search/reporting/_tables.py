@@ -53,15 +53,11 @@ COLUMNS = {
 OF_LIMITS = {"TimeoutError": "timeout", "ChildProcessError": "lost"}
 """Names at the start of the error of a pull whose process was killed or died. All other errors
 are tracebacks."""
-ALL_SPLITS = np.iinfo(np.int64).max
-"""Stands for all splits in `ResultRows.n_splits`."""
 MAX_SPLIT_COLUMNS = 100
 """Number of splits beyond which adaptive searches leave out the columns of single splits."""
 ENOUGH_SPLITS = 5
 """A row with as many scores as GridSearchCV has by default is well enough known for a callable
 ``refit`` to choose it."""
-ONE_SPLIT = 0
-"""Stands for any single split in `ResultRows.n_splits`."""
 Means = Callable[[FloatArray, BoolArray], FloatArray]
 """Function that returns the mean score of each row. Its arguments are the scores and whether they
 belong to a pull, both of shape (n_rows, n_splits)."""
@@ -81,9 +77,8 @@ class ResultRows:
         Rows with a larger number rank before all rows with a smaller number.
     is_complete : ndarray of bool of shape (n_rows,)
         Whether a row has all fits of its last rung. Always False without rungs.
-    n_splits : ndarray of shape (n_rows,) or None, default=None
-        Number of splits on which a row is evaluated, starting with the first split. It may exceed
-        the number of splits that exist. If None, all rows are evaluated on all splits.
+    has_rungs : bool, default=False
+        Whether the rows are those of rungs.
     """
 
     arm: IntArray
@@ -91,7 +86,7 @@ class ResultRows:
     places: dict[str, IntArray]
     rank_group: IntArray
     is_complete: BoolArray
-    n_splits: IntArray | None = None
+    has_rungs: bool = False
 
     def __len__(self) -> int:
         return len(self.arm)
@@ -106,7 +101,7 @@ def result_rows(
     """
     if plan.schedule is None:
         return _rows_of_candidates(plan, outcomes, stage_of_arm)
-    brackets = plan.schedule.brackets
+    brackets, n_repetitions = plan.schedule.brackets, plan.problem.max_repetitions
     last_rung: dict[tuple[int, int, int], int] = {}
     n_pulls: Counter[tuple[int, int, int]] = Counter()
     for pull in (outcome.pull for outcome in outcomes):
@@ -118,18 +113,15 @@ def result_rows(
     for (place, at_level, of_arm), number in sorted(last_rung.items()):
         played = brackets[place]
         here = played.rungs[number]
-        n_each, is_continued = here.n_repetitions or ALL_SPLITS, here.first_repetition > 0
+        n_own, n_needed = n_pulls[place, at_level, of_arm], here.n_splits(n_repetitions)
+        is_continued = here.first_repetition > 0
         if plan.description.races and number == len(played.rungs) - 1:
-            is_continued = n_pulls[place, at_level, of_arm] > 1
-            n_each = n_each if is_continued else ONE_SPLIT
-        n_needed = min(max(n_each, 1), plan.problem.max_repetitions or n_each)
-        is_complete = n_pulls[place, at_level, of_arm] >= n_needed
-        label = played.label
-        columns.append(
-            (of_arm, at_level, n_each, is_continued, is_complete, label, number, played.loop)
-        )
-    by_column = np.array(columns, dtype=np.int64).reshape(-1, 8).T
-    arm, level, n_splits, goes_on, has_all, bracket, rung, loop = by_column
+            is_continued = n_own > 1
+            n_needed = n_needed if is_continued else 1
+        place_of_row = (played.label, number, played.loop)
+        columns.append((of_arm, at_level, is_continued, n_own >= n_needed, *place_of_row))
+    by_column = np.array(columns, dtype=np.int64).reshape(-1, 7).T
+    arm, level, goes_on, has_all, bracket, rung, loop = by_column
     places = {"bracket": bracket, "iter": rung}
     if loop.any():
         places["loop"] = loop
@@ -138,7 +130,7 @@ def result_rows(
     rank_group = np.zeros_like(level)
     if plan.description.ranks_by_level:
         rank_group = 4 * level + 2 * goes_on + has_all
-    return ResultRows(arm, level, places, rank_group, has_all > 0, n_splits)
+    return ResultRows(arm, level, places, rank_group, has_all > 0, has_rungs=True)
 
 
 def _rows_of_candidates(
@@ -168,18 +160,6 @@ def _rows_of_candidates(
     rank_group = 2 * rank_group[has_row]
     arms, no_rungs = np.flatnonzero(has_row), np.zeros(has_row.sum(), dtype=bool)
     return ResultRows(arms, level[has_row], places, rank_group, no_rungs)
-
-
-def planned_means(scores: FloatArray, is_pulled: BoolArray, n_splits: IntArray) -> FloatArray:
-    """Return the mean over the first splits of each row; NaN if a score is missing."""
-    means = np.full(len(scores), np.nan)
-    for n in np.unique(n_splits):
-        rows = n_splits == n
-        if n == ONE_SPLIT:
-            means[rows] = pulled_means(scores[rows], is_pulled[rows])
-        else:
-            means[rows] = scores[rows, :n].mean(axis=1)
-    return means
 
 
 def pulled_means(scores: FloatArray, is_pulled: BoolArray) -> FloatArray:
@@ -265,7 +245,7 @@ def finalists(results: CvResults, rows: ResultRows, winner: int) -> IntArray:
     """
     metrics = [key.removeprefix("mean_") for key in results if key.startswith("mean_test_")]
     n_scores = results.get("n_fits", np.zeros(len(rows), dtype=np.int64))
-    if rows.n_splits is not None:
+    if rows.has_rungs:
         splits = [re.fullmatch(rf"split\d+_{re.escape(metrics[0])}", key) for key in results]
         n_scores = sum((~np.isnan(results[m.string]) for m in splits if m), start=n_scores)
     kept = ~np.isnan([results[f"mean_{metric}"] for metric in metrics]).any(axis=0)
@@ -273,7 +253,7 @@ def finalists(results: CvResults, rows: ResultRows, winner: int) -> IntArray:
         kept = np.full(len(rows), True)
     kept &= rows.rank_group == rows.rank_group[kept].max()
     enough = n_scores[kept].max()
-    if rows.n_splits is None:
+    if not rows.has_rungs:
         of_winner = n_scores[kept & (rows.arm == winner)]
         enough = min([*of_winner, enough, ENOUGH_SPLITS])
     return np.flatnonzero(kept & (n_scores >= enough))
@@ -422,8 +402,6 @@ class SearchRecord:
     """Whether there are outcomes of earlier calls, from a checkpoint."""
     is_timed: bool = False
     """Whether the time budget decides how many loops are played."""
-    n_dropped: int = 0
-    """Number of candidates that were dropped in races."""
     ended_by: str = ""
     """What ended the search before its plan was complete; empty if nothing did."""
 

@@ -95,10 +95,7 @@ def _error_of(outcome: Outcome) -> str:
 
 
 def report_abandoned(task: EvaluationTask, plan: SearchPlan, outcomes: Iterable[Outcome]) -> None:
-    """Warn of brackets that ended because of NaN, and of rungs smaller than planned.
-
-    There is a warning for each bracket that ended, and a single one for all smaller rungs.
-    """
+    """Warn of rungs with fewer candidates than planned, or none, because of NaN."""
     arms: dict[tuple[int, ...], set[int]] = defaultdict(set)
     for outcome in outcomes:
         arms[plan.path_of(outcome.pull)].add(outcome.pull.arm)
@@ -107,18 +104,12 @@ def report_abandoned(task: EvaluationTask, plan: SearchPlan, outcomes: Iterable[
         name = f"s={bracket.label}" + (f" of loop {bracket.loop}" if has_loops else "")
         for number, (rung, above) in enumerate(pairwise(bracket.rungs)):
             n_here, n_above = len(arms[place, number]), len(arms[place, number + 1])
-            where = f"n_resources={task.resource.to_amount(rung.level)}"
-            if n_above == 0:
-                warn_user(
-                    f"Bracket {name} was stopped, because all mean scores of its rung at {where} "
-                    "are NaN. If larger fits have scores, use a larger min_resources."
-                )
-                break
             # Only candidates with a mean score are kept: if they are too few, all of them.
             if n_above < min(n_here, above.n_arms):
                 narrowed.append(
-                    f"\nbracket {name} at {where}: {n_above} of {n_here} candidates have a mean "
-                    f"score, {above.n_arms} were planned"
+                    f"\nbracket {name} at n_resources={task.resource.to_amount(rung.level)}: "
+                    f"{n_above} of {n_here} candidates have a mean score, {above.n_arms} were "
+                    "planned"
                 )
     if narrowed:
         warn_user(
