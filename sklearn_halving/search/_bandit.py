@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
@@ -66,16 +67,9 @@ LEVEL_POLICIES: dict[str, str] = {"asynchronous_halving": "AsynchronousHalving"}
 """Policies that need a number of fits and a resource."""
 EXAMPLE_FITS = 1000
 NAMES = (*POLICIES, *LEVEL_POLICIES, *POINT_POLICIES)
-UNIT_SCORES = (
-    "accuracy",
-    "average_precision",
-    "balanced_accuracy",
-    "f1",
-    "jaccard",
-    "precision",
-    "recall",
-    "roc_auc",
-    "top_k_accuracy",
+UNIT_SCORES = re.compile(
+    "(accuracy|average_precision|balanced_accuracy|f1|jaccard|precision|recall|roc_auc"
+    "|top_k_accuracy)(_.*)?"
 )
 """Names of scores between 0 and 1, also with suffixes such as ``_macro``."""
 
@@ -253,22 +247,21 @@ class BanditSearchCV(AdaptiveSearchCV):
     def _check_points(self, space: SearchSpace, sampler: Sampler | None) -> None:
         """Raise if a parameter does not suit a policy that creates its candidates."""
         check_continuous(space, str(self.policy))
-        if sampler is not None:
-            raise ValueError(
-                f"sampler must be 'random' for policy={self.policy!r}, which creates its "
-                f"candidates itself; got {self.sampler!r}. Leave it out."
-            )
-        if not isinstance(self.n_candidates, str):
-            raise ValueError(
-                f"n_candidates={self.n_candidates} must be left out for policy={self.policy!r}, "
-                "which creates its candidates during the search. Leave it out, and give n_fits."
-            )
-        if space.initial:
-            raise ValueError(
-                f"initial_candidates must be None for policy={self.policy!r}, which chooses all "
-                f"points itself; got {self.initial_candidates!r}. Leave it out, or use another "
-                "policy."
-            )
+        given = {
+            "sampler": sampler is not None,
+            "n_candidates": not isinstance(self.n_candidates, str),
+            "initial_candidates": bool(space.initial),
+        }
+        for name, is_given in given.items():
+            if is_given:
+                raise self._left_out(name, "creates its candidates during the search")
+
+    def _left_out(self, name: str, why: str) -> ValueError:
+        """Return the error for a parameter that a policy does not take."""
+        return ValueError(
+            f"{name}={getattr(self, name)!r} must be left out for policy={self.policy!r}, which "
+            f"{why}."
+        )
 
     def _policy(self, setup: Setup) -> BasePolicy:
         makes_candidates = setup.sampler is not None
@@ -276,10 +269,7 @@ class BanditSearchCV(AdaptiveSearchCV):
         if isinstance(given, str):
             given = self._named_policy(given, setup)
         elif not isinstance(self.n_fits, str):
-            raise ValueError(
-                f"n_fits={self.n_fits} must be left out if policy is an object, which has its "
-                f"own budget; got policy={given!r}. Set the budget of the policy."
-            )
+            raise self._left_out("n_fits", "has its own budget")
         policy = as_policy(
             given,
             reward_range=range_of_steering_score(self),
@@ -290,20 +280,15 @@ class BanditSearchCV(AdaptiveSearchCV):
         described, levels = policy.describe(), setup.levels
         plans = policy.schedule(levels.smallest, levels.largest, setup.space.size) is not None
         if plans and not isinstance(self.n_candidates, str):
-            raise ValueError(
-                f"n_candidates={self.n_candidates} must be left out for policy={given!r}, which "
-                "plans how many candidates it starts. Set the number in the policy."
-            )
+            raise self._left_out("n_candidates", "plans how many candidates it starts")
         if described.n_dimensions not in (None, len(setup.space.names)):
             raise ValueError(
                 f"n_dimensions must be {len(setup.space.names)}, the number of parameters; got "
                 f"policy={given!r}. Give HOO(n_dimensions={len(setup.space.names)}, ...)."
             )
         if makes_candidates and not described.arms_may_arrive and not described.n_dimensions:
-            raise ValueError(
-                f"sampler must be 'random' for policy={self.policy!r}, which chooses among given "
-                f"candidates; got {self.sampler!r}. Use policy='incumbent_race', or leave it out."
-            )
+            why = "chooses among given candidates, unlike 'incumbent_race'"
+            raise self._left_out("sampler", why)
         # Most policies reject a budget that is too small. A huge grid is not listed before.
         with naming_n_fits(self.policy, setup.n_fits):
             policy.start(make_plan(policy, setup).problem, seed=np.random.SeedSequence(0))
@@ -311,15 +296,15 @@ class BanditSearchCV(AdaptiveSearchCV):
 
     def _named_policy(self, name: str, setup: Setup) -> BasePolicy:
         """Return the policy with this name, with a budget."""
-        described, splits = description_of(name), setup.splits
+        described, splits, n_arms = description_of(name), setup.splits, setup.n_candidates
+        n_splits: int | None = max(splits.n_named, policies.IncumbentRace.n_splits)
         if described.n_dimensions is not None:
-            n_dimensions = len(setup.space.names)
-            return point_policy(name, setup.n_fits, n_dimensions, splits.n_repetitions)
-        n_arms = setup.n_candidates
-        if not described.plays_levels:
+            n_splits = splits.n_repetitions
+        elif not described.plays_levels:
             self._check_splits(setup, self._least_n_fits(n_arms))
         with naming_n_fits(name, setup.n_fits):
-            return policy_by_name(name, n_arms, setup.n_fits, splits.n_named)
+            n_dimensions = len(setup.space.names)
+            return policy_by_name(name, n_arms, setup.n_fits, n_splits, n_dimensions)
 
     def _warn_of_candidates(self, setup: Setup) -> None:
         if not description_of(self.policy).plays_levels:
@@ -337,7 +322,9 @@ def naming_n_fits(policy: str | Policy, n_fits: int) -> Iterator[None]:
         raise ValueError(f"policy={policy!r} with n_fits={n_fits}: {error}") from error
 
 
-def policy_by_name(name: str, n_arms: int, n_fits: int, n_splits: int) -> BasePolicy:
+def policy_by_name(
+    name: str, n_arms: int, n_fits: int, n_splits: int | None, n_dimensions: int = 1
+) -> BasePolicy:
     """Return the policy, with the budget and the splits of the search."""
     if n_arms == 1 and name in POLICIES:  # only its score is needed
         return policies.UniformAllocation(n_fits)
@@ -345,19 +332,12 @@ def policy_by_name(name: str, n_arms: int, n_fits: int, n_splits: int) -> BasePo
         "n_pulls": n_fits,
         "max_pulls": n_fits,
         "n_rounds": n_fits // n_arms,
-        "n_splits": max(n_splits, policies.IncumbentRace.n_splits),
+        "n_splits": n_splits,
+        "n_dimensions": n_dimensions,
     }
-    policy_class = getattr(policies, (POLICIES | LEVEL_POLICIES)[name])
+    policy_class = getattr(policies, (POLICIES | LEVEL_POLICIES | POINT_POLICIES)[name])
     names = {field.name for field in fields(policy_class)}
     policy: BasePolicy = policy_class(**{key: known[key] for key in known.keys() & names})
-    return policy
-
-
-def point_policy(name: str, n_fits: int, n_dimensions: int, n_splits: int | None) -> BasePolicy:
-    """Return a policy that creates its candidates, with the dimensions of the space."""
-    policy: BasePolicy = getattr(policies, POINT_POLICIES[name])(
-        n_fits, n_dimensions, n_splits=n_splits
-    )
     return policy
 
 
@@ -373,7 +353,7 @@ def description_of(policy: str | Policy) -> PolicyDescription:
                 f"policy must be one of {', '.join(map(repr, sorted(NAMES)))}, or an object from "
                 f"sklearn_halving.policies, such as Hyperband(factor=4); got {policy!r}."
             )
-        policy = _example(policy)
+        policy = policy_by_name(policy, 2, EXAMPLE_FITS, policies.IncumbentRace.n_splits)
     try:
         return as_policy(policy).describe()
     except TypeError as error:
@@ -384,25 +364,6 @@ def description_of(policy: str | Policy) -> PolicyDescription:
         ) from error
 
 
-def _example(name: str) -> BasePolicy:
-    """Return a policy with this name."""
-    if name in POINT_POLICIES:
-        return point_policy(name, EXAMPLE_FITS, n_dimensions=1, n_splits=None)
-    return policy_by_name(name, 2, EXAMPLE_FITS, n_splits=1)
-
-
-def range_of_score(scoring: object, *, classifies: bool) -> tuple[float, float] | None:
-    """Return the range of a score if it is known to lie between 0 and 1, else None."""
-    if scoring is None:
-        return (0.0, 1.0) if classifies else None
-    names = [*UNIT_SCORES, *(f"{name}_" for name in UNIT_SCORES)]
-    if isinstance(scoring, str) and any(
-        scoring == name or (name.endswith("_") and scoring.startswith(name)) for name in names
-    ):
-        return (0.0, 1.0)
-    return None
-
-
 def range_of_steering_score(search: SharedParameters) -> tuple[float, float] | None:
     """Return the range of the score that guides the search, or None if it is not known."""
     scoring, classifies = search.scoring, is_classifier(search.estimator)
@@ -411,7 +372,9 @@ def range_of_steering_score(search: SharedParameters) -> tuple[float, float] | N
         if not of_name:
             return None  # scikit-learn raises an error later
         scoring = of_name[Reward(search.refit, None).metric_of(dict(of_name))]
-    return range_of_score(scoring, classifies=classifies)
+    is_unit = scoring is None and classifies
+    is_unit |= isinstance(scoring, str) and UNIT_SCORES.fullmatch(scoring) is not None
+    return (0.0, 1.0) if is_unit else None
 
 
 def check_continuous(space: SearchSpace, policy: str) -> None:

@@ -200,7 +200,7 @@ def test_a_race_keeps_its_budget_and_has_rows_for_what_was_tried(sampler):
 def test_policies_that_choose_among_given_candidates_refuse_a_sampler():
     space = {"value": uniform(0, 1)}
     for policy in ("uniform", "hoo"):
-        with pytest.raises(ValueError, match="sampler must be 'random'"):
+        with pytest.raises(ValueError, match="sampler='gaussian_process' must be left out"):
             BanditSearchCV(Steady(), space, policy=policy, sampler="gaussian_process").fit(X, Y)
 
 
